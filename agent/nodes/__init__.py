@@ -1,0 +1,1 @@
+"""The five steps of the graph, one file each."""

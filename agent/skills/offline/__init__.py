@@ -1,0 +1,1 @@
+"""Thinking by rules over whatever database is connected, without a model."""

@@ -1,0 +1,1 @@
+"""HTTP: one blueprint per resource, each thin: parse, call the agent, reply."""

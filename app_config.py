@@ -1,0 +1,176 @@
+"""Configuration: plain constants with their defaults, each overridable by an environment variable of the same name.
+
+`Settings.from_env()` reads the environment (and `.env`) once into a frozen value. Only the entry points and the
+composition root read this module; everything else is handed what it needs. Standard library only.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+# ------------------------------------------------------------------------------------------------------------ serving
+HOST = "127.0.0.1"  # address to listen on
+PORT = 8084  # TCP port, 1-65535
+DATA_DIR = "./var"  # folder for the embedded PostgreSQL server, the demo database and logs
+MAX_STREAMS = 64  # questions running at once in one worker; each holds one thread while it runs
+REQUEST_TIMEOUT_S = 180.0  # seconds for one question from request to answer
+PING_INTERVAL_S = 10.0  # seconds between keep-alive comments on a quiet stream, at most 15
+MAX_QUESTION_CHARS = 2000  # longest question, in characters
+MAX_BODY_BYTES = 65536  # largest request body, in bytes
+LOG_LEVEL = "INFO"  # DEBUG, INFO, WARNING or ERROR; logs are JSON lines on stderr
+
+# --------------------------------------------------------------------------------------------------------- databases
+DATABASE_URL = ""  # the PostgreSQL database that is asked; empty: the embedded demo database
+MAX_ROWS = 200  # most rows of one answer; more are cut and the answer says is_limited
+MAX_RESULT_BYTES = 4194304  # most bytes of one answer's rows, as text
+STATEMENT_TIMEOUT_S = 30.0  # seconds one SQL statement may run
+DATABASE_POOL_SIZE = 8  # connections to the asked database in one worker
+DATABASE_POOL_WAIT_S = 10.0  # seconds to wait for a free connection before database_unavailable
+CATALOG_TTL_S = 300.0  # seconds the table descriptions are kept before they are read again
+
+# ------------------------------------------------------------------------------------------------------------- model
+OPENAI_API_KEY = ""  # key of an OpenAI-compatible endpoint; with neither key Citu answers by rules, offline
+OPENAI_BASE_URL = ""  # its base URL; empty: OpenAI's own
+OPENAI_MODEL = "gpt-4o-mini"  # model name sent to that endpoint
+AZURE_OPENAI_API_KEY = ""  # key of an Azure OpenAI resource; used when OPENAI_API_KEY is empty
+AZURE_OPENAI_ENDPOINT = ""  # https://<resource>.openai.azure.com
+AZURE_OPENAI_API_VERSION = "2024-10-21"  # Azure API version
+AZURE_OPENAI_DEPLOYMENT = ""  # Azure deployment name
+LLM_TIMEOUT_S = 60.0  # seconds one model call may take, retries not included
+LLM_MAX_RETRIES = 2  # further tries after 429, 5xx and broken connections, with back-off
+LLM_MAX_TOKENS = 2048  # longest reply of one model call, in tokens
+
+# --------------------------------------------------------------------------------------------------------- behaviour
+ROUTING_MODE = "hybrid"  # hybrid, llm_only, database_direct or chat_direct; a request may choose another
+ENABLE_RESULT_SUMMARY = True  # put the result into words when there are rows
+ENABLE_SYNTAX_VALIDATION = True  # EXPLAIN every statement before it runs
+ENABLE_FORBIDDEN_CHECK = True  # refuse whatever is not a harmless query, by parse tree
+ENABLE_AUTO_REPAIR = True  # one attempt to mend a statement PostgreSQL refuses; needs ENABLE_SYNTAX_VALIDATION
+
+
+class ConfigurationError(Exception):
+    """A setting has a value it can't have; the message names it and says what is allowed."""
+
+
+def _flag(text: str) -> bool:
+    known = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if text.lower() not in known:
+        raise ValueError("true or false")
+    return known[text.lower()]
+
+
+def _positive(kind: type) -> Any:
+    def parse(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError as exc:
+            raise ValueError("a positive number" if kind is float else "a positive whole number") from exc
+        if not 0 < value < float("inf"):
+            raise ValueError("a positive number")
+        return value
+
+    return parse
+
+
+def _count(text: str) -> int:
+    if not text.isdigit():
+        raise ValueError("a whole number, 0 or more")
+    return int(text)
+
+
+def _one_of(*choices: str) -> Any:
+    def parse(text: str) -> str:
+        for choice in choices:
+            if choice.lower() == text.lower():
+                return choice
+        raise ValueError(f"one of {', '.join(choices)}")
+
+    return parse
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise ValueError("a port between 1 and 65535")
+    return int(text)
+
+
+def _ping_interval(text: str) -> float:
+    value: float = _positive(float)(text)
+    if value > 15:
+        raise ValueError("at most 15 seconds")
+    return value
+
+
+# Settings whose text needs more than the conversion its default's type implies.
+_PARSERS: dict[str, Any] = {
+    "PORT": _port,
+    "PING_INTERVAL_S": _ping_interval,
+    "LLM_MAX_RETRIES": _count,
+    "LOG_LEVEL": _one_of("DEBUG", "INFO", "WARNING", "ERROR"),
+    "ROUTING_MODE": _one_of("hybrid", "llm_only", "database_direct", "chat_direct"),
+}
+_BY_TYPE: dict[type, Any] = {bool: _flag, int: _positive(int), float: _positive(float), str: str}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One value per constant above, lower-cased name; see there for units and choices."""
+
+    host: str = HOST
+    port: int = PORT
+    data_dir: str = DATA_DIR
+    max_streams: int = MAX_STREAMS
+    request_timeout_s: float = REQUEST_TIMEOUT_S
+    ping_interval_s: float = PING_INTERVAL_S
+    max_question_chars: int = MAX_QUESTION_CHARS
+    max_body_bytes: int = MAX_BODY_BYTES
+    log_level: str = LOG_LEVEL
+    database_url: str = DATABASE_URL
+    max_rows: int = MAX_ROWS
+    max_result_bytes: int = MAX_RESULT_BYTES
+    statement_timeout_s: float = STATEMENT_TIMEOUT_S
+    database_pool_size: int = DATABASE_POOL_SIZE
+    database_pool_wait_s: float = DATABASE_POOL_WAIT_S
+    catalog_ttl_s: float = CATALOG_TTL_S
+    openai_api_key: str = OPENAI_API_KEY
+    openai_base_url: str = OPENAI_BASE_URL
+    openai_model: str = OPENAI_MODEL
+    azure_openai_api_key: str = AZURE_OPENAI_API_KEY
+    azure_openai_endpoint: str = AZURE_OPENAI_ENDPOINT
+    azure_openai_api_version: str = AZURE_OPENAI_API_VERSION
+    azure_openai_deployment: str = AZURE_OPENAI_DEPLOYMENT
+    llm_timeout_s: float = LLM_TIMEOUT_S
+    llm_max_retries: int = LLM_MAX_RETRIES
+    llm_max_tokens: int = LLM_MAX_TOKENS
+    routing_mode: str = ROUTING_MODE
+    enable_result_summary: bool = ENABLE_RESULT_SUMMARY
+    enable_syntax_validation: bool = ENABLE_SYNTAX_VALIDATION
+    enable_forbidden_check: bool = ENABLE_FORBIDDEN_CHECK
+    enable_auto_repair: bool = ENABLE_AUTO_REPAIR
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":
+        """Settings from `environ` (default: the process environment). Empty values mean the default.
+
+        Raises:
+            ConfigurationError: a value is not one the setting can have.
+        """
+        environ = os.environ if environ is None else environ
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            name = field.name.upper()
+            text = environ.get(name, "").strip()
+            if not text:
+                continue
+            try:
+                values[field.name] = _PARSERS.get(name, _BY_TYPE[type(field.default)])(text)
+            except ValueError as exc:
+                raise ConfigurationError(f"{name}={text!r} is not valid: give {exc}.") from exc
+        return cls(**values)
+
+    @property
+    def data_path(self) -> Path:
+        """`data_dir` as an absolute path."""
+        return Path(self.data_dir).expanduser().resolve()

@@ -1,0 +1,1 @@
+"""The asked database: guard, connection, catalogue, and the embedded server with its demo data."""

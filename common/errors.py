@@ -1,0 +1,191 @@
+"""Every failure Citu can report, as one tree; the class decides the HTTP status and the `error_type`.
+
+    CituError
+    ├── InvalidRequest        400 invalid_request
+    ├── NotFound              404 not_found
+    ├── StatementRejected         what is wrong with one SQL statement
+    │   ├── ForbiddenStatement 403 forbidden_keywords   it is not a read-only query
+    │   ├── ForbiddenObject   403 forbidden_object      it reads what may not be read
+    │   ├── InvalidSql        422 syntax_error          PostgreSQL can't parse or plan it; the one repairable kind
+    │   ├── ValidationFailed  422 validation_exception  it could not be proven valid
+    │   └── CostExceeded      422 cost_exceeded
+    ├── TooManyStreams        503 too_many_streams
+    ├── QueryTimeout          504 query_timeout
+    ├── LlmUnavailable        503 llm_unavailable
+    ├── DatabaseUnavailable   503 database_unavailable
+    ├── Cancelled             499 cancelled
+    └── InternalError         500 internal_error
+
+Drivers' exceptions are translated where they occur (`raise … from exc`) and never travel further; what the user reads
+is the `Text` given here, so no traceback, DSN or key can slip into an answer.
+"""
+
+from typing import ClassVar
+
+from common.text import Lang, Text
+
+
+class CituError(Exception):
+    """A failure with a sentence for the user in both languages.
+
+    Attributes:
+        code: HTTP status.
+        error_type: the stable name clients switch on.
+        title: the envelope's `message`.
+        text: what happened and what to do about it.
+        retryable: whether the same request may succeed later.
+        retry_after_s: seconds to wait before trying again, when known.
+    """
+
+    code: ClassVar[int] = 500
+    error_type: ClassVar[str] = "internal_error"
+    title: ClassVar[Text] = Text("服务内部错误", "Internal error")
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, text: Text, *, retry_after_s: int | None = None) -> None:
+        super().__init__(text.en)
+        self.text = text
+        self.retry_after_s = retry_after_s
+
+    def message(self, lang: Lang) -> str:
+        """The sentence for the user in `lang`."""
+        return self.text.to(lang)
+
+
+class InvalidRequest(CituError):
+    """The request can't be understood; `field` names the offending key of the body, when there is one."""
+
+    code = 400
+    error_type = "invalid_request"
+    title = Text("请求参数错误", "Invalid request")
+
+    def __init__(self, text: Text, *, field: str | None = None) -> None:
+        super().__init__(text)
+        self.field = field
+
+
+class NotFound(CituError):
+    """No such resource."""
+
+    code = 404
+    error_type = "not_found"
+    title = Text("资源不存在", "Not found")
+
+
+class StatementRejected(CituError):
+    """One SQL statement that will not be run."""
+
+    code = 422
+    title = Text("SQL验证失败", "SQL validation failed")
+
+
+class ForbiddenStatement(StatementRejected):
+    """The statement does something other than read; `operation` names it (`DELETE`, `multiple statements`, …)."""
+
+    code = 403
+    error_type = "forbidden_keywords"
+
+    def __init__(self, operation: str, *, hint: Text | None = None) -> None:
+        zh = f"不允许的操作: {operation}。本系统只支持查询操作(SELECT)。"
+        en = f"Operation not allowed: {operation}. Only queries (SELECT) are supported."
+        super().__init__(Text(zh + hint.zh, f"{en} {hint.en}") if hint else Text(zh, en))
+        self.operation = operation
+
+
+class ForbiddenObject(StatementRejected):
+    """The statement uses a function, table or column that may not be used; `name` is that object."""
+
+    code = 403
+    error_type = "forbidden_object"
+
+    def __init__(self, name: str, text: Text) -> None:
+        super().__init__(text)
+        self.name = name
+
+
+class InvalidSql(StatementRejected):
+    """PostgreSQL refused to parse or plan the statement.
+
+    Attributes:
+        detail: PostgreSQL's own message (one line, its language), for the repair and for the user.
+        sqlstate: five-character SQLSTATE, when the server gave one.
+        position: 1-based character offset into the statement, when known.
+        hint: PostgreSQL's HINT line, when it gave one.
+    """
+
+    error_type = "syntax_error"
+
+    def __init__(
+        self, detail: str, *, sqlstate: str | None = None, position: int | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(Text(f"SQL语法或结构错误: {detail}", f"The SQL is not valid: {detail}"))
+        self.detail = detail
+        self.sqlstate = sqlstate
+        self.position = position
+        self.hint = hint
+
+
+class ValidationFailed(StatementRejected):
+    """The statement could not be proven valid for a reason a repair can't fix (nested too deeply, too long, …)."""
+
+    error_type = "validation_exception"
+
+
+class CostExceeded(StatementRejected):
+    """The plan is estimated to be more expensive than the operator allows."""
+
+    error_type = "cost_exceeded"
+
+
+class TooManyStreams(CituError):
+    """All places for running questions are taken."""
+
+    code = 503
+    error_type = "too_many_streams"
+    title = Text("服务繁忙", "Too many open streams")
+    retryable = True
+
+
+class QueryTimeout(CituError):
+    """The query, or the whole request, ran longer than allowed."""
+
+    code = 504
+    error_type = "query_timeout"
+    title = Text("查询超时", "Query timed out")
+    retryable = True
+
+
+class LlmUnavailable(CituError):
+    """The language model can't be reached or answers unusably, and the rules have no answer either."""
+
+    code = 503
+    error_type = "llm_unavailable"
+    title = Text("大模型不可用", "Language model unavailable")
+    retryable = True
+
+
+class DatabaseUnavailable(CituError):
+    """The database can't be reached, or has no connection to spare."""
+
+    code = 503
+    error_type = "database_unavailable"
+    title = Text("数据库不可用", "Database unavailable")
+    retryable = True
+
+
+class Cancelled(CituError):
+    """The caller left or asked to stop."""
+
+    code = 499
+    error_type = "cancelled"
+    title = Text("已取消", "Cancelled")
+
+
+class InternalError(CituError):
+    """A fault of ours; details are in the log under the request id, never in the answer."""
+
+
+INTERNAL_ERROR_TEXT = Text(
+    "服务内部错误，请稍后重试；如持续出现，请向管理员提供 request_id。",
+    "Something went wrong on our side. Try again; if it persists, give the request_id to your administrator.",
+)

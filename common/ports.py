@@ -1,0 +1,45 @@
+"""The shapes that adapters have, so that nodes know what they need and not what they get."""
+
+from typing import Protocol
+
+from common.values import Catalog, PlanEstimate, QueryResult
+
+
+class Database(Protocol):
+    """The asked database. Read-only; every method may be cancelled, which also stops the statement in the server.
+
+    All raise `DatabaseUnavailable` when the server can't be reached or no connection is free in time.
+    """
+
+    async def ping(self) -> None:
+        """Returns when the database answers."""
+
+    async def catalog(self) -> Catalog:
+        """The tables and columns the role may read (cached for a while)."""
+
+    def check(self, sql: str) -> None:
+        """Proves from the text alone that `sql` is one read-only query.
+
+        Raises:
+            ForbiddenStatement, ForbiddenObject: it must not run.
+            InvalidSql: it does not parse.
+            ValidationFailed: it is too long or nested too deeply to be judged.
+        """
+
+    async def explain(self, sql: str) -> PlanEstimate:
+        """Plans `sql` without running it.
+
+        Raises:
+            InvalidSql: PostgreSQL can't plan it (unknown names, wrong types, …).
+            QueryTimeout: planning took longer than the statement timeout.
+            …and whatever `check` raises.
+        """
+
+    async def run(self, sql: str) -> QueryResult:
+        """Runs `sql` in a READ ONLY transaction that is always rolled back, up to the row and byte caps.
+
+        Raises:
+            QueryTimeout: it took longer than the statement timeout.
+            InvalidSql: it failed while running (division by zero, a cast that does not fit, …).
+            …and whatever `check` raises.
+        """

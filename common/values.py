@@ -1,0 +1,187 @@
+"""The plain values that travel between layers: immutable, without behaviour beyond what they mean."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
+
+T = TypeVar("T")
+
+QuestionType = Literal["DATABASE", "CHAT"]
+
+# ---------------------------------------------------------------------------------------------- what a database holds
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as the catalogue describes it.
+
+    Attributes:
+        type: PostgreSQL's own spelling (`format_type`), for example `numeric(12,2)`.
+        values: stored values known by sampling (text columns with few distinct ones); empty means unknown, not none.
+        is_complete: whether `values` are all the distinct values there were at sampling time.
+    """
+
+    name: str
+    type: str
+    comment: str | None = None
+    nullable: bool = True
+    values: tuple[str, ...] = ()
+    is_complete: bool = False
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    """`columns` of the owning table reference `target_columns` of the table `target` (schema, name)."""
+
+    columns: tuple[str, ...]
+    target: tuple[str, str]
+    target_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or view that the connected role may read.
+
+    Attributes:
+        kind: `table` (also partitioned and foreign ones), `view` or `materialized view`.
+        row_estimate: the planner's row count; -1 when never analysed or a view.
+    """
+
+    schema: str
+    name: str
+    kind: Literal["table", "view", "materialized view"]
+    columns: tuple[Column, ...]
+    comment: str | None = None
+    primary_key: tuple[str, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    row_estimate: int = -1
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """(schema, name): what foreign keys refer to."""
+        return (self.schema, self.name)
+
+    def column(self, name: str) -> Column | None:
+        """The column of that exact name."""
+        return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What the connected role can read, as of one moment.
+
+    Attributes:
+        search_path: schemas whose tables need no qualification, in order.
+    """
+
+    tables: tuple[Table, ...]
+    search_path: tuple[str, ...] = ("public",)
+
+    @cached_property
+    def by_key(self) -> Mapping[tuple[str, str], Table]:
+        """Tables by (schema, name)."""
+        return {table.key: table for table in self.tables}
+
+
+# ----------------------------------------------------------------------------------------------- what a query returns
+
+
+@dataclass(frozen=True)
+class PlanEstimate:
+    """What the planner expects: `total_cost` in its cost units, `rows` of the top node."""
+
+    total_cost: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """Rows ready for JSON.
+
+    Attributes:
+        columns: names, in order; duplicates stay as PostgreSQL gives them.
+        column_types: PostgreSQL type names (`int8`, `numeric`, `date` …), one per column.
+        rows: one list per row; values are None, bool, int, float, Decimal (sent as exact JSON numbers), str, or the
+            lists and dicts of arrays and JSON columns. Dates and times are ISO 8601 text.
+        row_count: number of rows here, at most the row cap.
+        is_limited: whether there were more rows than the caps let through.
+    """
+
+    columns: tuple[str, ...]
+    column_types: tuple[str, ...]
+    rows: tuple[list[Any], ...]
+    is_limited: bool = False
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows carried."""
+        return len(self.rows)
+
+
+# --------------------------------------------------------------------------------------------------- what skills think
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the model was used for: number of calls attempted, tokens as the endpoint reports them."""
+
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.llm_calls + other.llm_calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+        )
+
+
+@dataclass(frozen=True)
+class Classification:
+    """What kind of question it is.
+
+    Attributes:
+        confidence: 0 to 1.
+        method: `rule_based_strong_business`, `rule_based_medium_business`, `rule_based_chat`, `rule_based_default`,
+            `llm` or `direct`.
+        reason: one sentence, in the language of the answer.
+    """
+
+    question_type: QuestionType
+    confidence: float
+    method: str
+    reason: str
+
+
+FailureReason = Literal[
+    "missing_database_info", "ambiguous_question", "llm_explanation", "unknown_generation_failure"
+]
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A statement that answers the question, not yet proven safe."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class NoSql:
+    """Why no statement could be written, and `prompt`: what the user can do, in the language of the answer."""
+
+    reason: FailureReason
+    prompt: str
+
+
+Draft = Sql | NoSql
+
+
+@dataclass(frozen=True)
+class Thought(Generic[T]):
+    """What a skill concluded, what it cost, and what the user should know about how it came about."""
+
+    value: T
+    usage: Usage = field(default_factory=Usage)
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Tests: behaviour through the public surface, against real PostgreSQL."""
