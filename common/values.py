@@ -155,9 +155,7 @@ class Classification:
     reason: str
 
 
-FailureReason = Literal[
-    "missing_database_info", "ambiguous_question", "llm_explanation", "unknown_generation_failure"
-]
+FailureReason = Literal["missing_database_info", "ambiguous_question", "llm_explanation", "unknown_generation_failure"]
 
 
 @dataclass(frozen=True)
