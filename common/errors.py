@@ -51,6 +51,10 @@ class CituError(Exception):
         """The sentence for the user in `lang`."""
         return self.text.to(lang)
 
+    def details(self) -> dict[str, str]:
+        """Further keys of the error's `data` that clients can act on."""
+        return {}
+
 
 class InvalidRequest(CituError):
     """The request can't be understood; `field` names the offending key of the body, when there is one."""
@@ -62,6 +66,10 @@ class InvalidRequest(CituError):
     def __init__(self, text: Text, *, field: str | None = None) -> None:
         super().__init__(text)
         self.field = field
+
+    def details(self) -> dict[str, str]:
+        """The offending field."""
+        return {"field": self.field} if self.field else {}
 
 
 class NotFound(CituError):

@@ -1,0 +1,253 @@
+"""The agent: one question in, events out.
+
+`process_question_stream` is the only path; `process_question` drains it. It never raises and ends in exactly one
+terminal event, whatever the graph does: this file holds the one blanket catch of the project.
+"""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, cast
+
+from agent.context import Context
+from agent.events import Event
+from agent.graph import compiled_graph
+from agent.progress import STEPS, Described, Step, running_message
+from agent.state import Ask, State, Update, merge
+from common.envelope import error_data
+from common.errors import INTERNAL_ERROR_TEXT, Cancelled, CituError, InternalError, QueryTimeout
+from common.logs import request_id
+from common.text import Lang, Text, language_of
+from common.values import Usage
+
+_log = logging.getLogger(__name__)
+
+_DONE = Text("处理完成", "Done")
+_WRITING = Text("正在输出", "Writing")
+_CANCELLED = Text("请求已取消。", "The request was cancelled.")
+_TOO_LONG = Text(
+    "处理时间超过上限，请缩小查询范围后重试。",
+    "The request took longer than allowed; narrow the question and try again.",
+)
+
+
+def new_conversation_id() -> str:
+    """`citu_` + UTC yyyymmddHHMMSS + milliseconds + a random tail."""
+    now = datetime.now(UTC)
+    return f"citu_{now:%Y%m%d%H%M%S}{now.microsecond // 1000:03d}{secrets.token_hex(4)}"
+
+
+def new_run_id() -> str:
+    """`run_` + 96 random bits."""
+    return f"run_{secrets.token_hex(12)}"
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question as a caller asks it.
+
+    Attributes:
+        lang: language of the answer; None follows the question.
+        routing_mode: None takes the configured one.
+        stream_tokens: whether text is emitted while it is written.
+    """
+
+    question: str
+    conversation_id: str = field(default_factory=new_conversation_id)
+    run_id: str = field(default_factory=new_run_id)
+    lang: Lang | None = None
+    routing_mode: str | None = None
+    context_type: str | None = None
+    table: str | None = None
+    stream_tokens: bool = True
+
+
+class CituLangGraphAgent:
+    """Answers questions by the graph.
+
+    Args:
+        new_context: makes one question's services.
+        routing_mode: the mode of questions that name none.
+        request_timeout_s: seconds for one question, from its first event to its last.
+    """
+
+    def __init__(self, new_context: Callable[[], Context], *, routing_mode: str, request_timeout_s: float) -> None:
+        self._new_context = new_context
+        self._routing_mode = routing_mode
+        self._request_timeout_s = request_timeout_s
+
+    async def process_question(self, question: Question) -> Event:
+        """The terminal event of the question; never raises."""
+        async for event in self.process_question_stream(question):
+            last = event
+        return last
+
+    async def process_question_stream(self, question: Question) -> AsyncIterator[Event]:
+        """Events while the question is answered; never raises, ends in exactly one terminal event.
+
+        Cancelling the consuming task stops the model call and the SQL; the terminal event then says `cancelled`.
+        """
+        run = _Run(question, self._ask(question))
+        try:
+            async with asyncio.timeout(self._request_timeout_s), aclosing(run.events(self._new_context())) as events:
+                async for event in events:
+                    yield event
+            yield run.terminal()
+        except TimeoutError:
+            yield run.failed(QueryTimeout(_TOO_LONG))
+        except asyncio.CancelledError:
+            yield run.failed(Cancelled(_CANCELLED))
+        except CituError as error:
+            yield run.failed(error)
+        except Exception:  # noqa: BLE001 - the one blanket catch: a client must always get its terminal event
+            _log.exception("unexpected failure", extra={"run_id": question.run_id, "node": run.node})
+            yield run.failed(InternalError(INTERNAL_ERROR_TEXT))
+
+    def _ask(self, question: Question) -> Ask:
+        return {
+            "question": question.question,
+            "lang": question.lang or language_of(question.question),
+            "routing_mode": question.routing_mode or self._routing_mode,
+            "routing_mode_source": "request" if question.routing_mode else "configuration",
+            "table": question.table,
+            "context_type": question.context_type,
+            "wants_tokens": question.stream_tokens,
+            "execution_path": ["start"],
+        }
+
+
+class _Run:
+    """One question on its way through the graph: its state so far, and the events made from it."""
+
+    def __init__(self, question: Question, ask: Ask) -> None:
+        self._question = question
+        self._ask = ask
+        self._state = cast(State, ask)  # every key that Update adds is optional
+        self._lang = ask["lang"]
+        self._current_step = "start"
+        self._timings_ms: dict[str, float] = {}
+        self._started = self._node_started = time.perf_counter()
+        self.node: str | None = None
+
+    async def events(self, context: Context) -> AsyncIterator[Event]:
+        """Progress and tokens while the graph runs; raises what nodes raise."""
+        parts = compiled_graph().astream(self._ask, context=context, stream_mode=["tasks", "custom"], version="v2")
+        async for part in parts:
+            if part["type"] == "custom":
+                yield self._token(cast(str, part["data"]))
+            else:
+                yield self._task(cast(dict[str, Any], part["data"]))
+
+    def terminal(self) -> Event:
+        """The last event of a graph that ran to its end."""
+        error = self._state.get("error")
+        return self.failed(error) if error is not None else self._completed()
+
+    def failed(self, error: CituError) -> Event:
+        """The last event of a question that ends in `error`."""
+        data = {
+            **error_data(error, self._lang),
+            "node": self._failed_node(error),
+            **self._ids(),
+            "request_id": request_id.get(),
+            "state_summary": self._summary(),
+            "timestamp": _now(),
+        }
+        return Event(error.title.to(self._lang), data, error.code)
+
+    def _task(self, task: dict[str, Any]) -> Event:
+        """A node's start has `input`; its end has `result`, and `error` when it raised."""
+        step = STEPS[task["name"]]
+        if "input" in task:
+            self.node, self._node_started = task["name"], time.perf_counter()
+            self._current_step = step.running
+            return self._progress(step, "running", step.while_running)
+        self._timings_ms[task["name"]] = _milliseconds_since(self._node_started)
+        if task["error"] is not None:
+            return self._progress(step, "failed", _failure(task["error"]))
+        update = cast(Update, task["result"])
+        self._state = merge(self._state, update)
+        self._current_step = step.done
+        failed = update.get("sql_generation_success") is False
+        return self._progress(step, "failed" if failed else "done", step.describe(update))
+
+    def _progress(self, step: Step, status: Literal["running", "done", "failed"], said: Described) -> Event:
+        data = {
+            "type": "progress",
+            "node": self.node,
+            "status": status,
+            "display_name": step.display_name.to(self._lang),
+            "icon": step.icon,
+            "details": said.details.to(self._lang),
+            "sub_status": said.sub_status.to(self._lang),
+            **self._ids(),
+            "timestamp": _now(),
+            "state_summary": self._summary(),
+        }
+        return Event(running_message(step, self._lang), data)
+
+    def _token(self, text: str) -> Event:
+        return Event(_WRITING.to(self._lang), {"type": "token", "node": self.node, "text": text, **self._ids()})
+
+    def _completed(self) -> Event:
+        found = self._state["classification"]
+        data = {
+            "type": "completed",
+            **self._state["answer"],
+            **self._ids(),
+            "execution_path": self._state["execution_path"],
+            "classification_info": {
+                "question_type": found.question_type,
+                "confidence": found.confidence,
+                "method": found.method,
+                "reason": found.reason,
+            },
+            "routing_mode_used": self._state["routing_mode"],
+            "routing_mode_source": self._state["routing_mode_source"],
+            "sql_repair_applied": self._state.get("sql_repair_applied", False),
+            "warnings": list(dict.fromkeys(self._state.get("warnings", []))),
+            "usage": asdict(self._state.get("usage", Usage())),
+            "timings_ms": {**self._timings_ms, "total": _milliseconds_since(self._started)},
+            "timestamp": _now(),
+        }
+        return Event(_DONE.to(self._lang), data)
+
+    def _failed_node(self, error: CituError) -> str | None:
+        # A rejected statement travels through format_response; the step that failed is the one before it.
+        return "agent_sql_generation" if self._state.get("error") is error else self.node
+
+    def _ids(self) -> dict[str, str]:
+        return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}
+
+    def _summary(self) -> dict[str, Any]:
+        summary: dict[str, Any] = {
+            "current_step": self._current_step,
+            "execution_path": list(self._state["execution_path"]),
+            "routing_mode": self._state["routing_mode"],
+        }
+        if "sql" in self._state:
+            summary["sql"] = self._state["sql"]
+        if "plan" in self._state:
+            summary["plan"] = asdict(self._state["plan"])
+        if "error" in self._state:
+            summary["validation_error_type"] = self._state["error"].error_type
+        return summary
+
+
+def _failure(error: BaseException) -> Described:
+    if isinstance(error, CituError):
+        return Described(error.title, error.text)
+    return Described(InternalError.title, INTERNAL_ERROR_TEXT)
+
+
+def _milliseconds_since(start: float) -> float:
+    return round((time.perf_counter() - start) * 1000, 1)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,60 @@
+"""What nodes may use, handed to them by LangGraph beside the state; they know ports, never HTTP or configuration."""
+
+from dataclasses import dataclass
+
+from langgraph.runtime import Runtime
+
+from agent.skills import Emit, Inquiry, Skills
+from agent.state import State
+from common.ports import Database
+from common.values import Catalog
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """The switches of the graph; see app_config for their meaning.
+
+    No combination of them can switch off the single-statement rule, the READ ONLY transaction, timeouts or row caps:
+    those live in the database adapter.
+    """
+
+    result_summary: bool = True
+    syntax_validation: bool = True
+    forbidden_check: bool = True
+    auto_repair: bool = True
+
+
+@dataclass(frozen=True)
+class Context:
+    """One question's services.
+
+    Attributes:
+        skills: who thinks; made for this question alone.
+        rules: the offline skills, which need no model.
+    """
+
+    database: Database
+    skills: Skills
+    rules: Skills
+    behaviour: Behaviour
+
+    @property
+    def has_model(self) -> bool:
+        """Whether somebody other than the rules thinks."""
+        return self.skills is not self.rules
+
+
+def inquiry_of(state: State, catalog: Catalog) -> Inquiry:
+    """The question as skills see it."""
+    return Inquiry(
+        question=state["question"],
+        lang=state["lang"],
+        catalog=catalog,
+        table=state["table"],
+        context_type=state["context_type"],
+    )
+
+
+def emitter(state: State, runtime: Runtime[Context]) -> Emit | None:
+    """Where skills put pieces of text while they write, when somebody watches."""
+    return runtime.stream_writer if state["wants_tokens"] else None

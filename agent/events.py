@@ -1,0 +1,41 @@
+"""What a question emits while it is answered: any number of progress and token events, then one terminal event.
+
+An event is the content of one frame of the stream; the sync answer is the terminal event alone. `data` is what the
+HTTP contract calls `data`, and holds `type`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+EventType = Literal["progress", "token", "completed", "error"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event; `code` is the HTTP status the sync endpoint answers with when it is terminal."""
+
+    message: str
+    data: dict[str, Any]
+    code: int = 200
+
+    @property
+    def type(self) -> EventType:
+        """Kind of the event."""
+        kind: EventType = self.data["type"]
+        return kind
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it is the last one."""
+        return self.type in ("completed", "error")
+
+    def envelope(self) -> dict[str, Any]:
+        """The event as a stream sends it."""
+        return {"code": self.code, "success": self.type != "error", "message": self.message, "data": self.data}
+
+    def sync_envelope(self) -> dict[str, Any]:
+        """The terminal event as the sync endpoint answers it: `type` says what kind of answer it is."""
+        envelope = self.envelope()
+        if self.type == "completed":
+            envelope["data"] = {**self.data, "type": self.data["response_type"]}
+        return envelope

@@ -1,0 +1,23 @@
+"""Step 2 of a conversation: an answer that is not a query."""
+
+from langgraph.runtime import Runtime
+
+from agent.context import Context, emitter, inquiry_of
+from agent.state import State, Update
+from common.errors import DatabaseUnavailable
+from common.values import Catalog
+
+
+async def agent_chat(state: State, runtime: Runtime[Context]) -> Update:
+    """Writes the answer, streamed while it is written."""
+    try:
+        catalog = await runtime.context.database.catalog()
+    except DatabaseUnavailable:
+        catalog = Catalog(())
+    thought = await runtime.context.skills.chat(inquiry_of(state, catalog), emitter(state, runtime))
+    return {
+        "chat_response": thought.value,
+        "usage": thought.usage,
+        "warnings": list(thought.warnings),
+        "execution_path": ["agent_chat"],
+    }

@@ -1,0 +1,115 @@
+"""Step 2 of a data question: SQL that is proven safe and valid, or the reason there is none.
+
+Draft → guard → EXPLAIN → at most one repair, itself guarded and explained. Everything a user can act on ends here as
+state, not as an exception; only infrastructure failures are raised.
+"""
+
+from langgraph.runtime import Runtime
+
+from agent.context import Behaviour, Context, inquiry_of
+from agent.skills import Inquiry
+from agent.state import State, Update
+from common.errors import ForbiddenObject, ForbiddenStatement, InvalidSql, LlmUnavailable, StatementRejected
+from common.ports import Database
+from common.values import Draft, NoSql, PlanEstimate, Sql, Thought, Usage
+
+
+async def agent_sql_generation(state: State, runtime: Runtime[Context]) -> Update:
+    """Writes SQL and proves it.
+
+    Raises:
+        LlmUnavailable, DatabaseUnavailable, QueryTimeout: the proof could not be made.
+    """
+    context = runtime.context
+    inquiry = inquiry_of(state, await context.database.catalog())
+    try:
+        draft = await context.skills.write_sql(inquiry)
+    except ForbiddenStatement as error:
+        return _rejected(error)
+    update = await _prove(draft.value, inquiry, context)
+    return _with_cost(update, draft)
+
+
+async def _prove(draft: Draft, inquiry: Inquiry, context: Context) -> Update:
+    if isinstance(draft, NoSql):
+        return _not_written(draft)
+    try:
+        plan = await validate(draft.text, context.database, context.behaviour)
+    except InvalidSql as error:
+        return await _repair(draft, error, inquiry, context)
+    except StatementRejected as error:
+        return _rejected(error, draft.text)
+    return _accepted(draft, plan)
+
+
+async def validate(sql: str, database: Database, behaviour: Behaviour) -> PlanEstimate | None:
+    """What the planner expects of `sql`; None when nothing asks for a plan. Raises what `Database.explain` raises."""
+    if behaviour.syntax_validation:
+        return await database.explain(sql)
+    if behaviour.forbidden_check:
+        database.check(sql)
+    return None
+
+
+async def _repair(broken: Sql, error: InvalidSql, inquiry: Inquiry, context: Context) -> Update:
+    if not (context.behaviour.auto_repair and context.behaviour.syntax_validation):
+        return _rejected(error, broken.text)
+    try:
+        thought = await context.skills.repair_sql(inquiry, broken.text, error)
+    except LlmUnavailable:
+        return _rejected(error, broken.text, "sql_repair_failed")
+    return _with_cost(await _prove_repaired(thought.value, broken, error, context), thought)
+
+
+async def _prove_repaired(mended: Draft, broken: Sql, error: InvalidSql, context: Context) -> Update:
+    if isinstance(mended, NoSql):
+        return _rejected(error, broken.text, "sql_repair_failed")
+    try:
+        plan = await validate(mended.text, context.database, context.behaviour)
+    except InvalidSql as still:
+        return _rejected(still, mended.text, "sql_repair_failed")
+    except StatementRejected as refused:
+        return _rejected(refused, mended.text)
+    update = _accepted(mended, plan)
+    update["sql_repair_applied"] = True
+    update["execution_path"] += ["sql_repair_success"]
+    return update
+
+
+def _accepted(draft: Sql, plan: PlanEstimate | None) -> Update:
+    update: Update = {
+        "sql": draft.text,
+        "sql_generation_success": True,
+        "execution_path": ["agent_sql_generation"],
+    }
+    if plan is not None:
+        update["plan"] = plan
+    return update
+
+
+def _not_written(draft: NoSql) -> Update:
+    return {
+        "sql_generation_success": False,
+        "failure_reason": draft.reason,
+        "user_prompt": draft.prompt,
+        "execution_path": ["agent_sql_generation", "sql_generation_failed"],
+    }
+
+
+def _rejected(error: StatementRejected, sql: str | None = None, happened: str = "sql_validation_failed") -> Update:
+    if isinstance(error, ForbiddenStatement | ForbiddenObject):
+        happened = "forbidden_keywords_failed"
+    update: Update = {
+        "sql_generation_success": False,
+        "error": error,
+        "execution_path": ["agent_sql_generation", happened],
+    }
+    if sql is not None:
+        update["sql"] = sql
+    return update
+
+
+def _with_cost(update: Update, thought: Thought[Draft]) -> Update:
+    update["usage"] = update.get("usage", Usage()) + thought.usage
+    update["warnings"] = [*thought.warnings, *update.get("warnings", [])]
+    return update

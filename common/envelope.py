@@ -1,0 +1,43 @@
+"""The one shape of every JSON answer, and the one place where answers become bytes."""
+
+from typing import Any
+
+import simplejson
+
+from common.errors import CituError
+from common.text import Lang
+
+Envelope = dict[str, Any]
+
+
+def success(data: dict[str, Any], message: str, code: int = 200) -> Envelope:
+    """An answer that is what was asked for."""
+    return {"code": code, "success": True, "message": message, "data": data}
+
+
+def failure(code: int, message: str, data: dict[str, Any]) -> Envelope:
+    """An answer that says what went wrong; `data` comes from `error_data` plus what is known of the run."""
+    return {"code": code, "success": False, "message": message, "data": data}
+
+
+def error_data(error: CituError, lang: Lang) -> dict[str, Any]:
+    """The part of an error's `data` that the error itself knows."""
+    data: dict[str, Any] = {
+        "type": "error",
+        "error": error.message(lang),
+        "error_type": error.error_type,
+        "retryable": error.retryable,
+    }
+    if error.retry_after_s is not None:
+        data["retry_after_s"] = error.retry_after_s
+    return data | error.details()
+
+
+def to_json(value: Any) -> str:
+    """JSON on one line: text as it is, decimals with all their digits, NaN and infinities as null."""
+    return simplejson.dumps(value, use_decimal=True, ensure_ascii=False, ignore_nan=True, separators=(",", ":"))
+
+
+def to_bytes(value: Any) -> bytes:
+    """`to_json` in UTF-8; a lone surrogate (half a character, which UTF-8 can't hold) becomes `?`."""
+    return to_json(value).encode("utf-8", "replace")

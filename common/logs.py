@@ -1,0 +1,45 @@
+"""Logs as JSON lines on stderr, each with the id of the request it belongs to."""
+
+import logging
+import sys
+import time
+from contextvars import ContextVar
+
+from common.envelope import to_json
+
+request_id: ContextVar[str] = ContextVar("request_id", default="-")
+"""Id of the request being served; asyncio tasks started for a request inherit it."""
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class JsonLines(logging.Formatter):
+    """A record as one JSON object: time (UTC), level, logger, request_id, message, exception, and any `extra`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line of JSON."""
+        line = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname,
+            "logger": record.name,
+            "request_id": request_id.get(),
+            "message": record.getMessage(),
+        }
+        line.update({key: value for key, value in vars(record).items() if key not in _STANDARD})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        try:
+            return to_json(line)
+        except TypeError:
+            return to_json({key: str(value) for key, value in line.items()})
+
+
+def configure(level: str) -> None:
+    """Sends everything from `level` up to stderr; libraries below WARNING stay silent."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel("WARNING")
+    for name in ("agent", "api", "common", "unified_api"):
+        logging.getLogger(name).setLevel(level)

@@ -1,0 +1,115 @@
+"""The bridge between WSGI threads and asyncio: one background event loop per process, and feeds read from threads.
+
+Flask views run in threads, the agent runs on an event loop. Starting a loop per request would cost every request a
+thread and every adapter its pooled connections, so there is one, started at first use and keyed by process id: a loop
+made before a fork does not run in the child.
+"""
+
+import asyncio
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Final, Generic, TypeVar
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+_lock = threading.Lock()
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+
+
+def loop() -> asyncio.AbstractEventLoop:
+    """This process's background loop, started now if it is not running."""
+    with _lock:
+        running = _loops.get(os.getpid())
+        if running is None:
+            _loops.clear()
+            running = _loops[os.getpid()] = asyncio.new_event_loop()
+            threading.Thread(target=running.run_forever, name="citu-loop", daemon=True).start()
+        return running
+
+
+def _forget_lock() -> None:
+    # A fork may happen while another thread of the parent holds the lock; the child starts with a free one.
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_lock)
+
+
+def run(coroutine: Coroutine[Any, Any, T], timeout_s: float) -> T:
+    """Runs `coroutine` on the loop and waits for it; for short work such as health checks.
+
+    Raises:
+        TimeoutError: it took longer; it has been cancelled.
+    """
+    future = asyncio.run_coroutine_threadsafe(coroutine, loop())
+    try:
+        return future.result(timeout_s)
+    except TimeoutError:
+        future.cancel()
+        raise
+
+
+class Quiet:
+    """Nothing new arrived in time."""
+
+
+QUIET: Final = Quiet()
+
+
+class Feed(Generic[T]):
+    """Items of an async iterator, produced on the loop and read from a thread.
+
+    The producer never waits for the reader, so a slow client can't hold a database connection; what can pile up is
+    bounded by what the source produces (one question's events: rows under the byte cap, text under the token cap).
+    """
+
+    def __init__(self, source: AsyncIterator[T]) -> None:
+        self._source = source
+        self._items: deque[T] = deque()
+        self._changed = threading.Condition()
+        self._ended = False
+        self._task: asyncio.Task[None] | None = None
+        self._loop = loop()
+        # call_soon_threadsafe runs _start in a copy of this thread's context, so the task inherits the request id.
+        self._loop.call_soon_threadsafe(self._start)
+
+    def _start(self) -> None:
+        self._task = self._loop.create_task(self._pump())
+        # Not a `finally` in _pump: a task cancelled before its first step never enters its body.
+        self._task.add_done_callback(self._end)
+
+    async def _pump(self) -> None:
+        async for item in self._source:
+            with self._changed:
+                self._items.append(item)
+                self._changed.notify()
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("an event source raised", exc_info=task.exception())
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+
+    def take(self, timeout_s: float) -> T | Quiet | None:
+        """The next item; `QUIET` if none came within `timeout_s` seconds; None after the last."""
+        with self._changed:
+            if not self._items and not self._ended:
+                self._changed.wait(timeout_s)
+            if self._items:
+                return self._items.popleft()
+            return None if self._ended else QUIET
+
+    def cancel(self) -> None:
+        """Cancels the producer; a source that answers cancellation with a last item is still read to its end."""
+        self._loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        # _start was scheduled first, so there is a task.
+        if self._task is not None:
+            self._task.cancel()
