@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -87,7 +87,7 @@ class CituLangGraphAgent:
             last = event
         return last
 
-    async def process_question_stream(self, question: Question) -> AsyncIterator[Event]:
+    async def process_question_stream(self, question: Question) -> AsyncGenerator[Event, None]:
         """Events while the question is answered; never raises, ends in exactly one terminal event.
 
         Cancelling the consuming task stops the model call and the SQL; the terminal event then says `cancelled`.
@@ -134,7 +134,7 @@ class _Run:
         self._started = self._node_started = time.perf_counter()
         self.node: str | None = None
 
-    async def events(self, context: Context) -> AsyncIterator[Event]:
+    async def events(self, context: Context) -> AsyncGenerator[Event, None]:
         """Progress and tokens while the graph runs; raises what nodes raise."""
         parts = compiled_graph().astream(self._ask, context=context, stream_mode=["tasks", "custom"], version="v2")
         async for part in parts:

@@ -12,7 +12,7 @@ from common.text import Lang
 from common.values import Catalog, Classification, Draft, QueryResult, Thought
 
 Emit = Callable[[str], None]
-"""Takes pieces of text as they are written; pieces concatenate to the full text."""
+"""Takes pieces of text as they are written; pieces concatenate to the full text. None: nobody is watching."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,10 @@ class Skills(Protocol):
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
         """One attempt at mending `sql` after PostgreSQL said `error`."""
 
-    async def summarize(self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit) -> Thought[str]:
+    async def summarize(
+        self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
+    ) -> Thought[str]:
         """The answer in words, from nothing but `result`. Every number it states is one of the rows' or their count."""
 
-    async def chat(self, inquiry: Inquiry, emit: Emit) -> Thought[str]:
+    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
         """An answer to a question that is not about the data."""
