@@ -20,7 +20,7 @@ from agent.graph import compiled_graph
 from agent.progress import STEPS, Described, Step, running_message
 from agent.state import Ask, State, Update, merge
 from common.envelope import error_data
-from common.errors import INTERNAL_ERROR_TEXT, Cancelled, CituError, InternalError, QueryTimeout
+from common.errors import CANCELLED_TEXT, INTERNAL_ERROR_TEXT, Cancelled, CituError, InternalError, QueryTimeout
 from common.logs import request_id
 from common.text import Lang, Text, language_of
 from common.values import Usage
@@ -29,7 +29,6 @@ _log = logging.getLogger(__name__)
 
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
-_CANCELLED = Text("请求已取消。", "The request was cancelled.")
 _TOO_LONG = Text(
     "处理时间超过上限，请缩小查询范围后重试。",
     "The request took longer than allowed; narrow the question and try again.",
@@ -101,7 +100,7 @@ class CituLangGraphAgent:
         except TimeoutError:
             yield run.failed(QueryTimeout(_TOO_LONG))
         except asyncio.CancelledError:
-            yield run.failed(Cancelled(_CANCELLED))
+            yield run.failed(Cancelled(CANCELLED_TEXT))
         except CituError as error:
             yield run.failed(error)
         except Exception:  # noqa: BLE001 - the one blanket catch: a client must always get its terminal event

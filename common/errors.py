@@ -193,6 +193,7 @@ class InternalError(CituError):
     """A fault of ours; details are in the log under the request id, never in the answer."""
 
 
+CANCELLED_TEXT = Text("请求已取消。", "The request was cancelled.")
 INTERNAL_ERROR_TEXT = Text(
     "服务内部错误，请稍后重试；如持续出现，请向管理员提供 request_id。",
     "Something went wrong on our side. Try again; if it persists, give the request_id to your administrator.",

@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
@@ -68,8 +68,10 @@ class Feed(Generic[T]):
     bounded by what the source produces (one question's events: rows under the byte cap, text under the token cap).
     """
 
-    def __init__(self, source: AsyncIterator[T]) -> None:
+    def __init__(self, source: AsyncIterator[T], on_end: Callable[[], None] = lambda: None) -> None:
+        """Starts reading `source`; `on_end` is called on the loop when it is exhausted or cancelled."""
         self._source = source
+        self._on_end = on_end
         self._items: deque[T] = deque()
         self._changed = threading.Condition()
         self._ended = False
@@ -92,6 +94,7 @@ class Feed(Generic[T]):
     def _end(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
             _log.error("an event source raised", exc_info=task.exception())
+        self._on_end()
         with self._changed:
             self._ended = True
             self._changed.notify()

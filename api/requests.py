@@ -1,0 +1,149 @@
+"""Bodies of requests, checked field by field, and what a client is told about a field that is wrong."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Request
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from agent.citu_agent import Question, new_conversation_id
+from agent.routing import ROUTING_MODES
+from common.errors import InvalidRequest
+from common.text import Lang, Text, language_of
+
+_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+# NUL can't be stored or sent to PostgreSQL; a lone surrogate is half a character and can't be encoded.
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")
+_MAX_NAME_CHARS = 256
+_MISSING = Text("缺少 question：请填写要问的问题。", "question is missing: say what you want to know.")
+_BLANK = Text("question 不能为空：请填写要问的问题。", "question is blank: say what you want to know.")
+
+
+@dataclass(frozen=True)
+class AskRequest:
+    """A checked body of both ask endpoints.
+
+    Attributes:
+        user_id: who asks, as the caller says.
+        cancels_on_disconnect: whether a client that leaves ends the run.
+    """
+
+    question: Question
+    user_id: str | None
+    cancels_on_disconnect: bool
+
+
+def json_object(request: Request) -> dict[str, Any]:
+    """The body as a JSON object, whatever its content type says.
+
+    Raises:
+        InvalidRequest: it is not one, or it is too large.
+    """
+    try:
+        body = request.get_json(force=True, silent=True)
+    except RequestEntityTooLarge as exc:
+        limit = request.max_content_length
+        text = Text(f"请求体过大，最多 {limit} 字节。", f"The request body is too large; at most {limit} bytes.")
+        raise InvalidRequest(text) from exc
+    if isinstance(body, dict):
+        return body
+    raise InvalidRequest(
+        Text(
+            '请求体必须是 JSON 对象，例如 {"question": "各服务区的营业收入排行"}。',
+            'The body must be a JSON object, for example {"question": "Revenue ranking by service area"}.',
+        )
+    )
+
+
+def parse_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
+    """A checked `AskRequest`.
+
+    Raises:
+        InvalidRequest: naming the field and what is allowed.
+    """
+    question = _question(body.get("question"), max_question_chars)
+    return AskRequest(
+        question=Question(
+            question=question,
+            conversation_id=_optional(body, "conversation_id", _identifier) or new_conversation_id(),
+            lang=_optional(body, "lang", _choice("zh", "en")),
+            routing_mode=_optional(body, "routing_mode", _choice(*ROUTING_MODES)),
+            context_type=_optional(body, "context_type", _choice("DATABASE", "CHAT")),
+            table=_optional(body, "table", _name),
+            stream_tokens=_optional(body, "stream_tokens", _flag) is not False,
+        ),
+        user_id=_optional(body, "user_id", _name),
+        cancels_on_disconnect=_optional(body, "on_disconnect", _choice("cancel", "continue")) != "continue",
+    )
+
+
+def language_of_body(body: object, accept_language: str | None) -> Lang:
+    """Best guess at the language for an error about a body that may be anything."""
+    if isinstance(body, dict):
+        if body.get("lang") in ("zh", "en"):
+            lang: Lang = body["lang"]
+            return lang
+        if isinstance(body.get("question"), str) and body["question"].strip():
+            return language_of(body["question"])
+    return "zh" if (accept_language or "").lower().startswith("zh") else "en"
+
+
+def _question(value: object, max_chars: int) -> str:
+    if value is None:
+        raise InvalidRequest(_MISSING, field="question")
+    if not isinstance(value, str):
+        raise _wrong("question", "一个字符串", "a string")
+    text = value.strip()
+    if not text:
+        raise InvalidRequest(_BLANK, field="question")
+    if len(text) > max_chars:
+        raise InvalidRequest(
+            Text(
+                f"question 过长：{len(text)} 个字符，最多 {max_chars} 个。",
+                f"question is too long: {len(text)} characters, at most {max_chars}.",
+            ),
+            field="question",
+        )
+    if _UNUSABLE.search(text):
+        raise _wrong("question", "不含 NUL 或不完整字符的文本", "text without NUL or broken characters")
+    return text
+
+
+def _optional(body: dict[str, Any], field: str, parse: Callable[[str, object], Any]) -> Any:
+    value = body.get(field)
+    return None if value is None else parse(field, value)
+
+
+def _choice(*choices: str) -> Callable[[str, object], str]:
+    def parse(field: str, value: object) -> str:
+        if isinstance(value, str) and value in choices:
+            return value
+        raise _wrong(field, "、".join(choices) + " 之一", "one of " + ", ".join(choices))
+
+    return parse
+
+
+def _flag(field: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise _wrong(field, "true 或 false", "true or false")
+
+
+def _identifier(field: str, value: object) -> str:
+    if isinstance(value, str) and _ID.fullmatch(value):
+        return value
+    raise _wrong(
+        field, "1 到 128 个字母、数字或 _ . : - 组成的字符串", "a string of 1 to 128 letters, digits, _ . : or -"
+    )
+
+
+def _name(field: str, value: object) -> str:
+    if isinstance(value, str) and 0 < len(value) <= _MAX_NAME_CHARS and not _UNUSABLE.search(value):
+        return value
+    raise _wrong(field, f"1 到 {_MAX_NAME_CHARS} 个字符的字符串", f"a string of 1 to {_MAX_NAME_CHARS} characters")
+
+
+def _wrong(field: str, zh: str, en: str) -> InvalidRequest:
+    return InvalidRequest(Text(f"{field} 无效：必须是{zh}。", f"{field} is not valid: it must be {en}."), field=field)
