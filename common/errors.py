@@ -12,6 +12,7 @@
     ├── TooManyStreams        503 too_many_streams
     ├── QueryTimeout          504 query_timeout
     ├── LlmUnavailable        503 llm_unavailable
+    │   └── LlmMisconfigured  503 llm_unavailable       not retryable: the key, the model's name, the request
     ├── DatabaseUnavailable   503 database_unavailable
     ├── Cancelled             499 cancelled
     └── InternalError         500 internal_error
@@ -170,6 +171,12 @@ class LlmUnavailable(CituError):
     error_type = "llm_unavailable"
     title = Text("大模型不可用", "Language model unavailable")
     retryable = True
+
+
+class LlmMisconfigured(LlmUnavailable):
+    """The model's endpoint refuses for good: the same request fails again until somebody changes the configuration."""
+
+    retryable = False
 
 
 class DatabaseUnavailable(CituError):

@@ -1,1 +1,36 @@
-"""Language models behind the openai client."""
+"""Language models: one Protocol (`ChatModel`), one adapter for every OpenAI-compatible endpoint, Azure included."""
+
+from common.llm.chat_model import ChatModel, Completion, Message, OnToken
+from common.llm.openai_chat import OpenAiChat
+from common.llm.providers import PROVIDERS, Endpoint, IncompleteEndpoint, ModelSettings, endpoint_of
+
+__all__ = [
+    "PROVIDERS",
+    "ChatModel",
+    "Completion",
+    "Endpoint",
+    "IncompleteEndpoint",
+    "Message",
+    "ModelSettings",
+    "OnToken",
+    "OpenAiChat",
+    "endpoint_of",
+    "open_model",
+]
+
+
+def open_model(settings: ModelSettings) -> ChatModel | None:
+    """The model that `settings` (an `app_config.Settings` fits) describe, not connected yet; None: none is configured.
+
+    Raises:
+        IncompleteEndpoint: a key is set and another setting it needs is not.
+    """
+    endpoint = endpoint_of(settings)
+    if endpoint is None:
+        return None
+    return OpenAiChat(
+        endpoint,
+        timeout_s=settings.llm_timeout_s,
+        max_retries=settings.llm_max_retries,
+        max_tokens=settings.llm_max_tokens,
+    )

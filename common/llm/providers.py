@@ -1,0 +1,90 @@
+"""The endpoints Citu can think with, and the settings that describe them. A new kind is a function and a line."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+_OPENAI_URL = "https://api.openai.com/v1"
+
+
+class ModelSettings(Protocol):
+    """The settings a model needs, under the names and units of `app_config`."""
+
+    @property
+    def openai_api_key(self) -> str: ...  # noqa: D102
+    @property
+    def openai_base_url(self) -> str: ...  # noqa: D102
+    @property
+    def openai_model(self) -> str: ...  # noqa: D102
+    @property
+    def azure_openai_api_key(self) -> str: ...  # noqa: D102
+    @property
+    def azure_openai_endpoint(self) -> str: ...  # noqa: D102
+    @property
+    def azure_openai_api_version(self) -> str: ...  # noqa: D102
+    @property
+    def azure_openai_deployment(self) -> str: ...  # noqa: D102
+    @property
+    def llm_timeout_s(self) -> float: ...  # noqa: D102
+    @property
+    def llm_max_retries(self) -> int: ...  # noqa: D102
+    @property
+    def llm_max_tokens(self) -> int: ...  # noqa: D102
+
+
+class IncompleteEndpoint(ValueError):
+    """A key is set and another setting that its endpoint needs is not; the message names the setting."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One model at one address.
+
+    Attributes:
+        model: the model's name, or the Azure deployment.
+        url: base URL of the OpenAI protocol, or the Azure resource.
+    """
+
+    provider: Literal["openai", "azure"]
+    model: str
+    url: str
+    api_key: str = field(repr=False)
+    api_version: str = ""
+
+
+def _openai(settings: ModelSettings) -> Endpoint | None:
+    if not settings.openai_api_key:
+        return None
+    url = (settings.openai_base_url or _OPENAI_URL).rstrip("/").removesuffix("/chat/completions")
+    return Endpoint("openai", settings.openai_model, url, settings.openai_api_key)
+
+
+def _azure(settings: ModelSettings) -> Endpoint | None:
+    if not settings.azure_openai_api_key:
+        return None
+    required = {
+        "AZURE_OPENAI_ENDPOINT": settings.azure_openai_endpoint,
+        "AZURE_OPENAI_DEPLOYMENT": settings.azure_openai_deployment,
+    }
+    for name, value in required.items():
+        if not value:
+            raise IncompleteEndpoint(f"{name} is missing: AZURE_OPENAI_API_KEY is set and needs it.")
+    return Endpoint(
+        "azure",
+        settings.azure_openai_deployment,
+        settings.azure_openai_endpoint.rstrip("/"),
+        settings.azure_openai_api_key,
+        settings.azure_openai_api_version,
+    )
+
+
+PROVIDERS: Mapping[str, Callable[[ModelSettings], Endpoint | None]] = {"openai": _openai, "azure": _azure}
+
+
+def endpoint_of(settings: ModelSettings) -> Endpoint | None:
+    """The first endpoint whose key is set, in the order of the table; None: no model is configured.
+
+    Raises:
+        IncompleteEndpoint: a key is set without what belongs to it.
+    """
+    return next((endpoint for read in PROVIDERS.values() if (endpoint := read(settings))), None)

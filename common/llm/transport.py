@@ -1,0 +1,163 @@
+"""The openai package's clients, and the translation of their exceptions.
+
+Imported at the first use of a model and not before: importing openai takes over half a second, which neither
+`import unified_api` nor an offline Citu should pay.
+"""
+
+import logging
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import openai
+
+from common.llm.failures import CallFailed, FailureKind
+from common.llm.providers import Endpoint
+
+# A pool of connections searches all of them for every request. Beyond some dozens in flight that search is most of the
+# work, so another client is opened when the least busy one has this many, up to a bound.
+_IN_FLIGHT_PER_CLIENT = 32
+_MAX_CLIENTS = 16
+_CONNECT_TIMEOUT_S = 10.0
+
+# The openai client logs requests with their headers and bodies at DEBUG; neither belongs in Citu's log.
+logging.getLogger("openai").setLevel(logging.WARNING)
+logging.getLogger("httpx2").setLevel(logging.WARNING)
+
+_KINDS: dict[int, FailureKind] = {
+    400: "request",
+    401: "key",
+    403: "key",
+    404: "model",
+    408: "server",
+    409: "server",
+    413: "request",
+    422: "request",
+    429: "rate",
+}
+_CODES: dict[str, FailureKind] = {
+    "insufficient_quota": "quota",
+    "content_filter": "filtered",
+    "content_policy_violation": "filtered",
+}
+
+
+@dataclass
+class Response:
+    """An answer with status 200 whose body has not been read."""
+
+    content_type: str
+    chunks: AsyncGenerator[bytes, None]
+
+
+@dataclass
+class _Client:
+    api: openai.AsyncOpenAI
+    in_flight: int = 0
+
+
+class Clients:
+    """The clients of one event loop: one, and more only under load. Connections can't be shared between loops."""
+
+    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
+        self._endpoint = endpoint
+        self._timeout = httpx2.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_TIMEOUT_S))
+        self._tls = httpx2.create_ssl_context()  # reading the certificates is the expensive part of a client
+        self._clients = [self._open()]
+
+    def _open(self) -> _Client:
+        http_client = openai.DefaultAsyncHttpxClient(verify=self._tls, timeout=self._timeout)
+        return _Client(_BUILDERS[self._endpoint.provider](self._endpoint, self._timeout, http_client))
+
+    def _least_busy(self) -> _Client:
+        client = min(self._clients, key=lambda client: client.in_flight)
+        if client.in_flight >= _IN_FLIGHT_PER_CLIENT and len(self._clients) < _MAX_CLIENTS:
+            client = self._open()
+            self._clients.append(client)
+        return client
+
+    @asynccontextmanager
+    async def send(self, body: dict[str, Any]) -> AsyncIterator[Response]:
+        """One request, tried once; the response is closed on leaving, read or not.
+
+        Raises:
+            CallFailed: whatever went wrong, also while the body is read.
+        """
+        client = self._least_busy()
+        client.in_flight += 1
+        try:
+            async with client.api.chat.completions.with_streaming_response.create(**body) as response:
+                yield Response(response.headers.get("content-type", ""), _chunks(response))
+        except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as exc:
+            # Not chained: these exceptions print addresses and the endpoint's words, which may repeat the key.
+            raise _failure(exc) from None
+        finally:
+            client.in_flight -= 1
+
+    async def aclose(self) -> None:
+        """Closes every connection."""
+        for client in self._clients:
+            await client.api.close()
+
+
+def _chunks(response: Any) -> AsyncGenerator[bytes, None]:
+    chunks: AsyncGenerator[bytes, None] = response.iter_bytes()
+    return chunks
+
+
+def _open_openai(endpoint: Endpoint, timeout: httpx2.Timeout, http_client: httpx2.AsyncClient) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(
+        api_key=endpoint.api_key, base_url=endpoint.url, timeout=timeout, max_retries=0, http_client=http_client
+    )
+
+
+def _open_azure(endpoint: Endpoint, timeout: httpx2.Timeout, http_client: httpx2.AsyncClient) -> openai.AsyncOpenAI:
+    return openai.AsyncAzureOpenAI(
+        api_key=endpoint.api_key,
+        azure_endpoint=endpoint.url,
+        azure_deployment=endpoint.model,
+        api_version=endpoint.api_version,
+        timeout=timeout,
+        max_retries=0,
+        http_client=http_client,
+    )
+
+
+_BUILDERS: dict[str, Callable[[Endpoint, httpx2.Timeout, httpx2.AsyncClient], openai.AsyncOpenAI]] = {
+    "openai": _open_openai,
+    "azure": _open_azure,
+}
+
+
+def _failure(exc: Exception) -> CallFailed:
+    if isinstance(exc, openai.APIStatusError):
+        return _status_failure(exc)
+    cause = exc.__cause__ if isinstance(exc, openai.APIConnectionError) else exc
+    if isinstance(cause, (httpx2.UnsupportedProtocol, httpx2.InvalidURL, UnicodeError)):
+        return CallFailed("settings")
+    if isinstance(exc, openai.APITimeoutError):
+        # Only reaching the endpoint is worth another try; one that hangs would hang again.
+        return CallFailed("connection" if isinstance(cause, httpx2.ConnectTimeout) else "timeout")
+    if isinstance(exc, openai.APIConnectionError):
+        return CallFailed("connection")
+    if isinstance(exc, httpx2.TimeoutException):
+        return CallFailed("timeout")
+    return CallFailed("broken" if isinstance(exc, httpx2.TransportError) else "unusable")
+
+
+def _status_failure(exc: openai.APIStatusError) -> CallFailed:
+    kind = _CODES.get(exc.code or "") or _KINDS.get(exc.status_code, "server" if exc.status_code >= 500 else "request")
+    detail = f"{exc.message} {exc.body}"[:2000]
+    return CallFailed(kind, status=exc.status_code, retry_after_s=_retry_after(exc.response), detail=detail)
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    """Seconds of `Retry-After`; the form with a date is not used by model endpoints."""
+    try:
+        seconds = float(response.headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
