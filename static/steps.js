@@ -1,0 +1,89 @@
+/** The steps of one question, as they happen. */
+
+import { element, glyph } from "./dom.js";
+import { label, setLabel } from "./texts.js";
+
+// The server says which icon a step has; these are drawn, because not every system has a font with colour emoji.
+const DRAWINGS = { "🤔": "think", "🔧": "write", "⚙️": "run", "💭": "chat", "📝": "report", "✅": "done" };
+const MARKS = { done: "done", failed: "failed", stopped: "stopped" };
+
+/** A list that takes the `data` of progress events. */
+export class Steps {
+  #list = element("ol", { class: "step-list", "aria-live": "polite" });
+  #state = element("span", { class: "steps-state" });
+  #rows = new Map(); // node → its latest row
+
+  constructor() {
+    const summary = element("summary", {}, label("steps", {}, "span"), this.#state);
+    this.element = element("details", { class: "steps", open: true, hidden: true }, summary, this.#list);
+    setLabel(this.#state, "turn_running");
+  }
+
+  /** Shows one progress event: a node that starts (again) gets a row, later events of it update that row. */
+  show(data) {
+    this.element.hidden = false;
+    if (data.status === "running" || !this.#rows.has(data.node)) this.#rows.set(data.node, this.#add(data.node));
+    this.#rows.get(data.node).update(data);
+  }
+
+  /** Ends the list: rows still running take `status` (done, failed or stopped). */
+  end(status, seconds) {
+    setLabel(this.#state, `turn_${status}`, { seconds });
+    for (const row of this.#rows.values()) row.end(status);
+  }
+
+  collapse() {
+    this.element.open = false;
+  }
+
+  #add(node) {
+    const row = new StepRow(node);
+    this.#list.append(row.element);
+    return row;
+  }
+}
+
+class StepRow {
+  #icon = element("span", { class: "step-icon", "aria-hidden": "true" });
+  #name = element("span", { class: "step-name" });
+  #mark = element("span", { class: "step-mark" });
+  #time = element("span", { class: "step-time" });
+  #details = element("span", { class: "step-details" });
+  #subStatus = element("span", { class: "step-sub-status" });
+  #startedAt = performance.now();
+
+  constructor(node) {
+    const head = element("div", { class: "step-head" }, this.#name, this.#mark, this.#time);
+    const body = element("div", { class: "step-body" }, this.#details, this.#subStatus);
+    this.element = element("li", { class: "step", "data-node": node }, this.#icon, head, body);
+  }
+
+  update(data) {
+    this.#showIcon(data.icon ?? "");
+    this.#name.textContent = data.display_name ?? data.node;
+    this.#details.textContent = data.details ?? "";
+    this.#subStatus.textContent = data.sub_status ?? "";
+    this.#setStatus(data.status ?? "running");
+  }
+
+  end(status) {
+    if (this.element.dataset.status === "running") this.#setStatus(status);
+  }
+
+  #showIcon(icon) {
+    if (this.#icon.dataset.icon === icon) return;
+    this.#icon.dataset.icon = icon;
+    const drawing = DRAWINGS[icon];
+    const text = element("span", { class: drawing ? "visually-hidden" : "" }, icon);
+    this.#icon.replaceChildren(...(drawing ? [glyph(drawing)] : []), text);
+  }
+
+  #setStatus(status) {
+    this.element.dataset.status = status;
+    const mark = MARKS[status] ? glyph(MARKS[status]) : element("span", { class: "spinner" });
+    const text = label(`step_${status}`);
+    if (status !== "failed" && status !== "stopped") text.className = "visually-hidden";
+    this.#mark.replaceChildren(mark, text);
+    if (status !== "running") this.#time.textContent = `${((performance.now() - this.#startedAt) / 1000).toFixed(2)} s`;
+  }
+}

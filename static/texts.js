@@ -1,0 +1,182 @@
+/** Every sentence of the page in Chinese and English, and the switch between them. */
+
+const plural = (count, one, many) => `${count} ${Number(count) === 1 ? one : many}`;
+
+/** key → [zh, en]; a sentence with values in it is a function of them. */
+const TEXTS = {
+  page_title: ["Citu · 用自然语言查询数据库", "Citu · Ask your database"],
+  skip_to_question: ["跳到提问框", "Skip to the question"],
+  tools: ["工具", "Tools"],
+  language: ["语言", "Language"],
+  settings: ["设置", "Settings"],
+  new_conversation: ["新对话", "New chat"],
+  new_conversation_title: ["清空页面，开始新的对话", "Clear the page and start a new conversation"],
+
+  routing_mode: ["路由模式", "Routing mode"],
+  mode_default: ["服务器默认", "Server default"],
+  mode_hybrid: ["混合（hybrid）", "Hybrid (hybrid)"],
+  mode_llm_only: ["仅模型分类（llm_only）", "Model only (llm_only)"],
+  mode_database_direct: ["直接查数据库（database_direct）", "Straight to the database (database_direct)"],
+  mode_chat_direct: ["直接对话（chat_direct）", "Straight to chat (chat_direct)"],
+  help_default: ["使用服务器上配置的模式。", "The mode configured on the server."],
+  help_hybrid: ["先用规则判断问题类型，拿不准时再问大模型。", "Rules decide first; the model is asked when they are unsure."],
+  help_llm_only: ["问题类型总由大模型判断；未配置模型时由规则判断。", "The model always decides; without one, rules do."],
+  help_database_direct: ["所有问题都当作数据查询。", "Every question is treated as a data question."],
+  help_chat_direct: ["所有问题都当作对话，不查询数据库。", "Every question is treated as chat; nothing is queried."],
+
+  welcome_title: ["想了解数据库里的什么？", "What would you like to know?"],
+  welcome_text: [
+    "用中文或英文提问，Citu 会写出 SQL、只读地执行，并展示每一步。",
+    "Ask in plain English or Chinese. Citu writes the SQL, runs it read-only, and shows every step.",
+  ],
+  examples_title: ["试试这些问题", "Try one of these"],
+
+  question_label: ["您的问题", "Your question"],
+  question_placeholder: ["问一个关于数据的问题…", "Ask something about your data…"],
+  ask: ["提问", "Ask"],
+  stop: ["停止", "Stop"],
+  composer_help: ["Enter 提问 · Shift+Enter 换行 · Esc 停止", "Enter to ask · Shift+Enter for a new line · Esc to stop"],
+
+  steps: ["执行步骤", "Steps"],
+  step_running: ["进行中", "Running"],
+  step_done: ["完成", "Done"],
+  step_failed: ["失败", "Failed"],
+  step_stopped: ["已停止", "Stopped"],
+  turn_running: ["处理中…", "Working…"],
+  turn_done: [({ seconds }) => `完成 · ${seconds} 秒`, ({ seconds }) => `Done in ${seconds} s`],
+  turn_failed: ["未完成", "Not completed"],
+  turn_stopped: ["已停止", "Stopped"],
+  stopped_text: ["已停止，未取得完整结果。", "Stopped before the answer was complete."],
+
+  answer: ["回答", "Answer"],
+  warnings: ["提示", "Notes"],
+  repaired: ["SQL 经过一次自动修复", "The SQL was repaired once automatically"],
+  sql: ["SQL", "SQL"],
+  sql_refused: ["未执行的 SQL", "SQL that was not run"],
+  copy: ["复制", "Copy"],
+  copied: ["已复制", "Copied"],
+  copy_failed: ["已选中，请按 Ctrl+C", "Selected: press Ctrl+C"],
+
+  rows_title: ["查询结果", "Result"],
+  row_count: [({ count }) => `${count} 行`, ({ count }) => plural(count, "row", "rows")],
+  rows_limited: [
+    ({ count }) => `只返回了前 ${count} 行，数据库中还有更多`,
+    ({ count }) => `Only the first ${plural(count, "row", "rows")}; the database has more`,
+  ],
+  no_rows: ["没有符合条件的数据", "No rows match"],
+  more_rows: [({ count }) => `再显示 ${count} 行`, ({ count }) => `Show ${count} more`],
+  null_title: ["空值（NULL）", "No value (NULL)"],
+
+  about: ["运行详情", "Run details"],
+  about_type: ["问题类型", "Question type"],
+  about_confidence: [({ value }) => `置信度 ${value}`, ({ value }) => `confidence ${value}`],
+  about_reason: ["判断依据", "Because"],
+  about_mode: ["路由模式", "Routing mode"],
+  source_request: ["来自本次请求", "from this request"],
+  source_configuration: ["来自服务器配置", "from the server's configuration"],
+  about_path: ["执行路径", "Path"],
+  about_timings: ["用时", "Time"],
+  about_usage: ["模型用量", "Model usage"],
+  usage: [
+    ({ calls, prompt, completion }) => `调用 ${calls} 次，输入 ${prompt}、输出 ${completion} tokens`,
+    ({ calls, prompt, completion }) => `${plural(calls, "call", "calls")}, ${prompt} tokens in, ${completion} out`,
+  ],
+  about_conversation: ["会话", "Conversation"],
+  about_run: ["运行", "Run"],
+
+  try_again: ["重试", "Try again"],
+  retry_after: [
+    ({ seconds }) => `建议 ${seconds} 秒后重试。`,
+    ({ seconds }) => `Wait ${plural(seconds, "second", "seconds")} before trying again.`,
+  ],
+  request_id: ["请求编号", "Request id"],
+  unreachable_title: ["无法连接服务器", "The server can't be reached"],
+  unreachable_text: [
+    "请检查网络，并确认 Citu 正在运行，然后重试。",
+    "Check the network and that Citu is running, then try again.",
+  ],
+  connection_lost_title: ["连接中断", "The connection was lost"],
+  connection_lost_text: [
+    "回答还没有传完，以上内容可能不完整。请检查网络后重试。",
+    "The answer had not fully arrived, so what you see may be incomplete. Check the network and try again.",
+  ],
+  stream_ended_title: ["回答提前结束", "The answer ended early"],
+  stream_ended_text: [
+    "服务器没有给出最终结果就结束了响应，以上内容可能不完整。请重试。",
+    "The server closed the response without a final result, so what you see may be incomplete. Try again.",
+  ],
+  bad_answer_title: ["服务器的回复无法识别", "The server's reply can't be understood"],
+  bad_answer_text: [
+    ({ code }) => `${code ? `HTTP ${code}。` : ""}可能是中间的代理服务器出错。请稍后重试。`,
+    ({ code }) => `${code ? `HTTP ${code}. ` : ""}A proxy in between may be at fault. Try again in a moment.`,
+  ],
+};
+
+/** Questions the demo database can answer, as [zh, en]. */
+export const EXAMPLES = [
+  ["查询各服务区的营业收入排行", "Revenue ranking by service area"],
+  ["最近7天哪些服务区的车流量最大？", "Which 5 service areas had the most traffic in the last 7 days?"],
+  ["每种支付方式的营业收入是多少？", "Total revenue by payment type"],
+  ["每个公司有多少个服务区？", "How many service areas does each company have?"],
+];
+
+const LANGUAGES = ["zh", "en"];
+const LANGUAGE_TAGS = ["zh-CN", "en"];
+const ATTRIBUTES = ["aria-label", "placeholder", "title"];
+const valuesOf = new WeakMap();
+let current = 0;
+
+/** The language the page speaks: `zh` or `en`. */
+export function language() {
+  return LANGUAGES[current];
+}
+
+/** The language of this reader's browser: `zh` when any Chinese comes before English in its list, else `en`. */
+export function preferredLanguage(tags = navigator.languages ?? [navigator.language]) {
+  const known = tags.map((tag) => tag.toLowerCase().slice(0, 2)).find((tag) => LANGUAGES.includes(tag));
+  return known ?? "en";
+}
+
+/** Switches the page, everything on it included. */
+export function speak(chosen) {
+  current = LANGUAGES.indexOf(chosen);
+  document.documentElement.lang = LANGUAGE_TAGS[current];
+  document.title = translate("page_title");
+  translateTree(document.body);
+}
+
+/** The sentence `key` in the current language. */
+export function translate(key, values = {}) {
+  const text = TEXTS[key][current];
+  return typeof text === "function" ? text(values) : text;
+}
+
+/** The one of a [zh, en] pair. */
+export function choose(pair) {
+  return pair[current];
+}
+
+/** An element whose text follows the language. */
+export function label(key, values = {}, tag = "span") {
+  const node = document.createElement(tag);
+  setLabel(node, key, values);
+  return node;
+}
+
+/** Gives `node` a text that follows the language. */
+export function setLabel(node, key, values = {}) {
+  node.dataset.text = key;
+  valuesOf.set(node, values);
+  node.textContent = translate(key, values);
+}
+
+function translateTree(root) {
+  for (const node of root.querySelectorAll("[data-text]")) {
+    node.textContent = translate(node.dataset.text, valuesOf.get(node));
+  }
+  for (const attribute of ATTRIBUTES) {
+    for (const node of root.querySelectorAll(`[data-text-${attribute}]`)) {
+      node.setAttribute(attribute, translate(node.getAttribute(`data-text-${attribute}`)));
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/** One question and everything that is shown of its answer. */
+
+import { element, glyph } from "./dom.js";
+import { failureBox } from "./failure.js";
+import { resultTable } from "./result_table.js";
+import { runDetails } from "./run_details.js";
+import { sqlBlock } from "./sql_block.js";
+import { Steps } from "./steps.js";
+import { label } from "./texts.js";
+
+/** Shows envelopes as `ask()` yields them. `element.dataset.state` is running, done, failed or stopped. */
+export class Turn {
+  #steps = new Steps();
+  #answer = element("div", { class: "answer", "aria-live": "polite", "aria-busy": "true" });
+  #outcome = element("div", { class: "outcome" });
+  #sql = element("div", { class: "sql-place" });
+  #tokens = document.createTextNode("");
+  #startedAt = performance.now();
+  #onRetry;
+  #show = {
+    progress: (envelope) => this.#progress(envelope.data),
+    token: (envelope) => this.#token(envelope.data.text),
+    completed: (envelope) => this.#completed(envelope.data),
+    error: (envelope) => this.#error(envelope),
+  };
+
+  constructor(question, { onRetry }) {
+    this.#onRetry = onRetry;
+    this.element = element(
+      "article",
+      { class: "turn", "data-state": "running" },
+      element("h2", { class: "question", dir: "auto" }, question),
+      this.#steps.element,
+      this.#answer,
+      this.#outcome,
+      this.#sql,
+    );
+  }
+
+  /** Shows one envelope; types it does not know are for newer pages. */
+  show(envelope) {
+    this.#show[envelope.data.type]?.(envelope);
+  }
+
+  /** Makes room for the next question. */
+  collapse() {
+    this.#steps.collapse();
+  }
+
+  #progress(data) {
+    this.#steps.show(data);
+    const sql = data.state_summary?.sql;
+    if (sql) this.#showSql(sql, "sql");
+  }
+
+  #token(text) {
+    if (!this.#tokens.isConnected) this.#answer.append(element("p", { class: "answer-text" }, this.#tokens));
+    this.#tokens.appendData(text);
+  }
+
+  #completed(data) {
+    this.#end("done");
+    const notes = [...(data.warnings ?? [])];
+    this.#answer.replaceChildren(...answerParts(data));
+    this.#outcome.replaceChildren(...notesList(notes, data.sql_repair_applied));
+    if (data.query_result) this.#outcome.append(resultTable(data.query_result));
+    if (data.sql) this.#showSql(data.sql, "sql");
+    else this.#sql.replaceChildren();
+    this.element.append(runDetails(data));
+  }
+
+  #error(envelope) {
+    const isStopped = ["stopped", "cancelled"].includes(envelope.data.error_type);
+    this.#end(isStopped ? "stopped" : "failed");
+    this.#outcome.replaceChildren(
+      isStopped ? label("stopped_text", {}, "p") : failureBox(envelope, this.#onRetry),
+    );
+    const sql = envelope.data.state_summary?.sql;
+    if (sql) this.#showSql(sql, "sql_refused");
+  }
+
+  #end(state) {
+    this.element.dataset.state = state;
+    this.#answer.setAttribute("aria-busy", "false");
+    this.#steps.end(state, ((performance.now() - this.#startedAt) / 1000).toFixed(1));
+  }
+
+  #showSql(sql, title) {
+    if (this.#sql.dataset.shown === title + sql) return;
+    this.#sql.dataset.shown = title + sql;
+    this.#sql.replaceChildren(sqlBlock(sql, title));
+  }
+}
+
+function answerParts(data) {
+  const parts = [data.response, data.summary].filter((text) => typeof text === "string" && text !== "");
+  const paragraphs = [...new Set(parts)].map((text) => element("p", { class: "answer-text", dir: "auto" }, text));
+  if (data.sql_generation_failed) paragraphs.forEach((paragraph) => paragraph.classList.add("prompt"));
+  return paragraphs;
+}
+
+function notesList(warnings, isRepaired) {
+  const items = warnings.map((warning) => element("li", {}, glyph("warning"), element("span", {}, warning)));
+  if (isRepaired) items.push(element("li", {}, glyph("warning"), label("repaired")));
+  return items.length ? [element("ul", { class: "notes" }, ...items)] : [];
+}
