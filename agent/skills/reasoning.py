@@ -1,0 +1,78 @@
+"""Keeps a model's reasoning (`<think>…</think>`) out of what the user sees, while it arrives and afterwards."""
+
+import re
+
+_TAGS = ("think", "thinking", "thought", "reasoning")
+_OPENING = tuple(f"<{tag}>" for tag in _TAGS)
+_CLOSING = tuple(f"</{tag}>" for tag in _TAGS)
+# Some chat templates write the opening tag themselves, so that the reply holds only the closing one.
+_HEADLESS_BLOCK = re.compile(
+    rf"\A(?:(?!<(?:{'|'.join(_TAGS)})>).)*?</(?:{'|'.join(_TAGS)})>", re.DOTALL | re.IGNORECASE
+)
+
+
+def without_reasoning(reply: str) -> str:
+    """A whole reply without its reasoning and without white space at either end."""
+    visible = VisibleText()
+    return visible.feed(_HEADLESS_BLOCK.sub("", reply, count=1)) + visible.finish()
+
+
+class VisibleText:
+    """Drops the reasoning from a reply that arrives in pieces, tags split over pieces included.
+
+    What `feed` and `finish` return concatenates to the visible text, stripped. A block that is never closed hides the
+    rest. A block whose opening tag the reply does not hold can't be noticed in time and stays visible here.
+    """
+
+    def __init__(self) -> None:
+        self._pending = ""
+        self._is_hidden = False
+        self._stripper = _Stripper()
+
+    def feed(self, piece: str) -> str:
+        """The text that can be shown after this piece."""
+        self._pending += piece
+        visible = ""
+        while (tag := self._next_tag()) is not None:
+            visible += self._take(tag[0])
+            self._pending = self._pending[tag[1] - tag[0] :]
+            self._is_hidden = not self._is_hidden
+        return self._stripper.feed(visible + self._take(len(self._pending) - self._possible_tag()))
+
+    def finish(self) -> str:
+        """What is left when the reply has ended."""
+        return self._stripper.feed(self._take(len(self._pending)))
+
+    def _take(self, length: int) -> str:
+        taken, self._pending = self._pending[:length], self._pending[length:]
+        return "" if self._is_hidden else taken
+
+    @property
+    def _tags(self) -> tuple[str, ...]:
+        return _CLOSING if self._is_hidden else _OPENING
+
+    def _next_tag(self) -> tuple[int, int] | None:
+        text = self._pending.lower()
+        return min(((start, start + len(tag)) for tag in self._tags if (start := text.find(tag)) >= 0), default=None)
+
+    def _possible_tag(self) -> int:
+        """Length of the end that may yet grow into a tag."""
+        start = self._pending.rfind("<")
+        tail = self._pending[start:].lower()
+        return len(tail) if start >= 0 and any(tag.startswith(tail) for tag in self._tags) else 0
+
+
+class _Stripper:
+    """`str.strip` for a text that arrives in pieces."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._has_begun = False
+
+    def feed(self, piece: str) -> str:
+        text = self._held + piece
+        text = text if self._has_begun else text.lstrip()
+        shown = text.rstrip()
+        self._held = text[len(shown) :]
+        self._has_begun = self._has_begun or bool(shown)
+        return shown
