@@ -1,0 +1,113 @@
+"""The bridge between threads and the event loop."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+
+from common.logs import request_id
+from common.runtime import QUIET, Feed, run
+
+WAIT_S = 10.0
+
+
+async def _count(to: int) -> AsyncIterator[int]:
+    for number in range(to):
+        yield number
+
+
+def _drain(feed: Feed[int]) -> list[int]:
+    items = []
+    while isinstance(item := feed.take(WAIT_S), int):
+        items.append(item)
+    assert item is None, "the feed ended"
+    return items
+
+
+def test_items_arrive_in_order_and_the_end_is_seen() -> None:
+    assert _drain(Feed(_count(1000))) == list(range(1000))
+
+
+def test_take_says_quiet_while_the_source_waits() -> None:
+    gate = threading.Event()
+
+    async def gated() -> AsyncIterator[int]:
+        await asyncio.to_thread(gate.wait, WAIT_S)
+        yield 1
+
+    feed = Feed(gated())
+    assert feed.take(0.01) is QUIET
+    gate.set()
+    assert feed.take(WAIT_S) == 1
+    assert feed.take(WAIT_S) is None
+
+
+def test_a_slow_reader_does_not_hold_the_source() -> None:
+    finished = threading.Event()
+    feed = Feed(_count(500), on_end=finished.set)
+    assert finished.wait(WAIT_S), "nobody has read anything yet"
+    assert _drain(feed) == list(range(500))
+
+
+def test_cancelling_reaches_the_source_which_may_say_a_last_word() -> None:
+    started = threading.Event()
+
+    async def stubborn() -> AsyncIterator[int]:
+        try:
+            started.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            yield 499
+
+    feed = Feed(stubborn())
+    assert started.wait(WAIT_S)
+    feed.cancel()
+    assert _drain(feed) == [499]
+
+
+def test_a_feed_cancelled_at_once_still_ends() -> None:
+    ended = threading.Event()
+    feed = Feed(_count(3), on_end=ended.set)
+    feed.cancel()
+    assert len(_drain(feed)) in (0, 3), "cancelled before its first step, or finished before the cancellation"
+    assert ended.is_set()
+
+
+def test_the_source_inherits_the_request_id() -> None:
+    async def who() -> AsyncIterator[str]:
+        yield request_id.get()
+
+    token = request_id.set("req_inherited")
+    try:
+        feed = Feed(who())
+    finally:
+        request_id.reset(token)
+    assert feed.take(WAIT_S) == "req_inherited"
+
+
+def test_run_returns_results_raises_errors_and_gives_up_in_time() -> None:
+    async def fail() -> None:
+        raise KeyError("x")
+
+    assert run(asyncio.sleep(0, "done"), WAIT_S) == "done"
+    with pytest.raises(KeyError):
+        run(fail(), WAIT_S)
+    with pytest.raises(TimeoutError):
+        run(asyncio.sleep(3600), 0.01)
+
+
+def test_a_forked_child_gets_a_loop_of_its_own() -> None:
+    script = (
+        "import asyncio, os, sys\n"
+        "from common.runtime import run\n"
+        "run(asyncio.sleep(0), 10)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    os._exit(run(asyncio.sleep(0, 7), 10))\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=60)
+    assert done.returncode == 7
