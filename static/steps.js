@@ -50,7 +50,7 @@ class StepRow {
   #time = element("span", { class: "step-time" });
   #details = element("span", { class: "step-details" });
   #subStatus = element("span", { class: "step-sub-status" });
-  #startedAt = performance.now();
+  #startedAt = Date.now();
 
   constructor(node) {
     const head = element("div", { class: "step-head" }, this.#name, this.#mark, this.#time);
@@ -58,7 +58,11 @@ class StepRow {
     this.element = element("li", { class: "step", "data-node": node }, this.#icon, head, body);
   }
 
+  /** Shows `data`; its timestamps give the time taken, because frames may arrive in bundles. */
   update(data) {
+    const at = Date.parse(data.timestamp) || Date.now();
+    if (data.status === "running") this.#startedAt = at;
+    else this.#time.textContent = duration(at - this.#startedAt);
     this.#showIcon(data.icon ?? "");
     this.#name.textContent = data.display_name ?? data.node;
     this.#details.textContent = data.details ?? "";
@@ -84,6 +88,9 @@ class StepRow {
     const text = label(`step_${status}`);
     if (status !== "failed" && status !== "stopped") text.className = "visually-hidden";
     this.#mark.replaceChildren(mark, text);
-    if (status !== "running") this.#time.textContent = `${((performance.now() - this.#startedAt) / 1000).toFixed(2)} s`;
   }
+}
+
+function duration(milliseconds) {
+  return milliseconds < 1000 ? `${Math.max(milliseconds, 0)} ms` : `${(milliseconds / 1000).toFixed(2)} s`;
 }

@@ -32,7 +32,7 @@ const TEXTS = {
   examples_title: ["试试这些问题", "Try one of these"],
 
   question_label: ["您的问题", "Your question"],
-  question_placeholder: ["问一个关于数据的问题…", "Ask something about your data…"],
+  question_placeholder: ["问一个关于数据的问题…", "Ask about your data…"],
   ask: ["提问", "Ask"],
   stop: ["停止", "Stop"],
   composer_help: ["Enter 提问 · Shift+Enter 换行 · Esc 停止", "Enter to ask · Shift+Enter for a new line · Esc to stop"],
