@@ -1,0 +1,125 @@
+"""What one answer costs beyond the model: Citu beside the bare stack, alternating in one run.
+
+The model is the tests' scripted server answering at once, in a process of its own; both applications run under the same
+gunicorn options with one worker against the same database. Latency is the client's median; CPU is the worker's user and
+system time per answer.
+"""
+
+import http.client
+import json
+import multiprocessing
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from app_config import Settings
+from benchmarks.bare_stack import bare_app
+from common.serving import Server, gunicorn_options, listen
+from tests.openai_server import OpenAiServer, Reply, Request
+from unified_api import create_app
+
+QUESTION = "查询各服务区的营业收入排行"
+SQL = (
+    "SELECT a.service_area_name, sum(r.amount) AS revenue FROM daily_revenue r"
+    " JOIN shop s ON s.shop_id = r.shop_id JOIN service_area a ON a.service_area_id = s.service_area_id"
+    " WHERE r.revenue_date = CURRENT_DATE - 1 GROUP BY a.service_area_id, a.service_area_name"
+    " ORDER BY revenue DESC LIMIT 20"
+)
+_MODEL = "scripted"
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def _script(request: Request) -> Reply:
+    prompt = "\n".join(str(message["content"]) for message in request.messages)
+    return Reply(SQL) if "NO_SQL:" in prompt else Reply("营业收入最高的服务区见下表。")
+
+
+def _serve_model(url: Any) -> None:
+    with OpenAiServer(_script) as server:
+        url.put(server.url)
+        url.get()
+
+
+def _serve(make_app: Callable[[], Any], listening: Any, pid: Any) -> None:
+    def app() -> Any:
+        pid.put(os.getpid())
+        return make_app()
+
+    Server(app, listening, gunicorn_options(max_streams=16), lambda: None).run()
+
+
+@dataclass
+class Subject:
+    """One running application and what was measured of it."""
+
+    name: str
+    port: int
+    worker_pid: int
+    milliseconds: list[float] = field(default_factory=list)
+    cpu_ms: list[float] = field(default_factory=list)
+
+    def measure(self, answers: int) -> None:
+        """`answers` questions one after another over one connection."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port)
+        body = json.dumps({"question": QUESTION}).encode()
+        before = _cpu_ms(self.worker_pid)
+        for _ in range(answers):
+            start = time.perf_counter()
+            connection.request("POST", "/api/v0/ask_agent", body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            answer = response.read()
+            self.milliseconds.append((time.perf_counter() - start) * 1000)
+            assert response.status == 200, answer
+        self.cpu_ms.append((_cpu_ms(self.worker_pid) - before) / answers)
+        connection.close()
+
+
+def _cpu_ms(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S * 1000
+
+
+def run(database_url: str, *, rounds: int = 10, answers: int = 50) -> dict[str, dict[str, float]]:
+    """Medians per application: `ms` of latency and `cpu_ms` per answer."""
+    context = multiprocessing.get_context("fork")
+    url: Any = context.Queue()
+    model = context.Process(target=_serve_model, args=(url,), daemon=True)
+    model.start()
+    openai_url = url.get(timeout=30)
+    settings = Settings(
+        database_url=database_url, openai_api_key="bench", openai_base_url=openai_url, openai_model=_MODEL
+    )
+    makers: dict[str, Callable[[], Any]] = {
+        "bare stack": lambda: bare_app(database_url, openai_url, _MODEL),
+        "Citu": lambda: create_app(settings),
+    }
+    servers, subjects = [], []
+    try:
+        for name, maker in makers.items():
+            listening, pid = listen("127.0.0.1", 0), context.Queue()
+            port = listening.getsockname()[1]
+            server = context.Process(target=_serve, args=(maker, listening, pid))
+            server.start()
+            servers.append(server)
+            subjects.append(Subject(name, port, pid.get(timeout=60)))
+        for subject in subjects:
+            subject.measure(answers)  # warm: imports, connections, catalogue
+            subject.milliseconds.clear()
+            subject.cpu_ms.clear()
+        for _ in range(rounds):
+            for subject in subjects:
+                subject.measure(answers)
+    finally:
+        for server in servers:
+            server.terminate()
+            server.join(20)
+        url.put("stop")
+        model.join(20)
+    return {
+        subject.name: {"ms": statistics.median(subject.milliseconds), "cpu_ms": statistics.median(subject.cpu_ms)}
+        for subject in subjects
+    }

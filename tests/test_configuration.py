@@ -1,0 +1,72 @@
+"""Settings: what the environment may say, and that the documentation says the same as the code."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import app_config
+from app_config import ConfigurationError, Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = [field.name.upper() for field in fields(Settings)]
+
+
+def test_every_setting_is_a_documented_constant() -> None:
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (.*?) \|", (ROOT / "docs/configuration.md").read_text(), re.MULTILINE)
+    documented = {name: "" if default == "*(empty)*" else default.strip("`") for name, default in rows}
+    defaults = {name: getattr(app_config, name) for name in NAMES}
+    assert documented == {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in defaults.items()
+    }
+    assert {field.name.upper(): field.default for field in fields(Settings)} == defaults
+
+
+def test_the_example_file_lists_every_setting_once() -> None:
+    listed = re.findall(r"^([A-Z_]+)=$", (ROOT / ".env.example").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(NAMES)
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    sources = [*ROOT.glob("*.py"), *(path for top in ("agent", "api", "common") for path in (ROOT / top).rglob("*.py"))]
+    code = "\n".join(path.read_text() for path in sources if path.name != "app_config.py")
+    unread = [name for name in NAMES if f".{name.lower()}" not in code.replace("data_path", "data_dir")]
+    assert unread == []
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    assert Settings.from_env({}) == Settings()
+    assert Settings.from_env(dict.fromkeys(NAMES, " ")) == Settings()
+
+
+def test_values_are_converted() -> None:
+    settings = Settings.from_env(
+        {"PORT": "9000", "STATEMENT_TIMEOUT_S": "1.5", "ENABLE_AUTO_REPAIR": "off", "LLM_MAX_RETRIES": "0"}
+    )
+    assert (settings.port, settings.statement_timeout_s) == (9000, 1.5)
+    assert (settings.enable_auto_repair, settings.llm_max_retries) == (False, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("PORT", "0", "between 1 and 65535"),
+        ("PORT", "http", "between 1 and 65535"),
+        ("PORT", "70000", "between 1 and 65535"),
+        ("MAX_ROWS", "-1", "positive"),
+        ("MAX_ROWS", "2.5", "whole number"),
+        ("STATEMENT_TIMEOUT_S", "nan", "positive number"),
+        ("STATEMENT_TIMEOUT_S", "inf", "positive number"),
+        ("PING_INTERVAL_S", "16", "at most 15"),
+        ("LLM_MAX_RETRIES", "-1", "0 or more"),
+        ("ENABLE_RESULT_SUMMARY", "maybe", "true or false"),
+        ("ROUTING_MODE", "fast", "hybrid, llm_only"),
+        ("LOG_LEVEL", "chatty", "DEBUG"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_allowed(name: str, value: str, allowed: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Settings.from_env({name: value})
+    assert name in str(caught.value)
+    assert allowed in str(caught.value)
