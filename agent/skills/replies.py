@@ -41,7 +41,7 @@ _CUT_OFF = Text(
     "模型的回答过长而被截断，没有得到完整的SQL。请缩小问题范围后重试。",
     "The model's reply was cut off before the SQL was complete. Ask a narrower question.",
 )
-_WITHHELD = Text(
+WITHHELD = Text(
     "模型或其内容审核拒绝回答这个问题。请换一种问法。",
     "The model, or its content filter, refused to answer this question. Try to rephrase it.",
 )
@@ -74,7 +74,7 @@ def sql_from_reply(reply: str, lang: Lang, *, known_tables: Collection[str] = ()
 
 def withheld(refusal: str, lang: Lang) -> NoSql:
     """What a refusal means, with the model's own words when it gave any."""
-    return _prose(refusal, lang) if refusal.strip() else NoSql("llm_explanation", _WITHHELD.to(lang))
+    return _prose(refusal, lang) if refusal.strip() else NoSql("llm_explanation", WITHHELD.to(lang))
 
 
 # ------------------------------------------------------------------------------------------------------- declining

@@ -1,0 +1,158 @@
+"""Thinking by a language model: prompts from files, replies read with suspicion, at most one call per method."""
+
+from collections.abc import Callable
+from datetime import date
+
+from agent.skills import Emit, Inquiry
+from agent.skills.classification_reply import classification_of
+from agent.skills.prompt_data import block, one_line
+from agent.skills.prompts import prompt
+from agent.skills.reasoning import VisibleText, without_reasoning
+from agent.skills.repair_hints import error_text, mentioned_tables
+from agent.skills.replies import WITHHELD, sql_from_reply, withheld
+from agent.skills.rows_text import extent, rows_text
+from agent.skills.schema_text import SchemaText
+from common.errors import ForbiddenStatement, InvalidSql
+from common.llm import ChatModel, Completion, Message
+from common.llm.failures import CallFailed, unavailable
+from common.text import Lang
+from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought
+
+_MAX_QUESTION = 4_000
+_MAX_SQL = 8_000
+
+
+class LlmSkills:
+    """`Skills` by a model. Every method raises `LlmUnavailable` when the model has no usable reply.
+
+    Args:
+        today: what "today" means in prompts.
+    """
+
+    def __init__(self, model: ChatModel, *, today: Callable[[], date] = date.today) -> None:
+        self.name = model.name
+        self._model = model
+        self._today = today
+        self._described = SchemaText(Catalog(()))
+
+    async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
+        """See `Skills.classify`. A verdict that can't be read counts as DATABASE, with a warning."""
+        completion = await self._model.complete(
+            prompt(
+                "classify",
+                inquiry.lang,
+                tables=self._schema(inquiry).overview(inquiry.question),
+                previous=one_line(inquiry.context_type or "none", 20),
+                question=_question(inquiry),
+            )
+        )
+        value, warnings = classification_of(completion.text, inquiry.lang)
+        return Thought(value, completion.usage, warnings)
+
+    async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
+        """See `Skills.write_sql`."""
+        schema = self._schema(inquiry)
+        table = schema.find(inquiry.table) if inquiry.table else None
+        messages = prompt(
+            "write_sql",
+            inquiry.lang,
+            schema=schema.details(inquiry.question, [table] if table else []),
+            table_hint=_table_hint(inquiry.table),
+            question=_question(inquiry),
+            today=self._today().isoformat(),
+        )
+        return await self._draft(messages, inquiry.lang, schema)
+
+    async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
+        """See `Skills.repair_sql`."""
+        schema = self._schema(inquiry)
+        messages = prompt(
+            "repair_sql",
+            inquiry.lang,
+            schema=schema.details(inquiry.question, mentioned_tables(sql, schema)),
+            question=_question(inquiry),
+            sql=block(sql, _MAX_SQL),
+            error=error_text(error, sql, schema),
+            today=self._today().isoformat(),
+        )
+        try:
+            return await self._draft(messages, inquiry.lang, schema)
+        except ForbiddenStatement as refusal:  # the question was no write, so what the model says now is no mending
+            return Thought(NoSql("llm_explanation", refusal.message(inquiry.lang)))
+
+    async def summarize(
+        self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
+    ) -> Thought[str]:
+        """See `Skills.summarize`. The model sees the first rows only and is told so."""
+        rows, shown = rows_text(result)
+        row_count, what_is_shown = extent(result, shown)
+        messages = prompt(
+            "summarize",
+            inquiry.lang,
+            question=_question(inquiry),
+            sql=block(sql, _MAX_SQL),
+            rows=rows,
+            row_count=row_count,
+            shown=what_is_shown,
+        )
+        text, completion = await self._speak(messages, emit)
+        if completion.is_withheld:
+            raise unavailable(CallFailed("filtered"))
+        return Thought(text, completion.usage)
+
+    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
+        """See `Skills.chat`."""
+        tables = self._schema(inquiry).overview(inquiry.question)
+        text, completion = await self._speak(
+            prompt("chat", inquiry.lang, tables=tables, question=_question(inquiry)), emit
+        )
+        if not text:  # withheld without a word; `_speak` refuses every other empty reply
+            text = WITHHELD.to(inquiry.lang)
+            _say(text, emit)
+        return Thought(text, completion.usage)
+
+    async def _draft(self, messages: list[Message], lang: Lang, schema: SchemaText) -> Thought[Draft]:
+        completion = await self._model.complete(messages)
+        if completion.is_withheld:
+            return Thought(withheld(completion.text, lang), completion.usage)
+        draft = sql_from_reply(completion.text, lang, known_tables=schema.table_names, is_cut=completion.is_cut)
+        return Thought(draft, completion.usage)
+
+    async def _speak(self, messages: list[Message], emit: Emit | None) -> tuple[str, Completion]:
+        """The visible text of a reply, and the reply.
+
+        What was emitted concatenates to the text, unless the reply closes a block of reasoning that it never opened:
+        that is known only afterwards, and the text then is the shorter one.
+        """
+        if emit is None:
+            completion = await self._model.complete(messages)
+        else:
+            visible = VisibleText()
+            completion = await self._model.complete(messages, on_token=lambda piece: _say(visible.feed(piece), emit))
+            _say(visible.finish(), emit)
+        text = without_reasoning(completion.text)
+        if not text and not completion.is_withheld:
+            raise unavailable(CallFailed("empty"))
+        if completion.is_cut:
+            text += "…"
+            _say("…", emit)
+        return text, completion
+
+    def _schema(self, inquiry: Inquiry) -> SchemaText:
+        """The description of the inquiry's catalogue, made anew only when the catalogue is another one."""
+        if self._described.catalog is not inquiry.catalog:
+            self._described = SchemaText(inquiry.catalog)
+        return self._described
+
+
+def _say(text: str, emit: Emit | None) -> None:
+    if text and emit:
+        emit(text)
+
+
+def _question(inquiry: Inquiry) -> str:
+    return block(inquiry.question, _MAX_QUESTION)
+
+
+def _table_hint(table: str | None) -> str:
+    return f"\nThe user says that the question is about the table {one_line(table, 128)}.\n" if table else ""

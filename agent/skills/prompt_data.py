@@ -1,0 +1,22 @@
+"""Turns what comes from a database or a user into text that can stand in a prompt: one line, bounded, and unable to
+close the delimiters around it. It stays data; the prompts say so."""
+
+import re
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+_DELIMITER = re.compile(r"<(?=\s*/?\s*(?:schema|question|rows|sql|error|tables)\b)", re.IGNORECASE)
+
+
+def one_line(text: str, limit: int) -> str:
+    """`text` on one line of at most `limit` characters, without control and direction characters."""
+    return _shortened(_DELIMITER.sub("‹", _CONTROL.sub(" ", text)).strip(), limit)
+
+
+def block(text: str, limit: int) -> str:
+    """`text` with its line breaks, otherwise as `one_line` does."""
+    lines = "\n".join(_CONTROL.sub(" ", line).rstrip() for line in text.splitlines())
+    return _shortened(_DELIMITER.sub("‹", lines).strip(), limit)
+
+
+def _shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,36 @@
+"""Loads the prompts, which are files so that they can be read, compared and changed as prose.
+
+A file is the system message, a line `=== user ===`, and the user message; `$name` marks a place to fill in.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from string import Template
+
+from common.llm import Message
+from common.text import Lang
+
+_FOLDER = Path(__file__).parent.parent / "prompts"
+_SEPARATOR = "\n=== user ===\n"
+_LANGUAGES: Mapping[Lang, str] = {"zh": "Chinese (简体中文)", "en": "English"}
+
+
+@cache
+def _templates(name: str) -> tuple[Template, Template]:
+    system, user = (_FOLDER / f"{name}.md").read_text(encoding="utf-8").split(_SEPARATOR)
+    return Template(system.strip()), Template(user.strip())
+
+
+def prompt(name: str, lang: Lang, **values: str) -> list[Message]:
+    """The messages of `agent/prompts/<name>.md`.
+
+    Raises:
+        KeyError: the file has a place that `values` do not fill.
+    """
+    system, user = _templates(name)
+    filled = {"language": _LANGUAGES[lang], **values}
+    return [
+        {"role": "system", "content": system.substitute(filled)},
+        {"role": "user", "content": user.substitute(filled)},
+    ]
