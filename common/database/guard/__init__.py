@@ -1,0 +1,135 @@
+"""The guard: proves from a statement's text alone that it is one harmless query, on PostgreSQL's own parse tree.
+
+    parsing    text → tree, for any input, in bounded time
+    grammar    which node types a query may consist of
+    walk       the tree → what it reads and calls
+    functions  which functions may be called
+    objects    which tables, types and special values may be named
+    facts      what the connected server has
+
+Everything is an allow-list: what is not known to belong to a query is refused.
+"""
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from common.database.guard.facts import BUILTIN, ServerFacts
+from common.database.guard.functions import FunctionRule
+from common.database.guard.grammar import operation_of
+from common.database.guard.objects import ObjectRule
+from common.database.guard.parsing import Statement, parse
+from common.database.guard.walk import Findings, Name, walk
+from common.errors import ForbiddenStatement, InvalidSql, StatementRejected
+from common.text import Text
+
+__all__ = ["BUILTIN", "Guard", "Inspection", "ServerFacts"]
+
+_REMEMBERED = 256  # verdicts kept: a statement is checked, planned and run within moments
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a proven query uses, as written, each once, in alphabetical order.
+
+    Attributes:
+        statement: the text without the terminating semicolon and what follows it.
+        tables: `name` or `schema.name`; CTEs are not tables.
+        functions: names as called, qualified where the statement (or PostgreSQL's grammar) qualifies them.
+        columns: references as written (`name`, `t.name`, `t.*`, `*`).
+    """
+
+    statement: str
+    tables: tuple[str, ...]
+    functions: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+class Guard:
+    """Judges statements.
+
+    Args:
+        allowed_functions: user-defined and extension functions that may be called: `schema.name`, `schema.*` or `name`.
+        forbidden_check: when false, only the structure is judged: one statement, and nothing but a query.
+    """
+
+    def __init__(self, *, allowed_functions: Collection[str] = (), forbidden_check: bool = True) -> None:
+        self._allowed_functions = frozenset(allowed_functions)
+        self._forbidden_check = forbidden_check
+        self._verdicts: OrderedDict[str, Inspection] = OrderedDict()
+        self.learn(BUILTIN)
+
+    def learn(self, facts: ServerFacts) -> None:
+        """From now on judges by what the connected server has."""
+        self._functions = FunctionRule(facts, self._allowed_functions)
+        self._objects = ObjectRule(facts)
+        self._verdicts.clear()
+
+    def check(self, sql: str) -> None:
+        """Returns when `sql` is one harmless query.
+
+        Raises:
+            ForbiddenStatement, ForbiddenObject, InvalidSql, ValidationFailed: as `Database.check` says.
+        """
+        self.inspect(sql)
+
+    def inspect(self, sql: str) -> Inspection:
+        """What the query uses; raises what `check` raises."""
+        verdict = self._verdicts.get(sql)
+        if verdict is None:
+            verdict = self._judge(sql)
+            self._verdicts[sql] = verdict
+            while len(self._verdicts) > _REMEMBERED:
+                self._verdicts.popitem(last=False)
+        return verdict
+
+    def _judge(self, sql: str) -> Inspection:
+        statement = _only_query(parse(sql))
+        found = walk(statement.kind, statement.node)
+        if self._forbidden_check:
+            refusal = self._first_refusal(found)
+            if refusal is not None:
+                raise _located(refusal, statement)
+        return _inspection(statement, found)
+
+    def _first_refusal(self, found: Findings) -> StatementRejected | None:
+        for refusal in self._objects.refusals(found):
+            return refusal
+        refusals = [refusal for refusal in map(self._functions.judge, found.calls) if refusal is not None]
+        # What is forbidden is said before what is merely missing, so that a repair can't be tried on it.
+        refusals.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
+        return refusals[0] if refusals else None
+
+
+def _only_query(statements: list[Statement]) -> Statement:
+    if not statements:
+        raise InvalidSql("empty statement", sqlstate="42601")
+    operations = [operation_of(statement.kind, statement.node) for statement in statements]
+    if len(statements) > 1:
+        found = ", ".join(operations[:10])
+        hint = Text(f"一次只能执行一条语句，收到：{found}。", f"Send one statement at a time; got: {found}.")
+        raise ForbiddenStatement("multiple statements", hint=hint)
+    if statements[0].kind != "SelectStmt":
+        raise ForbiddenStatement(operations[0])
+    return statements[0]
+
+
+def _located(refusal: StatementRejected, statement: Statement) -> StatementRejected:
+    """The tree counts bytes; users count characters."""
+    if isinstance(refusal, InvalidSql) and refusal.position:
+        before = statement.text.encode("utf-8")[: refusal.position - 1]
+        refusal.position = len(before.decode("utf-8", "replace")) + 1
+    return refusal
+
+
+def _inspection(statement: Statement, found: Findings) -> Inspection:
+    return Inspection(
+        statement=statement.text,
+        tables=_sorted(relation.parts for relation in found.relations),
+        functions=_sorted(call.parts for call in found.calls),
+        columns=_sorted(found.columns),
+    )
+
+
+def _sorted(names: Iterable[Name]) -> tuple[str, ...]:
+    return tuple(sorted({".".join(name) for name in names}))

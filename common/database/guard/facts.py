@@ -1,0 +1,56 @@
+"""What the guard knows about the connected server: its functions, types, operators and system relations.
+
+Read from the server's catalogue when there is a connection; `BUILTIN` is what PostgreSQL 15 to 18 ship, for when there
+is none. The list beside this module holds the built-in functions without side effects.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ServerFacts:
+    """Names as the catalogue spells them.
+
+    Attributes:
+        builtins: functions of `pg_catalog`; true when every overload is IMMUTABLE or STABLE.
+        routines: other functions, each name with the schemas it occurs in.
+        volatile_routines: (schema, name) of those that may have side effects (VOLATILE or SECURITY DEFINER).
+        types: names of types that may be called like a function (`date('2024-01-01')`).
+        system_relations: tables and views of `pg_catalog`.
+        relations: (schema, name) of all other tables and views.
+        volatile_operators: names of operators outside `pg_catalog` whose function may have side effects.
+        search_path: schemas of unqualified names, `pg_catalog` implied first.
+        is_complete: whether a name missing here does not exist in the server.
+    """
+
+    builtins: Mapping[str, bool]
+    routines: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    volatile_routines: frozenset[tuple[str, str]] = frozenset()
+    types: frozenset[str] = frozenset()
+    system_relations: frozenset[str] = frozenset()
+    relations: frozenset[tuple[str, str]] = frozenset()
+    volatile_operators: frozenset[str] = frozenset()
+    search_path: tuple[str, ...] = ("public",)
+    is_complete: bool = False
+
+
+def words(text: str) -> frozenset[str]:
+    """The blank-separated words of `text`, as a set."""
+    return frozenset(text.split())
+
+
+_BUILTIN_TYPES = words(
+    "bit bool bpchar box bytea char cidr circle date daterange float4 float8 inet int2 int4 int4range int8 int8range "
+    "interval json jsonb line lseg macaddr money name numeric numrange oid path point polygon text time timestamp "
+    "timestamptz timetz tsquery tsrange tstzrange tsvector uuid varbit varchar xml"
+)
+
+
+def _builtin_functions() -> dict[str, bool]:
+    text = Path(__file__).with_name("functions.txt").read_text("utf-8")
+    return dict.fromkeys((line for line in text.splitlines() if not line.startswith("#")), True)
+
+
+BUILTIN = ServerFacts(builtins=_builtin_functions(), types=_BUILTIN_TYPES)

@@ -1,0 +1,163 @@
+"""Which functions a query may call.
+
+PostgreSQL itself knows which of its functions have side effects (`pg_proc.provolatile`), so those marked IMMUTABLE or
+STABLE are allowed, with a few VOLATILE ones that only read a clock or draw random numbers. "No side effects" is not
+yet harmless: `DENIED` takes out, by category, the ones that run SQL given as text, read files, sessions, settings,
+privileges or the catalogue. Functions from anywhere else are allowed only by name, in the configuration.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from common.database.guard.facts import ServerFacts
+from common.errors import ForbiddenObject, InvalidSql, StatementRejected
+from common.text import Text
+
+HARMLESS_VOLATILE = frozenset(
+    ("random", "random_normal", "gen_random_uuid", "uuidv4", "uuidv7", "clock_timestamp", "timeofday")
+    + ("array_sample", "array_shuffle")
+)
+
+_SQL_TEXT = Text("它会执行以文本给出的SQL或导出整库结构", "it runs SQL given as text or dumps whole tables")
+_SESSION = Text("它读取或改变会话、账号或连接信息", "it reads or changes the session, its role or its connection")
+_SETTINGS = Text("它读取或改变服务器设置", "it reads or changes server settings")
+_CATALOG = Text("它读取系统目录或权限信息", "it reads the system catalogue or privileges")
+_SERVER = Text("它涉及服务器内部状态、文件、锁或系统目录", "it reaches server internals, files, locks or the catalogue")
+_UNKNOWN = Text("不是已知的无副作用函数", "it is not known to be free of side effects")
+_STATE = Text("它会改变数据库状态", "it changes the state of the database")
+
+# First match wins. `pg_` names are refused as a family, with the harmless ones named.
+DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
+    (re.compile(pattern), reason)
+    for pattern, reason in (
+        (r"(table|query|cursor|schema|database)_to_xml(schema|_and_xmlschema)?|ts_stat", _SQL_TEXT),
+        (r"(current|session|system)_(user|role|query|database|catalog|schemas?)|user|getpgusername", _SESSION),
+        (r"inet_(client|server)_(addr|port)|row_security_active", _SESSION),
+        (r"current_setting|set_config|setseed|get_current_ts_config|getdatabaseencoding|version", _SETTINGS),
+        (r"icu_unicode_version|unicode_version", _SETTINGS),
+        (r"(nextval|currval|setval|lastval)|txid_.*|lo_.*|loread|lowrite|currtid2?", _STATE),
+        (r"has_.*_privilege|.*acl.*|format_type|(col|obj|shobj)_description|querytree", _CATALOG),
+        (
+            r"(to_)?reg(class|proc|procedure|oper|operator|type|typemod|role|namespace|config|dictionary|collation)",
+            _CATALOG,
+        ),
+        (
+            r"reg(class|proc|procedure|oper|operator|type|role|namespace|config|dictionary|collation)(in|out|recv|send)",
+            _CATALOG,
+        ),
+        (
+            r"domain_(in|recv)|(record|array|enum|range|multirange)_recv|fmgr_.*|satisfies_hash_partition|mxid_age",
+            _SERVER,
+        ),
+        (r"oidvectortypes|unique_key_recheck|suppress_redundant_updates_trigger|tsvector_update_trigger.*", _SERVER),
+        (r"binary_upgrade_.*|RI_FKey_.*|brin_(de)?summarize_.*|gin_clean_pending_list|amvalidate", _SERVER),
+        (
+            r"pg_(?!(typeof|column_size|collation_for|size_pretty|size_bytes|input_is_valid|input_error_info|lsn)$).*",
+            _SERVER,
+        ),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One function call: its name's parts (`schema`, `name`), number of arguments and byte offset in the text."""
+
+    parts: tuple[str, ...]
+    arguments: int = 0
+    location: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name without its schema."""
+        return self.parts[-1]
+
+    @property
+    def schema(self) -> str | None:
+        """The schema it is qualified with."""
+        return self.parts[-2] if len(self.parts) > 1 else None
+
+
+@dataclass(frozen=True)
+class FunctionRule:
+    """Judges calls. `allowed` are configured names: `schema.name`, `schema.*`, or `name` for any schema."""
+
+    facts: ServerFacts
+    allowed: Collection[str] = ()
+
+    def judge(self, call: Call) -> StatementRejected | None:
+        """The refusal of `call`, or None when it may be called."""
+        if self._is_builtin(call):
+            return self._judge_builtin(call)
+        schemas = self._schemas(call)
+        if not schemas and self.facts.is_complete:
+            return _missing(call)
+        return next(
+            (_not_configured(schema, call) for schema in schemas if not self._is_configured(schema, call)), None
+        )
+
+    def _is_builtin(self, call: Call) -> bool:
+        if call.schema is not None:
+            return call.schema == "pg_catalog"
+        return not self.facts.is_complete or call.name in self.facts.builtins or call.name in self.facts.types
+
+    def _judge_builtin(self, call: Call) -> StatementRejected | None:
+        if self._is_configured("pg_catalog", call):
+            return None
+        reason = denial(call) or self._side_effect(call)
+        if reason:
+            return _forbidden(call, reason)
+        if call.name not in self.facts.builtins and call.name not in self.facts.types:
+            return _missing(call) if self.facts.is_complete else _forbidden(call, _UNKNOWN)
+        return None if call.schema else self._judge_overloads(call)
+
+    def _side_effect(self, call: Call) -> Text | None:
+        is_pure = self.facts.builtins.get(call.name, True) or call.name in HARMLESS_VOLATILE | {"ts_rewrite"}
+        return None if is_pure else _STATE
+
+    def _judge_overloads(self, call: Call) -> StatementRejected | None:
+        """A function of the user's with a built-in's name may be what an unqualified call resolves to."""
+        for schema in self._visible_schemas(call.name):
+            if (schema, call.name) in self.facts.volatile_routines and not self._is_configured(schema, call):
+                return _not_configured(schema, call)
+        return None
+
+    def _schemas(self, call: Call) -> Sequence[str]:
+        """Where a call that is not a built-in's may lead."""
+        existing = self.facts.routines.get(call.name, frozenset())
+        if call.schema is None:
+            return self._visible_schemas(call.name)
+        return (call.schema,) if call.schema in existing or not self.facts.is_complete else ()
+
+    def _visible_schemas(self, name: str) -> Sequence[str]:
+        schemas = self.facts.routines.get(name, frozenset())
+        return [schema for schema in self.facts.search_path if schema in schemas]
+
+    def _is_configured(self, schema: str, call: Call) -> bool:
+        return not {call.name, f"{schema}.{call.name}", f"{schema}.*"}.isdisjoint(self.allowed)
+
+
+def denial(call: Call) -> Text | None:
+    """Why a built-in function is refused although PostgreSQL sees no side effects in it, or None."""
+    if call.name == "ts_rewrite" and call.arguments != 3:  # with two arguments the second is SQL text to run
+        return _SQL_TEXT
+    return next((reason for pattern, reason in DENIED if pattern.fullmatch(call.name)), None)
+
+
+def _forbidden(call: Call, reason: Text) -> ForbiddenObject:
+    name = ".".join(call.parts)
+    zh = f"不允许使用函数 {name}：{reason.zh}。"
+    return ForbiddenObject(name, Text(zh, f"The function {name} may not be used: {reason.en}."))
+
+
+def _not_configured(schema: str, call: Call) -> ForbiddenObject:
+    name = f"{schema}.{call.name}"
+    zh = f"不允许使用自定义函数 {name}：请管理员将其加入 ALLOWED_FUNCTIONS。"
+    en = f"The user-defined function {name} may not be used unless the operator lists it in ALLOWED_FUNCTIONS."
+    return ForbiddenObject(name, Text(zh, en))
+
+
+def _missing(call: Call) -> InvalidSql:
+    """What PostgreSQL would say; it is not asked, so that a function created meanwhile can't slip through."""
+    return InvalidSql(f"function {'.'.join(call.parts)} does not exist", sqlstate="42883", position=call.location + 1)
