@@ -61,7 +61,11 @@ class ChatModel(Protocol):
         """
 
     async def warm(self) -> None:
-        """Does now what the first call would otherwise wait for (importing the client, building it); no request."""
+        """Does now what the first call would otherwise wait for (importing the client, building it); no request.
+
+        Raises:
+            LlmMisconfigured: the endpoint's address is malformed.
+        """
 
     async def aclose(self) -> None:
         """Closes the connections that belong to the running event loop."""

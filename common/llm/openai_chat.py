@@ -77,7 +77,10 @@ class OpenAiChat:
 
     async def warm(self) -> None:
         """See `ChatModel.warm`."""
-        await self._clients_here()
+        try:
+            await self._clients_here()
+        except CallFailed as exc:
+            raise unavailable(exc) from exc
 
     async def aclose(self) -> None:
         """See `ChatModel.aclose`."""

@@ -60,7 +60,11 @@ class _Client:
 
 
 class Clients:
-    """The clients of one event loop: one, and more only under load. Connections can't be shared between loops."""
+    """The clients of one event loop: one, and more only under load. Connections can't be shared between loops.
+
+    Raises:
+        CallFailed: the endpoint's address is malformed.
+    """
 
     def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
         self._endpoint = endpoint
@@ -70,7 +74,10 @@ class Clients:
 
     def _open(self) -> _Client:
         http_client = openai.DefaultAsyncHttpxClient(verify=self._tls, timeout=self._timeout)
-        return _Client(_BUILDERS[self._endpoint.provider](self._endpoint, self._timeout, http_client))
+        try:
+            return _Client(_BUILDERS[self._endpoint.provider](self._endpoint, self._timeout, http_client))
+        except (openai.OpenAIError, httpx2.InvalidURL) as exc:
+            raise _failure(exc) from None
 
     def _least_busy(self) -> _Client:
         client = min(self._clients, key=lambda client: client.in_flight)
