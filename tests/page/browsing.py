@@ -1,0 +1,78 @@
+"""What a reader does with the page, and answers put in the server's place that only trouble or malice would give."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Locator, Page, expect
+
+RANKING = "查询各服务区的营业收入排行"
+ASK = "**/api/v0/ask_agent_stream"
+EVENT_STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
+
+
+@contextmanager
+def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[Page]:
+    """The page in Chinese, unless options say otherwise.
+
+    Fails the test when a script fails, the content security policy is violated or anything foreign is loaded.
+    """
+    options: dict[str, Any] = {"locale": "zh-CN", "viewport": {"width": 1280, "height": 900}, **context_options}
+    context = browser.new_context(**options)
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(f"script: {error}"))
+    page.on("console", lambda message: problems.append(message.text) if "Security Policy" in message.text else None)
+    page.on("request", lambda request: None if request.url.startswith(base_url) else problems.append(request.url))
+    try:
+        page.goto(base_url + "/")
+        yield page
+    finally:
+        context.close()
+    assert problems == []
+
+
+def ask(page: Page, question: str) -> Locator:
+    """Asks and returns the turn, which may still be running."""
+    page.get_by_role("textbox").fill(question)
+    page.get_by_role("textbox").press("Enter")
+    return page.locator(".turn").last
+
+
+def expect_state(turn: Locator, state: str) -> None:
+    expect(turn).to_have_attribute("data-state", state, timeout=30_000)
+
+
+def port_of(base_url: str) -> int:
+    port = urlsplit(base_url).port
+    assert port is not None
+    return port
+
+
+def frame(envelope: dict[str, Any]) -> str:
+    return f"id: run_1:1\ndata: {json.dumps(envelope, ensure_ascii=False)}\n\n"
+
+
+def completed(**data: Any) -> dict[str, Any]:
+    return {"code": 200, "success": True, "message": "处理完成", "data": {"type": "completed", **data}}
+
+
+def progress(**data: Any) -> dict[str, Any]:
+    body = {"type": "progress", "node": "classify_question", "status": "running", **data}
+    return {"code": 200, "success": True, "message": "正在执行", "data": body}
+
+
+def answer_with(page: Page, *frames: str) -> None:
+    """Every question gets these frames."""
+    body = "retry: 3000\n\n" + "".join(frames)
+    headers = {"Content-Type": "text/event-stream; charset=utf-8"}
+    page.route(ASK, lambda route: route.fulfill(status=200, headers=headers, body=body))
+
+
+def result(columns: list[str], types: list[str], rows: str, *, row_count: int, is_limited: bool = False) -> str:
+    """A completed frame with rows given as JSON text, so that its numbers keep their digits."""
+    body = {"columns": columns, "column_types": types, "rows": "@", "row_count": row_count, "is_limited": is_limited}
+    answer = completed(response="好", response_type="DATABASE", sql="SELECT 1", query_result=body)
+    return frame(answer).replace('"@"', rows)

@@ -1,0 +1,124 @@
+"""Asking: steps as they happen, the answer, stopping, keys and what is remembered between questions."""
+
+import json
+import urllib.request
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.faulty_proxy import Fault, FaultyProxy
+from tests.page.browsing import (
+    ASK,
+    RANKING,
+    answer_with,
+    ask,
+    expect_state,
+    frame,
+    opened,
+    port_of,
+    progress,
+)
+
+STEP_NODES = ["classify_question", "agent_sql_generation", "agent_sql_execution", "format_response"]
+
+
+def test_steps_arrive_in_order_then_answer_rows_and_sql(page: Page) -> None:
+    turn = ask(page, RANKING)
+
+    expect_state(turn, "done")
+    steps = turn.locator(".step")
+    assert [step.get_attribute("data-node") for step in steps.all()] == STEP_NODES
+    assert {step.get_attribute("data-status") for step in steps.all()} == {"done"}
+    expect(steps.locator(".step-name")).to_have_text(["分析问题类型", "生成SQL查询", "执行数据查询", "整理结果"])
+    expect(turn.locator(".answer")).not_to_be_empty()
+    expect(turn.locator("pre")).to_contain_text("SELECT")
+    assert turn.locator("tbody tr").count() > 1
+    amounts = [float(str(node.get_attribute("value"))) for node in turn.locator("tbody td:last-child data").all()]
+    assert amounts == sorted(amounts, reverse=True)
+
+
+def test_rows_shown_are_the_rows_the_api_sends(page: Page, live_server: str) -> None:
+    body = json.dumps({"question": RANKING, "lang": "zh"}).encode()
+    request = urllib.request.Request(f"{live_server}/api/v0/ask_agent", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as reply:
+        expected = json.load(reply, parse_float=str, parse_int=str)["data"]["query_result"]
+
+    turn = ask(page, RANKING)
+    expect_state(turn, "done")
+
+    expect(turn.locator("thead th")).to_have_text(expected["columns"])
+    shown = [
+        [cell.replace(",", "") for cell in row.locator("td").all_inner_texts()]
+        for row in turn.locator("tbody tr").all()
+    ]
+    assert shown == [["NULL" if value is None else value for value in row] for row in expected["rows"]]
+
+
+def test_an_example_is_asked_with_one_click(page: Page) -> None:
+    example = page.locator(".example").first
+    question = example.inner_text()
+
+    example.click()
+
+    expect(page.locator(".turn .question")).to_have_text(question)
+    expect_state(page.locator(".turn"), "done")
+    expect(page.locator("#welcome")).to_be_hidden()
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_every_example_has_an_answer(browser: Browser, live_server: str, lang: str) -> None:
+    with opened(browser, live_server, locale={"zh": "zh-CN", "en": "en-GB"}[lang]) as page:
+        for question in page.locator(".example").all_inner_texts():
+            turn = ask(page, question)
+            expect_state(turn, "done")
+            expect(turn.locator("tbody tr").first).to_be_visible()
+
+
+def test_a_stream_in_tiny_pieces_is_read_like_any_other(browser: Browser, live_server: str) -> None:
+    with FaultyProxy(port_of(live_server), Fault(piece=1)) as proxy, opened(browser, proxy.base_url) as page:
+        turn = ask(page, RANKING)
+        expect_state(turn, "done")
+        assert turn.locator("tbody tr").count() > 1
+
+
+def test_text_is_shown_while_it_is_written(page: Page) -> None:
+    token = {"type": "token", "node": "agent_chat", "text": "你好"}
+    pieces = [frame({"code": 200, "success": True, "message": "…", "data": token | {"text": t}}) for t in "一二三"]
+    answer_with(page, frame(progress()), *pieces)  # never completed, so that the pieces stay
+
+    turn = ask(page, "你好")
+
+    expect(turn.locator(".answer")).to_have_text("一二三")
+
+
+@pytest.mark.parametrize("how", ["button", "escape"])
+def test_stop_ends_the_question_here_and_on_the_wire(browser: Browser, live_server: str, how: str) -> None:
+    fault = Fault(after=b'"node":"agent_sql_generation","status":"running"', then="stall")
+    with FaultyProxy(port_of(live_server), fault) as proxy, opened(browser, proxy.base_url) as page:
+        turn = ask(page, RANKING)
+        expect(turn.locator(".step")).to_have_attribute("data-status", "done")
+        expect_state(turn, "running")
+        if how == "button":
+            page.get_by_role("button", name="停止").click()
+        else:
+            page.keyboard.press("Escape")
+        expect_state(turn, "stopped")
+        expect(turn).to_contain_text("已停止")
+        expect(turn.get_by_role("alert")).to_have_count(0)
+        expect(page.get_by_role("button", name="提问")).to_be_visible()
+        assert proxy.client_left.wait(10)
+
+
+def test_running_steps_are_marked_when_a_question_is_stopped(page: Page) -> None:
+    page.route(ASK, lambda _route: None)  # never answered
+    turn = ask(page, RANKING)
+    page.get_by_role("button", name="停止").click()
+    expect_state(turn, "stopped")
+
+
+def test_enter_does_not_ask_twice_while_a_question_runs(page: Page) -> None:
+    page.route(ASK, lambda _route: None)
+    ask(page, "一")
+    ask(page, "二")
+    expect(page.locator(".turn")).to_have_count(1)
+    expect(page.get_by_role("textbox")).to_have_value("二")

@@ -1,0 +1,94 @@
+"""What the reader is told when there is no answer."""
+
+import json
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.faulty_proxy import Fault, FaultyProxy
+from tests.page.browsing import ASK, EVENT_STREAM, RANKING, ask, expect_state, frame, opened, port_of, progress
+
+
+def test_a_refused_statement_is_explained(page: Page) -> None:
+    turn = ask(page, "DELETE FROM service_area")
+
+    expect_state(turn, "failed")
+    alert = turn.get_by_role("alert")
+    expect(alert).to_contain_text("DELETE")
+    expect(alert).to_contain_text("forbidden_keywords")
+    expect(alert.get_by_role("button")).to_have_count(0)
+    expect(turn.locator('.step[data-status="running"]')).to_have_count(0)
+
+
+def test_a_request_refused_before_the_stream_is_explained(page: Page) -> None:
+    turn = ask(page, "长" * 2001)
+
+    expect_state(turn, "failed")
+    expect(turn.get_by_role("alert")).to_contain_text("invalid_request")
+    expect(turn.get_by_role("alert")).to_contain_text("2001")
+
+
+def test_a_passing_failure_can_be_tried_again(page: Page) -> None:
+    data = {"error": "请稍候", "error_type": "too_many_streams", "retryable": True, "retry_after_s": 3}
+    busy = json.dumps({"code": 503, "success": False, "message": "服务繁忙", "data": data})
+    page.route(ASK, lambda route: route.fulfill(status=503, content_type="application/json", body=busy), times=1)
+    turn = ask(page, RANKING)
+    expect_state(turn, "failed")
+    expect(turn.get_by_role("alert")).to_contain_text("建议 3 秒后重试")
+
+    turn.get_by_role("button", name="重试").click()
+
+    expect(page.locator(".turn")).to_have_count(1)
+    expect_state(page.locator(".turn"), "done")
+
+
+def test_a_connection_lost_in_the_middle_is_said(browser: Browser, live_server: str) -> None:
+    fault = Fault(after=b'"node":"agent_sql_generation","st')
+    with FaultyProxy(port_of(live_server), fault) as proxy, opened(browser, proxy.base_url) as page:
+        turn = ask(page, RANKING)
+        expect_state(turn, "failed")
+        expect(turn.get_by_role("alert")).to_contain_text("连接中断")
+        expect(turn.get_by_role("button", name="重试")).to_be_visible()
+
+
+def test_a_silent_connection_is_given_up(browser: Browser, live_server: str) -> None:
+    fault = Fault(after=b'"status":"running"', then="stall")
+    with FaultyProxy(port_of(live_server), fault) as proxy, opened(browser, proxy.base_url) as page:
+        page.clock.install()
+        turn = ask(page, RANKING)
+        expect(page.get_by_role("button", name="停止")).to_be_visible()
+        page.clock.fast_forward(120_000)
+        expect_state(turn, "failed")
+        expect(turn.get_by_role("alert")).to_contain_text("连接中断")
+
+
+BROKEN_REPLIES: dict[str, tuple[dict[str, Any], str]] = {
+    "ends without a result": ({"headers": EVENT_STREAM, "body": frame(progress())}, "stream_ended"),
+    "empty stream": ({"headers": EVENT_STREAM, "body": ""}, "stream_ended"),
+    "frame that is not JSON": ({"headers": EVENT_STREAM, "body": "data: {oops\n\n"}, "bad_answer"),
+    "frame that is not an envelope": ({"headers": EVENT_STREAM, "body": "data: 7\n\n"}, "bad_answer"),
+    "a proxy's page": ({"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}, "bad_answer"),
+    "somebody else's JSON": ({"status": 404, "content_type": "application/json", "body": "[]"}, "bad_answer"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_REPLIES)
+def test_broken_replies_are_said_to_be_broken(page: Page, name: str) -> None:
+    reply, error_type = BROKEN_REPLIES[name]
+    page.route(ASK, lambda route: route.fulfill(**reply))
+
+    turn = ask(page, RANKING)
+
+    expect_state(turn, "failed")
+    expect(turn.get_by_role("alert")).to_contain_text(error_type)
+    expect(turn.locator('.step[data-status="running"]')).to_have_count(0)
+    expect(page.get_by_role("button", name="提问")).to_be_visible()
+
+
+def test_an_unreachable_server_is_said(page: Page) -> None:
+    page.route(ASK, lambda route: route.abort("connectionrefused"))
+
+    turn = ask(page, RANKING)
+
+    expect(turn.get_by_role("alert")).to_contain_text("无法连接服务器")
