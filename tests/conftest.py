@@ -1,0 +1,91 @@
+"""The PostgreSQL server the tests share: the embedded one, or the one of CITU_TEST_ADMIN_URL (a superuser's URL)."""
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import psycopg2
+import pytest
+from psycopg2.extensions import make_dsn
+
+from common.database.demo.loader import Server, ensure_demo
+from common.database.demo.reader import READER, create_reader, grant_reading
+from common.database.embedded import EmbeddedServer
+
+
+@dataclass(frozen=True)
+class ExternalServer:
+    """A server somebody else runs, whose roles need no password."""
+
+    admin_url: str
+
+    def url(self, dbname: str, user: str) -> str:
+        """The URL of a database for a role."""
+        parts = urlsplit(self.admin_url)
+        address = parts.netloc.rpartition("@")[2]
+        return parts._replace(netloc=f"{quote(user)}@{address}", path=f"/{quote(dbname)}").geturl()
+
+
+@pytest.fixture(scope="session")
+def embedded_server() -> Iterator[Server]:
+    """The server; its own data directory is removed at the end."""
+    external = os.environ.get("CITU_TEST_ADMIN_URL")
+    if external:
+        yield ExternalServer(external)
+        return
+    data_dir = Path(tempfile.mkdtemp(prefix="citu-test-"))
+    data_dir.chmod(0o755)  # as root, the server runs as another user, who has to get in
+    server = EmbeddedServer.acquire(data_dir)
+    try:
+        yield server
+    finally:
+        server.release()
+        shutil.rmtree(data_dir)
+
+
+@pytest.fixture(scope="session")
+def admin_url(embedded_server: Server) -> str:
+    """A superuser's URL."""
+    return embedded_server.admin_url
+
+
+@pytest.fixture(scope="session")
+def demo_url(embedded_server: Server) -> str:
+    """The demo database for the role that can only SELECT."""
+    return ensure_demo(embedded_server)
+
+
+@pytest.fixture(scope="session")
+def make_database(embedded_server: Server) -> Iterator[Callable[[str], str]]:
+    """Makes a throwaway database from DDL (any SQL, run by a superuser); gives its URL for a SELECT-only role."""
+    names: list[str] = []
+
+    def make(ddl_sql: str) -> str:
+        names.append(f"citu_test_{uuid.uuid4().hex[:12]}")
+        _administer(embedded_server, f"CREATE DATABASE {names[-1]} TEMPLATE template0 ENCODING 'UTF8'")
+        with closing(psycopg2.connect(make_dsn(embedded_server.admin_url, dbname=names[-1]))) as admin:
+            admin.autocommit = True
+            create_reader(admin)
+            with admin.cursor() as cursor:
+                cursor.execute(ddl_sql or "SELECT")
+            grant_reading(admin)
+            with admin.cursor() as cursor:
+                cursor.execute("ANALYZE")
+        return embedded_server.url(names[-1], READER)
+
+    yield make
+    for name in names:
+        _administer(embedded_server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _administer(server: Server, statement: str) -> None:
+    with closing(psycopg2.connect(server.admin_url)) as admin:
+        admin.autocommit = True
+        with admin.cursor() as cursor:
+            cursor.execute(statement)
