@@ -57,10 +57,14 @@ class Guard:
         self._allowed_functions = frozenset(allowed_functions)
         self._forbidden_check = forbidden_check
         self._verdicts: OrderedDict[str, Inspection] = OrderedDict()
+        self._learnt: ServerFacts | None = None
         self.learn(BUILTIN)
 
     def learn(self, facts: ServerFacts) -> None:
         """From now on judges by what the connected server has."""
+        if facts is self._learnt:
+            return
+        self._learnt = facts
         self._functions = FunctionRule(facts, self._allowed_functions)
         self._objects = ObjectRule(facts)
         self._verdicts.clear()

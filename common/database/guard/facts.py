@@ -20,6 +20,7 @@ class ServerFacts:
         types: names of types that may be called like a function (`date('2024-01-01')`).
         system_relations: tables and views of `pg_catalog`.
         relations: (schema, name) of all other tables and views.
+        extension_relations: (schema, name) of those that belong to an extension.
         volatile_operators: names of operators outside `pg_catalog` whose function may have side effects.
         search_path: schemas of unqualified names, `pg_catalog` implied first.
         is_complete: whether a name missing here does not exist in the server.
@@ -31,6 +32,7 @@ class ServerFacts:
     types: frozenset[str] = frozenset()
     system_relations: frozenset[str] = frozenset()
     relations: frozenset[tuple[str, str]] = frozenset()
+    extension_relations: frozenset[tuple[str, str]] = frozenset()
     volatile_operators: frozenset[str] = frozenset()
     search_path: tuple[str, ...] = ("public",)
     is_complete: bool = False

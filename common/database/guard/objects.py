@@ -19,6 +19,10 @@ _CLOCK = frozenset(
     ("current_date", "current_time", "current_time_n", "current_timestamp", "current_timestamp_n")
     + ("localtime", "localtime_n", "localtimestamp", "localtimestamp_n")
 )
+# What PostGIS keeps beside the user's tables.
+_HARMLESS_EXTENSION_RELATIONS = words(
+    "spatial_ref_sys geometry_columns geography_columns raster_columns raster_overviews"
+)
 _SAMPLING = frozenset(("bernoulli", "system"))
 
 
@@ -43,12 +47,21 @@ class ObjectRule:
 
     def _is_system(self, relation: Relation) -> bool:
         if relation.schema is not None:
-            return is_system_schema(relation.schema)
+            return is_system_schema(relation.schema) or self._is_extension(relation.schema, relation.name)
         if relation.name in self.facts.system_relations:
             return True
-        if any((schema, relation.name) in self.facts.relations for schema in self.facts.search_path):
-            return False
+        for schema in self.facts.search_path:
+            if self._is_extension(schema, relation.name):
+                return True
+            if (schema, relation.name) in self.facts.relations:
+                return False
         return relation.name.startswith("pg_") or any(map(is_system_schema, self.facts.search_path))
+
+    def _is_extension(self, schema: str, name: str) -> bool:
+        """Extensions' own tables and views may show other sessions' statements or hold secrets."""
+        if not self.facts.is_complete:
+            return name.startswith("pg_stat_")
+        return (schema, name) in self.facts.extension_relations and name not in _HARMLESS_EXTENSION_RELATIONS
 
     def _is_catalog_type(self, name: Name) -> bool:
         if len(name) > 1 and name[-2] != "pg_catalog":

@@ -1,0 +1,274 @@
+"""What the connected role can read, and what the guard must know about the server: read together, kept for a while.
+
+Thousands of tables cost the same handful of queries as ten. Only sampling stored values takes one query per table; it
+stops when its time or its bytes are spent.
+"""
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import psycopg2
+
+from common.database import catalog_queries as queries
+from common.database.connection import Connection
+from common.database.guard import BUILTIN, ServerFacts
+from common.database.rendering import parse_array
+from common.errors import CituError
+from common.values import Catalog, Column, ForeignKey, Table
+
+_log = logging.getLogger(__name__)
+
+_SAMPLING_S = 3.0  # for all tables together
+_SAMPLING_STATEMENT_MS = 500
+_SAMPLING_TABLE_BYTES = 16 * 1024 * 1024  # larger tables are not read; their statistics are
+_MAX_VALUES = 500  # distinct values of one column; more are not "few"
+_MAX_VALUE_CHARS = 100
+_MAX_COLUMN_CHARS = 20_000
+_MAX_TOTAL_CHARS = 2_000_000
+_MAX_COMMENT_CHARS = 2_000
+
+_KINDS: Mapping[str, Literal["table", "view", "materialized view"]] = {"v": "view", "m": "materialized view"}
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The catalogue and the guard's facts, as of one moment."""
+
+    catalog: Catalog
+    facts: ServerFacts
+
+
+class CatalogReader:
+    """Keeps `Knowledge` for `ttl_s` seconds. Callers at the same time share one load; a failed reload serves the
+    previous copy."""
+
+    def __init__(self, load: Callable[[], Awaitable[Knowledge]], *, ttl_s: float) -> None:
+        self._load = load
+        self._ttl_s = ttl_s
+        self._kept: Knowledge | None = None
+        self._kept_until = 0.0
+        self._loading: asyncio.Task[Knowledge] | None = None
+
+    async def get(self) -> Knowledge:
+        """The knowledge, at most `ttl_s` old unless a reload fails."""
+        if self._kept is not None and time.monotonic() < self._kept_until:
+            return self._kept
+        try:
+            return await asyncio.shield(self._shared_load())
+        except CituError:
+            if self._kept is None:
+                raise
+            _log.warning("the catalogue could not be read again; the previous one stays in use")
+            return self._kept
+
+    def _shared_load(self) -> "asyncio.Task[Knowledge]":
+        loop = asyncio.get_running_loop()
+        if self._loading is None or self._loading.done() or self._loading.get_loop() is not loop:
+            self._loading = loop.create_task(self._reload())
+        return self._loading
+
+    async def _reload(self) -> Knowledge:
+        knowledge = await self._load()
+        self._kept = knowledge
+        self._kept_until = time.monotonic() + self._ttl_s
+        return knowledge
+
+
+async def read_knowledge(connection: Connection) -> Knowledge:
+    """Reads everything; raises psycopg2's errors."""
+    catalog = await _read_catalog(connection)
+    return Knowledge(catalog, await _read_facts(connection))
+
+
+async def _read_facts(connection: Connection) -> ServerFacts:
+    try:
+        return await _server_facts(connection)
+    except psycopg2.ProgrammingError:  # some hosts hide parts of the catalogue
+        _log.warning("the server's functions can't be read; the guard uses its built-in list")
+        return replace(BUILTIN, search_path=connection.search_path)
+
+
+async def _server_facts(connection: Connection) -> ServerFacts:
+    builtins = (await connection.query(queries.BUILTINS)).rows
+    routines = (await connection.query(queries.ROUTINES)).rows
+    types = (await connection.query(queries.TYPES)).rows
+    relations = (await connection.query(queries.ALL_RELATIONS)).rows
+    operators = (await connection.query(queries.OPERATORS)).rows
+    schemas: defaultdict[str, set[str]] = defaultdict(set)
+    for schema, name, _ in routines:
+        schemas[str(name)].add(str(schema))
+    own = [(str(schema), str(name)) for schema, name, is_extension in relations if is_extension == "f"]
+    return ServerFacts(
+        builtins={str(name): is_pure == "t" for name, is_pure in builtins},
+        routines={name: frozenset(places) for name, places in schemas.items()},
+        volatile_routines=frozenset((str(schema), str(name)) for schema, name, risky in routines if risky == "t"),
+        types=frozenset(str(name) for (name,) in types),
+        system_relations=frozenset(name for schema, name in own if schema == "pg_catalog"),
+        relations=frozenset(key for key in own if key[0] not in ("pg_catalog", "information_schema")),
+        extension_relations=frozenset((str(schema), str(name)) for schema, name, ext in relations if ext == "t"),
+        volatile_operators=frozenset(str(symbol) for (symbol,) in operators),
+        search_path=connection.search_path,
+        is_complete=True,
+    )
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """A row of `RELATIONS`."""
+
+    oid: str
+    schema: str
+    name: str
+    kind: str
+    row_estimate: int
+    bytes: int | None
+    comment: str | None
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    """A column, and whether its values may be sampled."""
+
+    column: Column
+    is_text: bool
+
+
+async def _read_catalog(connection: Connection) -> Catalog:
+    relations = [
+        _Relation(str(oid), str(schema), str(name), str(kind), int(rows or -1), int(size) if size else None, comment)
+        for oid, schema, name, kind, rows, size, comment in (await connection.query(queries.RELATIONS)).rows
+    ]
+    attributes = await _read_columns(connection)
+    primary, foreign = await _read_keys(connection)
+    values = await _Sampler(connection).sample(relations, attributes)
+    tables = tuple(
+        Table(
+            schema=relation.schema,
+            name=relation.name,
+            kind=_KINDS.get(relation.kind, "table"),
+            columns=tuple(_with_values(relation, each.column, values) for each in attributes[relation.oid]),
+            comment=_shortened(relation.comment),
+            primary_key=primary.get(relation.oid, ()),
+            foreign_keys=tuple(foreign[relation.oid]),
+            row_estimate=relation.row_estimate,
+        )
+        for relation in relations
+    )
+    return Catalog(tables=tables, search_path=connection.search_path)
+
+
+async def _read_columns(connection: Connection) -> Mapping[str, list[_Attribute]]:
+    attributes: defaultdict[str, list[_Attribute]] = defaultdict(list)
+    for oid, name, kind, nullable, comment, is_text in (await connection.query(queries.COLUMNS)).rows:
+        column = Column(name=str(name), type=str(kind), comment=_shortened(comment), nullable=nullable == "t")
+        attributes[str(oid)].append(_Attribute(column, is_text == "t"))
+    return attributes
+
+
+async def _read_keys(
+    connection: Connection,
+) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, list[ForeignKey]]]:
+    primary: dict[str, tuple[str, ...]] = {}
+    foreign: defaultdict[str, list[ForeignKey]] = defaultdict(list)
+    for oid, kind, columns, schema, name, targets in (await connection.query(queries.KEYS)).rows:
+        own = tuple(parse_array(columns or "{}", str))
+        if kind == "p":
+            primary[str(oid)] = own
+        else:
+            key = ForeignKey(own, (str(schema), str(name)), tuple(parse_array(targets or "{}", str)))
+            foreign[str(oid)].append(key)
+    return primary, foreign
+
+
+def _shortened(comment: str | None) -> str | None:
+    return comment[:_MAX_COMMENT_CHARS] if comment else None
+
+
+_Values = dict[tuple[str, str, str], tuple[tuple[str, ...], bool]]  # (schema, table, column) → values, complete?
+
+
+def _with_values(relation: _Relation, column: Column, values: _Values) -> Column:
+    found = values.get((relation.schema, relation.name, column.name))
+    return replace(column, values=found[0], is_complete=found[1]) if found else column
+
+
+class _Sampler:
+    """Collects stored values: exactly from small tables, from the planner's statistics for the others."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._values: _Values = {}
+        self._chars_left = _MAX_TOTAL_CHARS
+        self._until = time.monotonic() + _SAMPLING_S
+
+    async def sample(self, relations: Sequence[_Relation], attributes: Mapping[str, list[_Attribute]]) -> _Values:
+        for relation in sorted(relations, key=_sampling_order):
+            columns = [each.column.name for each in attributes[relation.oid] if each.is_text]
+            if columns and (relation.bytes is None or relation.bytes <= _SAMPLING_TABLE_BYTES):
+                await self._sample_table(relation, columns)
+        await self._take_statistics()
+        return self._values
+
+    async def _sample_table(self, relation: _Relation, columns: Sequence[str]) -> None:
+        if time.monotonic() > self._until or self._chars_left <= 0:
+            return
+        statement = _sampling_statement(relation, columns)
+        try:
+            rows = (await self._connection.query(statement)).rows
+        except psycopg2.OperationalError as exc:
+            if exc.pgcode is None:  # the connection is gone
+                raise
+            rows = []
+        except psycopg2.Error:  # a view that fails, a table locked or dropped meanwhile
+            rows = []
+        await self._connection.query("ROLLBACK")
+        for name, text in zip(columns, rows[0] if rows else (), strict=False):
+            values = parse_array(text, str) if text else []
+            if len(values) <= _MAX_VALUES:
+                self._keep((relation.schema, relation.name, name), values, is_complete=relation.kind != "v")
+
+    async def _take_statistics(self) -> None:
+        for schema, table, column, text, is_complete in (await self._connection.query(queries.STATISTICS)).rows:
+            key = (str(schema), str(table), str(column))
+            if key not in self._values and text:
+                self._keep(key, parse_array(text, str)[:_MAX_VALUES], is_complete=is_complete == "t")
+
+    def _keep(self, key: tuple[str, str, str], values: Iterable[str], *, is_complete: bool) -> None:
+        values = [value for value in values if value]
+        kept = sorted(value for value in values if len(value) <= _MAX_VALUE_CHARS)
+        size = sum(map(len, kept))
+        if kept and size <= min(_MAX_COLUMN_CHARS, self._chars_left):
+            self._chars_left -= size
+            self._values[key] = (tuple(kept), is_complete and len(kept) == len(values))
+
+
+def _sampling_order(relation: _Relation) -> tuple[bool, int]:
+    """Views last: they may be slow, and mostly show what tables hold."""
+    return (relation.bytes is None, relation.bytes or 0)
+
+
+_SAMPLED_ROWS = 200_000
+
+
+def _sampling_statement(relation: _Relation, columns: Sequence[str]) -> str:
+    """One row: for each column, its distinct values (one more than counts as few), as an array."""
+    source = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(relation.schema)}.{quoted(relation.name)}"
+    arrays = ", ".join(
+        f"(SELECT pg_catalog.array_agg(v) FROM (SELECT DISTINCT pg_catalog.left({quoted(name)}::text,"
+        f" {_MAX_VALUE_CHARS + 1}) AS v FROM s WHERE {quoted(name)} IS NOT NULL LIMIT {_MAX_VALUES + 1}) d)"
+        for name in columns
+    )
+    return (
+        f"BEGIN READ ONLY; SET LOCAL statement_timeout = {_SAMPLING_STATEMENT_MS}; "
+        f"WITH s AS MATERIALIZED ({source} LIMIT {_SAMPLED_ROWS}) SELECT {arrays}"
+    )
+
+
+def quoted(name: str) -> str:
+    """`name` as a quoted identifier."""
+    return '"' + name.replace('"', '""') + '"'

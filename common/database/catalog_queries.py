@@ -1,0 +1,114 @@
+"""The catalogue queries: what a role may read, and what the guard must know. A handful in all, however many tables.
+
+Text only; `catalog.py` runs them. Every identifier is qualified, so that no search_path can mislead them.
+"""
+
+# Extensions' relations are not the user's data and may hold secrets or other sessions' statements.
+_OWNED_BY_EXTENSION = """EXISTS (
+    SELECT FROM pg_catalog.pg_depend d
+    WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid AND d.deptype = 'e')"""
+
+_IS_USER_SCHEMA = "n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'"
+
+# The small ones, in bytes, are sampled by reading them; others by the planner's statistics.
+_READABLE = f"""
+    SELECT c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
+           pg_catalog.has_table_privilege(c.oid, 'SELECT') AS is_whole
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND {_IS_USER_SCHEMA}
+      AND NOT {_OWNED_BY_EXTENSION}
+      AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+      AND (pg_catalog.has_table_privilege(c.oid, 'SELECT')
+           OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'))
+"""
+
+# oid, schema, name, kind, row estimate, bytes on disk, comment
+RELATIONS = f"""
+SELECT r.oid, r.nspname, r.relname, r.relkind,
+       CASE WHEN r.relkind IN ('v', 'f') THEN -1
+            WHEN r.relkind <> 'p' THEN r.reltuples
+            ELSE coalesce((SELECT sum(l.reltuples) FROM pg_catalog.pg_partition_tree(r.oid) p
+                           JOIN pg_catalog.pg_class l ON l.oid = p.relid
+                           WHERE p.isleaf AND l.reltuples >= 0), -1) END::int8,
+       CASE WHEN r.relkind IN ('r', 'm') THEN pg_catalog.pg_relation_size(r.oid)
+            WHEN r.relkind = 'p' THEN (SELECT sum(pg_catalog.pg_relation_size(p.relid))
+                                       FROM pg_catalog.pg_partition_tree(r.oid) p WHERE p.isleaf) END,
+       d.description
+FROM ({_READABLE}) r
+LEFT JOIN pg_catalog.pg_description d
+  ON d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objoid = r.oid AND d.objsubid = 0
+ORDER BY r.nspname, r.relname
+"""
+
+# table's oid, name, type, nullable, comment, whether its values may be sampled
+COLUMNS = f"""
+SELECT r.oid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, d.description,
+       t.typcategory IN ('S', 'E') AND coalesce(b.typname, t.typname) NOT IN ('name', 'char')
+FROM ({_READABLE}) r
+JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
+LEFT JOIN pg_catalog.pg_description d
+  ON d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objoid = r.oid AND d.objsubid = a.attnum
+WHERE r.is_whole OR pg_catalog.has_column_privilege(r.oid, a.attnum, 'SELECT')
+ORDER BY r.oid, a.attnum
+"""
+
+# table's oid, 'p' or 'f', columns, target's schema, name and columns
+KEYS = f"""
+SELECT k.conrelid, k.contype,
+       (SELECT pg_catalog.array_agg(a.attname ORDER BY u.n)
+        FROM unnest(k.conkey) WITH ORDINALITY AS u (attnum, n)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum),
+       n.nspname, c.relname,
+       (SELECT pg_catalog.array_agg(a.attname ORDER BY u.n)
+        FROM unnest(k.confkey) WITH ORDINALITY AS u (attnum, n)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.attnum)
+FROM ({_READABLE}) r
+JOIN pg_catalog.pg_constraint k ON k.conrelid = r.oid AND k.contype IN ('p', 'f')
+LEFT JOIN pg_catalog.pg_class c ON c.oid = k.confrelid
+LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+ORDER BY k.conrelid, k.conname
+"""
+
+# schema, table, column, most common values, whether they are all
+STATISTICS = f"""
+SELECT s.schemaname, s.tablename, s.attname, s.most_common_vals,
+       s.n_distinct = pg_catalog.array_length(s.most_common_freqs, 1)
+       AND s.null_frac + (SELECT sum(f) FROM unnest(s.most_common_freqs) f) > 0.999
+FROM pg_catalog.pg_stats s
+JOIN ({_READABLE}) r ON r.nspname = s.schemaname AND r.relname = s.tablename
+JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attname = s.attname
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typcategory IN ('S', 'E')
+WHERE s.inherited = (r.relkind = 'p') AND s.most_common_vals IS NOT NULL AND s.avg_width <= 200
+"""
+
+# name, whether no overload is volatile
+BUILTINS = """
+SELECT proname, bool_and(provolatile <> 'v') FROM pg_catalog.pg_proc
+WHERE pronamespace = 'pg_catalog'::pg_catalog.regnamespace GROUP BY proname
+"""
+
+# schema, name, whether an overload may have side effects
+ROUTINES = """
+SELECT n.nspname, p.proname, bool_or(p.provolatile = 'v' OR p.prosecdef)
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname <> 'pg_catalog' GROUP BY n.nspname, p.proname
+"""
+
+# names usable as `type(value)`
+TYPES = "SELECT DISTINCT typname FROM pg_catalog.pg_type WHERE typtype IN ('b', 'd', 'e', 'r', 'm')"
+
+# schema, name, whether it belongs to an extension
+ALL_RELATIONS = f"""
+SELECT n.nspname, c.relname, {_OWNED_BY_EXTENSION}
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_(toast|temp)'
+"""
+
+# symbols that only user-defined, possibly side-effecting operators have
+OPERATORS = """
+SELECT o.oprname FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode
+WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND (p.provolatile = 'v' OR p.prosecdef)
+EXCEPT SELECT oprname FROM pg_catalog.pg_operator WHERE oprnamespace = 'pg_catalog'::pg_catalog.regnamespace
+"""

@@ -1,0 +1,213 @@
+"""One connection to PostgreSQL that an event loop drives, and how to open it.
+
+psycopg2 in its asynchronous mode: statements are sent, and the loop watches the socket, so that waiting takes no
+thread and a cancelled caller is noticed at once. Only opening (name look-up, TLS) and sending a cancel request block,
+and are done in a thread.
+"""
+
+import asyncio
+import contextlib
+import logging
+import select
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg2
+from psycopg2 import extensions
+
+from common.database.failures import UNREACHABLE, describe
+from common.database.rendering import parse_array
+from common.errors import DatabaseUnavailable
+
+_log = logging.getLogger(__name__)
+
+CONNECT_TIMEOUT_S = 10.0
+_MAX_IDLE_S = 300.0  # an older idle connection may have been forgotten by a firewall; a new one costs milliseconds
+
+_PARAMETERS: Mapping[str, Any] = {
+    "application_name": "citu",
+    "client_encoding": "UTF8",
+    "keepalives": 1,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+
+# What makes text mean the same to the guard, to the server and to the reader, whatever the role's defaults are.
+_PINNED: Mapping[str, str] = {
+    "default_transaction_read_only": "on",
+    "standard_conforming_strings": "on",
+    "DateStyle": "ISO",
+    "IntervalStyle": "postgres",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "xmloption": "content",
+}
+# Set where the server knows them and the role may.
+_OPTIONAL: Mapping[str, str] = {"client_connection_check_interval": "1000", "temp_file_limit": "1048576"}
+
+# `current_schemas` drops what does not exist and resolves "$user"; as a literal list it can't change any more.
+_PIN_SEARCH_PATH = """
+SELECT current_schemas(false) AS path, set_config('search_path', coalesce(
+    (SELECT string_agg(quote_ident(schema), ', ' ORDER BY n)
+     FROM unnest(current_schemas(false)) WITH ORDINALITY AS s (schema, n)), ''), false)
+"""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Timeouts that every connection is given, in seconds."""
+
+    statement_s: float = 30.0
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """PostgreSQL's settings for them, in its unit, milliseconds."""
+        statement = max(1, int(self.statement_s * 1000))
+        return {
+            "statement_timeout": str(statement),
+            "lock_timeout": str(min(statement, 5000)),
+            "idle_in_transaction_session_timeout": str(statement + 10_000),
+        }
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A result as PostgreSQL's text: (name, type OID) per column, and the rows."""
+
+    columns: tuple[tuple[str, int], ...]
+    rows: list[tuple[str | None, ...]]
+
+
+class Connection:
+    """An open connection; one statement at a time. Methods raise psycopg2's errors."""
+
+    def __init__(self, raw: extensions.connection) -> None:
+        self._raw = raw
+        self._busy = False
+        self._used_at = time.monotonic()
+        self.search_path: tuple[str, ...] = ()
+        for oid in extensions.string_types:  # every value as PostgreSQL's text
+            raw.string_types[oid] = extensions.UNICODE
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is open, in no transaction, and not waiting for an answer."""
+        idle = extensions.TRANSACTION_STATUS_IDLE
+        return not self._busy and not self._raw.closed and self._raw.get_transaction_status() == idle
+
+    def is_fresh(self) -> bool:
+        """Whether an idle connection can be used again: the server has not hung up, nor can it have forgotten us."""
+        if not self.is_idle or time.monotonic() - self._used_at > _MAX_IDLE_S:
+            return False
+        readable, _, _ = select.select([self._raw.fileno()], [], [], 0)
+        return not readable
+
+    async def query(self, sql: str) -> Rows:
+        """Sends `sql`, which may be several of our own statements, and returns what the last one returns."""
+        cursor = self._raw.cursor()
+        self._busy = True
+        cursor.execute(sql)
+        await self._settle()
+        columns = tuple((column.name, column.type_code) for column in cursor.description or ())
+        rows = cursor.fetchall() if cursor.description is not None else []
+        cursor.close()
+        return Rows(columns, rows)
+
+    async def _settle(self) -> None:
+        """Returns when the answer to what was sent is complete, or raises the error that it is."""
+        try:
+            while (state := self._raw.poll()) != extensions.POLL_OK:
+                await _socket_ready(self._raw.fileno(), is_read=state == extensions.POLL_READ)
+        except psycopg2.Error:
+            self._busy = False
+            raise
+        self._busy = False
+        self._used_at = time.monotonic()
+
+    async def reset(self) -> None:
+        """Stops a statement that still runs in the server, and leaves any transaction."""
+        if self._busy:
+            await asyncio.to_thread(self._raw.cancel)
+            with contextlib.suppress(psycopg2.Error):
+                await self._settle()
+        await self.query("ROLLBACK")
+
+    def close(self) -> None:
+        """Hangs up, whatever is going on."""
+        self._busy = False
+        with contextlib.suppress(psycopg2.Error):
+            self._raw.close()
+
+
+async def _socket_ready(fd: int, *, is_read: bool) -> None:
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    add, remove = (loop.add_reader, loop.remove_reader) if is_read else (loop.add_writer, loop.remove_writer)
+    add(fd, _resolve, ready)
+    try:
+        await ready
+    finally:
+        remove(fd)
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def connect(url: str, limits: Limits) -> Connection:
+    """A new connection with everything pinned that must not depend on the role's defaults.
+
+    Raises:
+        DatabaseUnavailable: the server can't be reached or refuses.
+    """
+    try:
+        connection = Connection(await _open_in_thread(url))
+        try:
+            await _prepare(connection, limits)
+        except BaseException:
+            connection.close()
+            raise
+    except psycopg2.Error as exc:
+        _log.warning("can't connect to the database: %s", describe(exc))
+        raise DatabaseUnavailable(UNREACHABLE) from exc
+    return connection
+
+
+async def _open_in_thread(url: str) -> extensions.connection:
+    """Leaves no connection behind when the caller is cancelled meanwhile."""
+    opening = asyncio.get_running_loop().run_in_executor(None, _open, url)
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_close_unclaimed)
+        raise
+
+
+def _close_unclaimed(opening: "asyncio.Future[extensions.connection]") -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
+
+
+def _open(url: str) -> extensions.connection:
+    raw: extensions.connection = psycopg2.connect(url, async_=True, **_PARAMETERS)
+    deadline = time.monotonic() + CONNECT_TIMEOUT_S
+    while (state := raw.poll()) != extensions.POLL_OK:
+        reading, writing = ([raw.fileno()], []) if state == extensions.POLL_READ else ([], [raw.fileno()])
+        if not any(select.select(reading, writing, [], max(0.0, deadline - time.monotonic()))):
+            raw.close()
+            raise psycopg2.OperationalError("no answer in time")
+    return raw
+
+
+async def _prepare(connection: Connection, limits: Limits) -> None:
+    pinned = {**_PINNED, **limits.settings}
+    settings = "; ".join(f"SET {name} = '{value}'" for name, value in pinned.items())
+    path = await connection.query(f"{settings}; {_PIN_SEARCH_PATH}")
+    connection.search_path = tuple(parse_array(path.rows[0][0] or "{}", str))
+    for name, value in _OPTIONAL.items():
+        with contextlib.suppress(psycopg2.ProgrammingError, psycopg2.DataError, psycopg2.NotSupportedError):
+            await connection.query(f"SET {name} = '{value}'")

@@ -1,0 +1,146 @@
+"""What PostgreSQL's failures mean to Citu: one table from SQLSTATE to error.
+
+Messages of statements reach the user, because they say what to mend; messages of connections don't, because they name
+hosts and roles.
+"""
+
+import logging
+import re
+from collections.abc import Callable
+
+import psycopg2
+
+from common.errors import (
+    INTERNAL_ERROR_TEXT,
+    CituError,
+    CostExceeded,
+    DatabaseUnavailable,
+    ForbiddenObject,
+    ForbiddenStatement,
+    InternalError,
+    InvalidSql,
+    QueryTimeout,
+    ValidationFailed,
+)
+from common.text import Text
+
+_log = logging.getLogger(__name__)
+
+UNREACHABLE = Text("数据库暂时无法连接，请稍后重试。", "The database can't be reached at the moment. Try again later.")
+BUSY = Text("数据库连接繁忙，请稍后重试。", "All database connections are in use. Try again shortly.")
+TIMED_OUT = Text(
+    "查询超过时间上限，已停止。请缩小范围（例如时间或地区）后重试。",
+    "The query ran longer than allowed and was stopped. Narrow it (a shorter period, fewer groups) and try again.",
+)
+_LOCKED = Text("数据正被其他操作锁定，请稍后重试。", "The data is locked by another operation. Try again later.")
+_CONFLICT = Text(
+    "查询与数据库的复制或并发操作冲突，请重试。",
+    "The query conflicted with replication or another transaction. Try again.",
+)
+_TOO_MUCH_SPACE = Text(
+    "查询需要的临时空间超过上限，请缩小范围后重试。",
+    "The query needs more temporary space than allowed. Narrow it and try again.",
+)
+_TOO_COMPLEX = Text("SQL过于复杂，请简化后重试。", "The SQL is too complex; simplify it.")
+
+
+def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituError:
+    """The error of ours that `error` means.
+
+    Args:
+        sql: the user's statement, when it was one.
+        offset: characters sent before the statement in the same message, so that positions point into the statement.
+    """
+    state = error.pgcode or ""
+    for length in (5, 2):
+        build = _TABLE.get(state[:length])
+        if build is not None:
+            return build(error, sql, offset)
+    if isinstance(error, (psycopg2.OperationalError, psycopg2.InterfaceError)):
+        return DatabaseUnavailable(UNREACHABLE)
+    _log.error("unexpected failure of PostgreSQL: SQLSTATE %s, %s", state or "none", type(error).__name__)
+    return InternalError(INTERNAL_ERROR_TEXT)
+
+
+def describe(error: psycopg2.Error) -> str:
+    """Why a connection failed, for the log: without hosts, roles or database names."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    reason = lines[-1].rpartition("FATAL:")[2] or lines[-1]
+    return re.sub(r'"[^"]*"|\([^)]*\)|\bport \d+', "…", reason).strip()
+
+
+def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
+    return InvalidSql(
+        _primary(error), sqlstate=error.pgcode, position=_position(error, sql, offset), hint=error.diag.message_hint
+    )
+
+
+def _primary(error: psycopg2.Error) -> str:
+    return (error.diag.message_primary or str(error)).splitlines()[0]
+
+
+def _position(error: psycopg2.Error, sql: str, offset: int) -> int | None:
+    text = error.diag.statement_position
+    position = int(text) - offset if text else 0
+    return position if 1 <= position <= len(sql) + 1 else None
+
+
+def _denied(error: psycopg2.Error, _: str, __: int) -> ForbiddenObject:
+    name = error.diag.table_name or _primary(error).split()[-1]
+    zh = f"数据库账号没有读取 {name} 的权限。"
+    return ForbiddenObject(name, Text(zh, f"The database role may not read {name}."))
+
+
+_UPPER = re.compile(r"\b[A-Z]{2,}(?: [A-Z]{2,})*\b")
+
+
+def _write(error: psycopg2.Error, _: str, __: int) -> ForbiddenStatement:
+    match = _UPPER.search(_primary(error))
+    return ForbiddenStatement(match.group() if match else "write")
+
+
+def _unavailable(error: psycopg2.Error, _: str, __: int) -> DatabaseUnavailable:
+    _log.warning("database unavailable: SQLSTATE %s, %s", error.pgcode, describe(error))
+    return DatabaseUnavailable(UNREACHABLE)
+
+
+def _saying(kind: type[CituError], text: Text) -> Callable[[psycopg2.Error, str, int], CituError]:
+    return lambda _, __, ___: kind(text)
+
+
+# SQLSTATE, or its class, → error. The longer key wins.
+_TABLE: dict[str, Callable[[psycopg2.Error, str, int], CituError]] = {
+    "08": _unavailable,  # connection exception
+    "0A": _invalid,  # feature not supported
+    "0Z": _invalid,  # diagnostics
+    "20": _invalid,  # case not found
+    "21": _invalid,  # cardinality violation
+    "22": _invalid,  # data exception: division by zero, bad casts, …
+    "23": _invalid,  # a domain's constraint
+    "25006": _write,  # read only transaction
+    "28": _unavailable,  # authorization
+    "2B": _invalid,
+    "2F": _invalid,  # SQL routine exception, from a view
+    "38": _invalid,  # external routine exception, from a view
+    "39": _invalid,
+    "3D": _unavailable,  # no such database
+    "3F": _invalid,  # no such schema
+    "40": _saying(DatabaseUnavailable, _CONFLICT),  # serialization failure, deadlock, conflict with recovery
+    "42": _invalid,  # syntax error or unknown name
+    "42501": _denied,  # insufficient privilege
+    "44": _invalid,
+    "53": _unavailable,  # out of memory, disk or connections
+    "53400": _saying(CostExceeded, _TOO_MUCH_SPACE),  # temp_file_limit
+    "54": _invalid,  # program limit exceeded
+    "54001": _saying(ValidationFailed, _TOO_COMPLEX),  # stack depth
+    "55": _invalid,  # object not in prerequisite state: an unpopulated materialized view
+    "55P03": _saying(QueryTimeout, _LOCKED),  # lock timeout
+    "57": _unavailable,  # operator intervention: shut down, starting up
+    "57014": _saying(
+        QueryTimeout, TIMED_OUT
+    ),  # cancelled: by the statement timeout, since a caller's cancel is not seen here
+    "58": _unavailable,  # system error
+    "HV": _unavailable,  # foreign data wrapper
+    "P0": _invalid,  # PL/pgSQL, from a view
+    "XX000": _invalid,  # mostly requests for more memory than PostgreSQL can give one value
+}

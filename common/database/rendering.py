@@ -1,0 +1,174 @@
+"""From PostgreSQL's text output to JSON-ready values.
+
+PostgreSQL's own text is the source for every type, never a driver's parsing: dates before Christ, after 9999 or
+`infinity` exist in PostgreSQL and not in Python, and a number must not lose a digit on its way.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+Render = Callable[[str], Any]
+
+
+@dataclass(frozen=True)
+class PgType:
+    """A type as results name it: `name`, and for arrays the element's OID (else 0) and the delimiter."""
+
+    name: str
+    element: int = 0
+    delimiter: str = ","
+
+
+def _number(kind: Callable[[str], Any]) -> Render:
+    """NaN and the infinities have no JSON numbers; they stay text."""
+
+    def render(text: str) -> Any:
+        return text if text.lstrip("-") in ("NaN", "Infinity") else kind(text)
+
+    return render
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, parse_float=Decimal, parse_int=_json_integer)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _json_integer(text: str) -> int | Decimal:
+    return int(text) if len(text) < 4000 else Decimal(text)  # int() refuses more digits than that
+
+
+def _boolean(text: str) -> bool:
+    return text == "t"
+
+
+def _timestamp(text: str) -> str:
+    return text.replace(" ", "T", 1) if text[0].isdigit() else text
+
+
+_SHORT_OFFSET = re.compile(r"([+-]\d\d)(?=( BC)?$)")
+
+
+def _timestamp_tz(text: str) -> str:
+    return _SHORT_OFFSET.sub(r"\1:00", _timestamp(text))
+
+
+def _time_tz(text: str) -> str:
+    return _SHORT_OFFSET.sub(r"\1:00", text)
+
+
+_INTERVAL = re.compile(
+    r"(?:([+-]?\d+) years? ?)?(?:([+-]?\d+) mons? ?)?(?:([+-]?\d+) days? ?)?(?:([+-]?)(\d+):(\d\d):(\d\d(?:\.\d+)?))?"
+)
+
+
+def _interval(text: str) -> str:
+    """ISO 8601, from the style `postgres`: `1 year -2 days +03:04:05` becomes `P1Y-2DT3H4M5S`."""
+    match = _INTERVAL.fullmatch(text)
+    if match is None:  # infinity
+        return text
+    years, months, days, sign, hours, minutes, seconds = (part or "" for part in match.groups())
+    minus = "-" if sign == "-" else ""
+    date = _parts("", ((years, "Y"), (months, "M"), (days, "D")))
+    time = _parts(minus, ((hours, "H"), (minutes, "M"), (seconds, "S")))
+    return f"P{date}T{time}" if time else f"P{date}" if date else "PT0S"
+
+
+def _parts(minus: str, parts: Sequence[tuple[str, str]]) -> str:
+    return "".join(f"{minus}{_plain(number)}{unit}" for number, unit in parts if number and _plain(number) != "0")
+
+
+def _plain(number: str) -> str:
+    """Without a plus sign, leading zeros or an empty fraction."""
+    sign = "-" if number.startswith("-") else ""
+    digits = number.lstrip("+-").lstrip("0") or "0"
+    if "." in digits:
+        digits = digits.rstrip("0").rstrip(".")
+        digits = f"0{digits}" if digits.startswith(".") else digits or "0"
+    return sign + digits if digits != "0" else "0"
+
+
+# The types of PostgreSQL's core that are met all the time: OID → name. Their OIDs never change.
+_CORE = {
+    16: "bool", 17: "bytea", 18: "char", 19: "name", 20: "int8", 21: "int2", 23: "int4", 25: "text", 26: "oid",
+    114: "json", 142: "xml", 700: "float4", 701: "float8", 790: "money", 1042: "bpchar", 1043: "varchar", 1082: "date",
+    1083: "time", 1114: "timestamp", 1184: "timestamptz", 1186: "interval", 1266: "timetz", 1700: "numeric",
+    2950: "uuid", 3802: "jsonb",
+}  # fmt: skip
+_CORE_ARRAYS = {
+    1000: 16, 1001: 17, 1005: 21, 1007: 23, 1009: 25, 1014: 1042, 1015: 1043, 1016: 20, 1021: 700, 1022: 701,
+    1115: 1114, 1182: 1082, 1185: 1184, 1231: 1700, 2951: 2950, 3807: 3802, 199: 114,
+}  # fmt: skip
+CORE_TYPES: Mapping[int, PgType] = {
+    **{oid: PgType(name) for oid, name in _CORE.items()},
+    **{oid: PgType(f"_{_CORE[element]}", element) for oid, element in _CORE_ARRAYS.items()},
+}
+
+_RENDERERS: Mapping[str, Render] = {
+    "bool": _boolean,
+    "int2": int,
+    "int4": int,
+    "int8": int,
+    "oid": int,
+    "numeric": _number(Decimal),
+    "float4": _number(float),
+    "float8": _number(float),
+    "json": _json,
+    "jsonb": _json,
+    "timestamp": _timestamp,
+    "timestamptz": _timestamp_tz,
+    "timetz": _time_tz,
+    "interval": _interval,
+}
+
+
+def renderer(oid: int, types: Mapping[int, PgType]) -> Render:
+    """The function from text to value for columns of type `oid`; `types` must hold it and its element types."""
+    pg_type = types[oid]
+    if pg_type.element:
+        element = renderer(pg_type.element, types)
+        return lambda text: parse_array(text, element, pg_type.delimiter)
+    return _RENDERERS.get(pg_type.name, _as_is)
+
+
+def _as_is(text: str) -> str:
+    return text
+
+
+def parse_array(text: str, element: Render, delimiter: str = ",") -> list[Any]:
+    """The nested lists of an array literal such as `[0:1]={{1,NULL},{"a\\"b",3}}`.
+
+    Iterative: arrays have at most six dimensions, but the text is data.
+    """
+    tokens = _array_tokens(delimiter).finditer(text, text.index("{"))
+    top: list[Any] = []
+    stack = [top]
+    for token in tokens:
+        kind, content = token.lastgroup, token.group()
+        if kind == "open":
+            inner: list[Any] = []
+            stack[-1].append(inner)
+            stack.append(inner)
+        elif kind == "close":
+            stack.pop()
+        elif kind == "quoted":
+            stack[-1].append(element(_ESCAPED.sub(r"\1", content[1:-1])))
+        elif kind == "bare":
+            stack[-1].append(None if content == "NULL" else element(content))
+    result: list[Any] = top[0]
+    return result
+
+
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+def _array_tokens(delimiter: str) -> re.Pattern[str]:
+    end = re.escape(delimiter)
+    return re.compile(
+        rf'(?P<open>\{{)|(?P<close>\}})|(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<bare>[^{{}}"{end}]+)|{end}', re.DOTALL
+    )
