@@ -4,10 +4,12 @@ Importing this module starts nothing: no thread, no server, no connection. Those
 process that answers it, so that preloading and forking servers work.
 """
 
+import logging
 import re
 import secrets
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from dotenv import load_dotenv
@@ -16,14 +18,18 @@ from flask import Flask, Response, g, request
 from agent.bootstrap import Services, bootstrap
 from api.ask import ask_blueprint
 from api.health import health_blueprint
+from api.openapi import openapi_blueprint
 from api.page import page_blueprint
 from api.places import Places
 from api.replies import register_error_handlers
 from app_config import ConfigurationError, Settings
-from common import logs
+from common import logs, serving
+from common.database.embedded import EmbeddedServerError
+from common.database.source import EmbeddedDemo, Unreachable, probe
+from common.llm import IncompleteEndpoint
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
-_access_log = logs.logging.getLogger("unified_api.access")
+_access_log = logging.getLogger("unified_api.access")
 
 
 def create_app(settings: Settings, services: Services | None = None) -> Flask:
@@ -40,6 +46,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
         )
     )
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
+    app.register_blueprint(openapi_blueprint())
     app.register_blueprint(page_blueprint())
     register_error_handlers(app)
     app.before_request(_begin_request)
@@ -61,7 +68,8 @@ def _end_request(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'"
     milliseconds = round((time.perf_counter() - g.started) * 1000, 1)
     _access_log.info(
-        "request", extra={"method": request.method, "path": request.path, "status": response.status_code, "ms": milliseconds}
+        "request",
+        extra={"method": request.method, "path": request.path, "status": response.status_code, "ms": milliseconds},
     )
     return response
 
@@ -70,8 +78,61 @@ def __getattr__(name: str) -> Any:
     # `app` is made when a server asks for it, so that importing the module for anything else has no effect.
     if name != "app":
         raise AttributeError(name)
-    load_dotenv()
+    globals()["app"] = app = create_app(_settings())
+    return app
+
+
+def _settings() -> Settings:
+    load_dotenv(Path(".env"))
     settings = Settings.from_env()
     logs.configure(settings.log_level)
-    globals()["app"] = app = create_app(settings)
-    return app
+    return settings
+
+
+def main() -> int:
+    """Serves until interrupted. Whatever keeps it from serving is one sentence on stderr and exit code 1."""
+    try:
+        settings = _settings()
+        services = bootstrap(settings)
+        listening = serving.listen(settings.host, settings.port)
+        probe(services.source())
+    except (ConfigurationError, IncompleteEndpoint, serving.PortUnavailable, EmbeddedServerError, Unreachable) as error:
+        sys.stderr.write(f"Citu can't start. {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    options = serving.gunicorn_options(settings.max_streams)
+    server = serving.Server(
+        lambda: create_app(settings, services),
+        listening,
+        options,
+        lambda: sys.stdout.write(_banner(settings, services)),
+    )
+    try:
+        server.run()
+    finally:
+        if isinstance(services.source, EmbeddedDemo):
+            services.source.release()
+    return 0
+
+
+def _banner(settings: Settings, services: Services) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    address = f"http://{host}:{settings.port}"
+    thinking = "offline rules (no OPENAI_API_KEY)" if services.thinker == "offline" else f"model {services.thinker}"
+    database = "the embedded demo" if isinstance(services.source, EmbeddedDemo) else "DATABASE_URL"
+    return (
+        f"Citu is ready: {address}\n"
+        f"  answers by {thinking}; asks {database}\n"
+        f"  try it: curl -s {address}/api/v0/ask_agent -H 'Content-Type: application/json'"
+        ' -d \'{"question": "查询各服务区的营业收入排行"}\'\n'
+    )
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

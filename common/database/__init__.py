@@ -3,7 +3,7 @@
 `open_database` is the only way to get one, and what it returns runs nothing that the guard has not proven.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from common.database.guard import Guard
 from common.database.guarded import GuardedDatabase
@@ -13,7 +13,7 @@ __all__ = ["GuardedDatabase", "open_database"]
 
 
 def open_database(
-    url: str,
+    source: str | Callable[[], str],
     *,
     pool_size: int,
     pool_wait_s: float,
@@ -24,10 +24,10 @@ def open_database(
     forbidden_check: bool = True,
     allowed_functions: Collection[str] = (),
 ) -> GuardedDatabase:
-    """The database at `url` behind the guard. Opens no connection and starts no thread until it is first used.
+    """The database at `source` behind the guard. Opens no connection and starts no thread until it is first used.
 
     Args:
-        url: libpq connection string or URI.
+        source: libpq connection string or URI, or what gives it; then called, in a thread, for every new connection.
         pool_size: most connections.
         pool_wait_s: seconds to wait for a free one.
         statement_timeout_s: seconds one statement may run.
@@ -38,7 +38,7 @@ def open_database(
         allowed_functions: user-defined and extension functions that may be called (`schema.name`, `schema.*`, `name`).
     """
     inner = PostgresDatabase(
-        url,
+        source if callable(source) else lambda: source,
         pool_size=pool_size,
         pool_wait_s=pool_wait_s,
         statement_timeout_s=statement_timeout_s,

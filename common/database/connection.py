@@ -10,7 +10,7 @@ import contextlib
 import logging
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,14 +158,17 @@ def _resolve(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def connect(url: str, limits: Limits) -> Connection:
+async def connect(source: Callable[[], str], limits: Limits) -> Connection:
     """A new connection with everything pinned that must not depend on the role's defaults.
+
+    Args:
+        source: gives the URL; called in a thread, since it may have to start the server first.
 
     Raises:
         DatabaseUnavailable: the server can't be reached or refuses.
     """
     try:
-        connection = Connection(await _open_in_thread(url))
+        connection = Connection(await _open_in_thread(source))
         try:
             await _prepare(connection, limits)
         except BaseException:
@@ -177,9 +180,9 @@ async def connect(url: str, limits: Limits) -> Connection:
     return connection
 
 
-async def _open_in_thread(url: str) -> extensions.connection:
+async def _open_in_thread(source: Callable[[], str]) -> extensions.connection:
     """Leaves no connection behind when the caller is cancelled meanwhile."""
-    opening = asyncio.get_running_loop().run_in_executor(None, _open, url)
+    opening = asyncio.get_running_loop().run_in_executor(None, _open, source)
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:

@@ -91,7 +91,7 @@ class PostgresDatabase:
     """Implements `common.ports.Database` but for `check`. Opens nothing before the first call; survives a fork.
 
     Args:
-        url: libpq connection string or URI.
+        source: gives the libpq connection string or URI; called for every new connection.
         pool_size: most connections.
         pool_wait_s: seconds to wait for a free one.
         statement_timeout_s: seconds one statement may run.
@@ -101,7 +101,7 @@ class PostgresDatabase:
 
     def __init__(
         self,
-        url: str,
+        source: Callable[[], str],
         *,
         pool_size: int,
         pool_wait_s: float,
@@ -110,7 +110,7 @@ class PostgresDatabase:
         catalog_ttl_s: float,
     ) -> None:
         limits = Limits(statement_s=statement_timeout_s)
-        self._pool = Pool(lambda: connect(url, limits), size=pool_size, wait_s=pool_wait_s)
+        self._pool = Pool(lambda: connect(source, limits), size=pool_size, wait_s=pool_wait_s)
         self._deadline_s = statement_timeout_s + _GRACE_S
         self._caps = caps
         self._types = _Types()

@@ -1,0 +1,88 @@
+"""The composition root: settings in, everything wired out. Nothing else constructs an adapter."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.citu_agent import CituLangGraphAgent
+from agent.context import Behaviour, Context
+from agent.skills.fallback import FallbackSkills
+from agent.skills.llm import LlmSkills
+from agent.skills.offline import OfflineSkills
+from app_config import Settings
+from common.database import GuardedDatabase, open_database
+from common.database.source import UrlSource, asked_database
+from common.llm import ChatModel, open_model
+
+
+@dataclass(frozen=True)
+class Services:
+    """What the HTTP layer needs.
+
+    Attributes:
+        source: where the asked database is; calling it makes the embedded one ready.
+        thinker: who answers: `offline`, or the model's name.
+        checks: what `/ready` looks at, by name.
+    """
+
+    agent: CituLangGraphAgent
+    source: UrlSource
+    thinker: str
+    checks: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
+
+
+def bootstrap(settings: Settings) -> Services:
+    """Everything `settings` describe; opens no connection and starts nothing.
+
+    Raises:
+        IncompleteEndpoint: a model's key is set without what belongs to it.
+    """
+    source = asked_database(settings.database_url, settings.data_path)
+    database = _database(settings, source)
+    rules = OfflineSkills()
+    model = open_model(settings)
+    behaviour = Behaviour(
+        result_summary=settings.enable_result_summary,
+        syntax_validation=settings.enable_syntax_validation,
+        forbidden_check=settings.enable_forbidden_check,
+        auto_repair=settings.enable_auto_repair,
+    )
+
+    def new_context() -> Context:
+        # One fallback per question: a model that failed once is not asked again for the same question.
+        skills = FallbackSkills(LlmSkills(model), rules) if model else rules
+        return Context(database, skills, rules, behaviour)
+
+    agent = CituLangGraphAgent(
+        new_context, routing_mode=settings.routing_mode, request_timeout_s=settings.request_timeout_s
+    )
+    return Services(agent, source, model.name if model else rules.name, _checks(database, model))
+
+
+def _database(settings: Settings, source: UrlSource) -> GuardedDatabase:
+    return open_database(
+        source,
+        pool_size=settings.database_pool_size,
+        pool_wait_s=settings.database_pool_wait_s,
+        statement_timeout_s=settings.statement_timeout_s,
+        max_rows=settings.max_rows,
+        max_result_bytes=settings.max_result_bytes,
+        catalog_ttl_s=settings.catalog_ttl_s,
+        forbidden_check=settings.enable_forbidden_check,
+    )
+
+
+def _checks(
+    database: GuardedDatabase, model: ChatModel | None
+) -> Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]:
+    async def asked() -> dict[str, Any]:
+        await database.ping()
+        return {"status": "ok"}
+
+    async def thinking() -> dict[str, Any]:
+        if model is None:
+            return {"status": "not_configured"}
+        await model.ping()
+        return {"status": "ok", "name": model.name}
+
+    return {"database": asked, "model": thinking}

@@ -1,0 +1,71 @@
+"""Where the asked database is: the one that is configured, or the demo in the embedded server."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg2
+
+from common.database.demo.loader import ensure_demo
+from common.database.embedded import EmbeddedServer
+
+_PROBE_TIMEOUT_S = 10
+
+UrlSource = Callable[[], str]
+"""Gives the URL of a database that can be connected to now; called for every new connection, from any thread."""
+
+
+class EmbeddedDemo:
+    """The demo database of the embedded server in `data_dir`; started by the first call, started again if it died.
+
+    The server runs while this process, or any other user of the folder, does; a fork shares the hold.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._lock = threading.Lock()
+        self._server: EmbeddedServer | None = None
+        self._url = ""
+
+    def __call__(self) -> str:
+        """The URL of the demo for the role that can only read.
+
+        Raises:
+            EmbeddedServerError: the server can't run here; the message says why and what to do.
+        """
+        with self._lock:
+            if self._server is None:
+                self._server = EmbeddedServer.acquire(self._data_dir)
+                self._url = ensure_demo(self._server)
+            else:
+                self._server.ensure_running()
+            return self._url
+
+    def release(self) -> None:
+        """Gives the server up; the last user's release stops it."""
+        with self._lock:
+            if self._server is not None:
+                self._server.release()
+                self._server = None
+
+
+def asked_database(database_url: str, data_dir: Path) -> UrlSource:
+    """The configured database, or the demo when none is."""
+    return (lambda: database_url) if database_url else EmbeddedDemo(data_dir)
+
+
+class Unreachable(Exception):
+    """The configured database can't be used; the message says why and what to do."""
+
+
+def probe(url: str) -> None:
+    """Connects once, so that a wrong URL is said at the start and not at the first question.
+
+    Raises:
+        Unreachable: with what PostgreSQL's client library says, which names host and database and no password.
+    """
+    try:
+        psycopg2.connect(url, connect_timeout=_PROBE_TIMEOUT_S, application_name="citu").close()
+    except psycopg2.Error as exc:
+        said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no connection"
+        raise Unreachable(f"DATABASE_URL does not lead to a database ({said}): check it, or leave it empty.") from exc
