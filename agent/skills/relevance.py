@@ -15,7 +15,8 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u4dbf\u4e00-\u9f
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("ss", "ss"), ("us", "us"))
 _K1, _B = 1.2, 0.75  # BM25's usual constants
 _NAME_WEIGHT = 3  # a table's own name and comment say more than its columns'
-_MAX_VALUES = 50  # stored values of one column that count as words of its table
+_MAX_VALUES = 20  # stored values of one column that count as words of its table
+_MAX_COMMENT, _MAX_VALUE_CHARS = 400, 60  # characters that are looked at
 
 
 def terms(text: str) -> Iterator[str]:
@@ -64,8 +65,10 @@ class TableIndex:
 
 
 def _document(table: Table) -> Iterator[str]:
-    for text in (table.name, table.comment or ""):
+    for text in (table.name, (table.comment or "")[:_MAX_COMMENT]):
         yield from list(terms(text)) * _NAME_WEIGHT
     for column in table.columns:
-        for text in (column.name, column.comment or "", *column.values[:_MAX_VALUES]):
-            yield from terms(text)
+        yield from terms(column.name)
+        yield from terms((column.comment or "")[:_MAX_COMMENT])
+        for value in column.values[:_MAX_VALUES]:
+            yield from terms(value[:_MAX_VALUE_CHARS])

@@ -188,8 +188,8 @@ _LABEL = re.compile(r"^[:：\s`]+")
 _FIRST_WORD = re.compile(rf"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(?:{_WORDS})\b", re.IGNORECASE | re.DOTALL)
 _BROKEN_QUERY = re.compile(r"\s*(?:SELECT|WITH)\b.*\bFROM\b", re.DOTALL)
 # Where a statement may end: never at a single line break, because what follows a broken line may be a condition, and
-# the statement without it would run and answer wrongly.
-_END = re.compile(r";|`|\n[ \t]*\n(?=\s*([^\W\d_]+))")
+# the statement without it would run and answer wrongly. A label (`Explanation:`) and a paragraph of prose do end it.
+_END = re.compile(r";|`|\n(?=[ \t]*(\w+[:：])(?!:))|\n[ \t]*\n(?=\s*([^\W\d_]+))")
 
 
 def _unfenced_sql(text: str, known_tables: frozenset[str]) -> str | None:
@@ -209,14 +209,14 @@ def _unfenced_sql(text: str, known_tables: frozenset[str]) -> str | None:
 def _ends(tail: str) -> list[int]:
     """Places at which to cut: before prose, nearest first; else as late as possible, so that nothing is left out."""
     marks = list(_END.finditer(tail))[:_MAX_ENDS]
-    before_prose = [mark.start() for mark in marks if mark[1] and _is_prose_word(mark[1])]
-    after_statement = [mark.end() if mark[0] == ";" else mark.start() for mark in reversed(marks) if not mark[1]]
+    before_prose = [mark.start() for mark in marks if mark[1] or (mark[2] and _is_prose_word(mark[2]))]
+    after_statement = [mark.end() if mark[0] == ";" else mark.start() for mark in reversed(marks) if mark[0] in ";`"]
     return [*before_prose, len(tail), *after_statement]
 
 
 def _is_prose_word(word: str) -> bool:
     """Whether a paragraph that begins with `word` can't be the next clause of a statement."""
-    return word[0] != word[0].lower() and not _is_keyword(word) or not word.isascii()
+    return not word.isascii() or (word[0].isupper() and not _is_keyword(word))
 
 
 def _is_keyword(word: str) -> bool:

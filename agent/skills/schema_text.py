@@ -6,8 +6,8 @@ databases they alone say what a column means.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
 
 import postgast
 
@@ -22,7 +22,23 @@ _MAX_COLUMNS = 120  # of one table; the rest are counted
 _MAX_VALUES = 12  # stored values shown of one column
 _MAX_VALUE_CHARS = 40
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_LEADING = 8  # best matching tables whose foreign keys are followed
+_MAX_CANDIDATES = 200  # tables of a large catalogue that are tried for the room there is
 _Render = Callable[[Table], str]
+
+
+class Asked:
+    """The words of a question, to be looked up in names and values."""
+
+    def __init__(self, question: str) -> None:
+        self.terms = frozenset(terms(question))
+        self._text = question.lower()
+        self._telling = [term for term in self.terms if len(term) > 1]
+
+    def names(self, value: str) -> bool:
+        """Whether the question names the stored value, in part at least (`杭州` for `杭州分公司`)."""
+        value = value[:_MAX_VALUE_CHARS].lower()
+        return bool(value) and (value in self._text or any(term in value for term in self._telling))
 
 
 class SchemaText:
@@ -30,7 +46,11 @@ class SchemaText:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        self._index = TableIndex(catalog)
+
+    @cached_property
+    def _index(self) -> TableIndex:
+        """Only a catalogue that does not fit needs one."""
+        return TableIndex(self.catalog)
 
     @property
     def table_names(self) -> frozenset[str]:
@@ -43,7 +63,8 @@ class SchemaText:
 
     def details(self, question: str, first: Iterable[Table] = (), budget: int = SCHEMA_BUDGET) -> str:
         """The tables with their columns; `first` are shown whatever their words."""
-        return self._fitted(question, first, budget, lambda table: self._table(table, question))
+        asked = Asked(question)
+        return self._fitted(question, first, budget, lambda table: self._table(table, asked))
 
     def find(self, name: str) -> Table | None:
         """The table of that name, qualified or not, in any case."""
@@ -52,52 +73,55 @@ class SchemaText:
         return next((t for t in tables if wanted in (t.name.lower(), f"{t.schema}.{t.name}".lower())), None)
 
     def _fitted(self, question: str, first: Iterable[Table], budget: int, render: _Render) -> str:
-        whole = [render(table) for table in self.catalog.tables]
-        if sum(len(text) + 1 for text in whole) <= budget:
+        whole = _within(budget, map(render, self.catalog.tables))
+        if len(whole) == len(self.catalog.tables):
             return "\n".join(whole)
+        candidates = self._by_relevance(question, first)[:_MAX_CANDIDATES]
         shown: list[str] = []
         room = budget
-        for table in self._by_relevance(question, first):
-            text = render(table)
+        for text in map(render, candidates):
             if len(text) + 1 <= room or not shown:
                 shown.append(text[:budget])
                 room -= len(text) + 1
-        left_out = len(whole) - len(shown)
+        left_out = len(self.catalog.tables) - len(shown)
         return "\n".join([*shown, f"-- {left_out} more tables are not shown"])
 
     def _by_relevance(self, question: str, first: Iterable[Table]) -> list[Table]:
         ranked = self._index.ranked(question)
-        leading = [*first, *ranked[:8]]
-        neighbours = [near for table in leading for near in self._neighbours(table)]
-        rest = [*ranked[8:], *self.catalog.tables]
-        return list({table.key: table for table in [*leading, *neighbours, *rest]}.values())
+        leading = [*first, *ranked[:_LEADING]]
+        rest = [*ranked[_LEADING:], *self.catalog.tables]
+        return list({table.key: table for table in [*leading, *self._joined(leading), *rest]}.values())
 
-    def _neighbours(self, table: Table) -> Iterator[Table]:
-        """The tables that `table` references."""
-        for key in table.foreign_keys:
-            if key.target in self.catalog.by_key:
-                yield self.catalog.by_key[key.target]
+    def _joined(self, leading: list[Table]) -> list[Table]:
+        """What `leading` tables reference, directly or over other tables, and the tables that link two of them."""
+        reached = list(leading)
+        for table in reached:
+            targets = [self.catalog.by_key.get(key.target) for key in table.foreign_keys]
+            reached += [target for target in targets if target is not None and target not in reached]
+        keys = {table.key for table in leading}
+        links = [t for t in self.catalog.tables if len(keys & {key.target for key in t.foreign_keys}) > 1]
+        return [*links, *reached]
 
     def _name(self, table: Table) -> str:
         name = quoted(table.name)
         return name if table.schema in self.catalog.search_path else f"{quoted(table.schema)}.{name}"
 
-    def _table(self, table: Table, question: str) -> str:
+    def _table(self, table: Table, asked: Asked) -> str:
         head = f"{table.kind.upper()} {self._name(table)}{_comment(table.comment)}"
-        columns = _chosen_columns(table, question)
-        lines = [self._column(table, column, question) for column in columns]
+        columns = _chosen_columns(table, asked)
+        lines = [self._column(table, column, asked) for column in columns]
         if len(columns) < len(table.columns):
             lines.append(f"  -- {len(table.columns) - len(columns)} more columns are not shown")
         return "\n".join([head, *lines])
 
-    def _column(self, table: Table, column: Column, question: str) -> str:
+    def _column(self, table: Table, column: Column, asked: Asked) -> str:
         facts = [quoted(column.name), column.type]
         if (column.name,) == table.primary_key:
             facts.append("PRIMARY KEY")
         elif not column.nullable:
             facts.append("NOT NULL")
         facts += [f"REFERENCES {self._reference(table, column)}"] if self._reference(table, column) else []
-        values = _values(column, question)
+        values = _values(column, asked)
         return f"  {' '.join(facts)}{_comment(column.comment)}{f' [values: {values}]' if values else ''}"
 
     def _reference(self, table: Table, column: Column) -> str | None:
@@ -109,37 +133,45 @@ class SchemaText:
         return None
 
 
+def _within(budget: int, texts: Iterable[str]) -> list[str]:
+    """The first of `texts`, as many as fit."""
+    fitting: list[str] = []
+    for text in texts:
+        budget -= len(text) + 1
+        if budget < 0:
+            break
+        fitting.append(text)
+    return fitting
+
+
 def _comment(comment: str | None) -> str:
     return f"  -- {one_line(comment, _MAX_COMMENT)}" if comment else ""
 
 
-def _chosen_columns(table: Table, question: str) -> tuple[Column, ...]:
+def _chosen_columns(table: Table, asked: Asked) -> tuple[Column, ...]:
     """All columns, or of a very wide table its keys and the columns that share words with the question, in order."""
     if len(table.columns) <= _MAX_COLUMNS:
         return table.columns
-    asked = set(terms(question))
     keys = {*table.primary_key, *(name for key in table.foreign_keys for name in key.columns)}
 
     def weight(column: Column) -> tuple[bool, int]:
-        return column.name in keys, len(asked & set(terms(f"{column.name} {column.comment or ''}")))
+        return column.name in keys, len(asked.terms & set(terms(f"{column.name} {column.comment or ''}")))
 
     chosen = {column.name for column in sorted(table.columns, key=weight, reverse=True)[:_MAX_COLUMNS]}
     return tuple(column for column in table.columns if column.name in chosen)
 
 
-def _values(column: Column, question: str) -> str:
+def _values(column: Column, asked: Asked) -> str:
     """Stored values worth showing: those the question names, and all of a short complete list."""
     is_short = column.is_complete and len(column.values) <= _MAX_VALUES
-    shown = [value for value in column.values if is_short or _occurs(value, question)][:_MAX_VALUES]
-    literals = [f"'{one_line(value, _MAX_VALUE_CHARS).replace(chr(39), chr(39) * 2)}'" for value in shown]
+    shown = [value for value in column.values if _is_showable(value) and (is_short or asked.names(value))][:_MAX_VALUES]
+    literals = ["'" + value.replace("'", "''") + "'" for value in shown]
     return ", ".join(literals) + (", …" if literals and len(shown) < len(column.values) else "")
 
 
-def _occurs(value: str, question: str) -> bool:
-    """Whether the question names the value, in part at least (`杭州` for `杭州分公司`)."""
-    if value and value.lower() in question.lower():
-        return True
-    return bool(set(terms(value)) & set(terms(question)))
+def _is_showable(value: str) -> bool:
+    """Whether it can stand in the prompt exactly as it is stored; a shortened one would match nothing."""
+    return one_line(value, _MAX_VALUE_CHARS) == value
 
 
 @lru_cache(maxsize=4096)
