@@ -15,10 +15,12 @@ const SILENCE_LIMIT_MS = 45_000;
  * an `error_type` of `unreachable`, `connection_lost`, `stream_ended`, `bad_answer` or `stopped`.
  */
 export async function* ask(body, signal) {
-  const silence = new SilenceAlarm();
+  const transfer = new AbortController();
+  signal.addEventListener("abort", () => transfer.abort());
+  const silence = new SilenceAlarm(transfer);
   const connection = { isOpen: false };
   try {
-    const response = await post(body, AbortSignal.any([signal, silence.signal]));
+    const response = await post(body, transfer.signal);
     connection.isOpen = true;
     yield* isEventStream(response) ? envelopes(response, silence, signal) : plainAnswer(response);
   } catch (error) {
@@ -80,22 +82,19 @@ function localError(errorType, { code = 0 } = {}) {
   return { code, success: false, message: "", data };
 }
 
-/** Aborts `signal` when nothing has been heard for a while. */
+/** Aborts `transfer` when nothing has been heard for a while. */
 class SilenceAlarm {
-  #controller = new AbortController();
+  #transfer;
   #timer;
 
-  constructor() {
+  constructor(transfer) {
+    this.#transfer = transfer;
     this.restart();
-  }
-
-  get signal() {
-    return this.#controller.signal;
   }
 
   restart() {
     this.end();
-    this.#timer = setTimeout(() => this.#controller.abort(), SILENCE_LIMIT_MS);
+    this.#timer = setTimeout(() => this.#transfer.abort(), SILENCE_LIMIT_MS);
   }
 
   end() {

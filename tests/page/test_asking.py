@@ -109,16 +109,21 @@ def test_stop_ends_the_question_here_and_on_the_wire(browser: Browser, live_serv
         assert proxy.client_left.wait(10)
 
 
-def test_running_steps_are_marked_when_a_question_is_stopped(page: Page) -> None:
-    page.route(ASK, lambda _route: None)  # never answered
-    turn = ask(page, RANKING)
-    page.get_by_role("button", name="停止").click()
-    expect_state(turn, "stopped")
+# The proxy holds the answer back from its first bytes on: the server is there, and says nothing.
+SILENT = Fault(after=b"HTTP/1", then="stall")
 
 
-def test_enter_does_not_ask_twice_while_a_question_runs(page: Page) -> None:
-    page.route(ASK, lambda _route: None)
-    ask(page, "一")
-    ask(page, "二")
-    expect(page.locator(".turn")).to_have_count(1)
-    expect(page.get_by_role("textbox")).to_have_value("二")
+def test_stop_works_before_the_server_has_said_anything(browser: Browser, live_server: str) -> None:
+    with FaultyProxy(port_of(live_server), SILENT) as proxy, opened(browser, proxy.base_url) as page:
+        turn = ask(page, RANKING)
+        page.get_by_role("button", name="停止").click()
+        expect_state(turn, "stopped")
+        assert proxy.client_left.wait(10)
+
+
+def test_enter_does_not_ask_twice_while_a_question_runs(browser: Browser, live_server: str) -> None:
+    with FaultyProxy(port_of(live_server), SILENT) as proxy, opened(browser, proxy.base_url) as page:
+        ask(page, "一")
+        ask(page, "二")
+        expect(page.locator(".turn")).to_have_count(1)
+        expect(page.get_by_role("textbox")).to_have_value("二")
