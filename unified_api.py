@@ -25,7 +25,7 @@ from api.replies import register_error_handlers
 from app_config import ConfigurationError, Settings
 from common import logs, serving
 from common.database.embedded import EmbeddedServerError
-from common.database.source import EmbeddedDemo, Unreachable, probe
+from common.database.source import EmbeddedDemo, Unreachable, UrlSource, probe
 from common.llm import IncompleteEndpoint
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
@@ -95,7 +95,7 @@ def main() -> int:
         settings = _settings()
         services = bootstrap(settings)
         listening = serving.listen(settings.host, settings.port)
-        probe(services.source())
+        _make_ready(services.source)
     except (ConfigurationError, IncompleteEndpoint, serving.PortUnavailable, EmbeddedServerError, Unreachable) as error:
         sys.stderr.write(f"Citu can't start. {error}\n")
         return 1
@@ -114,6 +114,13 @@ def main() -> int:
         if isinstance(services.source, EmbeddedDemo):
             services.source.release()
     return 0
+
+
+def _make_ready(source: UrlSource) -> None:
+    if isinstance(source, EmbeddedDemo):
+        source.start()
+    else:
+        probe(source())
 
 
 def _banner(settings: Settings, services: Services) -> str:

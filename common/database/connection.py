@@ -17,8 +17,10 @@ from typing import Any
 import psycopg2
 from psycopg2 import extensions
 
+from common.database.embedded import EmbeddedServerError
 from common.database.failures import UNREACHABLE, describe
 from common.database.rendering import parse_array
+from common.database.source import UrlSource
 from common.errors import DatabaseUnavailable
 
 _log = logging.getLogger(__name__)
@@ -87,44 +89,65 @@ class Connection:
     def __init__(self, raw: extensions.connection) -> None:
         self._raw = raw
         self._busy = False
+        self._is_leaving = False
         self._used_at = time.monotonic()
         self.search_path: tuple[str, ...] = ()
         for oid in extensions.string_types:  # every value as PostgreSQL's text
             raw.string_types[oid] = extensions.UNICODE
 
     @property
-    def is_idle(self) -> bool:
-        """Whether it is open, in no transaction, and not waiting for an answer."""
-        idle = extensions.TRANSACTION_STATUS_IDLE
-        return not self._busy and not self._raw.closed and self._raw.get_transaction_status() == idle
+    def is_at_rest(self) -> bool:
+        """Whether it is open, in no transaction or leaving one, and no statement runs."""
+        if self._busy or self._raw.closed:
+            return False
+        return self._is_leaving or self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
 
     def is_fresh(self) -> bool:
-        """Whether an idle connection can be used again: the server has not hung up, nor can it have forgotten us."""
-        if not self.is_idle or time.monotonic() - self._used_at > _MAX_IDLE_S:
+        """Whether a connection at rest can be used again: the server has not hung up, nor can it have forgotten us."""
+        if not self.is_at_rest or time.monotonic() - self._used_at > _MAX_IDLE_S:
             return False
+        try:
+            if self._is_leaving and self._raw.poll() != extensions.POLL_OK:
+                return True
+        except psycopg2.Error:
+            return False
+        self._is_leaving = False
         readable, _, _ = select.select([self._raw.fileno()], [], [], 0)
-        return not readable
+        return not readable and self.is_at_rest
 
     async def query(self, sql: str) -> Rows:
         """Sends `sql`, which may be several of our own statements, and returns what the last one returns."""
-        cursor = self._raw.cursor()
-        self._busy = True
-        cursor.execute(sql)
+        if self._is_leaving:
+            await self._settle()
+        cursor = self._send(sql)
         await self._settle()
         columns = tuple((column.name, column.type_code) for column in cursor.description or ())
         rows = cursor.fetchall() if cursor.description is not None else []
         cursor.close()
         return Rows(columns, rows)
 
+    def leave(self) -> None:
+        """Sends ROLLBACK; whoever uses the connection next waits for its end, so that this caller need not."""
+        self._send("ROLLBACK")
+        self._busy = False
+        self._is_leaving = True
+
+    def _send(self, sql: str) -> extensions.cursor:
+        cursor = self._raw.cursor()
+        self._busy = True
+        cursor.execute(sql)
+        return cursor
+
     async def _settle(self) -> None:
         """Returns when the answer to what was sent is complete, or raises the error that it is."""
+        self._busy = True
         try:
             while (state := self._raw.poll()) != extensions.POLL_OK:
                 await _socket_ready(self._raw.fileno(), is_read=state == extensions.POLL_READ)
         except psycopg2.Error:
-            self._busy = False
+            self._busy = self._is_leaving = False
             raise
-        self._busy = False
+        self._busy = self._is_leaving = False
         self._used_at = time.monotonic()
 
     async def reset(self) -> None:
@@ -177,6 +200,9 @@ async def connect(source: Callable[[], str], limits: Limits) -> Connection:
     except psycopg2.Error as exc:
         _log.warning("can't connect to the database: %s", describe(exc))
         raise DatabaseUnavailable(UNREACHABLE) from exc
+    except EmbeddedServerError as exc:
+        _log.warning("the embedded database server can't run: %s", exc)
+        raise DatabaseUnavailable(UNREACHABLE) from exc
     return connection
 
 
@@ -195,8 +221,8 @@ def _close_unclaimed(opening: "asyncio.Future[extensions.connection]") -> None:
         opening.result().close()
 
 
-def _open(url: str) -> extensions.connection:
-    raw: extensions.connection = psycopg2.connect(url, async_=True, **_PARAMETERS)
+def _open(source: Callable[[], str]) -> extensions.connection:
+    raw: extensions.connection = psycopg2.connect(source(), async_=True, **_PARAMETERS)
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     while (state := raw.poll()) != extensions.POLL_OK:
         reading, writing = ([raw.fileno()], []) if state == extensions.POLL_READ else ([], [raw.fileno()])

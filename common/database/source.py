@@ -1,5 +1,6 @@
 """Where the asked database is: the one that is configured, or the demo in the embedded server."""
 
+import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 import psycopg2
 
 from common.database.demo.loader import ensure_demo
-from common.database.embedded import EmbeddedServer
+from common.database.embedded import EmbeddedServer, EmbeddedServerError
+from common.database.failures import UNREACHABLE
+from common.errors import DatabaseUnavailable
 
+_log = logging.getLogger(__name__)
 _PROBE_TIMEOUT_S = 10
 
 UrlSource = Callable[[], str]
@@ -29,6 +33,18 @@ class EmbeddedDemo:
 
     def __call__(self) -> str:
         """The URL of the demo for the role that can only read.
+
+        Raises:
+            DatabaseUnavailable: the server can't run now; the log says why.
+        """
+        try:
+            return self.start()
+        except EmbeddedServerError as exc:
+            _log.error("the embedded server can't run: %s", exc)
+            raise DatabaseUnavailable(UNREACHABLE) from exc
+
+    def start(self) -> str:
+        """As calling it, for those who can show a person the reason.
 
         Raises:
             EmbeddedServerError: the server can't run here; the message says why and what to do.
