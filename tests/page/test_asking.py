@@ -8,7 +8,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.faulty_proxy import Fault, FaultyProxy
 from tests.page.browsing import (
-    ASK,
     RANKING,
     answer_with,
     ask,
