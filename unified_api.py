@@ -25,8 +25,9 @@ from api.replies import register_error_handlers
 from app_config import ConfigurationError, Settings
 from common import logs, serving
 from common.database.embedded import EmbeddedServerError
-from common.database.source import EmbeddedDemo, Unreachable, UrlSource, probe
+from common.database.source import EmbeddedDemo, Unreachable, probe
 from common.llm import IncompleteEndpoint
+from common.ports import UrlSource
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _access_log = logging.getLogger("unified_api.access")
@@ -101,12 +102,11 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    options = serving.gunicorn_options(settings.max_streams)
     server = serving.Server(
         lambda: create_app(settings, services),
         listening,
-        options,
-        lambda: sys.stdout.write(_banner(settings, services)),
+        serving.gunicorn_options(settings.max_streams),
+        when_ready=lambda: _say(_banner(settings, services)),
     )
     try:
         server.run()

@@ -11,8 +11,9 @@ from agent.skills.llm import LlmSkills
 from agent.skills.offline import OfflineSkills
 from app_config import Settings
 from common.database import GuardedDatabase, open_database
-from common.database.source import UrlSource, asked_database
+from common.database.source import asked_database
 from common.llm import ChatModel, open_model
+from common.ports import UrlSource
 
 
 @dataclass(frozen=True)

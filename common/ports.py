@@ -1,8 +1,15 @@
 """The shapes that adapters have, so that nodes know what they need and not what they get."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from common.values import Catalog, PlanEstimate, QueryResult
+
+UrlSource = Callable[[], str]
+"""Gives the URL of a database that can be connected to now; called for every new connection, from any thread.
+
+It may start that database first. Raises `DatabaseUnavailable` when there is none to be had.
+"""
 
 
 class Database(Protocol):

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import psycopg2
@@ -11,12 +10,10 @@ from common.database.demo.loader import ensure_demo
 from common.database.embedded import EmbeddedServer, EmbeddedServerError
 from common.database.failures import UNREACHABLE
 from common.errors import DatabaseUnavailable
+from common.ports import UrlSource
 
 _log = logging.getLogger(__name__)
 _PROBE_TIMEOUT_S = 10
-
-UrlSource = Callable[[], str]
-"""Gives the URL of a database that can be connected to now; called for every new connection, from any thread."""
 
 
 class EmbeddedDemo:
