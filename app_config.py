@@ -38,7 +38,7 @@ AZURE_OPENAI_API_KEY = ""  # key of an Azure OpenAI resource; used when OPENAI_A
 AZURE_OPENAI_ENDPOINT = ""  # https://<resource>.openai.azure.com
 AZURE_OPENAI_API_VERSION = "2024-10-21"  # Azure API version
 AZURE_OPENAI_DEPLOYMENT = ""  # Azure deployment name
-LLM_TIMEOUT_S = 60.0  # seconds one model call may take, retries not included
+LLM_TIMEOUT_S = 60.0  # seconds one model call may take, further tries included
 LLM_MAX_RETRIES = 2  # further tries after 429, 5xx and broken connections, with back-off
 LLM_MAX_TOKENS = 2048  # longest reply of one model call, in tokens
 

@@ -140,10 +140,18 @@ class _Connection(asyncio.Protocol):
 
 
 class OpenAiServer:
-    """The server in its own thread; a context manager. `url` is what OPENAI_BASE_URL would be."""
+    """The server in its own thread; a context manager.
+
+    Attributes:
+        default: answers when no queued reply is left.
+        models: the reply to every request for the list of models.
+        requests: what was received, in order.
+        connection_count: connections accepted so far.
+    """
 
     def __init__(self, script: Script | None = None, port: int = 0) -> None:
         self.default: Script = script or (lambda request: Reply(status=500))
+        self.models = Reply(body={"object": "list", "data": []})
         self.requests: list[Request] = []
         self.open_connections: set[_Connection] = set()
         self.connection_count = 0
@@ -168,7 +176,10 @@ class OpenAiServer:
     def take_reply(self, request: Request) -> Reply:
         """Called by a connection: notes the request and gives its reply."""
         self.requests.append(request)
-        if not request.path.partition("?")[0].endswith("/chat/completions"):
+        path = request.path.partition("?")[0]
+        if path.endswith("/models"):
+            return self.models
+        if not path.endswith("/chat/completions"):
             return Reply(status=404)
         return self._queue.popleft() if self._queue else self.default(request)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app_config import Settings
-from common.errors import LlmMisconfigured
+from common.errors import LlmMisconfigured, LlmUnavailable
 from common.llm import ChatModel, Completion, Endpoint, IncompleteEndpoint, OpenAiChat, open_model
 from tests.model_calls import HELLO, KEY, complete, complete_with, stream, use
 from tests.openai_server import Gate, OpenAiServer, Reply
@@ -149,6 +149,23 @@ def test_a_refusal_that_names_nothing_we_sent_is_final(server: OpenAiServer) -> 
     assert len(server.requests) == 1
 
 
+def test_an_endpoint_that_only_streams_is_streamed_from(server: OpenAiServer) -> None:
+    message = "This model only support stream mode, please enable the stream parameter."
+    server.replies(Reply(status=400, body={"error": {"message": message}}), Reply("streamed"), Reply("again"))
+
+    async def action(model: OpenAiChat) -> list[str]:
+        return [(await model.complete(HELLO)).text, (await model.complete(HELLO)).text]
+
+    assert use(server.url, action) == ["streamed", "again"]
+    assert [request.is_stream for request in server.requests] == [False, True, True]
+
+
+def test_a_model_without_a_system_role_gets_one_message(server: OpenAiServer) -> None:
+    server.replies(Reply(status=400, body={"error": {"message": "System role not supported"}}), Reply("fine"))
+    assert complete(server).text == "fine"
+    assert server.requests[1].messages == [{"role": "user", "content": "be brief\n\n你好"}]
+
+
 def test_a_stream_request_answered_with_a_whole_body(server: OpenAiServer) -> None:
     body = {"choices": [{"message": {"content": "all at once"}, "finish_reason": "stop"}]}
     server.replies(Reply(body=body))
@@ -239,3 +256,32 @@ def test_warming_sends_nothing(server: OpenAiServer) -> None:
 
     use(server.url, action)
     assert server.requests == []
+
+
+# --- reachability
+
+
+@pytest.mark.parametrize("reply", [Reply(body={"data": []}), Reply(status=404), Reply(status=405)])
+def test_an_endpoint_that_answers_is_reachable(server: OpenAiServer, reply: Reply) -> None:
+    server.models = reply
+    use(server.url, lambda model: model.ping())
+
+
+@pytest.mark.parametrize("reply", [Reply(status=401), Reply(status=503), Reply(gate=Gate())])
+def test_an_endpoint_that_refuses_or_hangs_is_not(server: OpenAiServer, reply: Reply) -> None:
+    server.models = reply
+    with pytest.raises(LlmUnavailable):
+        use(server.url, lambda model: model.ping(), timeout_s=0.5)
+
+
+def test_azure_is_reachable_as_well(server: OpenAiServer) -> None:
+    async def action() -> None:
+        model = open_model(
+            Settings(azure_openai_api_key=KEY, azure_openai_endpoint=server.root, azure_openai_deployment="d")
+        )
+        assert model is not None
+        await model.ping()
+        await model.aclose()
+
+    asyncio.run(action())
+    assert server.requests[0].path.startswith("/openai/models?api-version=")

@@ -188,6 +188,17 @@ def test_a_key_that_fits_no_header_is_a_matter_of_configuration(server: OpenAiSe
         complete_with(settings)
 
 
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "gopher://x"])
+def test_an_unusable_proxy_is_a_matter_of_configuration(
+    server: OpenAiServer, proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with pytest.raises(LlmMisconfigured):
+        complete(server)
+
+
 def test_nobody_listening(server: OpenAiServer) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

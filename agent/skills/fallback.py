@@ -28,18 +28,14 @@ _FALLEN_BACK = Text(
 
 
 class FallbackSkills:
-    """`Skills` by `primary`, and by `backup` from the first `LlmUnavailable` on."""
+    """`Skills` by `primary`, and by `backup` from the first `LlmUnavailable` on; `name` is who thinks now."""
 
     def __init__(self, primary: Skills, backup: Skills) -> None:
+        self.name = primary.name
         self._primary = primary
         self._backup = backup
         self._failure: LlmUnavailable | None = None
         self._has_warned = False
-
-    @property
-    def name(self) -> str:
-        """Who thinks now."""
-        return (self._backup if self._failure else self._primary).name
 
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """See `Skills.classify`."""
@@ -74,7 +70,7 @@ class FallbackSkills:
                 return await think(self._primary)
             except LlmUnavailable as failure:
                 _log.warning("the model failed, going on by rules: %s", failure.text.en)
-                self._failure, failed_calls = failure, 1
+                self._failure, self.name, failed_calls = failure, self._backup.name, 1
         try:
             thought = await think(self._backup)
         except LlmUnavailable:

@@ -67,5 +67,12 @@ class ChatModel(Protocol):
             LlmMisconfigured: the endpoint's address is malformed.
         """
 
+    async def ping(self) -> None:
+        """Returns when the endpoint answers; costs no tokens.
+
+        Raises:
+            LlmUnavailable: it does not answer within a few seconds, or refuses the key.
+        """
+
     async def aclose(self) -> None:
         """Closes the connections that belong to the running event loop."""

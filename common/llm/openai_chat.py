@@ -8,7 +8,8 @@ import asyncio
 import logging
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -24,10 +25,16 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _BACK_OFF_S = 0.5  # pause before the second try; doubles with every further one
+_PING_TIMEOUT_S = 5.0
 _MAX_PAUSE_S = 10.0  # an endpoint that asks for a longer pause is not waited for
-# Parameters that some endpoints refuse by name. What is refused once is left out from then on.
-_NEGOTIABLE = ("max_tokens", "max_completion_tokens", "temperature", "stream_options", "stream")
 _TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")  # older and newer name of the same bound
+# Parts of a request that some endpoints refuse with status 400, and how they name them. What is refused once is left
+# out from then on. A refused plain call is streamed instead, a refused system message joins the user's.
+_NEGOTIABLE = {
+    **{name: re.compile(rf"\b{name}\b") for name in (*_TOKEN_LIMITS, "temperature", "stream_options", "stream")},
+    "plain": re.compile(r"\bstream(ing)?\b", re.IGNORECASE),
+    "system": re.compile(r"role.*\bsystem\b|\bsystem\b.*role", re.IGNORECASE | re.DOTALL),
+}
 
 
 class OpenAiChat:
@@ -65,22 +72,23 @@ class OpenAiChat:
         """See `ChatModel.complete`."""
         call = _Call(self.name, messages, _Tokens(on_token) if on_token else None, max_tokens or self._max_tokens)
         started = monotonic()
-        try:
+        with _translated():
             async with asyncio.timeout(self._timeout_s):
                 completion = await self._try_repeatedly(call, started + self._timeout_s)
-        except TimeoutError as exc:
-            raise unavailable(CallFailed("timeout")) from exc
-        except CallFailed as exc:
-            raise unavailable(exc) from exc
         _log.debug("model call", extra={"model": self.name, "ms": round((monotonic() - started) * 1000)})
         return completion
 
     async def warm(self) -> None:
         """See `ChatModel.warm`."""
-        try:
+        with _translated():
             await self._clients_here()
-        except CallFailed as exc:
-            raise unavailable(exc) from exc
+
+    async def ping(self) -> None:
+        """See `ChatModel.ping`."""
+        with _translated():
+            async with asyncio.timeout(min(self._timeout_s, _PING_TIMEOUT_S)):
+                clients = await self._clients_here()
+                await clients.ping()
 
     async def aclose(self) -> None:
         """See `ChatModel.aclose`."""
@@ -115,7 +123,7 @@ class OpenAiChat:
             try:
                 completion = await self._send(body, call)
             except CallFailed as failure:
-                named = _refused_parameter(failure, body)
+                named = _refused_part(failure, body)
                 if named is None:
                     raise
                 refused |= {named}
@@ -135,6 +143,17 @@ class OpenAiChat:
             open_clients = await asyncio.to_thread(_load_transport)
             self._clients.setdefault(loop, open_clients(self._endpoint, self._timeout_s))
         return self._clients[loop]
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turns what fails inside into `LlmUnavailable`."""
+    try:
+        yield
+    except TimeoutError as exc:
+        raise unavailable(CallFailed("timeout")) from exc
+    except CallFailed as exc:
+        raise unavailable(exc) from exc
 
 
 def _load_transport() -> "type[Clients]":
@@ -175,17 +194,23 @@ class _Call:
         optional: dict[str, Any] = {"temperature": 0}
         if token_limit:
             optional[token_limit] = self._max_tokens
-        if self.tokens and "stream" not in refused:
+        if "plain" in refused or (self.tokens and "stream" not in refused):
             optional |= {"stream": True, "stream_options": {"include_usage": True}}
         return {
             "model": self._model,
-            "messages": self._messages,
+            "messages": _without_system(self._messages) if "system" in refused else self._messages,
             **{name: value for name, value in optional.items() if name not in refused},
         }
 
 
-def _refused_parameter(failure: CallFailed, body: dict[str, Any]) -> str | None:
+def _without_system(messages: list[Message]) -> list[Message]:
+    return [{"role": "user", "content": "\n\n".join(message["content"] for message in messages)}]
+
+
+def _refused_part(failure: CallFailed, body: dict[str, Any]) -> str | None:
     if failure.kind != "request":
         return None
-    sent = (name for name in _NEGOTIABLE if name in body)
-    return next((name for name in sent if re.search(rf"\b{name}\b", failure.detail)), None)
+    sent = [name for name in _NEGOTIABLE if name in body]
+    sent += [] if "stream" in body else ["plain"]
+    sent += ["system"] if body["messages"][0]["role"] == "system" else []
+    return next((name for name in sent if _NEGOTIABLE[name].search(failure.detail)), None)

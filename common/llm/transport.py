@@ -73,11 +73,12 @@ class Clients:
         self._clients = [self._open()]
 
     def _open(self) -> _Client:
-        http_client = openai.DefaultAsyncHttpxClient(verify=self._tls, timeout=self._timeout)
         try:
+            http_client = openai.DefaultAsyncHttpxClient(verify=self._tls, timeout=self._timeout)
             return _Client(_BUILDERS[self._endpoint.provider](self._endpoint, self._timeout, http_client))
-        except (openai.OpenAIError, httpx2.InvalidURL) as exc:
-            raise _failure(exc) from None
+        except (openai.OpenAIError, httpx2.InvalidURL, ValueError, ImportError):
+            # A malformed address, here or among the proxies of the environment (SOCKS needs a package of its own).
+            raise CallFailed("settings") from None
 
     def _least_busy(self) -> _Client:
         client = min(self._clients, key=lambda client: client.in_flight)
@@ -103,6 +104,20 @@ class Clients:
             raise _failure(exc) from None
         finally:
             client.in_flight -= 1
+
+    async def ping(self) -> None:
+        """Asks for the list of models; an endpoint that has none (404) is reachable all the same.
+
+        Raises:
+            CallFailed: there was no answer, or one that would also meet a completion.
+        """
+        try:
+            async with self._least_busy().api.models.with_streaming_response.list():
+                return
+        except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as exc:
+            failure = _failure(exc)
+            if failure.kind not in {"model", "request"}:
+                raise failure from None
 
     async def aclose(self) -> None:
         """Closes every connection."""
