@@ -1,0 +1,39 @@
+# make run    serves Citu at http://127.0.0.1:8084 (HOST, PORT, DATA_DIR … : docs/configuration.md); the first time it
+#             makes .venv and installs into it. make PYTHON=python3.12 run: with that Python.
+# make test   the tests            make lint     ruff and mypy
+# make bench  the measurements     make postman  the Postman collection against a server of its own
+# make clean  removes .venv and caches; never the data (DATA_DIR, ./var by default)
+
+PYTHON = python3
+VENV_PYTHON = .venv/bin/python
+
+# All paths are relative, so that the folder may have any name. `exec` lets Ctrl-C reach the program itself.
+INSTALL = @command -v "$(PYTHON)" >/dev/null || { echo "Citu needs Python 3.11 or newer, and there is no '$(PYTHON)': \
+	install it, or name yours with 'make PYTHON=...'." >&2; exit 1; }; "$(PYTHON)" install.py
+
+.PHONY: run install install-dev test lint postman bench clean
+
+run: install
+	@exec $(VENV_PYTHON) unified_api.py
+
+install:
+	$(INSTALL) requirements.txt
+
+install-dev:
+	$(INSTALL) requirements-dev.txt
+
+test: install-dev
+	@exec $(VENV_PYTHON) -m pytest
+
+lint: install-dev
+	@$(VENV_PYTHON) -m ruff check . && $(VENV_PYTHON) -m ruff format --check . && $(VENV_PYTHON) -m mypy
+
+postman: install
+	@PYTHON="$(CURDIR)/$(VENV_PYTHON)" exec sh postman/run.sh
+
+bench: install-dev
+	@exec $(VENV_PYTHON) -m benchmarks
+
+clean:
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
