@@ -3,17 +3,18 @@
 `open_database` is the only way to get one, and what it returns runs nothing that the guard has not proven.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from common.database.guard import Guard
 from common.database.guarded import GuardedDatabase
 from common.database.postgres import Caps, PostgresDatabase
+from common.ports import UrlSource
 
 __all__ = ["GuardedDatabase", "open_database"]
 
 
 def open_database(
-    source: str | Callable[[], str],
+    source: str | UrlSource,
     *,
     pool_size: int,
     pool_wait_s: float,

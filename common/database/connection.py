@@ -10,18 +10,17 @@ import contextlib
 import logging
 import select
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg2
 from psycopg2 import extensions
 
-from common.database.embedded import EmbeddedServerError
 from common.database.failures import UNREACHABLE, describe
 from common.database.rendering import parse_array
-from common.database.source import UrlSource
 from common.errors import DatabaseUnavailable
+from common.ports import UrlSource
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +122,6 @@ class Connection:
         await self._settle()
         columns = tuple((column.name, column.type_code) for column in cursor.description or ())
         rows = cursor.fetchall() if cursor.description is not None else []
-        cursor.close()
         return Rows(columns, rows)
 
     def leave(self) -> None:
@@ -133,10 +131,10 @@ class Connection:
         self._is_leaving = True
 
     def _send(self, sql: str) -> extensions.cursor:
-        cursor = self._raw.cursor()
         self._busy = True
-        cursor.execute(sql)
-        return cursor
+        self._cursor = self._raw.cursor()  # kept: psycopg2 only holds it weakly, and needs it when the answer comes
+        self._cursor.execute(sql)
+        return self._cursor
 
     async def _settle(self) -> None:
         """Returns when the answer to what was sent is complete, or raises the error that it is."""
@@ -181,7 +179,7 @@ def _resolve(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def connect(source: Callable[[], str], limits: Limits) -> Connection:
+async def connect(source: UrlSource, limits: Limits) -> Connection:
     """A new connection with everything pinned that must not depend on the role's defaults.
 
     Args:
@@ -200,13 +198,10 @@ async def connect(source: Callable[[], str], limits: Limits) -> Connection:
     except psycopg2.Error as exc:
         _log.warning("can't connect to the database: %s", describe(exc))
         raise DatabaseUnavailable(UNREACHABLE) from exc
-    except EmbeddedServerError as exc:
-        _log.warning("the embedded database server can't run: %s", exc)
-        raise DatabaseUnavailable(UNREACHABLE) from exc
     return connection
 
 
-async def _open_in_thread(source: Callable[[], str]) -> extensions.connection:
+async def _open_in_thread(source: UrlSource) -> extensions.connection:
     """Leaves no connection behind when the caller is cancelled meanwhile."""
     opening = asyncio.get_running_loop().run_in_executor(None, _open, source)
     try:
@@ -221,7 +216,7 @@ def _close_unclaimed(opening: "asyncio.Future[extensions.connection]") -> None:
         opening.result().close()
 
 
-def _open(source: Callable[[], str]) -> extensions.connection:
+def _open(source: UrlSource) -> extensions.connection:
     raw: extensions.connection = psycopg2.connect(source(), async_=True, **_PARAMETERS)
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     while (state := raw.poll()) != extensions.POLL_OK:

@@ -38,7 +38,7 @@ class Pool:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def acquire(self) -> Connection:
-        """A connection that is idle and whose server has not hung up.
+        """A connection at rest whose server has not hung up.
 
         Raises:
             DatabaseUnavailable: none became free in time, or a new one can't be opened.
@@ -92,8 +92,8 @@ class Pool:
             raise
 
     def release(self, connection: Connection) -> None:
-        """Takes a connection back; one that is not idle is closed."""
-        if connection.is_idle:
+        """Takes a connection back; one that is not at rest is closed."""
+        if connection.is_at_rest:
             self._idle.append(connection)
         else:
             connection.close()

@@ -21,6 +21,7 @@ from common.database.guard import ServerFacts
 from common.database.pool import Pool
 from common.database.rendering import CORE_TYPES, PgType, renderer
 from common.errors import QueryTimeout, ValidationFailed
+from common.ports import UrlSource
 from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
 
@@ -101,7 +102,7 @@ class PostgresDatabase:
 
     def __init__(
         self,
-        source: Callable[[], str],
+        source: UrlSource,
         *,
         pool_size: int,
         pool_wait_s: float,
@@ -149,7 +150,7 @@ class PostgresDatabase:
         except psycopg2.DataError as exc:
             raise RowTooWide if _TOO_WIDE in str(exc) else exc from exc
         await self._types.learn({oid for _, oid in fetched.columns}, connection)
-        await connection.query("ROLLBACK")
+        connection.leave()
         return _result(fetched, self._types.known, caps)
 
     async def _fetch_singly(self, connection: Connection, sql: str) -> QueryResult:
@@ -174,7 +175,7 @@ class PostgresDatabase:
                 fetched.rows.append(row)
         if is_cut and not fetched.rows:
             raise ValidationFailed(_too_wide(caps))
-        await connection.query("ROLLBACK")
+        connection.leave()
         return _result(fetched, self._types.known, caps, is_cut=is_cut)
 
     async def _read_knowledge(self) -> Knowledge:
@@ -200,7 +201,7 @@ class PostgresDatabase:
 
     async def _give_back(self, connection: Connection) -> None:
         """Returns the connection at rest. A caller that is cancelled once more doesn't stop the clearing up."""
-        if connection.is_idle:
+        if connection.is_at_rest:
             self._pool.release(connection)
             return
         reset = asyncio.create_task(self._reset(connection))
@@ -224,7 +225,7 @@ class PostgresDatabase:
 
 async def _explain(connection: Connection, sql: str) -> PlanEstimate:
     answer = await connection.query(f"{_EXPLAIN}{sql}")
-    await connection.query("ROLLBACK")
+    connection.leave()
     plan = json.loads(answer.rows[0][0] or "[{}]")[0]["Plan"]
     return PlanEstimate(total_cost=float(plan["Total Cost"]), rows=int(plan["Plan Rows"]))
 
