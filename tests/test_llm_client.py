@@ -186,6 +186,11 @@ def test_a_stream_under_another_content_type(server: OpenAiServer) -> None:
     assert stream(server)[0].text == "one two"
 
 
+def test_half_a_character_is_replaced(server: OpenAiServer) -> None:
+    server.replies(Reply(body=r'{"choices": [{"message": {"content": "a \ud83d b"}}]}'))
+    assert complete(server).text == "a \ufffd b"
+
+
 def test_content_in_parts(server: OpenAiServer) -> None:
     parts = [{"type": "text", "text": "SELECT"}, {"type": "text", "text": " 1"}]
     server.replies(Reply(body={"choices": [{"message": {"content": parts}}]}))

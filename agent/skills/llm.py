@@ -5,6 +5,7 @@ from datetime import date
 
 from agent.skills import Emit, Inquiry
 from agent.skills.classification_reply import classification_of
+from agent.skills.figures import doubtful_figures, figures_warning
 from agent.skills.prompt_data import block, one_line
 from agent.skills.prompts import prompt
 from agent.skills.reasoning import VisibleText, without_reasoning
@@ -83,7 +84,7 @@ class LlmSkills:
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
     ) -> Thought[str]:
-        """See `Skills.summarize`. The model sees the first rows only and is told so."""
+        """See `Skills.summarize`. The model sees the first rows only, and its figures are held against them."""
         rows, shown = rows_text(result)
         row_count, what_is_shown = extent(result, shown)
         messages = prompt(
@@ -98,7 +99,8 @@ class LlmSkills:
         text, completion = await self._speak(messages, emit)
         if completion.is_withheld:
             raise unavailable(CallFailed("filtered"))
-        return Thought(text, completion.usage)
+        doubtful = doubtful_figures(text, result, inquiry.question, sql)
+        return Thought(text, completion.usage, (figures_warning(doubtful, inquiry.lang),) if doubtful else ())
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
         """See `Skills.chat`."""

@@ -3,7 +3,7 @@ close the delimiters around it. It stays data; the prompts say so."""
 
 import re
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
 _DELIMITER = re.compile(r"<(?=\s*/?\s*(?:schema|question|rows|sql|error|tables)\b)", re.IGNORECASE)
 
 

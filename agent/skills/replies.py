@@ -259,7 +259,7 @@ def _parse(text: str) -> _Statements | None:
         return None
     try:
         trees = list(postgast.parse(text).stmts)
-    except postgast.PgQueryError:
+    except (postgast.PgQueryError, UnicodeEncodeError):
         return None
     except DecodeError:  # valid, but nested too deeply for the bindings: the guard will say so
         return _Statements(None)

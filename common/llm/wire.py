@@ -7,6 +7,7 @@ is read, garbage gets one verdict instead of half a dozen exceptions, and it tak
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
@@ -17,6 +18,7 @@ from common.values import Usage
 
 MAX_REPLY_CHARS = 100_000  # longest text of one reply; more is cut off as if the token limit had been reached
 MAX_BODY_BYTES = 8_000_000  # most bytes read for one reply, framing and reasoning included
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can spell them, nothing after us can encode them
 _DRAIN_S = 0.1  # how long to wait after `[DONE]` for the end of the body, so that the connection can be used again
 
 
@@ -181,7 +183,7 @@ def _dict(value: Any) -> dict[str, Any]:
 def _text(content: Any) -> str:
     """The text of a `content`: a string, or a list of parts as some endpoints send it."""
     if isinstance(content, str):
-        return content
+        return _LONE_SURROGATE.sub("\ufffd", content)
     if isinstance(content, list):
         return "".join(_text(_dict(part).get("text")) for part in content)
     return ""

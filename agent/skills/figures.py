@@ -1,0 +1,87 @@
+"""Finds the figures of a summary that do not stand in the rows it was written from.
+
+A model that is told not to calculate still does, and one that sees the first rows speaks about all of them. Its words
+are not changed, since they may have been read already; the user is told which figures to distrust.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+import simplejson
+
+from common.text import Lang, Text
+from common.values import QueryResult
+
+_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_PLAIN = re.compile(_NUMBER)
+# The unit follows its number; longer ones come first.
+_UNITS: dict[str, float] = {
+    "千万": 1e7, "百万": 1e6, "万": 1e4, "亿": 1e8, "千": 1e3,
+    "thousand": 1e3, "million": 1e6, "billion": 1e9, "bn": 1e9, "k": 1e3, "m": 1e6,
+    "%": 0.01, "％": 0.01,
+}  # fmt: skip
+_STATED = re.compile(
+    rf"({_NUMBER})[ \t]*(千万|百万|万|亿|千|%|％|(?:thousand|million|billion|bn|k|m)\b)?", re.IGNORECASE
+)
+_MAX_NAMED = 5  # figures named in the warning
+
+
+def doubtful_figures(text: str, result: QueryResult, *sources: str) -> list[str]:
+    """The figures in `text`, as written, that are neither in the rows nor in `sources` nor a rank or count of rows.
+
+    Rounded figures and those in units (`1.2万`, `35%`) are compared with the precision they are written with.
+    """
+    said = (number for source in (*sources, *result.columns) for number in _of_text(source))
+    known = sorted(filter(isfinite, {*_of_cells(result), *said}))
+    return [
+        match[0].strip()
+        for match in _STATED.finditer(text)
+        if not _is_known(match[1], match[2], known, result.row_count)
+    ]
+
+
+def figures_warning(figures: list[str], lang: Lang) -> str:
+    """What the user is told about them."""
+    named = ", ".join(dict.fromkeys(figures[:_MAX_NAMED]))
+    return Text(
+        f"摘要中的这些数字不在查询结果里，请以结果数据为准：{named}",
+        f"These figures of the summary are not among the rows; trust the rows: {named}",
+    ).to(lang)
+
+
+def _is_known(digits: str, unit: str | None, known: list[float], row_count: int) -> bool:
+    value = float(digits.replace(",", ""))
+    if unit is None and value.is_integer() and 1 <= value <= row_count:
+        return True
+    decimals = len(digits.partition(".")[2])
+    scales = {1.0, _UNITS[unit.lower()]} if unit else {1.0}
+    return any(_contains(known, value * scale, 0.5001 * 10.0**-decimals * scale) for scale in scales)
+
+
+def _contains(known: list[float], value: float, tolerance: float) -> bool:
+    position = bisect_left(known, value - tolerance)
+    return position < len(known) and known[position] <= value + tolerance
+
+
+def _of_cells(result: QueryResult) -> Iterator[float]:
+    for row in result.rows:
+        for cell in row:
+            yield from _of_cell(cell)
+
+
+def _of_cell(cell: Any) -> Iterator[float]:
+    if cell is None or isinstance(cell, bool):
+        return
+    if isinstance(cell, (list, dict)):
+        cell = simplejson.dumps(cell, use_decimal=True, default=str)
+    if isinstance(cell, str):
+        yield from _of_text(cell)
+    else:
+        yield abs(float(str(cell)))  # an int may be too large to be converted directly
+
+
+def _of_text(text: str) -> Iterator[float]:
+    return (float(digits.replace(",", "")) for digits in _PLAIN.findall(text))

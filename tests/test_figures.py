@@ -1,0 +1,81 @@
+"""Figures that a summary states are held against the rows."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.skills.figures import doubtful_figures, figures_warning
+from common.values import QueryResult
+
+ROWS: tuple[list[Any], ...] = (
+    ["G60 嘉兴服务区", Decimal("1234567.80"), 0.354, "2024-05-01"],
+    ["杭州服务区", Decimal("-98765.43"), None, "2024-06-01"],
+    ["宁波", 0, True, [1.5, {"a": 77}]],
+)
+RESULT = QueryResult(("name", "revenue", "share_2023", "month"), ("text", "numeric", "float8", "date"), ROWS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "共 3 个服务区。",
+        "G60 嘉兴服务区收入 1,234,567.80 元。",
+        "嘉兴约 123.46万元，占 35.4%。",
+        "嘉兴约 123 万元，占 35％。",
+        "1.23 million for 嘉兴, 1235k to be exact",
+        "杭州亏损 98765.43，即 98,765 元",
+        "2024年5月最高，宁波为 0。",
+        "1. 嘉兴 2. 杭州 3. 宁波",
+        "In 2023 the share was 0.35; the list holds 1.5 and 77",
+        "嘉兴排名第一，没有数字。",
+        "",
+    ],
+)
+def test_figures_of_the_rows_are_no_doubt(text: str) -> None:
+    assert doubtful_figures(text, RESULT) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "figures"),
+    [
+        ("合计 1,135,802.37 元", ["1,135,802.37"]),
+        ("嘉兴 1234567.9 元", ["1234567.9"]),
+        ("嘉兴约 124 万元，占 36%", ["124 万", "36%"]),
+        ("共 17 个，平均 42", ["17", "42"]),
+        ("1.30 million", ["1.30 million"]),
+    ],
+)
+def test_made_up_figures_are_named(text: str, figures: list[str]) -> None:
+    assert doubtful_figures(text, RESULT) == figures
+
+
+def test_figures_of_the_question_are_no_doubt() -> None:
+    assert doubtful_figures("超过 5000 的有 3 个", RESULT, "哪些超过5000？", "SELECT 1") == []
+
+
+def test_the_warning_names_a_few_of_them_in_both_languages() -> None:
+    figures = [str(number) for number in range(900, 920)]
+    for lang in ("zh", "en"):
+        warning = figures_warning(figures, lang)
+        assert "900" in warning
+        assert "919" not in warning
+
+
+@given(st.decimals(min_value=-(10**12), max_value=10**12, places=2), st.integers(0, 2))
+def test_every_rounding_of_a_cell_is_known(value: Decimal, decimals: int) -> None:
+    result = QueryResult(("n",), ("numeric",), ([value],))
+    assert doubtful_figures(f"{value:,.{decimals}f}", result) == []
+    assert doubtful_figures(f"{value / 10000:.{decimals}f}万", result) == []
+
+
+def test_numbers_that_are_none_do_not_hide_the_others() -> None:
+    cells = [Decimal("NaN"), float("inf"), 10**400, 5000, Decimal("-Infinity")]
+    assert doubtful_figures("5000 和 6000", QueryResult(tuple("abcde"), ("numeric",) * 5, (cells,))) == ["6000"]
+
+
+@given(st.text(max_size=50))
+def test_any_text_can_be_held_against_any_rows(text: str) -> None:
+    doubtful_figures(text, QueryResult(("a",), ("text",), ([text],)), text)
