@@ -53,9 +53,9 @@ class StepRow {
   #startedAt = Date.now();
 
   constructor(node) {
-    const head = element("div", { class: "step-head" }, this.#name, this.#mark, this.#time);
+    const head = element("div", { class: "step-head" }, this.#name, this.#mark);
     const body = element("div", { class: "step-body" }, this.#details, this.#subStatus);
-    this.element = element("li", { class: "step", "data-node": node }, this.#icon, head, body);
+    this.element = element("li", { class: "step", "data-node": node }, this.#icon, head, body, this.#time);
   }
 
   /** Shows `data`; its timestamps give the time taken, because frames may arrive in bundles. */
