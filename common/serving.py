@@ -52,7 +52,7 @@ def gunicorn_options(max_streams: int) -> dict[str, Any]:
     }
 
 
-class Server(BaseApplication):  # type: ignore[misc] - gunicorn has no types
+class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """Gunicorn around `make_app`, on an already listening socket.
 
     Args:

@@ -1,0 +1,72 @@
+"""Documentation that can be checked is checked: the drawing, the endpoints, the errors, the events, the OpenAPI file."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openapi_spec_validator import validate
+
+from agent.graph import compiled_graph
+from agent.progress import STEPS
+from agent.routing import ROUTING_MODES
+from app_config import Settings
+from common import errors
+from unified_api import create_app
+
+ROOT = Path(__file__).resolve().parent.parent
+API = (ROOT / "docs/api.md").read_text()
+SPECIFICATION: dict[str, Any] = json.loads((ROOT / "api/openapi.json").read_text())
+
+
+def _error_classes(top: type[errors.CituError]) -> set[type[errors.CituError]]:
+    below = {found for child in top.__subclasses__() for found in _error_classes(child)}
+    return {top} | below
+
+
+ERROR_TYPES = {(error.error_type, error.code) for error in _error_classes(errors.CituError)}
+ERROR_TYPES -= {(errors.StatementRejected.error_type, errors.StatementRejected.code)}  # abstract
+
+
+def test_the_drawing_is_the_compiled_graph() -> None:
+    drawing = re.search(r"```mermaid\n(.*?)```", (ROOT / "docs/architecture.md").read_text(), re.DOTALL)
+    assert drawing is not None
+    assert drawing[1].strip() == compiled_graph().get_graph().draw_mermaid().strip(), (
+        "regenerate: python -c 'from agent.graph import *; print(compiled_graph().get_graph().draw_mermaid())'"
+    )
+
+
+def test_every_endpoint_is_documented() -> None:
+    routes = {
+        (method.lower(), rule.rule)
+        for rule in create_app(Settings()).url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        if rule.endpoint != "static"
+    }
+    specified = {(method, path) for path, methods in SPECIFICATION["paths"].items() for method in methods}
+    assert specified == routes
+    assert [path for method, path in routes if f"`{method.upper()} {path}`" not in API] == []
+
+
+@pytest.mark.parametrize(("error_type", "code"), sorted(ERROR_TYPES))
+def test_every_error_is_documented(error_type: str, code: int) -> None:
+    assert f"| `{error_type}` | {code} |" in API
+    assert error_type in SPECIFICATION["components"]["schemas"]["Error"]["properties"]["error_type"]["enum"]
+
+
+def test_every_mode_node_and_event_is_documented() -> None:
+    for name in (*ROUTING_MODES, *STEPS, "progress", "token", "completed", "error"):
+        assert f"`{name}`" in API
+
+
+def test_the_openapi_document_is_valid_and_served() -> None:
+    validate(SPECIFICATION)
+    response = create_app(Settings()).test_client().get("/openapi.json")
+    assert response.json == SPECIFICATION
+
+
+def test_the_modes_and_fields_of_the_openapi_document_are_the_code_s() -> None:
+    ask = SPECIFICATION["components"]["schemas"]["Ask"]["properties"]
+    assert ask["routing_mode"]["enum"] == [*ROUTING_MODES, None]
+    assert [field for field in ask if f"`{field}`" not in API] == []
