@@ -152,6 +152,22 @@ def test_the_table_that_links_two_others_is_shown_as_well() -> None:
     assert "TABLE x17" in text
 
 
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("杭州分公司的收入", "'杭州分公司', …"),
+        ("杭州的收入", "'杭州分公司', '杭州第二公司', …"),
+        ("revenue of the BRANCH north", "'North Branch', …"),
+        ("收入", None),
+    ],
+)
+def test_of_many_values_those_the_question_names_are_shown(question: str, shown: str | None) -> None:
+    values = ("杭州分公司", "杭州第二公司", "宁波分公司", "North Branch", "South Branch", "", "1")
+    column = Column("c", "text", values=values)
+    text = SchemaText(Catalog((Table("public", "t", "table", (column,)),))).details(question)
+    assert text.splitlines()[1] == "  c text" + (f" [values: {shown}]" if shown else "")
+
+
 def test_values_that_can_not_be_shown_exactly_are_not_shown() -> None:
     values = ("short", "two\nlines", "x" * 100)
     column = Column("c", "text", values=values, is_complete=True)

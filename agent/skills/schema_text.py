@@ -6,7 +6,7 @@ databases they alone say what a column means.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 
 import postgast
@@ -20,6 +20,7 @@ OVERVIEW_BUDGET = 4_000  # characters of the list of tables in the other prompts
 _MAX_COMMENT = 160
 _MAX_COLUMNS = 120  # of one table; the rest are counted
 _MAX_VALUES = 12  # stored values shown of one column
+_MAX_PARTIAL = 5  # stored values that the question names only in part
 _MAX_VALUE_CHARS = 40
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _LEADING = 8  # best matching tables whose foreign keys are followed
@@ -35,10 +36,15 @@ class Asked:
         self._text = question.lower()
         self._telling = [term for term in self.terms if len(term) > 1]
 
-    def names(self, value: str) -> bool:
-        """Whether the question names the stored value, in part at least (`杭州` for `杭州分公司`)."""
-        value = value[:_MAX_VALUE_CHARS].lower()
-        return bool(value) and (value in self._text or any(term in value for term in self._telling))
+    def named_among(self, values: Sequence[str]) -> list[str]:
+        """The values that the question names; if it names none as it is, those with most of its words (`杭州` in
+        `杭州分公司`)."""
+        whole = [value for value in values if value and value.lower() in self._text]
+        if whole:
+            return whole[:_MAX_VALUES]
+        shared = [sum(term in value.lower() for term in self._telling) for value in values]
+        most = max(shared, default=0)
+        return [value for value, count in zip(values, shared, strict=True) if count == most > 0][:_MAX_PARTIAL]
 
 
 class SchemaText:
@@ -162,9 +168,10 @@ def _chosen_columns(table: Table, asked: Asked) -> tuple[Column, ...]:
 
 
 def _values(column: Column, asked: Asked) -> str:
-    """Stored values worth showing: those the question names, and all of a short complete list."""
+    """Stored values worth showing: all of a short complete list, else those the question names."""
+    showable = [value for value in column.values if _is_showable(value)]
     is_short = column.is_complete and len(column.values) <= _MAX_VALUES
-    shown = [value for value in column.values if _is_showable(value) and (is_short or asked.names(value))][:_MAX_VALUES]
+    shown = showable if is_short else asked.named_among(showable)
     literals = ["'" + value.replace("'", "''") + "'" for value in shown]
     return ", ".join(literals) + (", …" if literals and len(shown) < len(column.values) else "")
 

@@ -141,7 +141,8 @@ class OpenAiChat:
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
             open_clients = await asyncio.to_thread(_load_transport)
-            self._clients.setdefault(loop, open_clients(self._endpoint, self._timeout_s))
+            if loop not in self._clients:  # another call may have been faster
+                self._clients[loop] = open_clients(self._endpoint, self._timeout_s)
         return self._clients[loop]
 
 

@@ -195,4 +195,4 @@ def _usage(value: Any) -> Usage:
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if type(value) is int and value > 0 else 0
