@@ -73,7 +73,7 @@ class Reply:
         delay_s: pause before the first byte. A `gate` holds the reply back until the test opens it.
         status, headers, body: an answer that is not a completion; `body` (str, bytes or JSON-able) replaces everything.
         ending: `complete`, or after the last piece `disconnect` (the connection breaks) or `silence` (it stays open).
-        repeat: sends the pieces again and again until the client leaves.
+        repeat: sends the pieces (of a plain reply: blanks) again and again until the client leaves.
         usage: whether the endpoint reports tokens (in streams only when the client asks for it).
         message: extra keys of the message (`refusal`, `reasoning_content`, …).
     """

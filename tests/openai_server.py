@@ -19,6 +19,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -103,11 +104,11 @@ class _Connection(asyncio.Protocol):
             await reply.gate.wait()
         if request.is_stream and reply.status == 200 and reply.body is None:
             await self._stream(request, reply)
-        elif reply.ending == "complete":
-            self._transport.write(plain_answer(request, reply))
+        elif reply.repeat:
+            await self._drip()
         else:
             answer = plain_answer(request, reply)
-            self._transport.write(answer[: len(answer) - 20])
+            self._transport.write(answer if reply.ending == "complete" else answer[:-20])
         await self._end(reply)
 
     async def _stream(self, request: Request, reply: Reply) -> None:
@@ -120,6 +121,13 @@ class _Connection(asyncio.Protocol):
             await asyncio.sleep(0.01 if self._transport.get_write_buffer_size() > 1_000_000 else 0)
         if reply.ending == "complete":
             self._transport.write(chunked(closing(request, reply)) + b"0\r\n\r\n")
+
+    async def _drip(self) -> None:
+        """A whole reply that never gets whole."""
+        self._transport.write(head(200, "application/json", {}, None))
+        while True:
+            self._transport.write(chunked(b" "))
+            await asyncio.sleep(0.02)
 
     async def _perform_piece(self, request: Request, piece: Any) -> None:
         if isinstance(piece, Gate):
@@ -241,7 +249,7 @@ def main() -> None:
     parser.add_argument("--script", choices=SCRIPTS, default="demo")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO)
-    with OpenAiServer(SCRIPTS[options.script], options.port) as server:
+    with OpenAiServer(SCRIPTS[options.script], options.port) as server, suppress(KeyboardInterrupt):
         _log.info("OPENAI_BASE_URL=%s", server.url)
         threading.Event().wait()
 

@@ -4,7 +4,7 @@ import asyncio
 import socket
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -233,11 +233,14 @@ NEVER_ENDING = {
 
 
 @pytest.mark.parametrize("kind", NEVER_ENDING)
-def test_the_time_limit_holds_whatever_the_endpoint_does(server: OpenAiServer, kind: str) -> None:
+@pytest.mark.parametrize("call", [stream, complete])
+def test_the_time_limit_holds_whatever_the_endpoint_does(
+    server: OpenAiServer, kind: str, call: Callable[..., object]
+) -> None:
     server.default = lambda request: NEVER_ENDING[kind]
     started = time.monotonic()
     with pytest.raises(LlmUnavailable, match="in time"):
-        stream(server, timeout_s=0.5)
+        call(server, timeout_s=0.3)
     assert time.monotonic() - started < 5
     assert len(server.requests) == 1
     assert server.requests[0].disconnected.wait(10)
@@ -269,6 +272,12 @@ def test_an_endless_line_is_not_collected_for_ever(server: OpenAiServer) -> None
 def test_a_huge_body_is_not_read_to_its_end(server: OpenAiServer) -> None:
     server.default = lambda request: Reply(body=b"x" * 20_000_000)
     with pytest.raises(LlmUnavailable):
+        complete(server)
+
+
+def test_a_reply_that_was_all_reasoning_names_the_setting(server: OpenAiServer) -> None:
+    server.replies(Reply("", finish_reason="length", message={"reasoning_content": "hm, well"}))
+    with pytest.raises(LlmMisconfigured, match="LLM_MAX_TOKENS"):
         complete(server)
 
 

@@ -214,6 +214,11 @@ def test_data_can_not_close_its_delimiters(text: str) -> None:
         assert f"</ {tag}" not in one_line(f"</ {tag} {text}", 200).lower()
 
 
+def test_comparisons_in_sql_are_not_mistaken_for_delimiters() -> None:
+    sql = "SELECT a FROM t WHERE a < rows AND b <error OR c<sql"
+    assert block(sql, 200) == sql
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_delimiters_are_balanced_whatever_the_data_holds(name: str) -> None:
     method, arguments, about = CASES[name]

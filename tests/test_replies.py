@@ -44,6 +44,7 @@ WRAPPED = {
     "JSON in a fence": f"```json\n{json.dumps({'sql': QUERY}, indent=1)}\n```",
     "reasoning before": f"<think>SELECT 1 FROM shop? No.\n```sql\nDROP TABLE shop\n```</think>\n```sql\n{QUERY}\n```",
     "reasoning without its opening tag": f"First I thought of SELECT 2 ...</think>\n{QUERY}",
+    "reasoning between other signs": f"◁think▷SELECT 3◁/think▷{QUERY}",
     "reasoning in capitals": f"<THINK>no</THINK>{QUERY}",
     "an empty block of reasoning": f"<think></think>\n\n{QUERY}",
     "another language first": f"```python\nprint('hello')\n```\n```sql\n{QUERY}\n```",

@@ -3,12 +3,10 @@
 import re
 
 _TAGS = ("think", "thinking", "thought", "reasoning")
-_OPENING = tuple(f"<{tag}>" for tag in _TAGS)
-_CLOSING = tuple(f"</{tag}>" for tag in _TAGS)
+_OPENING = (*(f"<{tag}>" for tag in _TAGS), "◁think▷")
+_CLOSING = (*(f"</{tag}>" for tag in _TAGS), "◁/think▷")
 # Some chat templates write the opening tag themselves, so that the reply holds only the closing one.
-_HEADLESS_BLOCK = re.compile(
-    rf"\A(?:(?!<(?:{'|'.join(_TAGS)})>).)*?</(?:{'|'.join(_TAGS)})>", re.DOTALL | re.IGNORECASE
-)
+_HEADLESS_BLOCK = re.compile(rf"\A(?:(?!{'|'.join(_OPENING)}).)*?(?:{'|'.join(_CLOSING)})", re.DOTALL | re.IGNORECASE)
 
 
 def without_reasoning(reply: str) -> str:
@@ -57,7 +55,7 @@ class VisibleText:
 
     def _possible_tag(self) -> int:
         """Length of the end that may yet grow into a tag."""
-        start = self._pending.rfind("<")
+        start = max(self._pending.rfind("<"), self._pending.rfind("◁"))
         tail = self._pending[start:].lower()
         return len(tail) if start >= 0 and any(tag.startswith(tail) for tag in self._tags) else 0
 

@@ -10,7 +10,7 @@ from common.text import Text
 
 FailureKind = Literal[
     "key", "model", "settings", "rate", "quota", "request", "filtered", "server", "connection", "timeout", "broken",
-    "unusable", "empty",
+    "unusable", "empty", "exhausted",
 ]  # fmt: skip
 
 
@@ -133,6 +133,14 @@ MEANINGS: dict[FailureKind, _Meaning] = {
         False,
         False,
         Text("大模型没有给出任何内容，请稍后重试。", "The model's answer was empty; try again later."),
+    ),
+    "exhausted": _Meaning(
+        False,
+        True,
+        Text(
+            "大模型在给出答案之前用完了长度上限，请管理员调大 LLM_MAX_TOKENS。",
+            "The model reached its length limit before it said anything; raise LLM_MAX_TOKENS.",
+        ),
     ),
 }
 

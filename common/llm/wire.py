@@ -155,7 +155,7 @@ def _completion(text: str, refusal: str, finish_reason: Any, usage: Any) -> Comp
     if len(text) > MAX_REPLY_CHARS:
         text, finish = text[:MAX_REPLY_CHARS], "length"
     if not text.strip() and finish != "content_filter":
-        raise CallFailed("empty")
+        raise CallFailed("exhausted" if finish == "length" else "empty")
     return Completion(text, _usage(usage), finish)
 
 
