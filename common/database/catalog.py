@@ -99,6 +99,7 @@ async def _server_facts(connection: Connection) -> ServerFacts:
     types = (await connection.query(queries.TYPES)).rows
     relations = (await connection.query(queries.ALL_RELATIONS)).rows
     operators = (await connection.query(queries.OPERATORS)).rows
+    columns = (await connection.query(queries.COLUMN_NAMES)).rows
     schemas: defaultdict[str, set[str]] = defaultdict(set)
     for schema, name, _ in routines:
         schemas[str(name)].add(str(schema))
@@ -106,7 +107,8 @@ async def _server_facts(connection: Connection) -> ServerFacts:
     return ServerFacts(
         builtins={str(name): is_pure == "t" for name, is_pure in builtins},
         routines={name: frozenset(places) for name, places in schemas.items()},
-        volatile_routines=frozenset((str(schema), str(name)) for schema, name, risky in routines if risky == "t"),
+        row_functions=frozenset(str(name) for _, name, takes_row in routines if takes_row == "t"),
+        column_names=frozenset(str(name) for (name,) in columns),
         types=frozenset(str(name) for (name,) in types),
         system_relations=frozenset(name for schema, name in own if schema == "pg_catalog"),
         relations=frozenset(key for key in own if key[0] not in ("pg_catalog", "information_schema")),

@@ -89,11 +89,19 @@ SELECT proname, bool_and(provolatile <> 'v') FROM pg_catalog.pg_proc
 WHERE pronamespace = 'pg_catalog'::pg_catalog.regnamespace GROUP BY proname
 """
 
-# schema, name, whether an overload may have side effects
+# schema, name, whether an overload takes one row (or anything) and could be written as that row's column
 ROUTINES = """
-SELECT n.nspname, p.proname, bool_or(p.provolatile = 'v' OR p.prosecdef)
+SELECT n.nspname, p.proname, bool_or(
+    p.pronargs - p.pronargdefaults <= 1 AND p.pronargs >= 1 AND t.typtype IN ('c', 'p'))
 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+LEFT JOIN pg_catalog.pg_type t ON t.oid = p.proargtypes[0]
 WHERE n.nspname <> 'pg_catalog' GROUP BY n.nspname, p.proname
+"""
+
+COLUMN_NAMES = f"""
+SELECT DISTINCT a.attname FROM pg_catalog.pg_attribute a
+JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'c') AND {_IS_USER_SCHEMA}
 """
 
 # names usable as `type(value)`

@@ -50,10 +50,11 @@ _PINNED: Mapping[str, str] = {
 _OPTIONAL: Mapping[str, str] = {"client_connection_check_interval": "1000", "temp_file_limit": "1048576"}
 
 # `current_schemas` drops what does not exist and resolves "$user"; as a literal list it can't change any more.
+# `pg_catalog` is left out so that it is searched first, and no function of the user's hides a built-in.
 _PIN_SEARCH_PATH = """
 SELECT current_schemas(false) AS path, set_config('search_path', coalesce(
     (SELECT string_agg(quote_ident(schema), ', ' ORDER BY n)
-     FROM unnest(current_schemas(false)) WITH ORDINALITY AS s (schema, n)), ''), false)
+     FROM unnest(current_schemas(false)) WITH ORDINALITY AS s (schema, n) WHERE schema <> 'pg_catalog'), ''), false)
 """
 
 

@@ -99,7 +99,8 @@ class Guard:
     def _first_refusal(self, found: Findings) -> StatementRejected | None:
         for refusal in self._objects.refusals(found):
             return refusal
-        refusals = [refusal for refusal in map(self._functions.judge, found.calls) if refusal is not None]
+        verdicts = [*map(self._functions.judge_field, found.fields), *map(self._functions.judge, found.calls)]
+        refusals = [refusal for refusal in verdicts if refusal is not None]
         # What is forbidden is said before what is merely missing, so that a repair can't be tried on it.
         refusals.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
         return refusals[0] if refusals else None

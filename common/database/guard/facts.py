@@ -16,7 +16,8 @@ class ServerFacts:
     Attributes:
         builtins: functions of `pg_catalog`; true when every overload is IMMUTABLE or STABLE.
         routines: other functions, each name with the schemas it occurs in.
-        volatile_routines: (schema, name) of those that may have side effects (VOLATILE or SECURITY DEFINER).
+        row_functions: names of those that take a row as their only argument, which may be written like its column.
+        column_names: every column's name, in whatever relation.
         types: names of types that may be called like a function (`date('2024-01-01')`).
         system_relations: tables and views of `pg_catalog`.
         relations: (schema, name) of all other tables and views.
@@ -28,7 +29,8 @@ class ServerFacts:
 
     builtins: Mapping[str, bool]
     routines: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    volatile_routines: frozenset[tuple[str, str]] = frozenset()
+    row_functions: frozenset[str] = frozenset()
+    column_names: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
     system_relations: frozenset[str] = frozenset()
     relations: frozenset[tuple[str, str]] = frozenset()

@@ -51,6 +51,7 @@ DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
             _SERVER,
         ),
         (r"oidvectortypes|unique_key_recheck|suppress_redundant_updates_trigger|tsvector_update_trigger.*", _SERVER),
+        (r"dblink.*|crosstab.*|connectby|xpath_table", _SQL_TEXT),
         (r"binary_upgrade_.*|RI_FKey_.*|brin_(de)?summarize_.*|gin_clean_pending_list|amvalidate", _SERVER),
         (
             r"pg_(?!(typeof|column_size|collation_for|size_pretty|size_bytes|input_is_valid|input_error_info|lsn)$).*",
@@ -92,10 +93,19 @@ class FunctionRule:
             return self._judge_builtin(call)
         schemas = self._schemas(call)
         if not schemas and self.facts.is_complete:
-            return _missing(call)
-        return next(
-            (_not_configured(schema, call) for schema in schemas if not self._is_configured(schema, call)), None
-        )
+            reason = denial(call)
+            return _forbidden(call, reason) if reason else _missing(call)
+        return self._unless_configured(call, schemas)
+
+    def judge_field(self, name: str) -> StatementRejected | None:
+        """The refusal of `row.name` where that is no column but a function of the row, written as if it were."""
+        if name not in self.facts.row_functions or name in self.facts.column_names:
+            return None
+        return self._unless_configured(Call((name,)), sorted(self.facts.routines.get(name, ())))
+
+    def _unless_configured(self, call: Call, schemas: Sequence[str]) -> StatementRejected | None:
+        refused = [schema for schema in schemas if not self._is_configured(schema, call)]
+        return _not_configured(refused[0], call) if refused else None
 
     def _is_builtin(self, call: Call) -> bool:
         if call.schema is not None:
@@ -110,18 +120,11 @@ class FunctionRule:
             return _forbidden(call, reason)
         if call.name not in self.facts.builtins and call.name not in self.facts.types:
             return _missing(call) if self.facts.is_complete else _forbidden(call, _UNKNOWN)
-        return None if call.schema else self._judge_overloads(call)
+        return None
 
     def _side_effect(self, call: Call) -> Text | None:
         is_pure = self.facts.builtins.get(call.name, True) or call.name in HARMLESS_VOLATILE | {"ts_rewrite"}
         return None if is_pure else _STATE
-
-    def _judge_overloads(self, call: Call) -> StatementRejected | None:
-        """A function of the user's with a built-in's name may be what an unqualified call resolves to."""
-        for schema in self._visible_schemas(call.name):
-            if (schema, call.name) in self.facts.volatile_routines and not self._is_configured(schema, call):
-                return _not_configured(schema, call)
-        return None
 
     def _schemas(self, call: Call) -> Sequence[str]:
         """Where a call that is not a built-in's may lead."""

@@ -66,7 +66,7 @@ _OPERATIONS = {
     "LockStmt": "LOCK TABLE",
     "ReassignOwnedStmt": "REASSIGN OWNED",
     "RefreshMatViewStmt": "REFRESH MATERIALIZED VIEW",
-    "RenameStmt": "ALTER … RENAME",
+    "RenameStmt": "ALTER",
     "ReplicaIdentityStmt": "ALTER",
     "RuleStmt": "CREATE RULE",
     "SecLabelStmt": "SECURITY LABEL",

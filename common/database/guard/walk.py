@@ -43,6 +43,7 @@ class Findings:
     relations: list[Relation] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     columns: list[Name] = field(default_factory=list)
+    fields: list[str] = field(default_factory=list)
     types: list[Name] = field(default_factory=list)
     operators: list[Name] = field(default_factory=list)
     value_functions: list[str] = field(default_factory=list)
@@ -131,7 +132,20 @@ def _call(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _column(node: Node, _: Scope, found: Findings) -> None:
-    found.columns.append(_strings(node["fields"]))
+    name = _strings(node["fields"])
+    found.columns.append(name)
+    found.fields.extend(name[1:])
+
+
+def _indirection(node: Node, _: Scope, found: Findings) -> None:
+    found.fields.extend(_strings(item for item in node["indirection"] if "String" in item))
+
+
+def _cast(node: Node, _: Scope, __: Findings) -> None:
+    """`tableoid::regclass` names the partition a row is in, and is the one look into the catalogue that is of use."""
+    column = node.get("arg", {}).get("ColumnRef", {}).get("fields", ())
+    if _strings(column)[-1:] == ("tableoid",) and _strings(node["typeName"].get("names", ())) == ("regclass",):
+        node.pop("typeName")
 
 
 def _type(node: Node, _: Scope, found: Findings) -> None:
@@ -159,6 +173,8 @@ _NOTES = {
     "RangeVar": _relation,
     "FuncCall": _call,
     "ColumnRef": _column,
+    "A_Indirection": _indirection,
+    "TypeCast": _cast,
     "TypeName": _type,
     "typeName": _type,
     "A_Expr": _expression,

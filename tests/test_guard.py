@@ -1,0 +1,155 @@
+"""The guard. `fixtures/guard/*.sql` are its specification; the rest is what no list of statements can say."""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg2
+import pytest
+from psycopg2.extensions import make_dsn, parse_dsn
+
+from common.database import GuardedDatabase, open_database
+from common.database.guard import Guard
+from common.errors import ForbiddenObject, ForbiddenStatement, InvalidSql
+
+FIXTURES = Path(__file__).parent / "fixtures" / "guard"
+SCHEMA = (FIXTURES / "schema.sql").read_text("utf-8")
+
+
+class Case(NamedTuple):
+    """A statement and the line above it."""
+
+    reason: str
+    sql: str
+
+    @property
+    def named(self) -> str:
+        """What the refusal must name."""
+        return self.reason.partition(": ")[0]
+
+
+def _cases(name: str) -> list[Case]:
+    """Each `-- reason` line that follows an empty one begins a case; it ends where the next begins."""
+    text = (FIXTURES / name).read_text("utf-8")
+    parts = re.split(r"\n\n-- ([^\n]*)\n", text)
+    return [Case(reason, sql.rstrip("\n")) for reason, sql in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+ALLOWED = _cases("allowed.sql")
+REJECTED = _cases("rejected.sql")
+
+
+def _each(cases: list[Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases, ids=[case.reason for case in cases])
+
+
+def _open(url: str, **changes: Any) -> GuardedDatabase:
+    settings: dict[str, Any] = {
+        "pool_size": 1,
+        "pool_wait_s": 5.0,
+        "statement_timeout_s": 10.0,
+        "max_rows": 100,
+        "max_result_bytes": 1_000_000,
+        "catalog_ttl_s": 300.0,
+    }
+    return open_database(url, **(settings | changes))
+
+
+@pytest.fixture(scope="module")
+def reader_url(make_database: Callable[[str], str]) -> str:
+    return make_database(SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def reader(reader_url: str) -> Iterator[GuardedDatabase]:
+    """The database as Citu connects to it; the guard knows its catalogue."""
+    database = _open(reader_url)
+    asyncio.run(database.catalog())
+    yield database
+    database.close()
+
+
+@pytest.fixture(scope="module")
+def owner_url(make_database: Callable[[str], str], admin_url: str) -> str:
+    """A throwaway database for a role that may do anything."""
+    return make_dsn(admin_url, dbname=parse_dsn(make_database(SCHEMA))["dbname"])
+
+
+@_each(ALLOWED)
+def test_allowed_statements_run(reader: GuardedDatabase, case: Case) -> None:
+    try:
+        asyncio.run(reader.explain(case.sql))
+        asyncio.run(reader.run(case.sql))
+    except InvalidSql as error:
+        if error.detail != "unsupported XML feature":
+            raise
+        pytest.skip("this server is built without XML")
+
+
+# A guard that knows nothing of the server can't know that these are the user's.
+NEEDS_CATALOGUE = (
+    "an honest table whose name begins like a system table's",
+    "a cast to the user's own type, written like a call",
+)
+
+
+@_each([case for case in ALLOWED if case.reason not in NEEDS_CATALOGUE])
+def test_allowed_statements_pass_without_a_server(case: Case) -> None:
+    Guard().check(case.sql)
+
+
+@_each(REJECTED)
+def test_rejected_statements_name_what_is_wrong(reader: GuardedDatabase, case: Case) -> None:
+    with pytest.raises((ForbiddenStatement, ForbiddenObject)) as caught:
+        reader.check(case.sql)
+    error = caught.value
+    assert isinstance(error, ForbiddenStatement | ForbiddenObject)
+    named = error.operation if isinstance(error, ForbiddenStatement) else error.name
+    assert case.named in (named, named.rpartition(".")[2])
+    assert named in error.text.zh
+    assert named in error.text.en
+
+
+# These are functions of the user's that look like columns and operators; only the catalogue knows better.
+NEEDS_SERVER = ("wipe", "==>")
+
+
+@_each([case for case in REJECTED if case.named not in NEEDS_SERVER])
+def test_rejected_statements_are_rejected_without_a_server(case: Case) -> None:
+    with pytest.raises((ForbiddenStatement, ForbiddenObject)):
+        Guard().check(case.sql)
+
+
+STATE = """
+SELECT (SELECT json_agg(t) FROM customer t)::text, (SELECT count(*) FROM journal), (SELECT last_value FROM counter),
+       (SELECT array_agg(relname || coalesce(relacl::text, '') ORDER BY oid)::text FROM pg_class),
+       (SELECT array_agg(proname ORDER BY oid)::text FROM pg_proc WHERE oid > 16383),
+       (SELECT array_agg(extname)::text FROM pg_extension),
+       (SELECT array_agg(rolname ORDER BY oid)::text FROM pg_roles),
+       (SELECT count(*) FROM pg_largeobject_metadata),
+       (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')
+"""
+
+
+def test_rejected_statements_change_nothing_even_for_a_superuser(owner_url: str) -> None:
+    owner = _open(owner_url)
+
+    async def attack() -> None:
+        for case in REJECTED:
+            for method in (owner.run, owner.explain):
+                with pytest.raises((ForbiddenStatement, ForbiddenObject)):
+                    await method(case.sql)
+
+    before = _state(owner_url)
+    asyncio.run(attack())
+    assert _state(owner_url) == before
+    owner.close()
+
+
+def _state(url: str) -> list[tuple[Any, ...]]:
+    with closing(psycopg2.connect(url)) as admin, admin.cursor() as cursor:
+        cursor.execute(STATE)
+        return cursor.fetchall()
