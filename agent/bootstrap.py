@@ -24,12 +24,14 @@ class Services:
         source: where the asked database is; calling it makes the embedded one ready.
         thinker: who answers: `offline`, or the model's name.
         checks: what `/ready` looks at, by name.
+        aclose: closes connections, on the event loop that used them; the next use opens new ones.
     """
 
     agent: CituLangGraphAgent
     source: UrlSource
     thinker: str
     checks: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
+    aclose: Callable[[], Awaitable[None]]
 
 
 def bootstrap(settings: Settings) -> Services:
@@ -42,6 +44,7 @@ def bootstrap(settings: Settings) -> Services:
     database = _database(settings, source)
     rules = OfflineSkills()
     model = open_model(settings)
+    thinking = LlmSkills(model) if model else None
     behaviour = Behaviour(
         result_summary=settings.enable_result_summary,
         syntax_validation=settings.enable_syntax_validation,
@@ -51,13 +54,19 @@ def bootstrap(settings: Settings) -> Services:
 
     def new_context() -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
-        skills = FallbackSkills(LlmSkills(model), rules) if model else rules
+        skills = FallbackSkills(thinking, rules) if thinking else rules
         return Context(database, skills, rules, behaviour)
 
     agent = CituLangGraphAgent(
         new_context, routing_mode=settings.routing_mode, request_timeout_s=settings.request_timeout_s
     )
-    return Services(agent, source, model.name if model else rules.name, _checks(database, model))
+
+    async def aclose() -> None:
+        database.close()
+        if model:
+            await model.aclose()
+
+    return Services(agent, source, model.name if model else rules.name, _checks(database, model), aclose)
 
 
 def _database(settings: Settings, source: UrlSource) -> GuardedDatabase:

@@ -28,6 +28,17 @@ _MAX_CANDIDATES = 200  # tables of a large catalogue that are tried for the room
 _Render = Callable[[Table], str]
 
 
+class StoredValues:
+    """The values of a column that can stand in a prompt, prepared once for the questions to come."""
+
+    def __init__(self, column: Column) -> None:
+        self.values = tuple(value for value in column.values if _is_showable(value))
+        self.lowered = tuple(value.lower() for value in self.values)
+        self.text = "\n".join(self.lowered)  # one search here rules a word out for all values
+        self.is_short = column.is_complete and len(column.values) <= _MAX_VALUES
+        self.total = len(column.values)
+
+
 class Asked:
     """The words of a question, to be looked up in names and values."""
 
@@ -36,15 +47,18 @@ class Asked:
         self._text = question.lower()
         self._telling = [term for term in self.terms if len(term) > 1]
 
-    def named_among(self, values: Sequence[str]) -> list[str]:
+    def named_among(self, stored: StoredValues) -> Sequence[str]:
         """The values that the question names; if it names none as it is, those with most of its words (`杭州` in
         `杭州分公司`)."""
-        whole = [value for value in values if value and value.lower() in self._text]
+        whole = [value for value, low in zip(stored.values, stored.lowered, strict=True) if low and low in self._text]
         if whole:
             return whole[:_MAX_VALUES]
-        shared = [sum(term in value.lower() for term in self._telling) for value in values]
-        most = max(shared, default=0)
-        return [value for value, count in zip(values, shared, strict=True) if count == most > 0][:_MAX_PARTIAL]
+        telling = [term for term in self._telling if term in stored.text]
+        if not telling:
+            return ()
+        shared = [sum(term in low for term in telling) for low in stored.lowered]
+        most = max(shared)
+        return [value for value, count in zip(stored.values, shared, strict=True) if count == most > 0][:_MAX_PARTIAL]
 
 
 class SchemaText:
@@ -52,6 +66,7 @@ class SchemaText:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
+        self._facts: dict[tuple[str, str, str], tuple[str, StoredValues]] = {}
 
     @cached_property
     def _index(self) -> TableIndex:
@@ -121,14 +136,23 @@ class SchemaText:
         return "\n".join([head, *lines])
 
     def _column(self, table: Table, column: Column, asked: Asked) -> str:
+        key = (*table.key, column.name)
+        if key not in self._facts:
+            self._facts[key] = (self._column_facts(table, column), StoredValues(column))
+        facts, stored = self._facts[key]
+        values = _values(stored, asked)
+        return f"{facts} [values: {values}]" if values else facts
+
+    def _column_facts(self, table: Table, column: Column) -> str:
+        """What is said of the column whatever the question."""
         facts = [quoted(column.name), column.type]
         if (column.name,) == table.primary_key:
             facts.append("PRIMARY KEY")
         elif not column.nullable:
             facts.append("NOT NULL")
-        facts += [f"REFERENCES {self._reference(table, column)}"] if self._reference(table, column) else []
-        values = _values(column, asked)
-        return f"  {' '.join(facts)}{_comment(column.comment)}{f' [values: {values}]' if values else ''}"
+        reference = self._reference(table, column)
+        facts += [f"REFERENCES {reference}"] if reference else []
+        return f"  {' '.join(facts)}{_comment(column.comment)}"
 
     def _reference(self, table: Table, column: Column) -> str | None:
         for key in table.foreign_keys:
@@ -167,13 +191,11 @@ def _chosen_columns(table: Table, asked: Asked) -> tuple[Column, ...]:
     return tuple(column for column in table.columns if column.name in chosen)
 
 
-def _values(column: Column, asked: Asked) -> str:
+def _values(stored: StoredValues, asked: Asked) -> str:
     """Stored values worth showing: all of a short complete list, else those the question names."""
-    showable = [value for value in column.values if _is_showable(value)]
-    is_short = column.is_complete and len(column.values) <= _MAX_VALUES
-    shown = showable if is_short else asked.named_among(showable)
+    shown = stored.values if stored.is_short else asked.named_among(stored)
     literals = ["'" + value.replace("'", "''") + "'" for value in shown]
-    return ", ".join(literals) + (", …" if literals and len(shown) < len(column.values) else "")
+    return ", ".join(literals) + (", …" if literals and len(shown) < stored.total else "")
 
 
 def _is_showable(value: str) -> bool:
