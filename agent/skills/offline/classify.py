@@ -1,0 +1,94 @@
+"""Whether a question is about the connected database, judged by its words and the database's own."""
+
+import re
+
+from agent.skills import Inquiry
+from agent.skills.offline.lexicon import lexicon_of
+from agent.skills.offline.marks import Mark, marks_of
+from agent.skills.offline.writes import pasted_sql, write_request
+from common.text import Text
+from common.values import Classification, QuestionType
+
+_DATA_INTENTS = (
+    "count sum avg max min share each by bucket trend super rank top cmp between null notnull list which distinct avg_per "
+    "date_which per_entity above_average below_average compare"
+).split()
+_CLEAR_QUALITY = 0.6
+
+SMALL_TALK = re.compile(
+    r"^\W*(hi|hello|hey|good (morning|afternoon|evening|night)|how are you|how do you do|what'?s up|nice to meet you|thanks?|"
+    r"thank you( very much| so much)?|thx|bye|goodbye|see you|ok|okay|great|cool|well done|sorry|please|yes|no|test|"
+    r"你好|您好|嗨|哈喽|早上好|下午好|晚上好|早安|晚安|谢谢|感谢|多谢|谢谢你|辛苦了|再见|拜拜|好的|嗯|是的|不是|对|没事|在吗|你好吗|"
+    r"最近怎么样|哈哈|测试|很好|不错|太棒了)([\s,，!！.。~?？呀啊吧呢了]*(there|citu|again|you|all|everyone)?)*$",
+    re.IGNORECASE,
+)
+ABOUT_CITU = re.compile(
+    r"\b(who|what) are you\b|\bwhat can (you|i) (do|ask|query|help)|\bhow (do|can) (i|you) (use|help|work)|\bwhat('s| is) your name|"
+    r"\byour (name|capabilities|abilities|features)\b|\bhelp\b\W*$|\bwhat (data|tables|information) (do you|can i|is|are)|"
+    r"\bwhat (questions|kind of questions)|\bare you (a |an )?(robot|human|ai|bot|chatgpt|gpt)|\bintroduce yourself|"
+    r"你是谁|你叫什么|你能做什么|你会做什么|你可以做什么|你会什么|能干什么|能做什么|怎么用|如何使用|使用方法|有什么功能|介绍一下你|自我介绍|"
+    r"你的功能|可以问什么|能问什么|能问哪些|可以问哪些|能查什么|可以查什么|能查哪些|可以查询哪些|有哪些数据|有什么数据|有哪些表|有什么表|^帮助$|你是(机器人|人|真人|AI)",
+    re.IGNORECASE,
+)
+_GENERAL = re.compile(
+    r"\b(weather|joke|poem|poetry|story|song lyrics|recipe|translate|translation|meaning of life|capital of|president of|"
+    r"prime minister|who (invented|discovered|wrote|painted|won)|what is the meaning|define|definition of|tell me about yourself|"
+    r"news|stock market today|horoscope|movie recommendation|recommend (me )?a|write (me )?(a|an|some)|sing|favou?rite|do you (like|love|think|know)|"
+    r"how to (cook|make|learn|lose|write|code)|what time is it|who is the (president|king|queen)|chatgpt|python code|boil|square root|"
+    r"i('m| am) (sad|happy|tired|bored|hungry))\b|"
+    r"天气|笑话|故事|写(一首|首|一篇|篇|个)|作诗|唱歌|翻译|菜谱|怎么做菜|首都|总统|总理|谁发明|谁写的|世界上|新闻|推荐(一|几)|星座|几点了|"
+    r"现在几点|今天星期几|今天几号|心情|无聊|你喜欢|你觉得|人生|爱情|编程|代码怎么写|聊聊|聊天|讲个|讲一个|什么意思|是什么意思|等于几|宇宙|哲学",
+    re.IGNORECASE,
+)
+
+
+def classified(inquiry: Inquiry) -> Classification:
+    """The kind of question, how sure that is, and why."""
+    question = inquiry.question.strip()
+    if pasted_sql(question) is not None or write_request(question) is not None:
+        reason = Text("问题是 SQL 语句或针对数据的操作", "The question is SQL or an operation on the data")
+        return _verdict(inquiry, "DATABASE", 0.95, "rule_based_strong_business", reason)
+    if SMALL_TALK.match(question):
+        return _verdict(inquiry, "CHAT", 0.95, "rule_based_chat", Text("问题是寒暄", "The question is small talk"))
+    marks = marks_of(question, lexicon_of(inquiry.catalog))
+    names = [mark for mark in marks if mark.quality >= _CLEAR_QUALITY and not mark.means("noise")]
+    asks = [mark for mark in marks if mark.means(*_DATA_INTENTS) or mark.date is not None]
+    chat = _chat_verdict(inquiry, question, names, asks)
+    return chat or _data_verdict(inquiry, names, asks, [mark for mark in marks if mark.is_unknown])
+
+
+def _chat_verdict(inquiry: Inquiry, question: str, names: list[Mark], asks: list[Mark]) -> Classification | None:
+    if ABOUT_CITU.search(question) and not names:
+        return _verdict(
+            inquiry, "CHAT", 0.9, "rule_based_chat", Text("问题与本系统有关", "The question is about this system")
+        )
+    if _GENERAL.search(question):
+        sure = 0.9 if not names else 0.7 if len(names) == 1 and len(asks) <= 1 else 0.0
+        if sure:
+            reason = Text("问题是闲聊或常识，与数据库内容无关", "The question is general talk, not about the data")
+            return _verdict(inquiry, "CHAT", sure, "rule_based_chat", reason)
+    return None
+
+
+def _data_verdict(inquiry: Inquiry, names: list[Mark], asks: list[Mark], unknown: list[Mark]) -> Classification:
+    shown = [mark.text for mark in names[:4]]
+    zh, en = "、".join(f"“{word}”" for word in shown), ", ".join(f'"{word}"' for word in shown)
+    found = Text(f"问题提到了数据库中的{zh}", f"The question names {en} of the database")
+    nudge = 0.1 if inquiry.context_type == "DATABASE" else -0.1 if inquiry.context_type == "CHAT" else 0.0
+    if len(names) >= 2 or (names and asks):
+        return _verdict(inquiry, "DATABASE", 0.92 if asks else 0.85, "rule_based_strong_business", found)
+    if names:
+        doubt = 0.1 if len(unknown) >= 2 else 0.0
+        return _verdict(inquiry, "DATABASE", 0.7 + nudge - doubt, "rule_based_medium_business", found)
+    if asks and (len(asks) >= 2 or inquiry.context_type == "DATABASE"):
+        reason = Text(
+            "问法像数据查询，但没有提到数据库中的内容", "It is asked like a query, but names nothing in the database"
+        )
+        return _verdict(inquiry, "DATABASE", 0.5 + nudge, "rule_based_default", reason)
+    reason = Text("没有提到数据库中的任何内容", "The question names nothing in the database")
+    kind: QuestionType = "DATABASE" if inquiry.context_type == "DATABASE" and asks else "CHAT"
+    return _verdict(inquiry, kind, 0.5 - nudge / 2 if kind == "CHAT" else 0.55, "rule_based_default", reason)
+
+
+def _verdict(inquiry: Inquiry, kind: QuestionType, confidence: float, method: str, reason: Text) -> Classification:
+    return Classification(kind, round(min(max(confidence, 0.0), 1.0), 2), method, reason.to(inquiry.lang))

@@ -1,0 +1,161 @@
+"""Which table, column or value a word of the question means, given the other words.
+
+The same word often names several things ("name", "city", "Rock"). Each candidate is scored by how much of its name was
+said and by how near its table is to the tables the question mentions; two equally good candidates in different places
+stay a question for the user.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.skills.offline.joins import Graph
+from agent.skills.offline.lexicon import Lexicon, Link
+from agent.skills.offline.marks import Mark
+from agent.skills.offline.schema import TableKey
+
+_TIE = 0.02
+_LEAST_QUALITY = 0.4
+
+
+@dataclass(frozen=True)
+class Noun:
+    """What one mark names; each sense may be missing.
+
+    Attributes:
+        columns: candidates with their scores, best first.
+        values: stored values it may be, with their scores, best first.
+    """
+
+    table: Link | None = None
+    columns: tuple[tuple[float, Link], ...] = ()
+    values: tuple[tuple[float, Link], ...] = ()
+
+    @property
+    def column(self) -> Link | None:
+        """The best column."""
+        return self.columns[0][1] if self.columns else None
+
+    @property
+    def value(self) -> Link | None:
+        """The best value."""
+        return self.values[0][1] if self.values else None
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is first of all a stored value."""
+        best = max(self.table.quality if self.table else 0, self.columns[0][1].quality if self.columns else 0)
+        return self.value is not None and self.value.quality >= best
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is first of all a table."""
+        return self.table is not None and not self.is_value and self.table.quality >= self._column_quality - 0.1
+
+    @property
+    def _column_quality(self) -> float:
+        return self.columns[0][1].quality if self.columns else 0.0
+
+    def rivals(self) -> tuple[Link, ...]:
+        """Columns as good as the best one, in other tables; at least two when the word is ambiguous."""
+        best = self.columns[0][0]
+        return tuple(link for score, link in self.columns if score >= best - _TIE)
+
+
+class Linker:
+    """Resolves the marks of one question."""
+
+    def __init__(self, lexicon: Lexicon, graph: Graph, hint: str | None) -> None:
+        self._lexicon, self._graph = lexicon, graph
+        self._hint = hint.lower() if hint else None
+
+    def nouns(self, marks: Sequence[Mark]) -> list[Noun | None]:
+        """One noun per mark, None for marks that name nothing."""
+        mentioned = self._mentioned_tables(marks)
+        first = [self._noun(marks, index, mentioned, {}) for index in range(len(marks))]
+        leaning = self._leaning(first)
+        return [self._noun(marks, index, mentioned, leaning) for index in range(len(marks))]
+
+    def _mentioned_tables(self, marks: Sequence[Mark]) -> dict[TableKey, float]:
+        mentioned: dict[TableKey, float] = {}
+        for mark in marks:
+            best = mark.quality
+            for link in mark.links:
+                if link.kind == "table" and link.quality >= max(0.6, best - 0.15):
+                    mentioned[link.table] = max(mentioned.get(link.table, 0.0), link.quality)
+        for key in self._lexicon.schema.facts:
+            if self._hint in (key[1].lower(), f"{key[0]}.{key[1]}".lower()):
+                mentioned[key] = 1.5
+        return mentioned
+
+    def _leaning(self, nouns: Sequence[Noun | None]) -> dict[TableKey, float]:
+        """Tables that clearly chosen columns and values belong to."""
+        leaning: dict[TableKey, float] = {}
+        for noun in nouns:
+            for scored in (noun.columns, noun.values) if noun else ():
+                if scored and (len(scored) == 1 or scored[0][0] - scored[1][0] > 0.1):
+                    leaning[scored[0][1].table] = 0.06
+        return leaning
+
+    def _noun(
+        self, marks: Sequence[Mark], index: int, mentioned: dict[TableKey, float], leaning: dict[TableKey, float]
+    ) -> Noun | None:
+        mark = marks[index]
+        if not mark.links:
+            return None
+        beside = self._beside(marks, index)
+        tables = [link for link in mark.links if link.kind == "table" and link.quality >= _LEAST_QUALITY]
+        scored = [
+            (link.quality + self._context(link, mentioned, leaning, beside), link)
+            for link in mark.links
+            if link.kind != "table" and link.quality >= _LEAST_QUALITY
+        ]
+        scored.sort(key=lambda item: -item[0])
+        columns = tuple(item for item in scored if item[1].kind == "column")
+        values = tuple(item for item in scored if item[1].kind == "value")
+        noun = Noun(self._best_table(tables, mentioned), columns, values)
+        return noun if tables or columns or values else None
+
+    def _best_table(self, tables: list[Link], mentioned: dict[TableKey, float]) -> Link | None:
+        return max(tables, key=lambda link: link.quality + 0.1 * (mentioned.get(link.table, 0) > 1), default=None)
+
+    def _beside(self, marks: Sequence[Mark], index: int) -> tuple[set[TableKey], set[tuple[TableKey, str | None]]]:
+        """Tables and columns named right before or after, over words that only tie."""
+        tables: set[TableKey] = set()
+        columns: set[tuple[TableKey, str | None]] = set()
+        for step in (-1, 1):
+            place = index + step
+            while 0 <= place < len(marks) and (
+                marks[place].means("of", "noise", "cmp", "not", "each") and not marks[place].links
+            ):
+                place += step
+            if 0 <= place < len(marks):
+                best = marks[place].quality
+                tables |= {
+                    link.table for link in marks[place].links if link.kind == "table" and link.quality >= best - 0.15
+                }
+                columns |= {(link.table, link.column) for link in marks[place].links if link.kind == "column"}
+        return tables, columns
+
+    def _context(
+        self,
+        link: Link,
+        mentioned: dict[TableKey, float],
+        leaning: dict[TableKey, float],
+        beside: tuple[set[TableKey], set[tuple[TableKey, str | None]]],
+    ) -> float:
+        score = 0.25 if link.table in beside[0] else 0.0
+        if link.kind == "value":
+            score += 0.3 if (link.table, link.column) in beside[1] else 0.0
+        if self._lexicon.schema.table(link.table).kind != "table" and link.table not in mentioned:
+            score -= 0.2
+        score += leaning.get(link.table, 0.0)
+        return score + self._nearness(link.table, mentioned)
+
+    def _nearness(self, table: TableKey, mentioned: dict[TableKey, float]) -> float:
+        if not mentioned:
+            return 0.0
+        if table in mentioned:
+            return 0.12 * mentioned[table]
+        steps = [self._graph.distance(table, other) for other in mentioned]
+        known = [count for count in steps if count is not None]
+        return 0.08 / (1 + min(known)) if known else -0.1

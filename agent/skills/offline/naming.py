@@ -1,0 +1,249 @@
+"""What a table or column may be called by people, derived from its identifier and its comment.
+
+Each name comes with a quality from 0 to 1: the whole identifier or comment is 1, a part of it or a synonym is less, so
+that the planner can prefer the better match and ask when two are equally good.
+"""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+
+from agent.skills.offline.atoms import key_of, normalise, words_of
+from agent.skills.offline.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, ZH_TO_EN, ZH_TO_ZH
+from common.values import Column, Table
+
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_NAME_END = re.compile(r"[:;,。;、\n]| - |--")
+_BRACKETS = re.compile(r"[(\[【〔]([^)\]】〕]*)[)\]】〕]")
+_MAX_COMMENT_WORDS = 5
+
+# English words that qualify a name without being what people say: (words at the end, quality of the rest).
+_ENGLISH_TAILS: dict[str, float] = {
+    **dict.fromkeys(("at", "on", "date", "timestamp", "time", "datetime", "ts"), 0.85),
+    **dict.fromkeys(("amount", "total", "value", "count", "quantity", "sum", "number"), 0.8),
+    **dict.fromkeys(("name", "title", "label"), 0.85),
+    **dict.fromkeys(("type", "class", "status", "code", "text", "kind", "level", "flag"), 0.7),
+    **dict.fromkeys(("id", "key", "uuid", "no"), 0.55),
+}
+_ENGLISH_HEADS = {"is": 0.95, "has": 0.9, "was": 0.9, "num": 0.9, "number": 0.85, "total": 0.8, "n": 0.85, "no": 0.7}
+_GENERIC_WORDS = frozenset(
+    "id name date time at on type code status number no count total value key flag text day of is has the and per in by "
+    "amount quantity first last new description note list info data".split()
+)
+_TABLE_PREFIXES = frozenset("tbl t tb dim fact fct vw v tab sys app dw ods dwd dws ads stg".split())
+_TABLE_SUFFIXES = frozenset("table tbl tab info information data list master record dim fact view detail".split())
+
+_HAN_PREFIXES = ("是否已", "是否", "所属的", "所属", "所在", "当前", "对应的", "对应", "关联的", "关联", "已", "实际")
+_HAN_TAILS: dict[str, float] = {
+    **dict.fromkeys(("名称", "名字", "姓名", "全称", "名"), 0.85),
+    **dict.fromkeys(("日期", "时间", "日", "时刻"), 0.85),
+    **dict.fromkeys(("金额", "数量", "数", "合计", "总额", "总数", "总量", "量", "额"), 0.93),
+    **dict.fromkeys(("编号", "编码", "代码", "id", "ID", "Id", "号", "主键", "标识"), 0.55),
+    **dict.fromkeys(("类型", "方式", "状态", "标志", "标记", "情况"), 0.7),
+}
+_HAN_TABLE_TAILS = (
+    "基本信息表", "信息表", "记录表", "明细表", "数据表", "基本信息", "日汇总视图", "汇总视图", "汇总表", "主表", "档案表",
+    "信息", "记录", "明细", "日报表", "日报", "月报", "报表", "档案", "资料", "数据", "列表", "视图", "汇总", "台账", "清单",
+    "字典", "表",
+)  # fmt: skip
+_GENERIC_HAN = frozenset(
+    "名称 名字 姓名 编号 编码 代码 日期 时间 金额 数量 合计 总额 总数 类型 方式 状态 标志 标记 情况 所属 所在 是否 当前 信息 "
+    "记录 明细 数据 部分 基本 平均 每日 每月 每年 统计 说明 备注 更新 管理 填写 实际 总量".split()
+)
+_UNITS = frozenset(
+    "元 万元 千元 亿元 美元 平方米 平米 米 公里 千米 个 人 次 辆次 辆 分钟 小时 天 岁 吨 千克 公斤 克 % 百分比 件 单位元 单位".split()
+)
+
+Name = tuple[str, float]
+
+
+def has_han(text: str) -> bool:
+    """Whether the text holds a Han character."""
+    return bool(_HAN.search(text))
+
+
+def english_words(identifier: str) -> tuple[str, ...]:
+    """The words of an identifier with abbreviations spelled out."""
+    return tuple(itertools.chain.from_iterable(ABBREVIATIONS.get(word, word).split() for word in words_of(identifier)))
+
+
+def comment_names(comment: str | None) -> list[str]:
+    """The names a comment gives its object: the part before the explanation, then what stands in brackets."""
+    if not comment:
+        return []
+    text = normalise(comment)
+    head = _NAME_END.split(text, maxsplit=1)[0]
+    name = _BRACKETS.sub("", head).strip(" .")
+    aliases = [alias.strip() for alias in _BRACKETS.findall(head)]
+    names = [name, *(alias for alias in aliases if alias not in _UNITS and not alias.startswith("单位"))]
+    return [name for name in names if name and (has_han(name) or len(name.split()) <= _MAX_COMMENT_WORDS)]
+
+
+def label(thing: Table | Column) -> str:
+    """What to call it in a sentence: the comment's name, else the identifier."""
+    names = comment_names(thing.comment)
+    return names[0] if names else thing.name
+
+
+def table_names(table: Table) -> dict[str, float]:
+    """Everything people may call the table, keyed by comparison key, with the best quality of each."""
+    names: list[Name] = []
+    for text, quality in [(table.name, 1.0), *((name, 0.98) for name in comment_names(table.comment))]:
+        if has_han(text):
+            names.extend(_han_table_names(normalise(text), quality))
+        else:
+            names.extend(_english_table_names(english_words(text), quality))
+    return _best(_with_synonyms(names))
+
+
+def column_names(table: Table, column: Column) -> dict[str, float]:
+    """Everything people may call the column, keyed by comparison key, with the best quality of each."""
+    names: list[Name] = []
+    for text, quality in [(column.name, 1.0), *((name, 0.98) for name in comment_names(column.comment))]:
+        if has_han(text):
+            names.extend(_han_column_names(normalise(text), quality, _han_owner(table)))
+        else:
+            names.extend(_english_column_names(english_words(text), quality, english_words(table.name)))
+    return _best(_with_synonyms(names))
+
+
+def _best(names: Iterable[Name]) -> dict[str, float]:
+    best: dict[str, float] = {}
+    for name, quality in names:
+        key = key_of(name)
+        if key:
+            best[key] = max(quality, best.get(key, 0.0))
+    return best
+
+
+def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Name]:
+    yield " ".join(words), quality
+    core = list(words)
+    while len(core) > 1 and core[0] in _TABLE_PREFIXES:
+        core.pop(0)
+    while len(core) > 1 and core[-1] in _TABLE_SUFFIXES:
+        core.pop()
+    yield " ".join(core), quality * 0.97
+    if len(core) > 1 and core[-1] not in _GENERIC_WORDS:
+        yield core[-1], quality * 0.65
+
+
+def _english_column_names(words: tuple[str, ...], quality: float, table_words: tuple[str, ...]) -> Iterator[Name]:
+    yield " ".join(words), quality
+    yield "".join(words), quality
+    owner = _singular_words(table_words)
+    if _singular_words(words[: len(owner)]) == owner and len(words) > len(owner):
+        yield " ".join(words[len(owner) :]), quality * 0.8
+    else:
+        yield " ".join((*owner, *words)), quality * 0.97
+        yield " ".join((owner[-1], *words)), quality * 0.9
+    if len(words) == 1:
+        return
+    if words[0] in _ENGLISH_HEADS:
+        yield " ".join(words[1:]), quality * _ENGLISH_HEADS[words[0]]
+    rest = words
+    weight = quality
+    while len(rest) > 1 and rest[-1] in _ENGLISH_TAILS:
+        weight *= _ENGLISH_TAILS[rest[-1]]
+        rest = rest[:-1]
+        yield " ".join(rest), weight
+    for start in range(1, len(words)):
+        tail = words[start:]
+        yield " ".join(tail), quality * (0.45 if tail[0] in _GENERIC_WORDS else 0.72)
+    if words[0] not in _GENERIC_WORDS:
+        yield words[0], quality * 0.5
+
+
+def _singular_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(key_of(word, stems=True) for word in words) if words else ()
+
+
+def _han_owner(table: Table) -> list[str]:
+    """Chinese names of the table, which its columns' names may begin with."""
+    texts = [name for name in (table.name, *comment_names(table.comment)) if has_han(name)]
+    return [core for text in texts for core in (_han_core(normalise(text)),) if len(core) > 1]
+
+
+def _han_core(text: str) -> str:
+    for tail in _HAN_TABLE_TAILS:
+        if text.endswith(tail) and len(text) > len(tail) + 1:
+            return text[: -len(tail)]
+    return text
+
+
+def _han_table_names(text: str, quality: float) -> Iterator[Name]:
+    yield text, quality
+    core = _han_core(text)
+    yield core, quality * 0.97
+    for start in range(1, len(core) - 1):
+        if core[start:] not in _GENERIC_HAN:
+            yield core[start:], quality * (0.72 if len(core) - start >= 2 else 0.4)
+    for end in range(2, len(core)):
+        if core[:end] not in _GENERIC_HAN:
+            yield core[:end], quality * 0.45
+
+
+def _han_column_names(text: str, quality: float, owners: list[str]) -> Iterator[Name]:
+    yield text, quality
+    for prefix in _HAN_PREFIXES:
+        if text.startswith(prefix) and len(text) > len(prefix) + 1:
+            text = text[len(prefix) :]
+            quality *= 0.96
+            yield text, quality
+    for owner in owners:
+        if text.startswith(owner) and len(text) > len(owner):
+            yield text[len(owner) :].lstrip("的"), quality * 0.8
+        else:
+            yield owner + text, quality * 0.97
+    for tail, weight in _HAN_TAILS.items():
+        if text.endswith(tail) and len(text) - len(tail) >= 2:
+            yield text[: -len(tail)], quality * weight
+            yield from _han_parts(text[: -len(tail)], quality * weight)
+    yield from _han_parts(text, quality)
+
+
+def _han_parts(text: str, quality: float) -> Iterator[Name]:
+    """Beginnings, ends and middles of at least two characters; ends carry the meaning in Chinese."""
+    size = len(text)
+    for start, end in itertools.combinations(range(size + 1), 2):
+        part = text[start:end]
+        if 2 <= end - start < size and part not in _GENERIC_HAN:
+            weight = 0.75 if end == size else 0.6 if start == 0 else 0.45
+            yield part, quality * weight
+
+
+def _with_synonyms(names: list[Name]) -> list[Name]:
+    found = list(names)
+    for name, quality in _best(names).items():
+        if quality < 0.5:
+            continue
+        found.extend((other, quality * 0.85) for other in (_han_synonyms(name) if has_han(name) else _english(name)))
+    return found
+
+
+def _han_synonyms(name: str) -> Iterator[str]:
+    yield from ZH_TO_ZH.get(name, ())
+    yield from ZH_TO_EN.get(name, ())
+    for cut in range(1, len(name)):
+        for other in ZH_TO_ZH.get(name[cut:], ()):
+            yield name[:cut] + other
+        for other in ZH_TO_ZH.get(name[:cut], ()) if cut > 1 else ():
+            yield other + name[cut:]
+        for first, second in itertools.product(ZH_TO_EN.get(name[:cut], ()), ZH_TO_EN.get(name[cut:], ())):
+            yield f"{first} {second}"
+
+
+def _english(name: str) -> Iterator[str]:
+    words = name.split(" ")
+    whole = key_of(name, stems=True)
+    yield from EN_TO_EN.get(whole, ())
+    yield from EN_TO_ZH.get(whole, ())
+    if not 2 <= len(words) <= 3:
+        return
+    for index, word in enumerate(words):
+        for other in EN_TO_EN.get(key_of(word, stems=True), ()):
+            yield " ".join((*words[:index], other, *words[index + 1 :]))
+    for cut in range(1, len(words)):
+        left = EN_TO_ZH.get(key_of(" ".join(words[:cut]), stems=True), ())
+        right = EN_TO_ZH.get(key_of(" ".join(words[cut:]), stems=True), ())
+        yield from (first + second for first, second in itertools.product(left, right))

@@ -1,0 +1,694 @@
+"""From what a question wants and restricts to one `Query`, or a refusal that says what is missing.
+
+`understand` is the only entry; it reads the question, decides which table answers it, gives every wish and condition its
+place, and refuses when a meaningful word found none.
+"""
+
+from dataclasses import dataclass, replace
+
+from agent.skills.offline.asks import AskReader, Asks, Figure, Ranking
+from agent.skills.offline.dates import Unit
+from agent.skills.offline.filters import FilterReader, Filters, Span, Threshold, ref
+from agent.skills.offline.joins import AmbiguousPath
+from agent.skills.offline.lexicon import Lexicon, Link, lexicon_of
+from agent.skills.offline.linking import Noun
+from agent.skills.offline.marks import marks_of
+from agent.skills.offline.naming import label
+from agent.skills.offline.query import ColumnRef, Condition, Dimension, Function, Having, Measure, Order, Query, Related
+from agent.skills.offline.reading import Reading
+from agent.skills.offline.refusals import (
+    Refusal,
+    ambiguous_way,
+    missing_measure,
+    no_date_column,
+    not_connected,
+    not_understood,
+    unknown_words,
+    unsupported,
+    unused_words,
+)
+from agent.skills.offline.render import Unrenderable, render
+from agent.skills.offline.schema import TableKey, kind_of
+from agent.skills import Inquiry
+from common.text import language_of
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """A question understood: the structure, its statement, and what the user should know about the reading."""
+
+    query: Query
+    sql: str
+    warnings: tuple[str, ...] = ()
+
+
+def understand(inquiry: Inquiry) -> Understanding:
+    """The structure and the statement of a question.
+
+    Raises:
+        Refusal: rules can't answer it.
+    """
+    lexicon = lexicon_of(inquiry.catalog)
+    marks = marks_of(inquiry.question, lexicon)
+    reading = Reading(marks, lexicon, inquiry.table, language_of(inquiry.question) == "zh")
+    _refuse_unknown(reading)
+    try:
+        planner = Planner(reading)
+        query = planner.plan()
+        sql = render(query, lexicon.schema, lexicon.graph)
+    except AmbiguousPath as ambiguity:
+        raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
+    except (Unrenderable, LookupError) as failure:
+        raise _unconnected(reading, lexicon) from failure
+    return Understanding(query, sql, tuple(warning.to(inquiry.lang) for warning in planner.warnings))
+
+
+def _refuse_unknown(reading: Reading) -> None:
+    for index in reading.having("unsupported"):
+        mark = reading.marks[index]
+        raise unsupported(mark.arg, mark.text)
+
+
+def _unconnected(reading: Reading, lexicon: Lexicon) -> Refusal:
+    tables = [noun.table.table for noun in reading.nouns if noun is not None and noun.table is not None and noun.is_table]
+    keys = list(dict.fromkeys(tables))
+    names = [label(lexicon.schema.table(key)) for key in keys]
+    if len(names) >= 2:
+        return not_connected(names[0], names[1])
+    return not_understood(lexicon)
+
+
+class Planner:
+    """Builds the structure for one reading."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._filters: Filters = FilterReader(reading).read()
+        if unknown := reading.unknown():
+            raise unknown_words([mark.text for mark in unknown], reading.lexicon)
+        self._asks: Asks = AskReader(reading).read()
+        self.warnings: list = []
+        self._head: TableKey | None = None
+        self._projection: list[Link] = []
+        self._bare: list[Figure] = []
+        self._named_at: dict[int, Link] = {}
+        self._tables: list[tuple[int, TableKey]] = []
+
+    def plan(self) -> Query:
+        """The structure.
+
+        Raises:
+            Refusal: something is missing, ambiguous, or found no place.
+        """
+        self._sort_heads()
+        query = self._ranked() if self._rankings() else self._measured() if self._figures() else self._listed()
+        query = self._filtered(query)
+        self._refuse_leftovers()
+        return query
+
+    # ---------------------------------------------------------------------------------------------------------- heads
+
+    def _sort_heads(self) -> None:
+        """Splits the nouns left over into the asked table, plain measures and shown columns."""
+        reading = self._reading
+        tables: list[tuple[int, TableKey]] = []
+        for index in self._asks.heads:
+            noun = reading.nouns[index]
+            assert noun is not None
+            measure = reading.measure(index)
+            if measure is not None and not (noun.is_table and self._is_plain_table(index, noun, measure)):
+                self._bare.append(Figure(None, measure, position=index))
+            elif noun.is_table and noun.table is not None:
+                tables.append((index, noun.table.table))
+            elif (link := reading.pick(index)) is not None:
+                self._projection.append(link)
+                self._named_at[index] = link
+            reading.use(index)
+        self._tables = tables
+        self._head = self._choose_head(tables)
+
+    def _is_plain_table(self, index: int, noun: Noun, measure: Link) -> bool:
+        """Whether a word that names a table and one of its measures means the table."""
+        if noun.table is None:
+            return False
+        return measure.quality < noun.table.quality - 0.08 or (
+            self._reading.facts(noun.table.table).is_entity and measure.table != noun.table.table
+        )
+
+    def _choose_head(self, tables: list[tuple[int, TableKey]]) -> TableKey | None:
+        """The table whose rows answer: after `which`, else the last one in Chinese and the first in English."""
+        if not tables:
+            return None
+        reading = self._reading
+        for index, key in tables:
+            before = reading.beside(index, -1, ("noise", "of", "unit", "top", "super"))
+            if before is not None and reading.marks[before].means("which"):
+                return key
+        return tables[-1][1] if reading.is_chinese else tables[0][1]
+
+    def _rankings(self) -> list[Ranking]:
+        return self._asks.rankings
+
+    def _figures(self) -> bool:
+        """Whether the answer is figures rather than rows."""
+        if self._asks.figures or self._asks.share:
+            return True
+        if not self._bare:
+            return False
+        if self._grouped_dimensions():
+            return not self._is_attribute_listing()
+        return self._bare_is_total()
+
+    def _grouped_dimensions(self) -> bool:
+        return bool(self._asks.dimensions or self._asks.trend)
+
+    def _is_attribute_listing(self) -> bool:
+        """`各店铺的月租金`: the measure is an attribute of the very entity it is asked for."""
+        dimensions = self._asks.dimensions
+        return (
+            len(dimensions) == 1
+            and dimensions[0].column is None
+            and dimensions[0].bucket is None
+            and all(figure.link is not None and figure.link.table == dimensions[0].table for figure in self._bare)
+            and self._reading.facts(dimensions[0].table).is_entity
+        )
+
+    def _bare_is_total(self) -> bool:
+        """Whether plain measures are to be added up: measures of events are, attributes of things are shown."""
+        figure = self._bare[0]
+        assert figure.link is not None
+        facts = self._reading.facts(figure.link.table)
+        if self._head is not None and self._head != figure.link.table:
+            return figure.link.table not in self._reading.graph.above(self._head)
+        if not facts.is_entity and facts.edges:
+            return not self._asks.lists or self._head is None
+        return False
+
+    # ------------------------------------------------------------------------------------------------------- measures
+
+    def _measure(self, figure: Figure, default: Function | None = None) -> Measure:
+        if figure.link is None:
+            assert figure.table is not None
+            return Measure("count", figure.table)
+        column = self._reading.column_of(figure.link)
+        averaged = self._reading.facts(figure.link.table).is_averaged(column)
+        function = figure.function or default or ("avg" if averaged else "sum")
+        if figure.per_unit is not None:
+            per = Dimension(figure.link.table, self._date_column(figure.link.table, figure.per_unit), figure.per_unit)
+            return Measure("sum", figure.link.table, figure.link.column, per=per)
+        return Measure(function, figure.link.table, figure.link.column)
+
+    def _date_column(self, table: TableKey, what: str = "") -> str:
+        found = self._event_date(table)
+        if found is None or found.table != table:
+            raise no_date_column(label(self._reading.schema.table(table)) + (f" ({what})" if what else ""))
+        return found.column
+
+    def _measured(self) -> Query:
+        figures = sorted([*self._asks.figures, *self._bare], key=lambda figure: figure.position)
+        if not figures:
+            figures = self._shared_figure()
+        measures = list(dict.fromkeys(self._measure(figure) for figure in figures))
+        base = measures[0].table
+        dimensions = self._dimensions(base, measures)
+        if self._asks.per_entity is not None:
+            return self._average_per_entity(measures, dimensions)
+        if self._asks.share:
+            measures += [replace(measure, is_share=True) for measure in measures]
+        query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
+        return replace(query, order=self._group_order(query))
+
+    def _shared_figure(self) -> list[Figure]:
+        """A share of nothing named counts the rows of the asked table."""
+        if self._head is None:
+            raise not_understood(self._reading.lexicon)
+        return [Figure("count", table=self._head)]
+
+    def _average_per_entity(self, measures: list[Measure], dimensions: list[Dimension]) -> Query:
+        """`平均每个服务区有多少店铺`: one figure, the average over entities."""
+        entity = dimensions[0] if dimensions else Dimension(self._head) if self._head else None
+        if entity is None:
+            raise unused_words([self._reading.marks[self._asks.per_entity or 0].text])
+        return Query(measures[0].table, measures=(replace(measures[0], per=entity),))
+
+    def _group_order(self, query: Query) -> tuple[Order, ...]:
+        if not query.dimensions:
+            return ()
+        if any(dimension.bucket for dimension in query.dimensions):
+            return (Order(descending=False),)
+        return (Order(measure=query.measures[0]), Order(descending=False))
+
+    def _dimensions(self, base: TableKey, measures: list[Measure]) -> list[Dimension]:
+        """Groups said, with dates resolved; plus things named beside a figure of something else."""
+        dimensions = [self._resolved(dimension, base) for dimension in self._asks.dimensions]
+        if self._asks.trend and not any(dimension.bucket for dimension in dimensions):
+            dimensions.insert(0, self._trend(base))
+        if self._asks.compare and not dimensions:
+            dimensions += [Dimension(column.table, column.column) for column in self._filters.compared]
+        if not dimensions:
+            dimensions = self._implied_dimensions(measures)
+        return list(dict.fromkeys(dimensions))
+
+    def _resolved(self, dimension: Dimension, base: TableKey) -> Dimension:
+        if dimension.table != ("", ""):
+            return dimension
+        date = self._span_date(base)
+        if date is None:
+            raise no_date_column(label(self._reading.schema.table(base)))
+        return Dimension(date.table, date.column, dimension.bucket)
+
+    def _trend(self, base: TableKey) -> Dimension:
+        unit: Unit = "month"
+        for span in self._filters.spans:
+            if span.periods[0].grain in ("day", "week", "month") or self._is_short(span):
+                unit = "day"
+        return self._resolved(Dimension(("", ""), None, unit), base)
+
+    def _is_short(self, span: Span) -> bool:
+        start = span.periods[0].start
+        return (
+            start is not None and start.day is None and start.trunc == "day" and start.months == 0 and start.days >= -62
+        )
+
+    def _implied_dimensions(self, measures: list[Measure]) -> list[Dimension]:
+        """`服务区的店铺数量`, "customers and their number of orders": per thing named, unless it is restricted."""
+        found: list[Dimension] = []
+        measured = {measure.table for measure in measures}
+        explicit_total = any(figure.function in ("sum", "avg", "max", "min") for figure in self._asks.figures)
+        for index, key in self._tables:
+            if key in measured or not self._reading.facts(key).is_entity:
+                continue
+            asked = self._is_asked(index)
+            if asked or (self._reading.is_chinese and not explicit_total and not self._is_restricted()):
+                found.append(Dimension(key))
+        if found:
+            return found
+        for index, link in self._named_at.items():
+            if self._is_asked(index) or self._asks.which or self._asks.lists:
+                found.append(AskReader(self._reading).column_dimension(link))
+        return found
+
+    def _is_asked(self, index: int) -> bool:
+        reading = self._reading
+        before = reading.beside(index, -1, ("noise", "of", "unit"))
+        return before is not None and reading.marks[before].means("list", "which")
+
+    def _is_restricted(self) -> bool:
+        filters = self._filters
+        return bool(filters.conditions or filters.related)
+
+    # ------------------------------------------------------------------------------------------------------- rankings
+
+    def _ranked(self) -> Query:
+        ranking = self._asks.rankings[0]
+        if len(self._asks.rankings) > 1:
+            return self._ranked_twice()
+        if ranking.figure is None and not ranking.hint:
+            ranking.figure = self._implied_figure(ranking)
+        if ranking.is_value and ranking.figure is not None:
+            return self._extreme_value(ranking)
+        entity = self._ranked_entity(ranking)
+        figure = ranking.figure or self._hinted_figure(ranking, entity)
+        if ranking.hint.endswith("date") and ranking.hint:
+            pass
+        return self._ranked_by(ranking, figure, entity)
+
+    def _ranked_twice(self) -> Query:
+        """Highest and lowest of one figure, as values."""
+        rankings = self._asks.rankings
+        if not all(ranking.is_value or ranking.figure is None for ranking in rankings):
+            raise unused_words([self._reading.marks[ranking.position].text for ranking in rankings])
+        link = next((ranking.figure.link for ranking in rankings if ranking.figure is not None), None)
+        if link is None:
+            raise unused_words([self._reading.marks[ranking.position].text for ranking in rankings])
+        for ranking in rankings:
+            self._asks.figures.append(Figure("max" if ranking.descending else "min", link, position=ranking.position))
+        self._asks.rankings.clear()
+        return self._measured()
+
+    def _implied_figure(self, ranking: Ranking) -> Figure | None:
+        """A figure named elsewhere: a count asked for, or the one plain measure."""
+        if self._asks.figures:
+            return self._asks.figures.pop(0)
+        if self._bare:
+            return self._bare.pop(0)
+        return None
+
+    def _extreme_value(self, ranking: Ranking) -> Query:
+        figure = ranking.figure
+        assert figure is not None
+        function: Function = "max" if ranking.descending else "min"
+        if figure.function is not None:
+            raise unused_words([self._reading.marks[ranking.position].text])
+        self._asks.figures.insert(0, replace_figure(figure, function))
+        self._asks.rankings.clear()
+        return self._measured()
+
+    def _ranked_entity(self, ranking: Ranking) -> Dimension | None:
+        """The thing ranked: the asked table, else the asked column, else the only group."""
+        if self._head is not None and self._head != (ranking.figure.table if ranking.figure else None):
+            return Dimension(self._head)
+        for index, link in self._named_at.items():
+            if not self._asks.dimensions or self._is_asked(index):
+                self._projection.remove(link)
+                return AskReader(self._reading).column_dimension(link)
+        if self._asks.dimensions:
+            return self._asks.dimensions.pop()
+        if self._head is not None:
+            return Dimension(self._head)
+        return None
+
+    def _hinted_figure(self, ranking: Ranking, entity: Dimension | None) -> Figure:
+        """The column an adjective speaks of: the price of the cheapest, the date of the latest."""
+        reading = self._reading
+        name = (
+            label(reading.schema.table(entity.table))
+            if entity and entity.table != ("", "")
+            else reading.marks[ranking.position].text
+        )
+        if entity is None or entity.table == ("", "") or not ranking.hint:
+            raise missing_measure(name, self._measure_labels(entity))
+        link = concept_column(reading, entity.table, ranking.hint)
+        if link is None:
+            raise missing_measure(name, self._measure_labels(entity))
+        if ranking.hint == "date" or (ranking.hint == "age" and reading.is_date(link)):
+            ranking.descending = ranking.descending if ranking.hint == "date" else not ranking.descending
+        return Figure(None, link)
+
+    def _measure_labels(self, entity: Dimension | None) -> list[str]:
+        if entity is None or entity.table == ("", ""):
+            return []
+        facts = self._reading.facts(entity.table)
+        return [label(column) for column in facts.table.columns if facts.is_measure(column)][:4]
+
+    def _ranked_by(self, ranking: Ranking, figure: Figure, entity: Dimension | None) -> Query:
+        limit = ranking.limit if not ranking.is_order else self._asks.limit
+        if limit is None and not ranking.is_order:
+            limit = 1
+        self._asks.limit = None
+        link = figure.link
+        if entity is None and link is not None:
+            entity = Dimension(link.table)
+        if entity is None:
+            raise missing_measure(self._reading.marks[ranking.position].text, [])
+        if link is not None and figure.function is None and self._is_attribute(link, entity):
+            return self._ranked_rows(ranking, link, entity, limit)
+        return self._ranked_groups(ranking, figure, entity, limit)
+
+    def _is_attribute(self, link: Link, entity: Dimension) -> bool:
+        """Whether the figure is a column of the ranked thing itself (or of something above it)."""
+        if entity.column is not None or entity.bucket is not None:
+            return False
+        return link.table in self._reading.graph.above(entity.table) and (
+            link.table == entity.table or not self._reading.facts(link.table).edges or True
+        )
+
+    def _ranked_rows(self, ranking: Ranking, link: Link, entity: Dimension, limit: int | None) -> Query:
+        facts = self._reading.facts(entity.table)
+        columns = [ColumnRef(entity.table, name) for name in facts.display or self._all_columns(entity.table)]
+        columns += [ref(shown) for shown in self._projection]
+        columns += [ref(bare.link) for bare in self._bare if bare.link is not None]
+        columns.append(ref(link))
+        top_per = tuple(self._resolved(dimension, entity.table) for dimension in self._asks.dimensions)
+        columns = [ColumnRef(dim.table, name) for dim in top_per for name in self._shown(dim)] + columns
+        order = (Order(column=ref(link), descending=ranking.descending), *self._tie_break(entity.table))
+        return Query(
+            entity.table, tuple(dict.fromkeys(columns)), order=order, limit=limit, top_per=top_per if limit else ()
+        )
+
+    def _tie_break(self, table: TableKey) -> tuple[Order, ...]:
+        facts = self._reading.facts(table)
+        return tuple(
+            Order(column=ColumnRef(table, name), descending=False) for name in (facts.key or facts.display)[:2]
+        )
+
+    def _shown(self, dimension: Dimension) -> tuple[str, ...]:
+        facts = self._reading.facts(dimension.table)
+        return (dimension.column,) if dimension.column else facts.display or facts.key
+
+    def _ranked_groups(self, ranking: Ranking, figure: Figure, entity: Dimension, limit: int | None) -> Query:
+        default: Function | None = None
+        if figure.link is not None and self._reading.facts(figure.link.table).is_averaged(
+            self._reading.column_of(figure.link)
+        ):
+            default = "max" if ranking.descending else "min"
+        measure = self._measure(figure, default)
+        entity = self._resolved(entity, measure.table)
+        others = [self._measure(other) for other in [*self._asks.figures, *self._bare]]
+        top_per = tuple(self._resolved(dimension, measure.table) for dimension in self._asks.dimensions)
+        if ranking.is_order:
+            entity_dimensions, top_per = (*top_per, entity), ()
+        else:
+            entity_dimensions = (*top_per, entity)
+        order = (Order(measure=measure, descending=ranking.descending), Order(descending=False))
+        measures = tuple(dict.fromkeys((measure, *others)))
+        return Query(
+            measure.table,
+            dimensions=tuple(dict.fromkeys(entity_dimensions)),
+            measures=measures,
+            order=order,
+            limit=limit,
+            top_per=top_per,
+        )
+
+    # ------------------------------------------------------------------------------------------------------- listings
+
+    def _listed(self) -> Query:
+        thresholds = [threshold for threshold in self._filters.thresholds if self._is_aggregate(threshold)]
+        base = self._listed_base()
+        if base is None:
+            raise not_understood(self._reading.lexicon)
+        if thresholds:
+            return Query(base, dimensions=(Dimension(base),))
+        columns = self._listed_columns(base)
+        limit, self._asks.limit = self._asks.limit, None
+        if self._asks.dimensions and not self._is_attribute_listing():
+            raise unused_words([mark.text for mark in self._reading.marks if mark.means("each", "by")])
+        distinct = self._is_distinct(base, columns)
+        order = () if distinct else self._tie_break(base)
+        return Query(base, tuple(columns), order=order, limit=limit, distinct=distinct)
+
+    def _listed_base(self) -> TableKey | None:
+        if self._is_attribute_listing():
+            return self._asks.dimensions[0].table
+        shown = [link.table for link in self._projection] + [figure.link.table for figure in self._bare if figure.link]
+        candidates = [*([self._head] if self._head else []), *shown]
+        candidates += [key for _, key in self._tables]
+        candidates += [dimension.table for dimension in self._asks.dimensions if dimension.table != ("", "")]
+        if not candidates:
+            candidates = self._condition_tables()
+        if not candidates:
+            return None
+        graph = self._reading.graph
+        base = candidates[0]
+        for key in shown:
+            if key not in graph.above(base) and base in graph.above(key):
+                base = key
+        return base
+
+    def _condition_tables(self) -> list[TableKey]:
+        return [condition.column.table for condition in self._filters.conditions][:1]
+
+    def _listed_columns(self, base: TableKey) -> list[ColumnRef]:
+        shown = sorted(
+            [(index, link) for index, link in self._named_at.items()]
+            + [(figure.position, figure.link) for figure in self._bare if figure.link is not None],
+            key=lambda item: item[0],
+        )
+        columns = [ref(link) for _, link in shown]
+        others = [
+            key for _, key in self._tables if key not in (base, self._head) and key in self._reading.graph.above(base)
+        ]
+        facts = self._reading.facts(base)
+        if self._is_attribute_listing() or (others and columns == []):
+            columns = [ColumnRef(base, name) for name in facts.display] + columns
+        if columns:
+            columns += [ColumnRef(key, name) for key in others for name in self._reading.facts(key).display]
+            return list(dict.fromkeys(columns))
+        if self._asks.which and facts.display:
+            return [ColumnRef(base, name) for name in facts.display]
+        return [ColumnRef(base, name) for name in self._all_columns(base)]
+
+    def _all_columns(self, table: TableKey) -> list[str]:
+        facts = self._reading.facts(table)
+        names = [column.name for column in facts.table.columns if not facts.is_housekeeping(column)]
+        return names or [column.name for column in facts.table.columns]
+
+    def _is_distinct(self, base: TableKey, columns: list[ColumnRef]) -> bool:
+        """A listing of categories, or one that was asked to be: each value once."""
+        if self._asks.distinct:
+            return True
+        facts = self._reading.facts(base)
+        identifying = {*facts.key, *facts.display}
+        if self._head is not None or any(column.column in identifying for column in columns):
+            return False
+        return all(
+            kind_of(self._reading.schema.column(column.table, column.column)) in ("text", "boolean")
+            for column in columns
+        )
+
+    # ----------------------------------------------------------------------------------------------------- conditions
+
+    def _filtered(self, query: Query) -> Query:
+        """The query with every condition in its place."""
+        filters = self._filters
+        query = self._with_thresholds(query)
+        query = self._with_spans(query)
+        conditions = (*query.conditions, *filters.conditions)
+        query = replace(
+            query, conditions=tuple(dict.fromkeys(conditions)), with_deleted=frozenset(filters.with_deleted)
+        )
+        related = [*query.related, *filters.related]
+        related = self._with_existence(query, related)
+        return self._counted(replace(query, related=tuple(related)))
+
+    def _with_existence(self, query: Query, related: list[Related]) -> list[Related]:
+        """Tables merely mentioned below the listed one: "customers with orders"."""
+        used = {query.base, *(column.table for column in query.columns), *(dim.table for dim in query.dimensions)}
+        used |= {measure.table for measure in query.measures} | {one.table for one in related}
+        used |= {condition.column.table for condition in query.conditions}
+        above = self._reading.graph.above(query.base)
+        for index, key in self._tables:
+            if key not in used and key not in above:
+                before = self._reading.beside(index, -1, ("noise", "of", "unit"))
+                if before is not None and self._reading.marks[before].means("with", "and") or self._reading.is_chinese:
+                    related.append(Related(key))
+        return related
+
+    def _is_aggregate(self, threshold: Threshold) -> bool:
+        """Whether a comparison is about a figure of the asked thing, not about one of its columns."""
+        if threshold.function is not None or threshold.table is not None:
+            return True
+        link, head = threshold.link, self._head
+        if link is None or head is None:
+            return False
+        return link.table not in self._reading.graph.above(head)
+
+    def _with_thresholds(self, query: Query) -> Query:
+        for threshold in self._filters.thresholds:
+            query = self._with_threshold(query, threshold)
+        return query
+
+    def _with_threshold(self, query: Query, threshold: Threshold) -> Query:
+        if threshold.hint:
+            link = concept_column(self._reading, query.base, threshold.hint)
+            if link is None:
+                raise missing_measure(label(self._reading.schema.table(query.base)), [])
+            threshold.link = link
+        if threshold.link is None and threshold.table is None:
+            threshold.link = self._implied_threshold(query)
+        grouped = bool(query.measures and query.dimensions)
+        aggregated = self._is_aggregate(threshold)
+        if (
+            threshold.link is not None
+            and not aggregated
+            and not (grouped and self._compares_figure(query, threshold.link))
+        ):
+            condition = Condition(ref(threshold.link), threshold.operator, threshold.operands)
+            return replace(query, conditions=(*query.conditions, condition))
+        figure = Figure(threshold.function, threshold.link, threshold.table)  # type: ignore[arg-type]
+        measure = self._measure(figure)
+        having = Having(measure, threshold.operator, threshold.operands)
+        return self._with_having(query, having)
+
+    def _implied_threshold(self, query: Query) -> Link | None:
+        """`超过5个的服务区` after the measure was already taken: compare the figure asked for."""
+        measure = next((measure for measure in query.measures), None)
+        if measure is None or measure.column is None:
+            words = [mark.text for mark in self._reading.marks if mark.means("cmp", "between")]
+            raise unused_words(words or ["?"])
+        return Link("column", measure.table, measure.column, None, 1.0, measure.column)
+
+    def _compares_figure(self, query: Query, link: Link) -> bool:
+        return any(measure.column == link.column and measure.table == link.table for measure in query.measures)
+
+    def _with_having(self, query: Query, having: Having) -> Query:
+        if not query.dimensions:
+            if query.measures and query.measures[0].column is None and query.measures[0].function == "count":
+                entity = query.measures[0].table
+                query = replace(
+                    query, measures=(having.measure,), dimensions=(Dimension(entity),), base=entity, counts_rows=True
+                )
+            else:
+                raise unused_words([mark.text for mark in self._reading.marks if mark.means("cmp", "between")])
+        measures = query.measures or (having.measure,)
+        if having.measure.table not in {measure.table for measure in measures}:
+            raise unused_words([mark.text for mark in self._reading.marks if mark.means("cmp", "between")])
+        order = query.order or (Order(measure=measures[0]), Order(descending=False))
+        if query.counts_rows:
+            order = ()
+        return replace(query, base=measures[0].table, measures=measures, having=(*query.having, having), order=order)
+
+    def _counted(self, query: Query) -> Query:
+        return replace(query, limit=self._asks.limit) if self._asks.limit and query.limit is None else query
+
+    # ---------------------------------------------------------------------------------------------------------- dates
+
+    def _with_spans(self, query: Query) -> Query:
+        for span in self._filters.spans:
+            date = (ref(span.link) if span.link else None) or self._span_date(query.base, query)
+            if date is None:
+                raise no_date_column(label(self._reading.schema.table(query.base)))
+            operator = "not during" if span.negated else "during"
+            query = replace(query, conditions=(*query.conditions, Condition(date, operator, tuple(span.periods))))  # type: ignore[arg-type]
+        return query
+
+    def _span_date(self, base: TableKey, query: Query | None = None) -> ColumnRef | None:
+        """The date that dates the base's rows: its own, or that of the event it is a part of."""
+        for related in self._filters.related:
+            if related.table in self._reading.graph.below(base):
+                found = self._event_date(related.table)
+                if found is not None:
+                    return found
+        return self._event_date(base)
+
+    def _event_date(self, table: TableKey) -> ColumnRef | None:
+        facts = self._reading.facts(table)
+        if facts.dates:
+            return ColumnRef(table, facts.dates[0])
+        steps = sorted(self._reading.graph.above(table).items(), key=lambda item: item[1])
+        parents = [key for key, distance in steps if distance == 1 and not self._reading.facts(key).is_entity]
+        dated = [key for key in parents if self._reading.facts(key).dates]
+        return ColumnRef(dated[0], self._reading.facts(dated[0]).dates[0]) if len(dated) == 1 else None
+
+    # ------------------------------------------------------------------------------------------------------ leftovers
+
+    def _refuse_leftovers(self) -> None:
+        left = self._reading.leftovers()
+        if left:
+            raise unused_words([mark.text for mark in left])
+
+
+def replace_figure(figure: Figure, function: Function) -> Figure:
+    """The figure with another function."""
+    return Figure(function, figure.link, figure.table, figure.position)
+
+
+_HINTS = {
+    "price": ("price", "cost", "unit price", "fee", "价格", "单价"),
+    "length": ("length", "duration", "时长", "长度"),
+    "weight": ("weight", "重量"),
+    "height": ("height", "高度", "身高"),
+    "age": ("age", "birth date", "年龄", "出生日期"),
+    "rating": ("rating", "score", "评分"),
+    "salary": ("salary", "工资"),
+    "quantity": ("quantity", "sales", "销量", "数量"),
+    "population": ("population", "人口"),
+}
+
+
+def concept_column(reading: Reading, table: TableKey, hint: str) -> Link | None:
+    """The table's column for a concept that only an adjective names."""
+    facts = reading.facts(table)
+    if hint == "date":
+        return Link("column", table, facts.dates[0], None, 1.0, facts.dates[0]) if facts.dates else None
+    for name in _HINTS[hint]:
+        for link in reading.lexicon.find(name):
+            if (
+                link.kind == "column"
+                and link.table == table
+                and link.quality >= 0.5
+                and (reading.is_measure(link) or reading.is_date(link))
+            ):
+                return link
+    return None

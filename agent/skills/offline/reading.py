@@ -1,0 +1,170 @@
+"""The marks of one question while they are being understood: what each names, and which have found their place.
+
+Every mark that carries meaning must be used by some part of the structure; `leftovers` names those that were not, and
+the planner refuses rather than answer only a part of the question.
+"""
+
+from collections.abc import Callable, Iterator
+
+from agent.skills.offline.lexicon import Lexicon, Link
+from agent.skills.offline.linking import Linker, Noun
+from agent.skills.offline.marks import Mark
+from agent.skills.offline.refusals import ambiguous_column
+from agent.skills.offline.schema import Facts, TableKey, kind_of
+from common.values import Column
+
+# Words that may stand between two words that belong together.
+TIES = ("noise", "of", "unit")
+# Intents that change the answer: left unused, the answer would be to another question.
+_MEANINGFUL = frozenset(
+    "not null notnull cmp between like named super top rank share avg_per per_entity min max avg sum each bucket trend or "
+    "date_which range compare above_average below_average unsupported deleted".split()
+)
+
+
+class Reading:
+    """Mutable state of understanding one question."""
+
+    def __init__(self, marks: tuple[Mark, ...], lexicon: Lexicon, hint: str | None, is_chinese: bool) -> None:
+        self.marks = marks
+        self.lexicon, self.schema, self.graph = lexicon, lexicon.schema, lexicon.graph
+        self.is_chinese = is_chinese
+        self.nouns = Linker(lexicon, lexicon.graph, hint).nouns(marks)
+        self.used: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self.marks)
+
+    def use(self, *indexes: int) -> None:
+        """Marks as having found their place."""
+        self.used.update(indexes)
+
+    def free(self, index: int) -> bool:
+        """Whether the mark exists and has not been used."""
+        return 0 <= index < len(self.marks) and index not in self.used
+
+    def noun(self, index: int | None) -> Noun | None:
+        """What the mark names, None when it is used or names nothing."""
+        return self.nouns[index] if index is not None and self.free(index) else None
+
+    def having(self, *kinds: str) -> Iterator[int]:
+        """Unused marks whose intent is of one of these kinds, and that are not names."""
+        return (
+            index
+            for index, mark in enumerate(self.marks)
+            if index not in self.used and mark.means(*kinds) and not self._is_named(index)
+        )
+
+    def has(self, *kinds: str) -> bool:
+        """Whether any mark, used or not, has such an intent."""
+        return any(mark.means(*kinds) for mark in self.marks)
+
+    def _is_named(self, index: int) -> bool:
+        return (
+            self.nouns[index] is not None and self.marks[index].quality >= 0.7 and not self.marks[index].means("count")
+        )
+
+    def beside(self, index: int, step: int, skip: tuple[str, ...] = TIES) -> int | None:
+        """The nearest mark before (-1) or after (+1) that is not a mere tie; None at the end or when used."""
+        place = index + step
+        while 0 <= place < len(self.marks) and self.marks[place].means(*skip) and self.nouns[place] is None:
+            place += step
+        return place if 0 <= place < len(self.marks) else None
+
+    def free_beside(self, index: int, step: int, skip: tuple[str, ...] = TIES) -> int | None:
+        """`beside`, when that mark is still unused."""
+        place = self.beside(index, step, skip)
+        return place if place is not None and self.free(place) else None
+
+    def find(self, start: int, step: int, accept: Callable[[int], bool]) -> int | None:
+        """The first unused mark from `start` in a direction that is accepted."""
+        place = start
+        while 0 <= place < len(self.marks):
+            if self.free(place) and accept(place):
+                return place
+            place += step
+        return None
+
+    # ------------------------------------------------------------------------------------------------- about columns
+
+    def facts(self, key: TableKey) -> Facts:
+        """What a table is for."""
+        return self.schema.facts[key]
+
+    def column_of(self, link: Link) -> Column:
+        """The column a link means."""
+        assert link.column is not None
+        return self.schema.column(link.table, link.column)
+
+    def kind(self, link: Link) -> str:
+        """The kind of values of the link's column."""
+        return kind_of(self.column_of(link))
+
+    def pick(self, index: int, accept: Callable[[Link], bool] | None = None) -> Link | None:
+        """The column the mark names, among those accepted.
+
+        Raises:
+            Refusal: two columns of different tables are equally likely.
+        """
+        noun = self.nouns[index]
+        if noun is None or not noun.columns:
+            return None
+        scored = [item for item in noun.columns if accept is None or accept(item[1])]
+        if not scored:
+            return None
+        best_score, best = scored[0]
+        rivals = [link for score, link in scored if score >= best_score - 0.02 and link.table != best.table]
+        rivals = [link for link in rivals if not self._same_key(best, link)]
+        if rivals:
+            choices = [(link.table, str(link.column)) for link in (best, *rivals)]
+            raise ambiguous_column(self.marks[index].text, choices[:5], self.lexicon)
+        return best
+
+    def _same_key(self, first: Link, second: Link) -> bool:
+        """Whether one column references the other, so that it doesn't matter which is meant."""
+        for one, other in ((first, second), (second, first)):
+            for edge in self.facts(one.table).edges:
+                if edge.columns == (one.column,) and edge.parent == other.table:
+                    return True
+        first_edges = {(edge.columns, edge.parent) for edge in self.facts(first.table).edges}
+        second_edges = {(edge.columns, edge.parent) for edge in self.facts(second.table).edges}
+        return any(columns == (first.column,) == (second.column,) for columns, _ in first_edges & second_edges)
+
+    def measure(self, index: int) -> Link | None:
+        """The measured column the mark names, when it can be one."""
+        noun = self.nouns[index]
+        if noun is None or noun.is_value:
+            return None
+        return self.pick(index, self.is_measure)
+
+    def is_measure(self, link: Link) -> bool:
+        """Whether totals or averages of the link's column mean something."""
+        return self.facts(link.table).is_measure(self.column_of(link))
+
+    def is_date(self, link: Link) -> bool:
+        """Whether the link's column holds dates."""
+        return self.kind(link) in ("date", "timestamp")
+
+    # ------------------------------------------------------------------------------------------------------ leftovers
+
+    def unknown(self) -> list[Mark]:
+        """Words that name nothing and that no pattern or name condition took."""
+        return [mark for index, mark in enumerate(self.marks) if mark.is_unknown and index not in self.used]
+
+    def leftovers(self) -> list[Mark]:
+        """Marks with a meaning that nothing used."""
+        return [mark for index, mark in enumerate(self.marks) if index not in self.used and self._matters(index)]
+
+    def _matters(self, index: int) -> bool:
+        mark = self.marks[index]
+        if mark.is_unknown or mark.literal is not None or mark.date is not None:
+            return True
+        if mark.number is not None:
+            return not (mark.text in ("一", "one") or mark.means("noise", "unit"))
+        if self.nouns[index] is not None and not mark.means(
+            "noise", "list", "which", "count", "of", "unit", "with", "and"
+        ):
+            return True
+        if mark.means("cmp") and mark.arg == "=":
+            return False  # 是 and 为 are copulas unless a value follows
+        return mark.intent is not None and mark.intent.kind in _MEANINGFUL

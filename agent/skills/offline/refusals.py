@@ -1,0 +1,178 @@
+"""Why the rules give no statement, in words the user can act on. Answering something else would be worse."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from agent.skills.offline.lexicon import Lexicon
+from agent.skills.offline.naming import has_han, label
+from agent.skills.offline.schema import TableKey
+from common.text import Lang, Text
+from common.values import FailureReason, NoSql
+
+
+class Refusal(Exception):
+    """The question can't be answered by rules; `text` tells the user why and what would help."""
+
+    def __init__(self, reason: FailureReason, text: Text) -> None:
+        super().__init__(text.en)
+        self.reason: FailureReason = reason
+        self.text = text
+
+    def draft(self, lang: Lang) -> NoSql:
+        """The refusal as a draft in the language of the answer."""
+        return NoSql(self.reason, self.text.to(lang))
+
+
+_UNSUPPORTED = {
+    "why": Text("解释原因", "explain why something is so"),
+    "forecast": Text("预测或发现异常", "forecast, estimate or find anomalies"),
+    "statistics": Text(
+        "这类统计（相关性、中位数、累计等）", "this kind of statistics (correlation, median, running totals, …)"
+    ),
+    "growth": Text("计算同比、环比、增长或差额", "compute growth, differences or ratios"),
+    "set": Text("处理“同时”“只有”“相同”“第几名”这类条件", 'handle conditions such as "both", "same", "second highest"'),
+}
+
+
+def unsupported(kind: str, word: str) -> Refusal:
+    """A construct that rules don't cover; `kind` is the argument of the `unsupported` intent."""
+    what = _UNSUPPORTED[kind]
+    return Refusal(
+        "unknown_generation_failure",
+        Text(
+            f"“{word}”：离线规则无法{what.zh}。请换一种问法，例如按时间或类别分组查询具体数字，或配置大模型后再试。",
+            f'"{word}": the offline rules can\'t {what.en}. Ask for the figures by period or group instead, '
+            "or configure a language model.",
+        ),
+    )
+
+
+def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
+    """Words of the question that name nothing in the database."""
+    shown_zh = "、".join(f"“{word}”" for word in words)
+    shown_en = ", ".join(f'"{word}"' for word in words)
+    near = similar_names(words, lexicon)
+    tables = table_labels(lexicon)
+    hint_zh = f"您是不是要找：{'、'.join(near)}？" if near else f"可以查询的内容有：{'、'.join(tables)}。"
+    hint_en = f"Did you mean: {', '.join(near)}?" if near else f"There is data about: {', '.join(tables)}."
+    return Refusal(
+        "missing_database_info",
+        Text(
+            f"数据库中没有找到与{shown_zh}对应的表、字段或取值。{hint_zh}",
+            f"Nothing in the database is called {shown_en}. {hint_en}",
+        ),
+    )
+
+
+def similar_names(words: Iterable[str], lexicon: Lexicon, count: int = 3) -> list[str]:
+    """Names of the catalogue spelled like one of the words."""
+    found: dict[str, None] = {}
+    for word in words:
+        lowered = word.lower()
+        close = difflib.get_close_matches(lowered, lexicon.names, n=count, cutoff=0.72)
+        if has_han(word):
+            close += [name for name in lexicon.names if len(set(name) & set(word)) >= 2 and name not in close][:count]
+        found.update(dict.fromkeys(close))
+    return list(found)[:count]
+
+
+def table_labels(lexicon: Lexicon, count: int = 6) -> list[str]:
+    """What the first tables of the catalogue are called."""
+    tables = [table for table in lexicon.schema.catalog.tables if table.kind == "table"]
+    return [label(table) for table in (tables or lexicon.schema.catalog.tables)[:count]]
+
+
+def ambiguous_column(word: str, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon) -> Refusal:
+    """A word that names several columns equally well."""
+    named = [describe(lexicon, key, column) for key, column in choices]
+    return Refusal(
+        "ambiguous_question",
+        Text(
+            f"“{word}”可以指多个字段：{'、'.join(named)}。请说明是哪一个。",
+            f'"{word}" can mean several columns: {", ".join(named)}. Please say which one.',
+        ),
+    )
+
+
+def ambiguous_way(table: TableKey, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon) -> Refusal:
+    """Two tables are tied in several ways."""
+    named = [describe(lexicon, key, column) if column else label(lexicon.schema.table(key)) for key, column in choices]
+    target = label(lexicon.schema.table(table))
+    return Refusal(
+        "ambiguous_question",
+        Text(
+            f"与“{target}”有多种关联方式：{'、'.join(named)}。请说明按哪一种。",
+            f'There are several ways to relate to "{target}": {", ".join(named)}. Please say which one.',
+        ),
+    )
+
+
+def describe(lexicon: Lexicon, key: TableKey, column: str) -> str:
+    """A column for a sentence: its label, and its place in the database."""
+    found = lexicon.schema.table(key).column(column)
+    named = label(found) if found is not None else column
+    place = f"{key[1]}.{column}"
+    return place if named == column else f"{named}（{place}）" if has_han(named) else f"{named} ({place})"
+
+
+def missing_measure(entity: str, choices: Sequence[str]) -> Refusal:
+    """A ranking that does not say by what."""
+    zh = f"，例如：{'、'.join(choices)}" if choices else ""
+    en = f", for example: {', '.join(choices)}" if choices else ""
+    return Refusal(
+        "ambiguous_question",
+        Text(f"请说明“{entity}”按什么指标排序{zh}。", f'Please say by which figure "{entity}" should be ranked{en}.'),
+    )
+
+
+def unused_words(words: Sequence[str]) -> Refusal:
+    """Words that were recognised but found no place in the statement."""
+    shown_zh = "".join(f"“{word}”" for word in words)
+    shown_en = ", ".join(f'"{word}"' for word in words)
+    return Refusal(
+        "unknown_generation_failure",
+        Text(
+            f"没能理解问题中的{shown_zh}所起的作用，为避免答非所问，没有生成SQL。请把问题拆开或换一种说法。",
+            f"The part {shown_en} of the question could not be placed, so no SQL was written rather than a wrong one. "
+            "Please split or rephrase the question.",
+        ),
+    )
+
+
+def missing_year(word: str) -> Refusal:
+    """A month or quarter without its year."""
+    return Refusal(
+        "ambiguous_question",
+        Text(f"“{word}”是哪一年的？请补充年份。", f'Which year is "{word}" in? Please add the year.'),
+    )
+
+
+def no_date_column(what: str) -> Refusal:
+    """A period was given, but the rows asked about carry no date."""
+    return Refusal(
+        "missing_database_info",
+        Text(f"“{what}”没有可用于时间筛选的日期字段。", f'"{what}" has no date column to apply the period to.'),
+    )
+
+
+def not_understood(lexicon: Lexicon) -> Refusal:
+    """Nothing in the question names anything of the database."""
+    tables = table_labels(lexicon)
+    return Refusal(
+        "missing_database_info",
+        Text(
+            f"没有从问题中识别出要查询的内容。可以查询的内容有：{'、'.join(tables)}。",
+            f"The question names nothing in the database. There is data about: {', '.join(tables)}.",
+        ),
+    )
+
+
+def not_connected(first: str, second: str) -> Refusal:
+    """Nothing relates two tables."""
+    return Refusal(
+        "missing_database_info",
+        Text(
+            f"数据库中没有“{first}”与“{second}”之间的关联关系。",
+            f'Nothing in the database relates "{first}" to "{second}".',
+        ),
+    )

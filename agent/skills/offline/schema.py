@@ -1,0 +1,264 @@
+"""What each table and column is for: keys, display names, measures, dates, soft deletion — derived from the catalogue.
+
+Everything here is a guess from names, types and keys, made once per catalogue, in one place, so that planning and
+rendering agree about it.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from agent.skills.offline.naming import comment_names, english_words
+from common.values import Catalog, Column, Table
+
+TableKey = tuple[str, str]
+Kind = Literal["number", "text", "date", "timestamp", "time", "boolean", "array", "json", "other"]
+
+_KINDS: tuple[tuple[str, Kind], ...] = (
+    (r".*\[\]$", "array"),
+    (r"(smallint|integer|bigint|numeric|decimal|real|double precision|money|int\d)", "number"),
+    (r"timestamp", "timestamp"),
+    (r"date\b", "date"),
+    (r"(time\b|interval)", "time"),
+    (r"bool", "boolean"),
+    (r"(text|character|varchar|char|citext|name|bpchar|\"char\")", "text"),
+    (r"jsonb?\b", "json"),
+)
+_HOUSEKEEPING = re.compile(
+    r"^(updated?|modified|changed|last_?updated?|last_?modified|sync(ed)?|etl|load(ed)?|inserted|gmt_modified)"
+    r"(_?(at|on|time|date|ts|by))?$|^(version|row_?version|tenant_id|password\w*|pwd|.*_hash)$",
+    re.IGNORECASE,
+)
+_CREATED = re.compile(r"^(created?|gmt_create|added|create)(_?(at|on|time|date|ts|by))?$", re.IGNORECASE)
+_DELETED = re.compile(r"^(is_?)?(soft_?)?(deleted|delete|del)(_?(flag|at|on|time|ts|date|mark))?$", re.IGNORECASE)
+_DELETED_HAN = re.compile("逻辑删除|软删除|是否已?删除|删除(标志|标记|标识|时间|状态)")
+_NAME_WORDS = ("name", "title", "label")
+_HAN_NAME = re.compile("(名称|姓名|名字|标题|书名|片名|品名|名)$")
+_TEXT_KEYS = ("code", "sku", "username", "login", "number", "email", "symbol", "slug", "subject")
+_CODE_WORDS = frozenset(
+    "id no code zip zipcode postcode phone mobile fax tel telephone year month day week quarter hour lat latitude lng "
+    "lon longitude number isbn ssn flag version seq sequence rank sort order_no level".split()
+)
+_CODE_HAN = re.compile("(编号|编码|代码|号码|号|年份|年度|月份|序号|排序|邮编|电话|经度|纬度|标志|标识|ID|id)$")
+_AVERAGED = frozenset(
+    "price rate ratio percent percentage age rating score temperature grade gpa discount average avg latitude longitude "
+    "height weight speed length duration margin interest cost_per pct mark level size".split()
+)
+_AVERAGED_HAN = re.compile(
+    "(单价|价格|售价|定价|率|比例|百分比|年龄|评分|得分|分数|成绩|温度|身高|体重|均价|折扣|平均.*|时长|速度)$"
+)
+_COUNTED = re.compile("(_count|_num|_qty|count|quantity|qty)$|^(num|number|n)_", re.IGNORECASE)
+
+
+def kind_of(column: Column) -> Kind:
+    """What can be done with the column's values; enums and domains are `text` when values are known, else `other`."""
+    spelled = column.type.lower().split(".")[-1]
+    for pattern, kind in _KINDS:
+        if re.match(pattern, spelled):
+            return kind
+    return "text" if column.values else "other"
+
+
+def needs_cast(column: Column) -> bool:
+    """Whether the column must be cast to text before text operators apply (enums, domains, uuid, …)."""
+    return kind_of(column) in ("text", "other") and not re.match(
+        r"(text|character|varchar|char|citext|name|bpchar)", column.type.lower()
+    )
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A row of `child` has at most one row of `parent`: the equality of these columns, in order."""
+
+    child: TableKey
+    columns: tuple[str, ...]
+    parent: TableKey
+    parent_columns: tuple[str, ...]
+    is_declared: bool = True
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one table is for.
+
+    Attributes:
+        display: columns that name a row to people; empty when nothing does.
+        deleted: the column that marks soft deletion.
+        dates: columns that say when the row's event happened, best first; housekeeping ones are not among them.
+        edges: its references to parents.
+    """
+
+    table: Table
+    display: tuple[str, ...]
+    deleted: str | None
+    dates: tuple[str, ...]
+    edges: tuple[Edge, ...]
+
+    @cached_property
+    def reference_columns(self) -> frozenset[str]:
+        """Columns that point to other rows."""
+        return frozenset(name for edge in self.edges for name in edge.columns)
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        """Columns that identify a row; empty when unknown."""
+        return self.table.primary_key
+
+    def is_identifier(self, column: Column) -> bool:
+        """Whether the column's values name things rather than measure them."""
+        words = english_words(column.name)
+        names = comment_names(column.comment)
+        single_key = self.key == (column.name,)
+        coded = bool(words and words[-1] in _CODE_WORDS) or any(_CODE_HAN.search(name) for name in names[:1])
+        return single_key or column.name in self.reference_columns or (coded and not _COUNTED.search(column.name))
+
+    def is_measure(self, column: Column) -> bool:
+        """Whether totals or averages of the column mean something."""
+        return kind_of(column) == "number" and not self.is_identifier(column) and column.name != self.deleted
+
+    def is_averaged(self, column: Column) -> bool:
+        """Whether the column is a rate, price, age or score, whose plain sum means nothing."""
+        names = comment_names(column.comment) or [column.name]
+        return bool(_AVERAGED & set(english_words(column.name)[-1:])) or bool(_AVERAGED_HAN.search(names[0]))
+
+    def is_housekeeping(self, column: Column) -> bool:
+        """Whether the column serves the application rather than the reader."""
+        return bool(_HOUSEKEEPING.match(column.name)) or column.name == self.deleted
+
+    @property
+    def is_entity(self) -> bool:
+        """Whether rows are things with a name rather than events."""
+        return bool(self.display)
+
+
+def deletion_column(table: Table) -> str | None:
+    """The column that marks soft-deleted rows, by its name or comment."""
+    for column in table.columns:
+        by_comment = bool(column.comment and _DELETED_HAN.search(column.comment))
+        if (_DELETED.match(column.name) or by_comment) and kind_of(column) in (
+            "boolean",
+            "number",
+            "date",
+            "timestamp",
+            "text",
+        ):
+            return column.name
+    return None
+
+
+def _display(table: Table, references: set[str]) -> tuple[str, ...]:
+    texts = [column for column in table.columns if kind_of(column) == "text" and column.name not in references]
+    by_words = {english_words(column.name): column.name for column in texts}
+    if ("first", "name") in by_words and ("last", "name") in by_words:
+        return (by_words["first", "name"], by_words["last", "name"])
+    own = _core_words(table.name)
+    ranked = sorted(
+        (
+            (score, -index, column.name)
+            for index, column in enumerate(texts)
+            if (score := _display_score(column, own)) > 0
+        ),
+        reverse=True,
+    )
+    return (ranked[0][2],) if ranked else ()
+
+
+def _core_words(name: str) -> set[str]:
+    return {word.rstrip("s") for word in english_words(name)}
+
+
+def _display_score(column: Column, own: set[str]) -> int:
+    words = english_words(column.name)
+    names = comment_names(column.comment)
+    if words and words[-1] in _NAME_WORDS:
+        rest = {word.rstrip("s") for word in words[:-1]}
+        return 10 if not rest or rest <= own else 8 if rest == {"full"} else 6 if rest & own else 3
+    if any(_HAN_NAME.search(name) for name in (*names[:1], column.name)):
+        return 9
+    if {word.rstrip("s") for word in words} == own:
+        return 5
+    return 2 if words and words[-1] in _TEXT_KEYS else 0
+
+
+def _dates(table: Table) -> tuple[str, ...]:
+    """Date columns of the row's event: the one named like the table first, records of creation last."""
+    own = _core_words(table.name)
+
+    def rank(item: tuple[int, Column]) -> tuple[int, int]:
+        index, column = item
+        words = set(english_words(column.name))
+        if _CREATED.match(column.name):
+            return (3, index)
+        if {word.rstrip("s") for word in words} & own or words <= {"date", "day", "time", "at", "on", "timestamp"}:
+            return (0, index)
+        return (1, index)
+
+    deleted = deletion_column(table)
+    found = [
+        item
+        for item in enumerate(table.columns)
+        if kind_of(item[1]) in ("date", "timestamp")
+        and not _HOUSEKEEPING.match(item[1].name)
+        and item[1].name != deleted
+    ]
+    return tuple(column.name for _, column in sorted(found, key=rank))
+
+
+class Schema:
+    """The catalogue with its facts and its reference graph."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        identified = {
+            table.primary_key[0].lower(): table
+            for table in reversed(catalog.tables)
+            if len(table.primary_key) == 1 and table.primary_key[0].lower() != "id"
+        }
+        self._by_id_name = identified
+        self._by_stem = {
+            tuple(sorted(_core_words(table.name))): table for table in catalog.tables if table.kind == "table"
+        }
+        self.facts: dict[TableKey, Facts] = {table.key: self._facts_of(table) for table in catalog.tables}
+
+    def table(self, key: TableKey) -> Table:
+        """The table of that key."""
+        return self.catalog.by_key[key]
+
+    def column(self, key: TableKey, name: str) -> Column:
+        """The column of that name, which must exist."""
+        column = self.table(key).column(name)
+        assert column is not None
+        return column
+
+    def _facts_of(self, table: Table) -> Facts:
+        edges = [
+            Edge(table.key, fk.columns, fk.target, fk.target_columns)
+            for fk in table.foreign_keys
+            if fk.target in self.catalog.by_key
+        ]
+        declared = {name for edge in edges for name in edge.columns}
+        edges.extend(self._inferred_edges(table, declared))
+        references = {name for edge in edges for name in edge.columns}
+        return Facts(table, _display(table, references), deletion_column(table), _dates(table), tuple(edges))
+
+    def _inferred_edges(self, table: Table, declared: set[str]) -> list[Edge]:
+        """References nobody declared: a column called as another table's only key column, or `<table>_id`."""
+        edges: list[Edge] = []
+        for column in table.columns:
+            if column.name in declared or table.primary_key == (column.name,):
+                continue
+            target = self._by_id_name.get(column.name.lower()) or self._by_suffix(column)
+            if target is None or target.key == table.key:
+                continue
+            identity = target.column(target.primary_key[0]) if target.primary_key else None
+            if identity is not None and kind_of(identity) == kind_of(column):
+                edges.append(Edge(table.key, (column.name,), target.key, target.primary_key, is_declared=False))
+        return edges
+
+    def _by_suffix(self, column: Column) -> Table | None:
+        words = english_words(column.name)
+        if len(words) < 2 or words[-1] != "id":
+            return None
+        target = self._by_stem.get(tuple(sorted(word.rstrip("s") for word in words[:-1])))
+        return target if target is not None and len(target.primary_key) == 1 else None

@@ -1,0 +1,72 @@
+"""The five skills by rules: the default without a model, and the fallback when the model is down."""
+
+from agent.skills import Emit, Inquiry
+from agent.skills.offline.chat import chat_pieces
+from agent.skills.offline.classify import classified
+from agent.skills.offline.lexicon import lexicon_of
+from agent.skills.offline.planner import understand
+from agent.skills.offline.query import Query
+from agent.skills.offline.refusals import Refusal
+from agent.skills.offline.repair import repaired
+from agent.skills.offline.summarize import column_labels, summary_pieces
+from agent.skills.offline.writes import pasted_sql, write_request
+from common.errors import ForbiddenStatement, InvalidSql
+from common.values import Classification, Draft, QueryResult, Sql, Thought
+
+
+class OfflineSkills:
+    """Thinking by rules; implements `agent.skills.Skills`. Holds no state and does no I/O."""
+
+    name = "offline"
+
+    async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
+        """See `Skills.classify`."""
+        return Thought(classified(inquiry))
+
+    async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
+        """See `Skills.write_sql`. SQL pasted into the question is the draft, verbatim: judging it is the guard's task."""
+        pasted = pasted_sql(inquiry.question)
+        if pasted is not None:
+            return Thought(Sql(pasted))
+        operation = write_request(inquiry.question)
+        if operation is not None:
+            raise ForbiddenStatement(operation)
+        try:
+            understanding = understand(inquiry)
+        except Refusal as refusal:
+            return Thought(refusal.draft(inquiry.lang))
+        return Thought(Sql(understanding.sql), warnings=understanding.warnings)
+
+    async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
+        """See `Skills.repair_sql`. Mends misspelt tables and columns only."""
+        try:
+            return Thought(Sql(repaired(sql, error, inquiry.catalog)))
+        except Refusal as refusal:
+            return Thought(refusal.draft(inquiry.lang))
+
+    async def summarize(
+        self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
+    ) -> Thought[str]:
+        """See `Skills.summarize`."""
+        schema = lexicon_of(inquiry.catalog).schema
+        labels = column_labels(_query_of(inquiry, sql), result, schema, inquiry.lang)
+        return Thought(_emitted(summary_pieces(result, inquiry.lang, labels), emit))
+
+    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
+        """See `Skills.chat`."""
+        return Thought(_emitted(chat_pieces(inquiry), emit))
+
+
+def _emitted(pieces: list[str], emit: Emit | None) -> str:
+    for piece in pieces if emit is not None else ():
+        emit(piece)  # type: ignore[misc]
+    return "".join(pieces)
+
+
+def _query_of(inquiry: Inquiry, sql: str) -> Query | None:
+    """The structure behind `sql`, when it was these rules that wrote it."""
+    try:
+        understanding = understand(inquiry)
+    except Refusal:
+        return None
+    return understanding.query if understanding.sql == sql else None

@@ -1,0 +1,151 @@
+"""The answer in words, made from nothing but the rows and their count."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from agent.skills.offline.naming import label
+from agent.skills.offline.query import ColumnRef, Dimension, Measure, Query
+from agent.skills.offline.schema import Schema
+from common.text import Lang, Text
+from common.values import QueryResult
+
+_MAX_FIELDS = 6
+_MAX_DECIMALS = 4
+_FUNCTIONS = {
+    "count": Text("数量", "count"),
+    "count_distinct": Text("去重数量", "distinct count"),
+    "sum": Text("合计", "total"),
+    "avg": Text("平均", "average"),
+    "min": Text("最小值", "minimum"),
+    "max": Text("最大值", "maximum"),
+}
+
+
+def summary_pieces(result: QueryResult, lang: Lang, labels: Sequence[str]) -> list[str]:
+    """Sentences that concatenate to the summary; `labels` name the result's columns."""
+    if not result.rows:
+        return [Text("没有符合条件的记录。", "No rows match.").to(lang)]
+    if result.row_count == 1:
+        return [_single(result, lang, labels)]
+    return _several(result, lang, labels)
+
+
+def _single(result: QueryResult, lang: Lang, labels: Sequence[str]) -> str:
+    row = result.rows[0]
+    fields = [_field(name, value, lang) for name, value in zip(labels, row, strict=True)]
+    text = ("，" if lang == "zh" else ", ").join(fields[:_MAX_FIELDS])
+    if len(row) == 1:
+        return f"{text}。" if lang == "zh" else f"{text}."
+    return f"查到 1 条记录：{text}。" if lang == "zh" else f"Found 1 row: {text}."
+
+
+def _field(name: str, value: Any, lang: Lang) -> str:
+    return f"{name}为 {spoken(value, lang)}" if lang == "zh" else f"{name}: {spoken(value, lang)}"
+
+
+def _several(result: QueryResult, lang: Lang, labels: Sequence[str]) -> list[str]:
+    count = result.row_count
+    if result.is_limited:
+        head = Text(
+            f"结果较多，只返回了前 {count} 条记录。", f"There are more rows than shown; these are the first {count}."
+        )
+    else:
+        head = Text(f"共 {count} 条记录。", f"{count} rows.")
+    extremes = _extremes(result, lang, labels)
+    return [head.to(lang), *([("" if lang == "zh" else " ") + extremes] if extremes else [])]
+
+
+def _extremes(result: QueryResult, lang: Lang, labels: Sequence[str]) -> str:
+    """The rows with the greatest and least figure, named by the text before it."""
+    figure = _figure_column(result)
+    if figure is None:
+        return ""
+    numbered = [row for row in result.rows if _is_number(row[figure])]
+    if len(numbered) < 2:
+        return ""
+    top = max(numbered, key=lambda row: row[figure])
+    bottom = min(numbered, key=lambda row: row[figure])
+    name = labels[figure]
+    high, low = spoken(top[figure], lang), spoken(bottom[figure], lang)
+    if top[figure] == bottom[figure]:
+        return f"{name}均为 {high}。" if lang == "zh" else f"{name} is {high} throughout."
+    top_name, bottom_name = _row_name(top, figure, lang), _row_name(bottom, figure, lang)
+    scope = Text("在返回的记录中，", "Among the rows shown, ").to(lang) if result.is_limited else ""
+    if lang == "zh":
+        return f"{scope}{name}最高的是{top_name}（{high}），最低的是{bottom_name}（{low}）。"
+    return f"{scope}{name} is highest for {top_name} ({high}) and lowest for {bottom_name} ({low})."
+
+
+def _figure_column(result: QueryResult) -> int | None:
+    """The last column, when it is a figure that the columns before it name."""
+    last = len(result.columns) - 1
+    if last < 1 or last > 3 or not any(_is_number(row[last]) for row in result.rows):
+        return None
+    return last if all(row[last] is None or _is_number(row[last]) for row in result.rows) else None
+
+
+def _row_name(row: Sequence[Any], figure: int, lang: Lang) -> str:
+    return " ".join(spoken(value, lang) for index, value in enumerate(row) if index < figure)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and value == value
+
+
+def spoken(value: Any, lang: Lang) -> str:
+    """A value for a sentence: digits in groups, long fractions shortened and marked as such."""
+    if value is None:
+        return Text("空", "none").to(lang)
+    if isinstance(value, bool):
+        return Text("是" if value else "否", "yes" if value else "no").to(lang)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float | Decimal):
+        return _spoken_fraction(value, lang)
+    return str(value)
+
+
+def _spoken_fraction(value: float | Decimal, lang: Lang) -> str:
+    number = Decimal(str(value))
+    if not number.is_finite():
+        return str(value)
+    shortened = round(number, _MAX_DECIMALS)
+    text = f"{shortened:,f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    if shortened != number:
+        return f"约 {text}" if lang == "zh" else f"about {text}"
+    return text
+
+
+def column_labels(query: Query | None, result: QueryResult, schema: Schema, lang: Lang) -> list[str]:
+    """What the result's columns are called, from the structure that produced them when it is known."""
+    if query is None or query.counts_rows:
+        return list(result.columns)
+    names = [name for dimension in query.dimensions for name in _dimension_labels(dimension, schema)]
+    names += [_column_label(column, schema, lang) for column in query.columns]
+    names += [_measure_label(measure, schema, lang) for measure in query.measures]
+    return names if len(names) == len(result.columns) else list(result.columns)
+
+
+def _dimension_labels(dimension: Dimension, schema: Schema) -> list[str]:
+    facts = schema.facts[dimension.table]
+    if dimension.column is not None:
+        return [label(schema.column(dimension.table, dimension.column))]
+    names = facts.display or facts.key or (facts.table.columns[0].name,)
+    return [label(schema.column(dimension.table, name)) for name in names]
+
+
+def _column_label(ref: ColumnRef, schema: Schema, lang: Lang) -> str:
+    column = schema.column(ref.table, ref.column)
+    return label(column) if lang == "zh" else column.name
+
+
+def _measure_label(measure: Measure, schema: Schema, lang: Lang) -> str:
+    what = schema.table(measure.table) if measure.column is None else schema.column(measure.table, measure.column)
+    function = _FUNCTIONS[measure.function].to(lang)
+    name = label(what) if lang == "zh" else what.name
+    text = f"{name}{function}" if lang == "zh" else f"{function} of {name}"
+    if measure.per is not None:
+        text = f"每组{text}的平均" if lang == "zh" else f"average {text}"
+    return f"{text}占比(%)" if measure.is_share and lang == "zh" else f"{text} in percent" if measure.is_share else text
