@@ -1,7 +1,7 @@
 """An embedded PostgreSQL server: `EmbeddedServer.acquire(data_dir)` and there is a database, with nothing to install.
 
 Any number of processes may use the same data directory; the first starts the server, the last one's end stops it,
-also when that end is `kill -9`. How: see `embedded_supervisor.py`. The server listens on a Unix socket only.
+also when that end is `kill -9`. How: see `common/embedded/supervisor.py`. The server listens on a Unix socket only.
 """
 
 import fcntl
@@ -16,9 +16,9 @@ from urllib.parse import quote
 
 import psycopg2
 
-from common.database.embedded_cluster import POLL_S, SUPERUSER
-from common.database.embedded_home import EmbeddedServerError, Home, find_home, find_programs
-from common.database.embedded_supervisor import (
+from common.embedded.cluster import POLL_S, SUPERUSER
+from common.embedded.home import EmbeddedServerError, Home, find_home, find_programs
+from common.embedded.supervisor import (
     PORT,
     READY,
     SOCKET_RECORD,
@@ -134,7 +134,7 @@ def _start_supervisor(home: Home) -> None:
     arguments = [str(home.directory), str(find_programs(home))]
     arguments += [account.name, str(account.uid), str(account.gid)] if account else []
     result = subprocess.run(
-        [sys.executable, "-E", "-s", "-m", "common.database.embedded_supervisor", *arguments],
+        [sys.executable, "-E", "-s", "-S", "-m", "common.embedded.supervisor", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -30,6 +30,7 @@ def create_reader(admin: Connection) -> None:
             cursor.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(READER)))
         for statement in (
             "ALTER ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS",
+            "ALTER ROLE {} RESET ALL",  # a role may change its own settings; here it gets ours back
             "ALTER ROLE {} SET default_transaction_read_only = on",
         ):
             cursor.execute(sql.SQL(statement).format(sql.Identifier(READER)))

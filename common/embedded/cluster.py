@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from common.database.embedded_home import OWN_SERVER, EmbeddedServerError, Home, run_as
+from common.embedded.home import OWN_SERVER, EmbeddedServerError, Home, run_as
 
 SUPERUSER = "postgres"
 POLL_S = 0.01
@@ -24,7 +24,10 @@ ENDINGS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
 
 _PR_SET_PDEATHSIG = 1
 _UNFINISHED = "cluster.new-"
-_INITDB = ("--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--auth=trust")
+_INITDB = (
+    *("--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
+    *("--auth=trust", "--wal-segsize=4"),  # MB; the default takes 16 for an empty cluster
+)
 
 
 def prepare(home: Home, programs: Path) -> None:

