@@ -1,0 +1,259 @@
+"""The catalogue of a real database: what is in it, what is not, what it costs, and how it is kept."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import psycopg2
+import pytest
+from psycopg2.extensions import make_dsn, parse_dsn
+
+from common.database import GuardedDatabase, open_database
+from common.errors import DatabaseUnavailable
+from common.ports import UrlSource
+from common.values import Catalog, Column, ForeignKey, Table
+
+DDL = """
+CREATE TYPE mood AS ENUM ('happy', 'sad', 'never used');
+CREATE DOMAIN code AS varchar(10);
+CREATE TABLE area (id integer PRIMARY KEY, name text NOT NULL, province text, grade code, note text, mood mood);
+COMMENT ON TABLE area IS '服务区';
+COMMENT ON COLUMN area.name IS '名称 O''Hara "x"';
+INSERT INTO area
+    SELECT n, '服务区' || n, CASE WHEN n % 2 = 0 THEN '江西' ELSE '湖南' END, 'A' || n % 3, repeat('long', n * 20),
+           CASE WHEN n > 3 THEN 'sad' ELSE 'happy' END::mood
+    FROM generate_series(1, 20) AS n;
+CREATE TABLE day (area_id integer REFERENCES area, day date, amount numeric(12, 2), PRIMARY KEY (area_id, day));
+CREATE TABLE detail (area_id integer, day date, line integer,
+                     FOREIGN KEY (area_id, day) REFERENCES day (area_id, day), gone text);
+ALTER TABLE detail DROP COLUMN gone;
+INSERT INTO day SELECT 1, DATE '2024-01-01' + n, n FROM generate_series(1, 100) AS n;
+CREATE TABLE wide (name text);
+INSERT INTO wide SELECT 'value ' || n FROM generate_series(1, 501) AS n;
+CREATE VIEW busy AS SELECT name, province FROM area WHERE id > 10;
+COMMENT ON VIEW busy IS 'busy areas';
+CREATE VIEW broken AS SELECT 1 / (id - id) AS n, name FROM area;
+CREATE MATERIALIZED VIEW totals AS SELECT area_id, sum(amount) AS total FROM day GROUP BY area_id;
+CREATE TABLE log (at date NOT NULL, level text) PARTITION BY RANGE (at);
+CREATE TABLE log_2024 PARTITION OF log FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+INSERT INTO log VALUES ('2024-01-01', 'info'), ('2024-01-02', 'error');
+CREATE SCHEMA "销售";
+CREATE TABLE "销售"."大区 ""A"" 1" (编号 integer, "Name" text);
+INSERT INTO "销售"."大区 ""A"" 1" VALUES (1, 'a''b"c\\d,{}');
+CREATE TABLE secret (token text);
+CREATE TABLE half (id integer, open text, closed text);
+CREATE SCHEMA hidden;
+CREATE TABLE hidden.t (n integer);
+CREATE TABLE pg_orders (note text);
+"""
+
+
+def _admin_of(url: str, admin_url: str) -> str:
+    return make_dsn(admin_url, dbname=parse_dsn(url)["dbname"])
+
+
+def _execute(url: str, *statements: str) -> None:
+    with closing(psycopg2.connect(url)) as admin, admin.cursor() as cursor:
+        admin.autocommit = True
+        for statement in statements:
+            cursor.execute(statement)
+
+
+@pytest.fixture(scope="module")
+def url(make_database: Callable[[str], str], admin_url: str) -> str:
+    url = make_database(DDL)
+    role = parse_dsn(url)["user"]
+    _execute(
+        _admin_of(url, admin_url),
+        f"REVOKE ALL ON secret, half FROM {role}",
+        f"GRANT SELECT (id, open) ON half TO {role}",
+        f"REVOKE ALL ON SCHEMA hidden FROM {role}",
+    )
+    return url
+
+
+def _open(url: str | UrlSource, **changes: Any) -> GuardedDatabase:
+    settings: dict[str, Any] = {
+        "pool_size": 2,
+        "pool_wait_s": 5.0,
+        "statement_timeout_s": 20.0,
+        "max_rows": 50,
+        "max_result_bytes": 1_000_000,
+        "catalog_ttl_s": 300.0,
+    }
+    return open_database(url, **(settings | changes))
+
+
+@pytest.fixture(scope="module")
+def catalog(url: str) -> Catalog:
+    database = _open(url)
+    catalog = asyncio.run(database.catalog())
+    database.close()
+    return catalog
+
+
+def _table(catalog: Catalog, name: str, schema: str = "public") -> Table:
+    return catalog.by_key[schema, name]
+
+
+def _column(catalog: Catalog, table: str, name: str) -> Column:
+    column = _table(catalog, table).column(name)
+    assert column is not None
+    return column
+
+
+def test_what_the_role_can_read_and_nothing_else(catalog: Catalog) -> None:
+    assert {table.key for table in catalog.tables} == {
+        *(("public", name) for name in ("area", "day", "detail", "wide", "busy", "broken", "totals", "log", "half")),
+        ("public", "pg_orders"),
+        ("销售", '大区 "A" 1'),
+    }
+    assert [column.name for column in _table(catalog, "half").columns] == ["id", "open"]
+    assert [column.name for column in _table(catalog, "detail").columns] == ["area_id", "day", "line"]
+
+
+def test_kinds(catalog: Catalog) -> None:
+    kinds = {table.name: table.kind for table in catalog.tables}
+    assert kinds["area"] == kinds["log"] == "table"
+    assert kinds["busy"] == "view"
+    assert kinds["totals"] == "materialized view"
+
+
+def test_comments_types_and_nullability(catalog: Catalog) -> None:
+    assert _table(catalog, "area").comment == "服务区"
+    assert _table(catalog, "busy").comment == "busy areas"
+    assert _table(catalog, "day").comment is None
+    name = _column(catalog, "area", "name")
+    assert (name.type, name.comment, name.nullable) == ("text", '名称 O\'Hara "x"', False)
+    assert _column(catalog, "day", "amount").type == "numeric(12,2)"
+    assert _column(catalog, "area", "province").nullable
+
+
+def test_keys(catalog: Catalog) -> None:
+    assert _table(catalog, "area").primary_key == ("id",)
+    assert _table(catalog, "day").primary_key == ("area_id", "day")
+    assert _table(catalog, "day").foreign_keys == (ForeignKey(("area_id",), ("public", "area"), ("id",)),)
+    assert _table(catalog, "detail").foreign_keys == (
+        ForeignKey(("area_id", "day"), ("public", "day"), ("area_id", "day")),
+    )
+
+
+def test_row_estimates(catalog: Catalog) -> None:
+    assert _table(catalog, "area").row_estimate == 20
+    assert _table(catalog, "log").row_estimate == 2
+    assert _table(catalog, "busy").row_estimate == -1
+
+
+def test_stored_values_of_small_tables_are_complete(catalog: Catalog) -> None:
+    province = _column(catalog, "area", "province")
+    assert (set(province.values), province.is_complete) == ({"江西", "湖南"}, True)
+    assert _column(catalog, "area", "grade").values == ("A0", "A1", "A2")
+    mood = _column(catalog, "area", "mood")
+    assert (mood.values, mood.is_complete) == (("happy", "sad"), True)
+    assert set(_column(catalog, "log", "level").values) == {"info", "error"}
+    (odd,) = _table(catalog, '大区 "A" 1', "销售").columns[1].values
+    assert odd == "a'b\"c\\d,{}"
+
+
+def test_values_that_are_many_long_or_not_text_are_left_out(catalog: Catalog) -> None:
+    assert _column(catalog, "wide", "name").values == ()
+    assert _column(catalog, "area", "id").values == ()
+    note = _column(catalog, "area", "note")
+    assert all(len(value) <= 100 for value in note.values)
+    assert not note.is_complete
+
+
+def test_a_view_that_fails_harms_nothing(catalog: Catalog) -> None:
+    assert [column.name for column in _table(catalog, "broken").columns] == ["n", "name"]
+    assert set(_column(catalog, "busy", "province").values) == {"江西", "湖南"}
+
+
+def test_search_path(catalog: Catalog) -> None:
+    assert catalog.search_path == ("public",)
+
+
+def test_statistics_stand_in_for_large_tables(make_database: Callable[[str], str]) -> None:
+    url = make_database(
+        "CREATE TABLE large (kind text, filler text);"
+        "INSERT INTO large SELECT 'k' || n % 5, repeat(md5(n::text), 8) FROM generate_series(1, 70000) AS n"
+    )
+    catalog = asyncio.run(_open(url).catalog())
+    kind = _column(catalog, "large", "kind")
+    assert set(kind.values) == {f"k{n}" for n in range(5)}
+    assert kind.is_complete
+    assert _column(catalog, "large", "filler").values == ()
+
+
+def test_an_empty_database(make_database: Callable[[str], str]) -> None:
+    assert asyncio.run(_open(make_database("")).catalog()).tables == ()
+
+
+def test_thousands_of_tables_take_seconds(make_database: Callable[[str], str]) -> None:
+    url = make_database(
+        "DO $$ BEGIN FOR n IN 1..2000 LOOP EXECUTE format('CREATE TABLE t%s (id integer PRIMARY KEY, name text)', n);"
+        " IF n % 500 = 0 THEN COMMIT; END IF; END LOOP; END $$"
+    )
+    database = _open(url)
+    started = time.monotonic()
+    assert len(asyncio.run(database.catalog()).tables) == 2000
+    assert time.monotonic() - started < 30
+
+
+# ---------------------------------------------------------------------------------------------------------- keeping it
+
+
+def test_kept_for_a_while_and_shared_by_callers(url: str) -> None:
+    database = _open(url)
+
+    async def ask() -> None:
+        first, second = await asyncio.gather(database.catalog(), database.catalog())
+        assert first is second
+        assert await database.catalog() is first
+
+    asyncio.run(ask())
+    database.close()
+
+
+def test_read_again_when_it_is_old(make_database: Callable[[str], str], admin_url: str) -> None:
+    url = make_database("CREATE TABLE one (n integer)")
+    database = _open(url, catalog_ttl_s=0.001)
+
+    async def ask() -> None:
+        before = await database.catalog()
+        admin = _admin_of(url, admin_url)
+        role = parse_dsn(url)["user"]
+        await asyncio.to_thread(_execute, admin, "CREATE TABLE two (n integer)", f"GRANT SELECT ON two TO {role}")
+        after = await database.catalog()
+        assert (len(before.tables), len(after.tables)) == (1, 2)
+
+    asyncio.run(ask())
+    database.close()
+
+
+def test_the_previous_copy_serves_while_the_database_is_away(url: str) -> None:
+    where = [url]
+    database = _open(lambda: where[0], catalog_ttl_s=0.001)
+    before = asyncio.run(database.catalog())
+    database.close()
+    where[0] = "postgresql://nobody@127.0.0.1:1/nothing"
+    assert asyncio.run(database.catalog()) is before
+    with pytest.raises(DatabaseUnavailable):
+        asyncio.run(database.run("SELECT 1"))
+
+
+def test_one_caller_leaving_does_not_spoil_it_for_the_others(url: str) -> None:
+    database = _open(url)
+
+    async def ask() -> None:
+        leaving = asyncio.create_task(database.catalog())
+        staying = asyncio.create_task(database.catalog())
+        await asyncio.sleep(0)
+        leaving.cancel()
+        assert (await staying).tables
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+
+    asyncio.run(ask())
+    database.close()
