@@ -62,8 +62,8 @@ def test_every_mode_node_and_event_is_documented() -> None:
 
 def test_the_openapi_document_is_valid_and_served() -> None:
     validate(SPECIFICATION)
-    response = create_app(Settings()).test_client().get("/openapi.json")
-    assert response.json == SPECIFICATION
+    with create_app(Settings()).test_client().get("/openapi.json") as response:
+        assert response.json == SPECIFICATION
 
 
 def test_the_modes_and_fields_of_the_openapi_document_are_the_code_s() -> None:

@@ -1,0 +1,74 @@
+"""Asks a Citu in this process over WSGI, on the real demo database, with a scripted model or none."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from werkzeug.test import Client, TestResponse
+
+from agent.bootstrap import bootstrap
+from app_config import Settings
+from common.runtime import run
+from tests.openai_replies import Reply
+from tests.openai_server import OpenAiServer
+from unified_api import create_app
+
+SYNC = "/api/v0/ask_agent"
+STREAM = "/api/v0/ask_agent_stream"
+# What differs from one run of the same question to the next.
+VOLATILE = {"conversation_id", "run_id", "request_id", "timestamp", "timings_ms"}
+
+
+class Asking:
+    """One application. `sync` and `stream` ask the same question, each answered by the same `replies`."""
+
+    def __init__(self, settings: Settings, model: OpenAiServer | None = None, **changes: Any) -> None:
+        if model is not None:
+            changes |= {"openai_api_key": "test", "openai_base_url": model.url, "openai_model": "scripted"}
+        self._model = model
+        settings = replace(settings, **changes)
+        self.services = bootstrap(settings)
+        self.client = Client(create_app(settings, self.services))
+
+    def __enter__(self) -> "Asking":
+        return self
+
+    def __exit__(self, *_exc_info: object) -> None:
+        run(_awaited(self.services.aclose), timeout_s=10)
+
+    def sync(self, body: dict[str, Any], *replies: Reply) -> tuple[int, dict[str, Any]]:
+        """Status and envelope."""
+        response = self._post(SYNC, body, replies)
+        return response.status_code, json.loads(response.get_data())
+
+    def stream(self, body: dict[str, Any], *replies: Reply) -> list[dict[str, Any]]:
+        """The envelopes of all frames, each with its event id as `id`."""
+        response = self._post(STREAM, body, replies)
+        assert response.status_code == 200, response.get_data()
+        assert response.content_type == "text/event-stream; charset=utf-8"
+        return list(frames(response.get_data().decode()))
+
+    def _post(self, path: str, body: dict[str, Any], replies: tuple[Reply, ...]) -> TestResponse:
+        if self._model is not None:
+            self._model.replies(*replies)
+        return self.client.post(path, json=body)
+
+
+async def _awaited(close: Callable[[], Awaitable[None]]) -> None:
+    await close()
+
+
+def frames(text: str) -> Iterator[dict[str, Any]]:
+    """The events of a complete stream."""
+    for block in text.split("\n\n"):
+        fields = [line.partition(": ") for line in block.split("\n") if line and not line.startswith(":")]
+        found = {name: value for name, _, value in fields}
+        if "data" in found:
+            yield {"id": found["id"], **json.loads(found["data"])}
+
+
+def stable(envelope: dict[str, Any]) -> dict[str, Any]:
+    """What two runs of the same question must share."""
+    data = {key: value for key, value in envelope["data"].items() if key not in VOLATILE and key != "type"}
+    return {key: value for key, value in envelope.items() if key != "id"} | {"data": data}

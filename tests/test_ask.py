@@ -1,0 +1,376 @@
+"""Both ask endpoints over every way a question can go: the same answer whole and step by step."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from agent.progress import STEPS
+from app_config import Settings
+from tests.asking import Asking, stable
+from tests.openai_replies import Reply
+from tests.openai_server import OpenAiServer
+
+RANKING = "查询各服务区的营业收入排行"
+ROWS_SQL = "SELECT company_id, company_name FROM company ORDER BY company_id LIMIT 3"
+ONE_SQL = "SELECT count(*) AS n FROM shop"
+EMPTY_SQL = "SELECT company_name FROM company WHERE company_id < 0"
+DATABASE = ["start", "classify", "agent_sql_generation", "agent_sql_execution", "format_response"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One way a question can go.
+
+    Attributes:
+        replies: what the model says, in order; None: no model is configured.
+        path: the execution path the answer reports.
+        calls: model calls the answer reports (errors report none).
+        has: keys of the terminal body with their values.
+    """
+
+    name: str
+    body: dict[str, Any]
+    path: list[str]
+    replies: tuple[Reply, ...] | None = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+    code: int = 200
+    calls: int = 0
+    has: dict[str, Any] = field(default_factory=dict)
+
+
+def _asked(question: str = RANKING, **fields: Any) -> dict[str, Any]:
+    return {"question": question, "routing_mode": "database_direct", **fields}
+
+
+def _failed(happened: str) -> list[str]:
+    return ["start", "classify", "agent_sql_generation", happened, "format_response"]
+
+
+SCENARIOS = [
+    Scenario(
+        "rows", _asked(), DATABASE, (Reply(ROWS_SQL), Reply("三家公司。")), calls=2, has={"summary": "三家公司。"}
+    ),
+    Scenario("one value needs no summary call", _asked(), DATABASE, (Reply(ONE_SQL),), calls=1),
+    Scenario("no rows", _asked(), DATABASE, (Reply(EMPTY_SQL),), calls=1, has={"summary": None}),
+    Scenario(
+        "summary switched off",
+        _asked(),
+        DATABASE,
+        (Reply(ROWS_SQL),),
+        {"enable_result_summary": False},
+        calls=1,
+        has={"summary": None, "response": "查询执行完成，共返回 3 条记录。"},
+    ),
+    Scenario(
+        "summary fails",
+        _asked(),
+        DATABASE,
+        (Reply(ROWS_SQL), Reply(status=401)),
+        calls=2,
+        has={"warnings": ["大模型不可用，本回答由离线规则生成。"]},
+    ),
+    Scenario(
+        "fenced", _asked(), DATABASE, (Reply(f"好的：\n```sql\n{ONE_SQL};\n```\n完毕"),), calls=1, has={"sql": ONE_SQL}
+    ),
+    Scenario(
+        "repaired once",
+        _asked(),
+        [*DATABASE[:3], "sql_repair_success", *DATABASE[3:]],
+        (Reply("SELECT no_such_column FROM shop"), Reply(ONE_SQL)),
+        calls=2,
+        has={"sql_repair_applied": True, "sql": ONE_SQL},
+    ),
+    Scenario(
+        "repair fails",
+        _asked(),
+        _failed("sql_repair_failed"),
+        (Reply("SELECT no_such_column FROM shop"), Reply("SELECT neither FROM shop")),
+        code=422,
+        has={"error_type": "syntax_error", "retryable": False, "node": "agent_sql_generation"},
+    ),
+    Scenario(
+        "repair has no statement",
+        _asked(),
+        _failed("sql_repair_failed"),
+        (Reply("SELECT no_such_column FROM shop"), Reply("我不知道怎么修复。")),
+        code=422,
+        has={"error_type": "syntax_error"},
+    ),
+    Scenario(
+        "repair switched off",
+        _asked(),
+        _failed("sql_validation_failed"),
+        (Reply("SELECT no_such_column FROM shop"),),
+        {"enable_auto_repair": False},
+        code=422,
+        has={"error_type": "syntax_error"},
+    ),
+    Scenario(
+        "forbidden is not repaired",
+        _asked(),
+        _failed("forbidden_keywords_failed"),
+        (Reply("DELETE FROM shop"),),
+        code=403,
+        has={"error_type": "forbidden_keywords", "node": "agent_sql_generation"},
+    ),
+    Scenario(
+        "two statements",
+        _asked(),
+        _failed("forbidden_keywords_failed"),
+        (Reply("SELECT 1; DROP TABLE shop"),),
+        code=403,
+        has={"error_type": "forbidden_keywords"},
+    ),
+    Scenario(
+        "system catalogue",
+        _asked(),
+        _failed("forbidden_keywords_failed"),
+        (Reply("SELECT rolname FROM pg_catalog.pg_authid"),),
+        code=403,
+        has={"error_type": "forbidden_object"},
+    ),
+    Scenario(
+        "a repair may not write either",
+        _asked(),
+        _failed("forbidden_keywords_failed"),
+        (Reply("SELECT no_such_column FROM shop"), Reply("UPDATE shop SET shop_name = ''")),
+        code=403,
+        has={"error_type": "forbidden_keywords"},
+    ),
+    Scenario(
+        "every check switched off still refuses a write",
+        _asked(),
+        [*DATABASE[:3]],
+        (Reply("DELETE FROM shop"),),
+        {"enable_forbidden_check": False, "enable_syntax_validation": False},
+        code=403,
+        has={"error_type": "forbidden_keywords", "node": "agent_sql_execution"},
+    ),
+    Scenario(
+        "prose is never executed",
+        _asked(),
+        _failed("sql_generation_failed"),
+        (Reply("Select the shops you are interested in, and I will help."),),
+        calls=1,
+        has={"sql_generation_failed": True, "failure_reason": "llm_explanation"},
+    ),
+    Scenario(
+        "the model says what is missing",
+        _asked(),
+        _failed("sql_generation_failed"),
+        (Reply("NO_SQL: missing_database_info: 数据库中没有员工信息。"),),
+        calls=1,
+        has={"sql_generation_failed": True, "failure_reason": "missing_database_info"},
+    ),
+    Scenario(
+        "fails while running",
+        _asked(),
+        DATABASE[:3],
+        (Reply("SELECT 1 / (count(*) - count(*)) FROM shop"),),
+        code=422,
+        has={"error_type": "syntax_error", "node": "agent_sql_execution"},
+    ),
+    Scenario(
+        "runs too long",
+        _asked(),
+        DATABASE[:3],
+        (Reply("SELECT count(*) FROM daily_revenue a CROSS JOIN daily_revenue b CROSS JOIN daily_revenue c"),),
+        {"statement_timeout_s": 0.3},
+        code=504,
+        has={"error_type": "query_timeout", "retryable": True, "node": "agent_sql_execution"},
+    ),
+    Scenario(
+        "chat",
+        _asked("你好", routing_mode="chat_direct"),
+        ["start", "classify", "agent_chat", "format_response"],
+        (Reply("你好！有什么可以帮您？"),),
+        calls=1,
+        has={"response": "你好！有什么可以帮您？", "response_type": "CHAT"},
+    ),
+    Scenario(
+        "the model classifies",
+        _asked("店铺一共有几家", routing_mode="llm_only"),
+        DATABASE,
+        (Reply('{"type": "DATABASE", "confidence": 0.93, "reason": "查数据"}'), Reply(ONE_SQL)),
+        calls=2,
+        has={
+            "routing_mode_used": "llm_only",
+            "classification_info": {
+                "question_type": "DATABASE",
+                "confidence": 0.93,
+                "method": "llm",
+                "reason": "查数据",
+            },
+        },
+    ),
+    Scenario("model down, rules answer", _asked("店铺有多少家"), DATABASE, (Reply(status=401),), calls=1),
+    Scenario(
+        "model down, rules have no answer",
+        _asked("为什么天空是蓝色的"),
+        DATABASE[:2],
+        (Reply(status=401),),
+        code=503,
+        has={"error_type": "llm_unavailable", "node": "agent_sql_generation"},
+    ),
+    Scenario("offline ranking", {"question": RANKING}, DATABASE, None, has={"routing_mode_source": "configuration"}),
+    Scenario(
+        "offline chat",
+        {"question": "你好"},
+        ["start", "classify", "agent_chat", "format_response"],
+        None,
+        has={"response_type": "CHAT"},
+    ),
+    Scenario(
+        "offline request to write",
+        _asked("删除所有服务区"),
+        _failed("forbidden_keywords_failed"),
+        None,
+        code=403,
+        has={"error_type": "forbidden_keywords"},
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def settings(demo_url: str) -> Settings:
+    return Settings(database_url=demo_url, llm_max_retries=0)
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAiServer]:
+    with OpenAiServer() as server:
+        yield server
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_sync_and_stream_end_the_same(scenario: Scenario, settings: Settings, model: OpenAiServer) -> None:
+    replies = scenario.replies or ()
+    with Asking(settings, model if scenario.replies is not None else None, **scenario.settings) as asking:
+        code, answer = asking.sync(scenario.body, *replies)
+        events = asking.stream(scenario.body, *replies)
+    last = events[-1]
+
+    assert (code, answer["code"], answer["success"]) == (scenario.code, scenario.code, scenario.code == 200)
+    assert stable(last) == stable(answer)
+    _check_body(answer["data"], scenario)
+    _check_stream(events)
+
+
+def _check_body(data: dict[str, Any], scenario: Scenario) -> None:
+    assert {key: data.get(key) for key in scenario.has} == scenario.has
+    if scenario.code == 200:
+        assert data["type"] == data["response_type"]
+        assert data["execution_path"] == scenario.path
+        assert data["usage"]["llm_calls"] == scenario.calls
+        assert data["response"]
+    else:
+        assert data["type"] == "error"
+        assert data["error"]
+        assert data["request_id"]
+        assert data["state_summary"]["execution_path"] == scenario.path
+
+
+def _check_stream(events: list[dict[str, Any]]) -> None:
+    kinds = [event["data"]["type"] for event in events]
+    assert set(kinds[:-1]) <= {"progress", "token"}
+    assert kinds[-1] in ("completed", "error")
+    run_id = events[-1]["data"]["run_id"]
+    assert [event["id"] for event in events] == [f"{run_id}:{number + 1}" for number in range(len(events))]
+    assert len({event["data"]["conversation_id"] for event in events}) == 1
+    _check_progress([event["data"] for event in events if event["data"]["type"] == "progress"])
+
+
+def _check_progress(steps: list[dict[str, Any]]) -> None:
+    """Every step runs, then is done or has failed, before the next one runs."""
+    assert [step["status"] for step in steps[::2]] == ["running"] * (len(steps) // 2)
+    assert {step["status"] for step in steps[1::2]} <= {"done", "failed"}
+    assert [step["node"] for step in steps[::2]] == [step["node"] for step in steps[1::2]]
+    assert steps[0]["node"] == "classify_question"
+    for step in steps:
+        shown = STEPS[step["node"]]
+        assert (step["icon"], step["display_name"]) == (shown.icon, shown.display_name.zh)
+        assert step["details"]
+        assert step["sub_status"]
+        assert step["state_summary"]["current_step"] == (
+            shown.running if step["status"] == "running" else shown.done
+        ) or (step["status"] == "failed")
+
+
+@pytest.fixture(scope="module")
+def offline(settings: Settings) -> Iterator[Asking]:
+    with Asking(settings) as asking:
+        yield asking
+
+
+@pytest.fixture(scope="module")
+def scripted(settings: Settings, model: OpenAiServer) -> Iterator[Asking]:
+    with Asking(settings, model) as asking:
+        yield asking
+
+
+def test_the_text_is_streamed_while_it_is_written(scripted: Asking) -> None:
+    replies = (Reply(ROWS_SQL), Reply("There are three companies here."))
+    events = scripted.stream(_asked(lang="en"), *replies)
+    tokens = [event["data"]["text"] for event in events if event["data"]["type"] == "token"]
+    assert len(tokens) > 1
+    assert "".join(tokens) == events[-1]["data"]["summary"] == "There are three companies here."
+    quiet = scripted.stream(_asked(lang="en", stream_tokens=False), *replies)
+    assert [event for event in quiet if event["data"]["type"] == "token"] == []
+    assert stable(quiet[-1]) == stable(events[-1]), "only the tokens are missing"
+
+
+def test_the_steps_of_a_data_question_are_seen_in_order(offline: Asking) -> None:
+    events = offline.stream({"question": RANKING})
+    steps = [(data["node"], data["status"]) for event in events if (data := event["data"])["type"] == "progress"]
+    nodes = ["classify_question", "agent_sql_generation", "agent_sql_execution", "format_response"]
+    assert steps == [(node, status) for node in nodes for status in ("running", "done")]
+    assert events[0]["message"] == "正在执行: 分析问题类型"
+    generated = next(event["data"] for event in events if event["data"].get("details", "").startswith("SQL生成成功"))
+    assert generated["state_summary"]["sql"] == events[-1]["data"]["sql"]
+
+
+def test_answers_follow_the_language(offline: Asking) -> None:
+    _, chinese = offline.sync({"question": "店铺有多少家"})
+    _, english = offline.sync({"question": "店铺有多少家", "lang": "en"})
+    _, by_question = offline.sync({"question": "how many shops are there"})
+    assert chinese["message"] == "处理完成"
+    assert english["message"] == by_question["message"] == "Done"
+    assert chinese["data"]["query_result"] == english["data"]["query_result"] == by_question["data"]["query_result"]
+
+
+def test_a_conversation_id_is_kept_or_made(offline: Asking) -> None:
+    _, given = offline.sync({"question": "你好", "conversation_id": "my-1"})
+    assert given["data"]["conversation_id"] == "my-1"
+    _, made = offline.sync({"question": "你好"})
+    _, again = offline.sync({"question": "你好"})
+    assert made["data"]["conversation_id"].startswith("citu_2")
+    assert made["data"]["conversation_id"] != again["data"]["conversation_id"]
+
+
+def test_exact_decimals_reach_the_client(scripted: Asking, model: OpenAiServer) -> None:
+    model.replies(Reply("SELECT 12345678901234567890.123456789 AS x, 0.10 AS y"), Reply("x"))
+    response = scripted.client.post("/api/v0/ask_agent", json=_asked())
+    assert b"[12345678901234567890.123456789,0.10]" in response.get_data()
+
+
+@pytest.mark.parametrize("path", ["/api/v0/ask_agent", "/api/v0/ask_agent_stream"])
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "JSON object"),
+        (b"question=x", "JSON object"),
+        (b"[1]", "JSON object"),
+        (b'{"question": "\xff"}', "JSON object"),
+        (b'{"question": ""}', "blank"),
+        (b'{"question": "x", "routing_mode": "fast"}', "routing_mode"),
+        (b'{"question": "' + b"x" * 70_000 + b'"}', "too large"),
+    ],
+)
+def test_bad_bodies_are_refused_before_any_stream(offline: Asking, path: str, data: bytes, says: str) -> None:
+    response = offline.client.post(path, data=data, content_type="application/json")
+    assert response.status_code == 400
+    assert response.json is not None
+    assert response.json["data"]["error_type"] == "invalid_request"
+    assert says in response.json["data"]["error"]
