@@ -115,8 +115,8 @@ const TEXTS = {
 /** Questions the demo database can answer, as [zh, en]. */
 export const EXAMPLES = [
   ["查询各服务区的营业收入排行", "Revenue ranking by service area"],
-  ["最近7天哪些服务区的车流量最大？", "Which 5 service areas had the most traffic in the last 7 days?"],
-  ["每种支付方式的营业收入是多少？", "Total revenue by payment type"],
+  ["最近7天车流量最大的5个服务区", "Top 5 service areas by traffic in the last 7 days"],
+  ["上个月各类别店铺的营业收入", "Revenue by shop category last month"],
   ["每个公司有多少个服务区？", "How many service areas does each company have?"],
 ];
 

@@ -70,7 +70,7 @@ def test_a_chosen_language_changes_everything_and_is_kept(page: Page) -> None:
 
 def test_nothing_on_the_page_is_left_in_the_other_language(browser: Browser, live_server: str) -> None:
     with opened(browser, live_server, locale="en-GB") as page:
-        turn = ask(page, "Revenue ranking by payment type")
+        turn = ask(page, "Revenue by shop category last month")
         expect_state(turn, "done")
         turn.locator(".about summary").click()
         page.locator("#settings summary").click()
