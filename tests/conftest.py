@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -32,6 +32,17 @@ class ExternalServer:
         return parts._replace(netloc=f"{quote(user)}@{address}", path=f"/{quote(dbname)}").geturl()
 
 
+@contextmanager
+def reachable_folder() -> Iterator[Path]:
+    """A temporary folder that the server's user can enter when we are root (pytest's own are closed)."""
+    folder = Path(tempfile.mkdtemp(prefix="citu-test-"))
+    try:
+        folder.chmod(0o755)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
 @pytest.fixture(scope="session")
 def embedded_server() -> Iterator[Server]:
     """The server; its own data directory is removed at the end."""
@@ -39,14 +50,10 @@ def embedded_server() -> Iterator[Server]:
     if external:
         yield ExternalServer(external)
         return
-    data_dir = Path(tempfile.mkdtemp(prefix="citu-test-"))
-    data_dir.chmod(0o755)  # as root, the server runs as another user, who has to get in
-    server = EmbeddedServer.acquire(data_dir)
-    try:
+    with reachable_folder() as folder:
+        server = EmbeddedServer.acquire(folder / "var")
         yield server
-    finally:
         server.release()
-        shutil.rmtree(data_dir)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.util import find_spec
@@ -20,6 +19,7 @@ import pytest
 from common.database.embedded import EmbeddedServer, EmbeddedServerError
 from common.embedded.home import ELSEWHERE, Home
 from common.embedded.supervisor import BoundedLog
+from tests.conftest import reachable_folder
 
 PROJECT = Path(__file__).resolve().parents[1]
 LIMIT_S = 60
@@ -38,17 +38,6 @@ sys.stdin.read()
 """
 # The same, but the process that acquired it has gone and only a fork of it is left.
 FORKED_USER = USER.replace("print(", "import os\nif os.fork(): os._exit(0)\nprint(")
-
-
-@contextmanager
-def reachable_folder() -> Iterator[Path]:
-    """A temporary folder that the server's user can enter when we are root (pytest's own are closed)."""
-    folder = Path(tempfile.mkdtemp(prefix="citu-test-"))
-    try:
-        folder.chmod(0o755)
-        yield folder
-    finally:
-        shutil.rmtree(folder)
 
 
 @pytest.fixture

@@ -47,6 +47,7 @@ _SPRING_FESTIVALS = (
 _AREA_SILENT = 0.002  # share of the days on which an area reports nothing at all
 _SHOP_SILENT = 0.008  # … and a shop
 _UNREPORTED = 0.004  # share of the rows without an amount or a count
+_UNSOLD = 0.002  # … and with nothing sold
 _NULL = r"\N"
 
 
@@ -78,9 +79,10 @@ def revenue_lines(day: date, areas: tuple[ServiceArea, ...], shops: tuple[Shop, 
 
 def _sales(draw: random.Random, expected: float, per_order: float) -> str:
     """Amount and number of orders of one shop and payment type."""
-    if draw.random() < _UNREPORTED:
+    chance = draw.random()
+    if chance < _UNREPORTED:
         return f"{_NULL}\t0"
-    orders = max(0, round(expected / per_order * draw.uniform(0.8, 1.2)))
+    orders = 0 if chance < _UNREPORTED + _UNSOLD else round(expected / per_order * draw.uniform(0.8, 1.2))
     amount = round(orders * per_order * draw.uniform(0.9, 1.1), 2)
     return f"{amount:.2f}\t{orders}"
 
