@@ -14,6 +14,7 @@ from typing import Any
 from postgast import PgQueryError, scan
 from postgast.native import lib
 
+from common.database.guard.facts import words
 from common.errors import InvalidSql, ValidationFailed
 from common.text import Text
 
@@ -24,9 +25,9 @@ MAX_NESTING = 600  # levels of the JSON tree: about 300 chained operators or 120
 # A nesting level costs at least two characters, and 5,000 levels fit the smallest usual stack (2 MB).
 _SURELY_SHALLOW_CHARS = 8_000
 _MAX_LEXICAL_DEPTH = 4_000
-# Tokens that can't nest anything: names and constants, which long honest statements (lists of values) are made of.
-_FLAT_TOKENS = frozenset(
-    ("IDENT", "UIDENT", "FCONST", "SCONST", "USCONST", "BCONST", "XCONST", "ICONST", "PARAM", "ASCII_46")
+# Tokens that can't nest anything: names, constants, dots, and AND and OR, whose chains PostgreSQL makes flat.
+_FLAT_TOKENS = words(
+    "IDENT UIDENT FCONST SCONST USCONST BCONST XCONST ICONST PARAM ASCII_46 AND OR TRUE_P FALSE_P NULL_P"
 )
 _OPENING = frozenset(("ASCII_40", "ASCII_91"))
 _CLOSING = frozenset(("ASCII_41", "ASCII_93"))

@@ -1,0 +1,217 @@
+"""The guard on input that nobody would write: whatever it is, it gets a verdict, soon, and the process lives."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import postgast
+import pytest
+from google.protobuf.message import DecodeError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.database.guard import Guard
+from common.errors import ForbiddenStatement, InvalidSql, StatementRejected, ValidationFailed
+from tests.test_guard import ALLOWED, REJECTED
+
+GUARD = Guard()
+STATEMENTS = [case.sql for case in ALLOWED + REJECTED]
+PIECES = [
+    *(
+        "'",
+        '"',
+        "$$",
+        "$a$",
+        "--",
+        "/*",
+        "*/",
+        ";",
+        "\\",
+        "\n",
+        "(",
+        ")",
+        "E'",
+        "U&'",
+        "\ufeff",
+        "\u00a0",
+        "\u3000",
+        "，",
+    ),
+    *(" UNION ", " INTO t ", " FOR UPDATE", "; DROP TABLE customer", " FROM pg_authid ", "pg_sleep(1)", "::regclass"),
+    *("WITH a AS (", "SELECT ", "DELETE FROM t", "EXPLAIN ", "COPY t TO PROGRAM 'x'", "set_config('a','b',false)"),
+]
+
+
+def _is_accepted(sql: str) -> bool:
+    try:
+        GUARD.check(sql)
+    except StatementRejected as error:
+        assert error.text.zh
+        assert error.text.en
+        return False
+    return True
+
+
+def _assert_one_query(sql: str) -> None:
+    """By the same grammar, but another tree and another way through it."""
+    try:
+        (statement,) = postgast.parse(sql).stmts
+    except DecodeError:  # protobuf's own limit of 100 levels
+        return
+    for node in postgast.walk(statement.stmt):
+        kind = type(node[1]).DESCRIPTOR.name
+        assert not kind.endswith("Stmt") or kind == "SelectStmt"
+        assert kind not in ("IntoClause", "LockingClause")
+
+
+@given(st.text())
+def test_any_text(sql: str) -> None:
+    if _is_accepted(sql):
+        _assert_one_query(sql)
+
+
+@given(st.text(st.characters()), st.sampled_from(STATEMENTS), st.text(st.characters()))
+def test_any_text_around_a_statement(before: str, sql: str, after: str) -> None:
+    if _is_accepted(before + sql + after):
+        _assert_one_query(before + sql + after)
+
+
+@given(st.binary())
+def test_any_bytes(data: bytes) -> None:
+    _is_accepted(data.decode("utf-8", "surrogateescape"))
+    _is_accepted(data.decode("latin-1"))
+
+
+@st.composite
+def _mutated(draw: st.DrawFn) -> str:
+    sql = draw(st.sampled_from(STATEMENTS))
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(sql)))
+        end = min(len(sql), start + draw(st.integers(0, 12)))
+        other = draw(st.sampled_from(STATEMENTS))
+        cut = draw(st.integers(0, len(other)))
+        piece = draw(st.sampled_from(PIECES) | st.just(other[cut : cut + 20]) | st.just(""))
+        sql = sql[:start] + piece + sql[end:]
+    return sql
+
+
+@given(_mutated())
+def test_mutated_statements(sql: str) -> None:
+    if _is_accepted(sql):
+        _assert_one_query(sql)
+
+
+@given(st.sampled_from(STATEMENTS), st.sampled_from(STATEMENTS))
+def test_two_statements_are_never_one(first: str, second: str) -> None:
+    first = first.rstrip().rstrip(";")
+    with pytest.raises((ForbiddenStatement, InvalidSql)):
+        GUARD.check(f"{first}\n;{second}")
+
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "operators": lambda n: "SELECT " + "+".join(["1"] * n),
+    "minuses": lambda n: "SELECT " + "- " * n + "1",
+    "nots": lambda n: "SELECT " + "NOT " * n + "true",
+    "brackets": lambda n: "SELECT " + "(" * n + "1" + ")" * n,
+    "open brackets": lambda n: "SELECT " + "(" * n,
+    "close brackets": lambda n: "SELECT 1" + ")" * n,
+    "casts": lambda n: "SELECT 1" + "::int" * n,
+    "unions": lambda n: " UNION ".join(["SELECT 1, 2"] * n),
+    "unions in brackets": lambda n: "(" * n + "SELECT 1" + " UNION SELECT 1)" * n,
+    "joins": lambda n: "SELECT * FROM t" + " JOIN t ON true" * n,
+    "cross joins": lambda n: "SELECT * FROM t" + ", t" * n,
+    "subqueries": lambda n: "SELECT " + "(SELECT " * n + "1" + ")" * n,
+    "subqueries in FROM": lambda n: "SELECT * FROM " + "(SELECT * FROM " * n + "t" + ") x" * n,
+    "CTEs in CTEs": lambda n: "WITH a AS (" * n + "SELECT 1" + ") SELECT 1" * n,
+    "CTEs": lambda n: "WITH " + ", ".join(f"a{i} AS (SELECT 1)" for i in range(n)) + " SELECT 1",
+    "arrays": lambda n: "SELECT " + "ARRAY[" * n + "1" + "]" * n,
+    "subscripts": lambda n: "SELECT a" + "[1]" * n,
+    "fields": lambda n: "SELECT " + "(" * n + "a" + ").b" * n,
+    "dots": lambda n: "SELECT a" + ".b" * n,
+    "functions": lambda n: "SELECT " + "abs(" * n + "1" + ")" * n,
+    "cases": lambda n: "SELECT " + "CASE WHEN true THEN " * n + "1" + " END" * n,
+    "ands": lambda n: "SELECT " + " AND ".join(["true"] * n),
+    "list": lambda n: "SELECT 1 WHERE 1 IN (" + ",".join(["1"] * n) + ")",
+    "rows": lambda n: "VALUES " + ",".join(["(1,'a')"] * n),
+    "statements": lambda n: ";".join(["SELECT 1"] * n),
+    "semicolons": lambda n: "SELECT 1" + ";" * n,
+    "comments": lambda n: "SELECT " + "/*" * n + "*/" * n + "1",
+    "string": lambda n: "SELECT '" + "x" * n + "'",
+    "quotes": lambda n: "SELECT '" + "''" * n + "'",
+    "dollars": lambda n: "SELECT " + "$" * n,
+    "identifier": lambda n: "SELECT " + "字" * n,
+    "collations": lambda n: "SELECT 'a'" + ' COLLATE "C"' * n,
+    "is null": lambda n: "SELECT 1" + " IS NULL" * n,
+    "between": lambda n: "SELECT " + "1 BETWEEN 1 AND " * n + "1",
+    "order": lambda n: "SELECT 1 ORDER BY " + ",".join(["1"] * n),
+    "windows": lambda n: "SELECT " + "sum(" * n + "1" + ") OVER ()" * n,
+    "rows in rows": lambda n: "SELECT " + "ROW(" * n + "1" + ")" * n,
+    "time zones": lambda n: "SELECT now()" + " AT TIME ZONE 'UTC'" * n,
+    "likes": lambda n: "SELECT 'a'" + " LIKE ('a'" * n + ")" * n,
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_huge_statements_of_every_shape(shape: str) -> None:
+    """On a thread with the smallest stack that is usual, 2 MB: a stack that overflows would end the process."""
+
+    def judge() -> None:
+        for size in (10, 100, 1000, 4000, 10_000, 30_000, 100_000, 1_000_000):
+            started = time.monotonic()
+            _is_accepted(SHAPES[shape](size))
+            slowest.append(time.monotonic() - started)
+
+    slowest: list[float] = []
+    previous = threading.stack_size(2 * 1024 * 1024)
+    try:
+        thread = threading.Thread(target=judge)
+        thread.start()
+    finally:
+        threading.stack_size(previous)
+    thread.join()
+    assert len(slowest) == 8
+    assert max(slowest) < 10
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [("operators", 250), ("unions", 300), ("subqueries", 80), ("ands", 3000), ("list", 20_000), ("rows", 8000),
+     ("joins", 90), ("functions", 150), ("casts", 250), ("cases", 100)],
+)  # fmt: skip
+def test_honest_sizes_pass(shape: str, size: int) -> None:
+    GUARD.check(SHAPES[shape](size))
+
+
+@pytest.mark.parametrize("sql", ["SELECT '\0'", "\0", "SELECT 1\0; DROP TABLE t", "SELECT '\ud800'", "SELECT \udfff"])
+def test_what_is_no_text(sql: str) -> None:
+    with pytest.raises(ValidationFailed):
+        GUARD.check(sql)
+
+
+@pytest.mark.parametrize("sql", ["", " ", ";", ";;", "-- nothing", "/* nothing */", "\n\t"])
+def test_empty_statements(sql: str) -> None:
+    with pytest.raises(InvalidSql):
+        GUARD.check(sql)
+
+
+def test_positions_count_characters() -> None:
+    sql = "SELECT '中文字符' FROM t WHERE name FORM x"
+    with pytest.raises(InvalidSql) as caught:
+        GUARD.check(sql)
+    assert caught.value.position == sql.index("FORM") + 1
+
+
+def test_many_threads_at_once() -> None:
+    guard = Guard()
+
+    def judge(sql: str) -> bool:
+        try:
+            guard.check(sql)
+        except StatementRejected:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        verdicts = list(pool.map(judge, STATEMENTS * 20))
+    assert verdicts == [judge(sql) for sql in STATEMENTS] * 20
