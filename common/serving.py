@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
 
 # Threads beyond MAX_STREAMS: health checks, static files and refusals while every place is taken.
@@ -38,6 +39,16 @@ def _why(error: OSError, host: str, port: int) -> str:
     return f"HOST={host} PORT={port} can't be listened on: {error.strerror}."
 
 
+class Log(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
+    """Gunicorn's own messages leave like everybody else's, by the root logger."""
+
+    def setup(self, cfg: Any) -> None:
+        """Called by gunicorn; its own handlers are dropped again."""
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+
+
 def gunicorn_options(max_streams: int) -> dict[str, Any]:
     """Settings every way of starting shares: one thread per running question, none of gunicorn's own side channels."""
     return {
@@ -48,6 +59,7 @@ def gunicorn_options(max_streams: int) -> dict[str, Any]:
         "graceful_timeout": 10,
         "keepalive": 30,
         "control_socket_disable": True,
+        "logger_class": Log,
         "loglevel": "warning",
     }
 

@@ -190,5 +190,7 @@ def test_errors_are_envelopes_everywhere(demo_url: str, tmp_path: Path) -> None:
             status, envelope = get_json(port, path)
             assert (status, envelope["code"], envelope["success"]) == (expected, expected, False)
             assert envelope["data"]["type"] == "error"
-    log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("{")] == []
+    log = [json.loads(line) for line in lines]
     assert {line["path"] for line in log if line["message"] == "request"} >= {"/nowhere", "/api/v0/ask_agent"}
