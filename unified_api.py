@@ -50,6 +50,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(openapi_blueprint())
     app.register_blueprint(page_blueprint())
     register_error_handlers(app)
+    app.extensions["citu"] = services
     app.before_request(_begin_request)
     app.after_request(_end_request)
     return app

@@ -1,17 +1,20 @@
 """The composition root: settings in, everything wired out. Nothing else constructs an adapter."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from agent.citu_agent import CituLangGraphAgent
 from agent.context import Behaviour, Context
+from agent.graph import compiled_graph
 from agent.skills.fallback import FallbackSkills
 from agent.skills.llm import LlmSkills
 from agent.skills.offline import OfflineSkills
 from app_config import Settings
 from common.database import GuardedDatabase, open_database
 from common.database.source import asked_database
+from common.errors import CituError
 from common.llm import ChatModel, open_model
 from common.ports import UrlSource
 
@@ -24,6 +27,7 @@ class Services:
         source: where the asked database is; calling it makes the embedded one ready.
         thinker: who answers: `offline`, or the model's name.
         checks: what `/ready` looks at, by name.
+        warm: does what the first question would otherwise wait for; failures are left to that question.
         aclose: closes connections, on the event loop that used them; the next use opens new ones.
     """
 
@@ -31,6 +35,7 @@ class Services:
     source: UrlSource
     thinker: str
     checks: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
+    warm: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]
 
 
@@ -61,12 +66,20 @@ def bootstrap(settings: Settings) -> Services:
         new_context, routing_mode=settings.routing_mode, request_timeout_s=settings.request_timeout_s
     )
 
+    async def warm() -> None:
+        compiled_graph()
+        with suppress(CituError):
+            await database.catalog()
+        if model:
+            with suppress(CituError):
+                await model.warm()
+
     async def aclose() -> None:
         database.close()
         if model:
             await model.aclose()
 
-    return Services(agent, source, model.name if model else rules.name, _checks(database, model), aclose)
+    return Services(agent, source, model.name if model else rules.name, _checks(database, model), warm, aclose)
 
 
 def _database(settings: Settings, source: UrlSource) -> GuardedDatabase:

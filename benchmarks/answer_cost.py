@@ -49,7 +49,9 @@ def _serve(make_app: Callable[[], Any], listening: Any, pid: Any) -> None:
         pid.put(os.getpid())
         return make_app()
 
-    Server(app, listening, gunicorn_options(max_streams=16), lambda: None).run()
+    options = gunicorn_options(max_streams=16)
+    options.pop("post_worker_init")  # the bare stack has nothing to warm up
+    Server(app, listening, options, lambda: None).run()
 
 
 @dataclass

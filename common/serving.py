@@ -1,5 +1,6 @@
 """Serving a WSGI application from a terminal: a port taken early, and gunicorn with settings fit for long streams."""
 
+import asyncio
 import errno
 import socket
 from collections.abc import Callable
@@ -7,6 +8,8 @@ from typing import Any
 
 from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
+
+from common import runtime
 
 # Threads beyond MAX_STREAMS: health checks, static files and refusals while every place is taken.
 _SPARE_THREADS = 16
@@ -59,9 +62,15 @@ def gunicorn_options(max_streams: int) -> dict[str, Any]:
         "graceful_timeout": 10,
         "keepalive": 30,
         "control_socket_disable": True,
+        "post_worker_init": _warm,
         "logger_class": Log,
         "loglevel": "warning",
     }
+
+
+def _warm(worker: Any) -> None:
+    """Starts the worker's event loop and lets it do what the first question would wait for."""
+    asyncio.run_coroutine_threadsafe(worker.wsgi.extensions["citu"].warm(), runtime.loop())
 
 
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
