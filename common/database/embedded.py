@@ -33,6 +33,7 @@ __all__ = ["EmbeddedServer", "EmbeddedServerError"]
 
 START_LOCK = "start.lock"
 _STOP_TIMEOUT_S = 45.0
+_ATTEMPTS = 3  # a start may fail because somebody killed it
 _PROJECT = Path(__file__).resolve().parents[2]
 
 # Refusals of a server that will take connections in a moment, as PostgreSQL words them.
@@ -110,13 +111,17 @@ class EmbeddedServer:
     def _start_unless_running(self) -> None:
         """Call with the start lock. A supervisor at work is given time; without one, a new one is started."""
         deadline = time.monotonic() + START_TIMEOUT_S
+        attempts = 0
         while not (_is_supervised(self._home) and self._answers()):
             if time.monotonic() > deadline:
                 raise EmbeddedServerError(f"The embedded PostgreSQL doesn't answer: see its log, {self._home.log}.")
             if _is_supervised(self._home):
                 time.sleep(POLL_S)
-            else:
-                _start_supervisor(self._home)
+                continue
+            failure = _start_supervisor(self._home)
+            attempts += 1
+            if failure and attempts == _ATTEMPTS:
+                raise EmbeddedServerError(failure)
 
     def _answers(self) -> bool:
         try:
@@ -129,7 +134,8 @@ class EmbeddedServer:
         return True
 
 
-def _start_supervisor(home: Home) -> None:
+def _start_supervisor(home: Home) -> str | None:
+    """Returns when the server is ready, or with the sentence that says why it isn't."""
     account = home.account
     arguments = [str(home.directory), str(find_programs(home))]
     arguments += [account.name, str(account.uid), str(account.gid)] if account else []
@@ -145,8 +151,9 @@ def _start_supervisor(home: Home) -> None:
         start_new_session=True,  # Ctrl-C in the terminal is for us, not for the server
     )
     said = result.stdout.strip()
-    if said != READY:
-        raise EmbeddedServerError(said.splitlines()[-1] if said else "The embedded PostgreSQL's supervisor was killed.")
+    if said == READY:
+        return None
+    return said.splitlines()[-1] if said else "The embedded PostgreSQL's supervisor was killed: try again."
 
 
 # -------------------------------------------------------------------------------------------------------------- locks
@@ -154,19 +161,19 @@ def _start_supervisor(home: Home) -> None:
 
 @contextmanager
 def _exclusive(home: Home) -> Iterator[None]:
-    """One process at a time joins, starts or leaves."""
+    """One process at a time joins, starts or leaves; what the system refuses meanwhile becomes a sentence."""
     try:
         descriptor = lock_file(home, START_LOCK)
+        try:
+            _take(descriptor, fcntl.LOCK_EX, home)
+            yield
+        finally:
+            os.close(descriptor)
     except OSError as exc:
         raise EmbeddedServerError(
             f"The data directory's folder {home.directory} can't be used ({exc.strerror}): "
             "start Citu as the user who owns it, or set another DATA_DIR."
         ) from exc
-    try:
-        _take(descriptor, fcntl.LOCK_EX, home)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _take(descriptor: int, mode: int, home: Home) -> None:
