@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from common.database.demo.network import (
-    CLOSED_ON,
     FOOD,
     FUEL,
     RENOVATING,
@@ -68,7 +67,7 @@ def revenue_lines(day: date, areas: tuple[ServiceArea, ...], shops: tuple[Shop, 
         factor = demand * shop.appeal * draw.lognormvariate(0.0, 0.12)
         is_silent = draw.random() < _SHOP_SILENT
         size = sizes.get(shop.service_area_id)
-        if size is None or is_silent or (shop.is_deleted and not _sold_before_deletion(day)):
+        if size is None or is_silent or shop.is_deleted:
             continue
         per_day, per_order, payments = _SALES[shop.category]
         for payment, share in payments:
@@ -112,7 +111,3 @@ def _growth(day: date, yearly: float) -> float:
 
 def _reported_at(day: date) -> str:
     return f"{day + timedelta(days=1)} 02:15:00+08"
-
-
-def _sold_before_deletion(day: date) -> bool:
-    return day <= CLOSED_ON
