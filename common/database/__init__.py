@@ -5,12 +5,12 @@
 
 from collections.abc import Collection
 
-from common.database.guard import Guard
+from common.database.guard import AccessRuleError, AccessRules, Guard, parse_rule
 from common.database.guarded import GuardedDatabase
 from common.database.postgres import Caps, PostgresDatabase
 from common.ports import UrlSource
 
-__all__ = ["GuardedDatabase", "open_database"]
+__all__ = ["AccessRuleError", "GuardedDatabase", "open_database"]
 
 
 def open_database(
@@ -24,6 +24,8 @@ def open_database(
     catalog_ttl_s: float,
     forbidden_check: bool = True,
     allowed_functions: Collection[str] = (),
+    allowed_objects: Collection[str] = (),
+    denied_objects: Collection[str] = (),
 ) -> GuardedDatabase:
     """The database at `source` behind the guard. Opens no connection and starts no thread until it is first used.
 
@@ -37,7 +39,13 @@ def open_database(
         catalog_ttl_s: seconds the table descriptions are kept.
         forbidden_check: when false, the guard judges only structure: one statement, and nothing but a query.
         allowed_functions: user-defined and extension functions that may be called (`schema.name`, `schema.*`, `name`).
+        allowed_objects: if any, only these may be read: `schema`, `schema.table` or `schema.table.column`, with `*`.
+        denied_objects: these may not be read, written the same way.
+
+    Raises:
+        AccessRuleError: one of the objects is not written like that.
     """
+    access = AccessRules(allowed=_rules(allowed_objects), denied=_rules(denied_objects))
     inner = PostgresDatabase(
         source if callable(source) else lambda: source,
         pool_size=pool_size,
@@ -45,6 +53,11 @@ def open_database(
         statement_timeout_s=statement_timeout_s,
         caps=Caps(rows=max_rows, bytes=max_result_bytes),
         catalog_ttl_s=catalog_ttl_s,
+        reads_views=bool(access),
     )
-    guard = Guard(allowed_functions=allowed_functions, forbidden_check=forbidden_check)
+    guard = Guard(allowed_functions=allowed_functions, access=access, forbidden_check=forbidden_check)
     return GuardedDatabase(inner, guard)
+
+
+def _rules(objects: Collection[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(map(parse_rule, objects))

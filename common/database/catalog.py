@@ -17,6 +17,7 @@ import psycopg2
 from common.database import catalog_queries as queries
 from common.database.connection import Connection
 from common.database.guard import BUILTIN, ServerFacts
+from common.database.guard.facts import Key
 from common.database.rendering import parse_array
 from common.errors import CituError
 from common.values import Catalog, Column, ForeignKey, Table
@@ -79,10 +80,26 @@ class CatalogReader:
         return knowledge
 
 
-async def read_knowledge(connection: Connection) -> Knowledge:
-    """Reads everything; raises psycopg2's errors."""
+async def read_knowledge(connection: Connection, *, with_views: bool) -> Knowledge:
+    """Reads everything, views' definitions only when rules have to look into them; raises psycopg2's errors."""
     catalog = await _read_catalog(connection)
-    return Knowledge(catalog, await _read_facts(connection))
+    columns = {table.key: frozenset(column.name for column in table.columns) for table in catalog.tables}
+    facts = replace(await _read_facts(connection), columns=columns, parents=await _read_parents(connection))
+    if with_views:
+        facts = replace(facts, view_definitions=await _read_views(connection))
+    return Knowledge(catalog, facts)
+
+
+async def _read_parents(connection: Connection) -> Mapping[Key, frozenset[Key]]:
+    parents: defaultdict[Key, set[Key]] = defaultdict(set)
+    for schema, name, parent_schema, parent in (await connection.query(queries.PARENTS)).rows:
+        parents[str(schema), str(name)].add((str(parent_schema), str(parent)))
+    return {key: frozenset(above) for key, above in parents.items()}
+
+
+async def _read_views(connection: Connection) -> Mapping[Key, str]:
+    rows = (await connection.query(queries.VIEWS)).rows
+    return {(str(schema), str(name)): definition for schema, name, definition in rows if definition}
 
 
 async def _read_facts(connection: Connection) -> ServerFacts:

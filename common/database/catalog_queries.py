@@ -120,3 +120,21 @@ SELECT o.oprname FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oi
 WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND (p.provolatile = 'v' OR p.prosecdef)
 EXCEPT SELECT oprname FROM pg_catalog.pg_operator WHERE oprnamespace = 'pg_catalog'::pg_catalog.regnamespace
 """
+
+# schema and name of each partition or inheritance child, and of each of its ancestors
+PARENTS = """
+WITH RECURSIVE up (child, parent) AS (
+    SELECT inhrelid, inhparent FROM pg_catalog.pg_inherits
+    UNION SELECT up.child, i.inhparent FROM up JOIN pg_catalog.pg_inherits i ON i.inhrelid = up.parent)
+SELECT cn.nspname, c.relname, pn.nspname, p.relname FROM up
+JOIN pg_catalog.pg_class c ON c.oid = up.child JOIN pg_catalog.pg_namespace cn ON cn.oid = c.relnamespace
+JOIN pg_catalog.pg_class p ON p.oid = up.parent JOIN pg_catalog.pg_namespace pn ON pn.oid = p.relnamespace
+WHERE c.relkind IN ('r', 'p', 'f')
+"""
+
+# schema, name, query
+VIEWS = f"""
+SELECT n.nspname, c.relname, pg_catalog.pg_get_viewdef(c.oid)
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('v', 'm') AND {_IS_USER_SCHEMA}
+"""

@@ -12,16 +12,19 @@ class GuardedDatabase:
     def __init__(self, inner: PostgresDatabase, guard: Guard) -> None:
         self._inner = inner
         self._guard = guard
+        self._read = self._visible = Catalog(())
 
     async def ping(self) -> None:
         """Returns when the database answers."""
         await self._inner.ping()
 
     async def catalog(self) -> Catalog:
-        """The tables and columns the role may read."""
+        """The tables and columns the role may read and the operator opens."""
         catalog = await self._inner.catalog()
         await self._learn()
-        return catalog
+        if catalog is not self._read:
+            self._read, self._visible = catalog, self._guard.access.visible(catalog)
+        return self._visible
 
     def check(self, sql: str) -> None:
         """Proves that `sql` is one read-only query; by the built-in lists until the server's were first read."""

@@ -98,6 +98,7 @@ class PostgresDatabase:
         statement_timeout_s: seconds one statement may run.
         caps: most rows and bytes of one result.
         catalog_ttl_s: seconds the catalogue is kept.
+        reads_views: whether the guard needs views' definitions.
     """
 
     def __init__(
@@ -109,11 +110,13 @@ class PostgresDatabase:
         statement_timeout_s: float,
         caps: Caps,
         catalog_ttl_s: float,
+        reads_views: bool = False,
     ) -> None:
         limits = Limits(statement_s=statement_timeout_s)
         self._pool = Pool(lambda: connect(source, limits), size=pool_size, wait_s=pool_wait_s)
         self._deadline_s = statement_timeout_s + _GRACE_S
         self._caps = caps
+        self._reads_views = reads_views
         self._types = _Types()
         self._knowledge = CatalogReader(self._read_knowledge, ttl_s=catalog_ttl_s)
         self._resets: set[asyncio.Task[None]] = set()
@@ -179,7 +182,9 @@ class PostgresDatabase:
         return _result(fetched, self._types.known, caps, is_cut=is_cut)
 
     async def _read_knowledge(self) -> Knowledge:
-        return await self._with_connection(read_knowledge, deadline_s=_KNOWLEDGE_S)
+        return await self._with_connection(
+            lambda connection: read_knowledge(connection, with_views=self._reads_views), deadline_s=_KNOWLEDGE_S
+        )
 
     async def _with_connection(
         self,

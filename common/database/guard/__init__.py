@@ -3,6 +3,7 @@
     parsing    text → tree, for any input, in bounded time
     grammar    which node types a query may consist of
     walk       the tree → what it reads and calls
+    access     which tables and columns the operator opens
     functions  which functions may be called
     objects    which tables, types and special values may be named
     facts      what the connected server has
@@ -14,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from common.database.guard.access import EVERYTHING, AccessCheck, AccessRuleError, AccessRules, parse_rule
 from common.database.guard.facts import BUILTIN, ServerFacts
 from common.database.guard.functions import FunctionRule
 from common.database.guard.grammar import operation_of
@@ -23,7 +25,7 @@ from common.database.guard.walk import Findings, Name, walk
 from common.errors import ForbiddenStatement, InvalidSql, StatementRejected
 from common.text import Text
 
-__all__ = ["BUILTIN", "Guard", "Inspection", "ServerFacts"]
+__all__ = ["BUILTIN", "AccessRuleError", "AccessRules", "Guard", "Inspection", "ServerFacts", "parse_rule"]
 
 _REMEMBERED = 256  # verdicts kept: a statement is checked, planned and run within moments
 
@@ -50,10 +52,18 @@ class Guard:
 
     Args:
         allowed_functions: user-defined and extension functions that may be called: `schema.name`, `schema.*` or `name`.
+        access: what may be read; always enforced.
         forbidden_check: when false, only the structure is judged: one statement, and nothing but a query.
     """
 
-    def __init__(self, *, allowed_functions: Collection[str] = (), forbidden_check: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        allowed_functions: Collection[str] = (),
+        access: AccessRules = EVERYTHING,
+        forbidden_check: bool = True,
+    ) -> None:
+        self.access = access
         self._allowed_functions = frozenset(allowed_functions)
         self._forbidden_check = forbidden_check
         self._verdicts: OrderedDict[str, Inspection] = OrderedDict()
@@ -67,6 +77,7 @@ class Guard:
         self._learnt = facts
         self._functions = FunctionRule(facts, self._allowed_functions)
         self._objects = ObjectRule(facts)
+        self._access = AccessCheck(self.access, facts)
         self._verdicts.clear()
 
     def check(self, sql: str) -> None:
@@ -90,10 +101,10 @@ class Guard:
     def _judge(self, sql: str) -> Inspection:
         statement = _only_query(parse(sql))
         found = walk(statement.kind, statement.node)
-        if self._forbidden_check:
-            refusal = self._first_refusal(found)
-            if refusal is not None:
-                raise _located(refusal, statement)
+        refusal = self._first_refusal(found) if self._forbidden_check else None
+        refusal = refusal or next(self._access.refusals(found), None)
+        if refusal is not None:
+            raise _located(refusal, statement)
         return _inspection(statement, found)
 
     def _first_refusal(self, found: Findings) -> StatementRejected | None:

@@ -4,9 +4,12 @@ Read from the server's catalogue when there is a connection; `BUILTIN` is what P
 is none. The list beside this module holds the built-in functions without side effects.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+Key = tuple[str, str]
+"""(schema, name) of a relation."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,9 @@ class ServerFacts:
         routines: other functions, each name with the schemas it occurs in.
         row_functions: names of those that take a row as their only argument, which may be written like its column.
         column_names: every column's name, in whatever relation.
+        parents: partitions and inheritance children, each with its topmost parents.
+        columns: relations the role may read, each with its columns' names.
+        view_definitions: views' queries, where access rules have to look into them.
         types: names of types that may be called like a function (`date('2024-01-01')`).
         system_relations: tables and views of `pg_catalog`.
         relations: (schema, name) of all other tables and views.
@@ -31,10 +37,13 @@ class ServerFacts:
     routines: Mapping[str, frozenset[str]] = field(default_factory=dict)
     row_functions: frozenset[str] = frozenset()
     column_names: frozenset[str] = frozenset()
+    parents: Mapping[Key, frozenset[Key]] = field(default_factory=dict)
+    columns: Mapping[Key, Collection[str]] = field(default_factory=dict)
+    view_definitions: Mapping[Key, str] = field(default_factory=dict)
     types: frozenset[str] = frozenset()
     system_relations: frozenset[str] = frozenset()
-    relations: frozenset[tuple[str, str]] = frozenset()
-    extension_relations: frozenset[tuple[str, str]] = frozenset()
+    relations: frozenset[Key] = frozenset()
+    extension_relations: frozenset[Key] = frozenset()
     volatile_operators: frozenset[str] = frozenset()
     search_path: tuple[str, ...] = ("public",)
     is_complete: bool = False

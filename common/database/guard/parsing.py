@@ -19,7 +19,7 @@ from common.errors import InvalidSql, ValidationFailed
 from common.text import Text
 
 MAX_CHARS = 100_000
-MAX_JOINS = 100
+MAX_JOINS = 250
 MAX_NESTING = 600  # levels of the JSON tree: about 300 chained operators or 120 nested subqueries
 
 # A nesting level costs at least two characters, and 5,000 levels fit the smallest usual stack (2 MB).

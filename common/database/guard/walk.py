@@ -42,6 +42,7 @@ class Findings:
 
     relations: list[Relation] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    selects: list[tuple[Node, Scope]] = field(default_factory=list)
     columns: list[Name] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
     types: list[Name] = field(default_factory=list)
@@ -90,6 +91,7 @@ class _Walk:
             raise ForbiddenStatement(operation_of(key, child if isinstance(child, dict) else {}))
         if key in ("SelectStmt", "larg", "rarg") and isinstance(child, dict) and "op" in child:
             scope = self.enter(child, scope, depth)
+            self.findings.selects.append((child, scope))
         _note(key, child, scope, self.findings)
         self.pending.append((child, scope, depth + 1))
 
@@ -116,45 +118,51 @@ def _note(key: str, node: Any, scope: Scope, found: Findings) -> None:
         note(node, scope, found)
 
 
-def _strings(items: Any) -> Name:
+def strings(items: Any) -> Name:
     """The strings of a list of String nodes; a star (`t.*`) becomes `*`."""
     return tuple(item["String"]["sval"] if "String" in item else "*" for item in items)
 
 
-def _relation(node: Node, scope: Scope, found: Findings) -> None:
+def relation_of(node: Node, scope: Scope) -> Relation | None:
+    """The table a RangeVar names, or None when it is a CTE."""
     parts = tuple(node[key] for key in ("catalogname", "schemaname", "relname") if key in node)
-    if len(parts) > 1 or parts[0] not in scope:
-        found.relations.append(Relation(parts))
+    return Relation(parts) if len(parts) > 1 or parts[0] not in scope else None
+
+
+def _relation(node: Node, scope: Scope, found: Findings) -> None:
+    relation = relation_of(node, scope)
+    if relation is not None:
+        found.relations.append(relation)
 
 
 def _call(node: Node, _: Scope, found: Findings) -> None:
-    found.calls.append(Call(_strings(node["funcname"]), len(node.get("args", ())), node.get("location", 0)))
+    found.calls.append(Call(strings(node["funcname"]), len(node.get("args", ())), node.get("location", 0)))
 
 
 def _column(node: Node, _: Scope, found: Findings) -> None:
-    name = _strings(node["fields"])
+    name = strings(node["fields"])
     found.columns.append(name)
     found.fields.extend(name[1:])
 
 
 def _indirection(node: Node, _: Scope, found: Findings) -> None:
-    found.fields.extend(_strings(item for item in node["indirection"] if "String" in item))
+    found.fields.extend(strings(item for item in node["indirection"] if "String" in item))
 
 
 def _cast(node: Node, _: Scope, __: Findings) -> None:
     """`tableoid::regclass` names the partition a row is in, and is the one look into the catalogue that is of use."""
     column = node.get("arg", {}).get("ColumnRef", {}).get("fields", ())
-    if _strings(column)[-1:] == ("tableoid",) and _strings(node["typeName"].get("names", ())) == ("regclass",):
+    if strings(column)[-1:] == ("tableoid",) and strings(node["typeName"].get("names", ())) == ("regclass",):
         node.pop("typeName")
 
 
 def _type(node: Node, _: Scope, found: Findings) -> None:
     if "names" in node:
-        found.types.append(_strings(node["names"]))
+        found.types.append(strings(node["names"]))
 
 
 def _operator(items: Any, _: Scope, found: Findings) -> None:
-    found.operators.append(_strings(items))
+    found.operators.append(strings(items))
 
 
 def _expression(node: Node, scope: Scope, found: Findings) -> None:
@@ -166,7 +174,7 @@ def _value_function(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _sampling(node: Node, _: Scope, found: Findings) -> None:
-    found.sampling_methods.append(_strings(node["method"]))
+    found.sampling_methods.append(strings(node["method"]))
 
 
 _NOTES = {
