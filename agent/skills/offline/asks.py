@@ -53,6 +53,7 @@ class Asks:
     rankings: list[Ranking] = field(default_factory=list)
     dimensions: list[Dimension] = field(default_factory=list)
     heads: list[int] = field(default_factory=list)
+    qualifiers: list[tuple[int, TableKey]] = field(default_factory=list)
     limit: int | None = None
     distinct: bool = False
     per_entity: int | None = None
@@ -73,9 +74,11 @@ class AskReader:
     def read(self) -> Asks:
         """Everything wanted; what remains unused afterwards are the things named."""
         reading = self._reading
+        reading.skip_used = True
         self.found.which = reading.has("which", "date_which")
         self.found.lists = reading.has("list")
         self._flags()
+        self._compounds()
         self._averages_per_unit()
         self._groups()
         self._rankings()
@@ -83,6 +86,20 @@ class AskReader:
         self._aggregates()
         self._heads()
         return self.found
+
+    def _compounds(self) -> None:
+        """`order amount`, `店铺名称`: a table right before one of its columns only says whose column it is."""
+        reading = self._reading
+        for index in range(len(reading) - 1):
+            noun, after = reading.noun(index), reading.noun(index + 1)
+            if noun is None or after is None or noun.table is None or not noun.is_table or after.is_value or after.is_table:
+                continue
+            before = reading.beside(index, -1)
+            leads = before is not None and reading.marks[before].means("each", "by", "which", "count", "top", "super", "rank")
+            owned = after.column is not None and after.column.table == noun.table.table
+            if owned and not (leads and reading.is_chinese) and not (leads and reading.marks[before or 0].means("each", "which")):
+                reading.use(index)
+                self.found.qualifiers.append((index, noun.table.table))
 
     def _flags(self) -> None:
         reading = self._reading
@@ -400,6 +417,8 @@ class AskReader:
         reading = self._reading
         limit = self._number_near(index)
         mark = reading.marks[index]
+        if limit is None and self._first_by_date(index):
+            return
         if limit is None and not ("第一" in mark.text or mark.text in ("居首", "top", "the top", "first", "倒数第一")):
             return
         reading.use(index)
@@ -410,6 +429,17 @@ class AskReader:
             return
         figure = self._figure_beside(index, -1) if reading.is_chinese else None
         self.found.rankings.append(Ranking(descending, figure, limit=limit or 1, position=index))
+
+    def _first_by_date(self, index: int) -> bool:
+        """`hired first`: the least of the date named before."""
+        reading = self._reading
+        place = reading.free_beside(index, -1)
+        noun = reading.noun(place)
+        if place is None or noun is None or noun.is_table or noun.column is None or not reading.is_date(noun.column):
+            return False
+        reading.use(index, place)
+        self.found.rankings.append(Ranking(False, Figure(None, noun.column, position=place), position=index))
+        return True
 
     def _rank(self, index: int) -> None:
         reading = self._reading
@@ -575,6 +605,12 @@ class AskReader:
         reading = self._reading
         kind = str(reading.marks[index].intent.kind)  # type: ignore[union-attr]
         target = self._measured(index, 1) or self._measured(index, -1)
+        if target is None and (other := self._twin(index)) is not None:
+            twin_target = self._measured(other, 1)
+            if twin_target is not None:
+                reading.use(index, index + 1)
+                self.found.figures.append(Figure(_AGGREGATES[kind], twin_target[1], position=index))
+                return
         if target is not None:
             place, link = target
             reading.use(index, place)
@@ -596,6 +632,12 @@ class AskReader:
             reading.use(index)
         elif kind in ("max", "min"):
             self._extreme_date(index, kind)
+
+    def _twin(self, index: int) -> int | None:
+        """The second function of `minimum and maximum price`."""
+        reading = self._reading
+        place = reading.free_beside(index, 1, ("noise", "and"))
+        return place if place is not None and reading.marks[place].means("sum", "avg", "max", "min") else None
 
     def _extreme_date(self, index: int, kind: str) -> None:
         reading = self._reading

@@ -14,7 +14,7 @@ _OPPOSITE: dict[Operator, Operator] = {
     "=": "!=", "in": "not in", "null": "not null", "not null": "null", "true": "false", "false": "true",
     "contains": "not contains", "during": "not during", ">": "<=", "<": ">=", ">=": "<", "<=": ">",
 }  # fmt: skip
-_NEGATION_SKIP = ("noise", "of", "unit", "cmp", "list", "with")
+_NEGATION_SKIP = ("noise", "of", "unit", "cmp", "list", "with", "from", "verb")
 
 
 @dataclass
@@ -133,7 +133,10 @@ class FilterReader:
     def _say_date(self, span: Span) -> None:
         """Takes in the date column named beside the period (`2020年开业`, "hired in 2019")."""
         reading = self._reading
-        for place in (reading.free_beside(span.last, 1), reading.free_beside(span.first, -1, ("noise", "of", "cmp", "with"))):
+        for place in (
+            reading.free_beside(span.last, 1),
+            reading.free_beside(span.first, -1, ("noise", "of", "cmp", "with", "between", "range", "from", "not")),
+        ):
             noun = reading.noun(place)
             if place is None or noun is None or noun.is_value or noun.is_table or noun.column is None:
                 continue
@@ -336,7 +339,7 @@ class FilterReader:
         ):
             reading.use(closing)
         reading.use(index)
-        self._add_range(low, high)
+        self._add_range(low, high, min(index, low), max(index, high))
 
     def _pair(self, first: int, step: int) -> tuple[int | None, int | None]:
         """Two numbers with `到` or `and` between them, in order."""
@@ -362,9 +365,9 @@ class FilterReader:
                     continue
                 low, high = self._pair(index, 1)
                 if low is not None and high is not None:
-                    self._add_range(low, high)
+                    self._add_range(low, high, low, high)
 
-    def _add_range(self, low: int, high: int) -> None:
+    def _add_range(self, low: int, high: int, opening: int, closing: int) -> None:
         reading = self._reading
         first, second = reading.marks[low].number, reading.marks[high].number
         assert first is not None and second is not None
@@ -372,7 +375,7 @@ class FilterReader:
         start = first.value * 10000 if scale >= 10000 and reading.marks[high].text.endswith("万") else first.value
         threshold = Threshold("between", (start, second.value), position=low)
         reading.use(low, high)
-        self._attach(threshold, low, high)
+        self._attach(threshold, opening, closing)
 
     def _is_number(self, index: int) -> bool:
         return self._reading.marks[index].number is not None
@@ -407,7 +410,8 @@ class FilterReader:
             return
         if after is not None and self._compares(after, threshold, is_before=False):
             return
-        if before is not None and self._take_table(before, threshold):
+        counts = before is not None and (reading.is_chinese or self._is_counted(before))
+        if counts and before is not None and self._take_table(before, threshold):
             self._take_count_words(before, first)
 
     def _compares(self, index: int, threshold: Threshold, *, is_before: bool) -> bool:
@@ -430,10 +434,10 @@ class FilterReader:
         return link.column in facts.reference_columns or facts.key == (link.column,)
 
     def _is_counted(self, index: int) -> bool:
-        """Whether a count word follows the noun (`店铺数量超过`)."""
-        after = self._reading.beside(index, 1)
+        """Whether a count word follows the noun (`店铺数量超过`) or precedes it ("number of orders above")."""
+        place = self._reading.beside(index, 1 if self._reading.is_chinese else -1)
         noun = self._reading.nouns[index]
-        return after is not None and self._reading.marks[after].means("count") and noun is not None and noun.is_table
+        return place is not None and self._reading.marks[place].means("count") and noun is not None and noun.is_table
 
     def _take_table(self, index: int, threshold: Threshold) -> bool:
         noun = self._reading.noun(index)
@@ -447,8 +451,8 @@ class FilterReader:
         return True
 
     def _take_count_words(self, start: int, end: int) -> None:
-        for place in range(max(0, start - 1), end):
-            if self._reading.marks[place].means("count"):
+        for place in range(max(0, start - 2), end):
+            if self._reading.marks[place].means("count") and self._reading.free(place):
                 self._reading.use(place)
 
     def _function_before(self, index: int) -> str | None:
@@ -517,8 +521,20 @@ class FilterReader:
         while index < len(reading):
             noun = reading.noun(index)
             if noun is not None and noun.value is not None and (noun.is_value or self._after_column(index)):
-                index = self._value_list(index)
+                index = index if self._undone(index) else self._value_list(index)
             index += 1
+
+    def _undone(self, index: int) -> bool:
+        """`not shipped`: where a date says when it was done, a missing date says it better than another status."""
+        reading = self._reading
+        noun = reading.nouns[index]
+        dates = [link for _, link in noun.columns if reading.is_date(link) and link.quality >= 0.7] if noun else []
+        negation = reading.free_beside(index, -1, ("noise", "verb", "with"))
+        if not dates or negation is None or not reading.marks[negation].means("not"):
+            return False
+        reading.use(index, negation)
+        self.found.conditions.append(Condition(ref(dates[0]), "null"))
+        return True
 
     def _after_column(self, index: int) -> bool:
         """Whether a word that is also a name is used as a value: `status is open`, `类别为餐饮`."""
@@ -586,6 +602,8 @@ class FilterReader:
             operator = _OPPOSITE[operator] if reading.marks[unequal].arg == "!=" else operator
             reading.use(unequal)
         operands = tuple(str(link.value) for link in links)
+        if reading.kind(links[0]) == "boolean":
+            operator, operands = ("false" if operator == "=" else "true"), ()
         if len(links) > 1:
             self.found.compared.append(ref(links[0]))
         self.found.conditions.append(Condition(ref(links[0]), operator, operands))
@@ -677,7 +695,7 @@ class FilterReader:
         """A negation before a noun: a missing value of a column, or no related rows of a table."""
         reading = self._reading
         for index in list(reading.having("not")):
-            place = reading.free_beside(index, 1, ("noise", "of", "unit", "with"))
+            place = reading.free_beside(index, 1, ("noise", "of", "unit", "with", "verb"))
             noun = reading.noun(place)
             if place is None or noun is None or noun.is_value:
                 continue

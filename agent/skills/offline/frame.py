@@ -178,7 +178,7 @@ class Frame:
 
     def _exists(self, related: Related) -> str:
         """`EXISTS (…)` for rows of the related table that belong to the base's row."""
-        meeting = self._graph.meeting(self._base, related.table)
+        meeting = self._graph.meeting(self._base, related.table, below=True)
         if meeting is None or not meeting.to_first:
             raise LookupError(f"nothing connects {self._base} with {related.table}")
         inner = Frame(self._schema, self._graph, meeting.at, self._with_deleted, frozenset(self._taken))

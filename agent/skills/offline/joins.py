@@ -4,6 +4,7 @@ Going *up* (child to parent) keeps one row per child. Two tables that are not ab
 below both, an order line between orders and products; whoever aggregates over such a meeting must not count twice.
 """
 
+import heapq
 from collections import deque
 from dataclasses import dataclass
 
@@ -37,8 +38,8 @@ class Graph:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._children: dict[TableKey, list[Edge]] = {}
-        self._reached: dict[tuple[str, TableKey], dict[TableKey, int]] = {}
-        self._distances: dict[tuple[TableKey, TableKey], int | None] = {}
+        self._reached: dict[tuple[str, TableKey], dict[TableKey, float]] = {}
+        self._distances: dict[tuple[TableKey, TableKey], float | None] = {}
         for facts in schema.facts.values():
             for edge in facts.edges:
                 self._children.setdefault(edge.parent, []).append(edge)
@@ -69,60 +70,62 @@ class Graph:
         shortest = [path for path in found if len(path) == len(found[0])]
         return self._obvious(shortest, target) if shortest else None
 
-    def above(self, start: TableKey) -> dict[TableKey, int]:
+    def above(self, start: TableKey) -> dict[TableKey, float]:
         """Every table that can be reached going up, with its distance; `start` itself at 0."""
         return self._reach("above", start)
 
-    def below(self, start: TableKey) -> dict[TableKey, int]:
+    def below(self, start: TableKey) -> dict[TableKey, float]:
         """Every table from which `start` can be reached going up, with its distance; `start` itself at 0."""
         return self._reach("below", start)
 
-    def _reach(self, direction: str, start: TableKey) -> dict[TableKey, int]:
+    def _reach(self, direction: str, start: TableKey) -> dict[TableKey, float]:
         known = self._reached.get((direction, start))
         if known is not None:
             return known
-        distances = {start: 0}
-        queue = deque([start])
-        while queue:
-            key = queue.popleft()
-            if distances[key] >= _MAX_STEPS:
+        distances: dict[TableKey, float] = {}
+        heap: list[tuple[float, TableKey]] = [(0.0, start)]
+        while heap:
+            distance, key = heapq.heappop(heap)
+            if key in distances or distance > _MAX_STEPS:
                 continue
-            for other in self._neighbours(direction, key):
-                if other not in distances:
-                    distances[other] = distances[key] + 1
-                    queue.append(other)
+            distances[key] = distance
+            for other, cost in self._neighbours(direction, key):
+                heapq.heappush(heap, (distance + cost, other))
         self._reached[direction, start] = distances
         return distances
 
-    def _neighbours(self, direction: str, key: TableKey) -> list[TableKey]:
+    def _neighbours(self, direction: str, key: TableKey) -> list[tuple[TableKey, float]]:
         if direction == "above":
-            return [edge.parent for edge in self._schema.facts[key].edges]
-        return [edge.child for edge in self._children.get(key, ())]
+            return [(edge.parent, _cost(edge)) for edge in self._schema.facts[key].edges]
+        return [(edge.child, _cost(edge)) for edge in self._children.get(key, ())]
 
     def meeting(
-        self, first: TableKey, second: TableKey, preferred: frozenset[TableKey] = frozenset()
+        self, first: TableKey, second: TableKey, preferred: frozenset[TableKey] = frozenset(), *, below: bool = False
     ) -> Meeting | None:
         """Where two tables meet, by the fewest steps; tables in `preferred` (named in the question) win.
+
+        With `below`, only tables strictly below the first.
 
         Raises:
             AmbiguousPath: two tables are equally near to both.
         """
         below_first, below_second = self.below(first), self.below(second)
         common = [
-            (key not in preferred and key not in (first, second), below_first[key] + below_second[key], key)
+            (key not in preferred, below_first[key] + below_second[key], key not in (first, second), key)
             for key in below_first
-            if key in below_second and self._schema.table(key).kind == "table"
+            if key in below_second and self._schema.table(key).kind == "table" and not (below and key == first)
         ]
         if not common:
             return None
         common.sort()
         best = common[0]
-        if len(common) > 1 and common[1][:2] == best[:2] and best[2] not in (first, second):
-            raise AmbiguousPath(second, tuple((item[2], "") for item in common if item[:2] == best[:2]))
-        to_first, to_second = self.up(best[2], first), self.up(best[2], second)
-        return None if to_first is None or to_second is None else Meeting(best[2], to_first, to_second)
+        rivals = [item[3] for item in common if item[:3] == best[:3]]
+        if len(rivals) > 1:
+            raise AmbiguousPath(second, tuple((key, "") for key in rivals))
+        to_first, to_second = self.up(best[3], first), self.up(best[3], second)
+        return None if to_first is None or to_second is None else Meeting(best[3], to_first, to_second)
 
-    def distance(self, first: TableKey, second: TableKey) -> int | None:
+    def distance(self, first: TableKey, second: TableKey) -> float | None:
         """Steps between two tables through their nearest meeting; None when nothing connects them."""
         if (first, second) not in self._distances:
             below_first, below_second = self.below(first), self.below(second)
@@ -135,19 +138,27 @@ class Graph:
     def _obvious(self, paths: list[Path], target: TableKey) -> Path:
         if len(paths) == 1:
             return paths[0]
-        scores = sorted(((self._default_score(path, target), -index) for index, path in enumerate(paths)), reverse=True)
+        scores = sorted(((self._default_score(path), -index) for index, path in enumerate(paths)), reverse=True)
         if scores[0][0] == scores[1][0]:
             raise AmbiguousPath(target, tuple((path[0].child, path[0].columns[0]) for path in paths))
         return paths[-scores[0][1]]
 
-    def _default_score(self, path: Path, target: TableKey) -> tuple[bool, int, bool]:
+    def _default_score(self, path: Path) -> tuple[bool, int, bool]:
         """How much a path looks like *the* reference: declared, called as the target's key, not nullable."""
-        last = path[-1]
-        named = last.columns == last.parent_columns or any(
-            column.lower() in _default_names(target[1]) for column in last.columns
-        )
+        named = _is_default(path[-1])
         first = self._schema.column(path[0].child, path[0].columns[0])
         return (all(edge.is_declared for edge in path), 1 if named else 0, not first.nullable)
+
+
+def _is_default(edge: Edge) -> bool:
+    """Whether a reference is *the* reference to its parent, rather than one in a role (a department's manager)."""
+    return edge.columns == edge.parent_columns or any(
+        column.lower() in _default_names(edge.parent[1]) for column in edge.columns
+    )
+
+
+def _cost(edge: Edge) -> float:
+    return 1.0 if _is_default(edge) else 1.5
 
 
 def _default_names(table: str) -> set[str]:

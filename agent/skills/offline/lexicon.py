@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.skills.offline.atoms import key_of
+from agent.skills.offline.atoms import key_of, words_of
 from agent.skills.offline.joins import Graph
 from agent.skills.offline.naming import column_names, table_names
 from agent.skills.offline.schema import Schema, TableKey, kind_of
-from agent.skills.offline.stored_values import labelled_values, value_names
+from agent.skills.offline.stored_values import gender_names, labelled_values, negated_flags, value_names
 from common.values import Catalog, Column, Table
 
 MAX_PHRASE_ATOMS = 16
@@ -83,18 +83,28 @@ class Lexicon:
             self._add_values(table, column, view_penalty)
 
     def _add_measure_of_table(self, table: Table, column: Column, penalty: float) -> None:
-        """`daily_revenue.amount` is what people mean by "revenue": a bare measure is called like its table."""
+        """Names of a bare measure (`amount`, `total`): what its table counts, and money words when it records events.
+
+        `daily_revenue.amount` is what people mean by "revenue", `orders.total_amount` what they mean by "sales".
+        """
         facts = self.schema.facts[table.key]
         if facts.is_entity or not facts.is_measure(column) or key_of(column.name) not in _BARE_MEASURES:
             return
         for phrase, quality in table_names(table).items():
-            if quality >= 0.5:
+            if quality >= 0.5 and key_of(phrase.split(" ")[-1], stems=True) in _MASS_NOUNS:
                 self._add(phrase, Link("column", table.key, column.name, None, quality * 0.95 - penalty, phrase))
+        if facts.dates and column.name.lower() not in ("quantity", "qty", "count", "数量"):
+            sells = any(key_of(word, stems=True) in _SELLING for word in words_of(table.name))
+            for phrase in _MONEY_NAMES:
+                self._add(
+                    phrase, Link("column", table.key, column.name, None, (0.74 if sells else 0.7) - penalty, phrase)
+                )
 
     def _add_values(self, table: Table, column: Column, penalty: float) -> None:
-        if kind_of(column) not in ("text", "number", "boolean"):
-            return
-        for value, phrase, quality in (*labelled_values(column), *value_names(column)):
+        found = [*labelled_values(column), *value_names(column), *gender_names(column)]
+        if kind_of(column) == "boolean":
+            found += negated_flags(column_names(table, column))
+        for value, phrase, quality in found:
             self._add(phrase, Link("value", table.key, column.name, value, quality - penalty, key_of(phrase)))
 
     def _spoken_names(self) -> Iterator[str]:
@@ -106,9 +116,18 @@ class Lexicon:
                     break
 
 
-_BARE_MEASURES = frozenset(
-    "amount total value sum money count quantity qty total amount 金额 数量 总额 数额".split()
-) | {"total amount"}
+_BARE_MEASURES = frozenset("amount total value sum money count quantity qty 金额 数量 总额 数额 总金额".split()) | {
+    "total amount", "grand total", "total price", "amount total", "net amount", "sales amount", "sale amount",
+}  # fmt: skip
+_MASS_NOUNS = frozenset(
+    key_of(word, stems=True)
+    for word in "revenue sales income turnover cost expense spending profit traffic consumption usage production output".split()
+)
+_SELLING = frozenset(key_of(word, stems=True) for word in "order sale invoice transaction bill receipt 订单 销售".split())
+_MONEY_NAMES = (
+    "revenue", "sales", "total sales", "sales amount", "turnover", "spent", "spend", "spending", "营业收入", "营收", "收入",
+    "销售额", "营业额", "消费", "消费金额", "花费",
+)  # fmt: skip
 _LEXICONS: dict[int, tuple["weakref.ref[Catalog]", Lexicon]] = {}
 
 

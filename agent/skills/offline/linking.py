@@ -73,7 +73,40 @@ class Linker:
         mentioned = self._mentioned_tables(marks)
         first = [self._noun(marks, index, mentioned, {}) for index in range(len(marks))]
         leaning = self._leaning(first)
-        return [self._noun(marks, index, mentioned, leaning) for index in range(len(marks))]
+        second = [self._noun(marks, index, mentioned, leaning) for index in range(len(marks))]
+        return [None if self._only_counts(marks, second, index) else noun for index, noun in enumerate(second)]
+
+    def _only_counts(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
+        """Whether a word that is also a column's name (`数量`) counts the table before it, which has no such column."""
+        noun, before = nouns[index], nouns[index - 1] if index else None
+        if noun is not None and marks[index].means("sum", "avg", "max", "min", "count") and not noun.is_value:
+            after = self._next_noun(marks, nouns, index)
+            if after is not None and not after.is_value and self._is_measured(noun, after):
+                return True
+        if (
+            noun is None
+            or not marks[index].means("count")
+            or before is None
+            or before.table is None
+            or not before.is_table
+        ):
+            return False
+        return not any(link.table == before.table.table for _, link in noun.columns)
+
+    def _next_noun(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> Noun | None:
+        place = index + 1
+        while place < len(marks) and nouns[place] is None and marks[place].means("of", "noise"):
+            place += 1
+        return nouns[place] if place < len(marks) else None
+
+    def _is_measured(self, noun: Noun, after: Noun) -> bool:
+        """Whether an aggregate's word (`total`), though also a column's name, is followed by what it aggregates."""
+        if after.is_table and after.table is not None:
+            return not any(link.table == after.table.table for _, link in noun.columns)
+        schema = self._lexicon.schema
+        return any(
+            schema.facts[link.table].is_measure(schema.column(link.table, link.column or "")) for _, link in after.columns[:1]
+        )
 
     def _mentioned_tables(self, marks: Sequence[Mark]) -> dict[TableKey, float]:
         mentioned: dict[TableKey, float] = {}
@@ -148,7 +181,7 @@ class Linker:
             score += 0.3 if (link.table, link.column) in beside[1] else 0.0
         if self._lexicon.schema.table(link.table).kind != "table" and link.table not in mentioned:
             score -= 0.2
-        score += leaning.get(link.table, 0.0)
+        score += leaning.get(link.table, 0.0) or 0.5 * self._nearness(link.table, leaning)
         return score + self._nearness(link.table, mentioned)
 
     def _nearness(self, table: TableKey, mentioned: dict[TableKey, float]) -> float:

@@ -148,7 +148,9 @@ def _cost(mark: Mark) -> float:
         best = mark.links[0]
         split = best.kind == "table" and best.spelling.split(" ")[0] in _BUCKET_WORDS
         partial = 2.5 * max(0.0, 0.8 - best.quality)
-        costs.append(1.0 + (0.3 if best.kind == "value" else 0.8) * (1 - best.quality) + partial + (1.5 if split else 0.0))
+        costs.append(
+            1.0 + (0.3 if best.kind == "value" else 0.8) * (1 - best.quality) + partial + (1.5 if split else 0.0)
+        )
     if mark.number is not None:
         costs.append(1.0)
     if mark.date is not None:

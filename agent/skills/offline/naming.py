@@ -146,7 +146,8 @@ def _english_column_names(words: tuple[str, ...], quality: float, table_words: t
     while len(rest) > 1 and rest[-1] in _ENGLISH_TAILS:
         weight *= _ENGLISH_TAILS[rest[-1]]
         rest = rest[:-1]
-        yield " ".join(rest), weight
+        if rest[-1] not in _GENERIC_WORDS or len(rest) > 1:
+            yield " ".join(rest), weight
     for start in range(1, len(words)):
         tail = words[start:]
         yield " ".join(tail), quality * (0.45 if tail[0] in _GENERIC_WORDS else 0.72)

@@ -70,7 +70,9 @@ def _refuse_unknown(reading: Reading) -> None:
 
 
 def _unconnected(reading: Reading, lexicon: Lexicon) -> Refusal:
-    tables = [noun.table.table for noun in reading.nouns if noun is not None and noun.table is not None and noun.is_table]
+    tables = [
+        noun.table.table for noun in reading.nouns if noun is not None and noun.table is not None and noun.is_table
+    ]
     keys = list(dict.fromkeys(tables))
     names = [label(lexicon.schema.table(key)) for key in keys]
     if len(names) >= 2:
@@ -103,7 +105,7 @@ class Planner:
         self._sort_heads()
         query = self._ranked() if self._rankings() else self._measured() if self._figures() else self._listed()
         query = self._filtered(query)
-        self._refuse_leftovers()
+        self._refuse_leftovers(query)
         return query
 
     # ---------------------------------------------------------------------------------------------------------- heads
@@ -125,7 +127,7 @@ class Planner:
                 self._named_at[index] = link
             reading.use(index)
         self._tables = tables
-        self._head = self._choose_head(tables)
+        self._head = self._choose_head(tables or self._asks.qualifiers)
 
     def _is_plain_table(self, index: int, noun: Noun, measure: Link) -> bool:
         """Whether a word that names a table and one of its measures means the table."""
@@ -518,6 +520,9 @@ class Planner:
         """A listing of categories, or one that was asked to be: each value once."""
         if self._asks.distinct:
             return True
+        asked = [index for index in self._named_at if self._is_asked(index)]
+        if self._asks.which and asked and len(columns) == 1 and not self._is_display(columns[0]):
+            return True
         facts = self._reading.facts(base)
         identifying = {*facts.key, *facts.display}
         if self._head is not None or any(column.column in identifying for column in columns):
@@ -526,6 +531,10 @@ class Planner:
             kind_of(self._reading.schema.column(column.table, column.column)) in ("text", "boolean")
             for column in columns
         )
+
+    def _is_display(self, column: ColumnRef) -> bool:
+        facts = self._reading.facts(column.table)
+        return column.column in (*facts.display, *facts.key)
 
     # ----------------------------------------------------------------------------------------------------- conditions
 
@@ -594,10 +603,18 @@ class Planner:
     def _implied_threshold(self, query: Query) -> Link | None:
         """`超过5个的服务区` after the measure was already taken: compare the figure asked for."""
         measure = next((measure for measure in query.measures), None)
+        if measure is None and (only := self._only_measure(query.base)) is not None:
+            return only
         if measure is None or measure.column is None:
             words = [mark.text for mark in self._reading.marks if mark.means("cmp", "between")]
             raise unused_words(words or ["?"])
         return Link("column", measure.table, measure.column, None, 1.0, measure.column)
+
+    def _only_measure(self, table: TableKey) -> Link | None:
+        """The measure of a table that has just one ("invoices over 15")."""
+        facts = self._reading.facts(table)
+        names = [column.name for column in facts.table.columns if facts.is_measure(column)]
+        return Link("column", table, names[0], None, 1.0, names[0]) if len(names) == 1 else None
 
     def _compares_figure(self, query: Query, link: Link) -> bool:
         return any(measure.column == link.column and measure.table == link.table for measure in query.measures)
@@ -653,8 +670,10 @@ class Planner:
 
     # ------------------------------------------------------------------------------------------------------ leftovers
 
-    def _refuse_leftovers(self) -> None:
+    def _refuse_leftovers(self, query: Query) -> None:
         left = self._reading.leftovers()
+        if query.measures or self._named_at or self._bare:
+            left = [mark for mark in left if not mark.means("count")]  # "is how much" asks for what is there already
         if left:
             raise unused_words([mark.text for mark in left])
 

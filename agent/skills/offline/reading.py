@@ -14,12 +14,16 @@ from agent.skills.offline.schema import Facts, TableKey, kind_of
 from common.values import Column
 
 # Words that may stand between two words that belong together.
-TIES = ("noise", "of", "unit")
+TIES = ("noise", "of", "unit", "verb")
 # Intents that change the answer: left unused, the answer would be to another question.
 _MEANINGFUL = frozenset(
     "not null notnull cmp between like named super top rank share avg_per per_entity min max avg sum each bucket trend or "
-    "date_which range compare above_average below_average unsupported deleted".split()
+    "date_which range compare above_average below_average unsupported deleted count".split()
 )
+
+
+# Used words of these kinds, and used names, are as if they were not there when neighbours are looked for.
+_TAKEN_OUT = ("cmp", "not", "between", "null", "notnull", "like", "distinct", "share", "trend", "compare", "deleted", "named")
 
 
 class Reading:
@@ -31,6 +35,7 @@ class Reading:
         self.is_chinese = is_chinese
         self.nouns = Linker(lexicon, lexicon.graph, hint).nouns(marks)
         self.used: set[int] = set()
+        self.skip_used = False
 
     def __len__(self) -> int:
         return len(self.marks)
@@ -65,11 +70,19 @@ class Reading:
         )
 
     def beside(self, index: int, step: int, skip: tuple[str, ...] = TIES) -> int | None:
-        """The nearest mark before (-1) or after (+1) that is not a mere tie; None at the end or when used."""
+        """The nearest mark before (-1) or after (+1) that is not a mere tie; None at the end.
+
+        With `skip_used`, conditions that have been taken out of the question are as if they were never there.
+        """
         place = index + step
-        while 0 <= place < len(self.marks) and self.marks[place].means(*skip) and self.nouns[place] is None:
+        while 0 <= place < len(self.marks) and self._is_passed(place, skip):
             place += step
         return place if 0 <= place < len(self.marks) else None
+
+    def _is_passed(self, place: int, skip: tuple[str, ...]) -> bool:
+        if self.skip_used and place in self.used:
+            return self.nouns[place] is not None or self.marks[place].means(*_TAKEN_OUT)
+        return self.marks[place].means(*skip) and self.nouns[place] is None
 
     def free_beside(self, index: int, step: int, skip: tuple[str, ...] = TIES) -> int | None:
         """`beside`, when that mark is still unused."""

@@ -157,7 +157,7 @@ def _display(table: Table, references: set[str]) -> tuple[str, ...]:
         (
             (score, -index, column.name)
             for index, column in enumerate(texts)
-            if (score := _display_score(column, own)) > 0
+            if (score := _display_score(column, table, own)) > 0
         ),
         reverse=True,
     )
@@ -168,14 +168,19 @@ def _core_words(name: str) -> set[str]:
     return {word.rstrip("s") for word in english_words(name)}
 
 
-def _display_score(column: Column, own: set[str]) -> int:
+def _display_score(column: Column, table: Table, own: set[str]) -> int:
+    """How well the column names the table's rows; 0 not at all. A name of something else only serves where nothing points up."""
     words = english_words(column.name)
-    names = comment_names(column.comment)
+    spelled = [name for name in (*comment_names(column.comment)[:1], column.name) if _HAN_NAME.search(name)]
+    if spelled:
+        owner = "".join(name for name in (*comment_names(table.comment)[:1], table.name))
+        rest = _HAN_NAME.sub("", spelled[0])
+        return 9 if not rest or set(rest) & set(owner) else 0 if table.foreign_keys else 3
     if words and words[-1] in _NAME_WORDS:
-        rest = {word.rstrip("s") for word in words[:-1]}
-        return 10 if not rest or rest <= own else 8 if rest == {"full"} else 6 if rest & own else 3
-    if any(_HAN_NAME.search(name) for name in (*names[:1], column.name)):
-        return 9
+        rest_words = {word.rstrip("s") for word in words[:-1]}
+        if not rest_words or rest_words <= own:
+            return 10
+        return 8 if rest_words == {"full"} else 6 if rest_words & own else 0 if table.foreign_keys else 3
     if {word.rstrip("s") for word in words} == own:
         return 5
     return 2 if words and words[-1] in _TEXT_KEYS else 0

@@ -40,6 +40,30 @@ def labelled_values(column: Column) -> Iterator[ValueName]:
             yield from ((part, part, 0.9) for part in listed if part not in column.values)
 
 
+_NEGATIVE = ("in", "un", "non", "not ")
+_GENDERS = {
+    "male": ("male", "males", "man", "men", "boy", "boys", "男", "男性", "男士", "男生"),
+    "female": ("female", "females", "woman", "women", "girl", "girls", "女", "女性", "女士", "女生"),
+}
+_GENDER_CODES = {"m": "male", "f": "female", "male": "male", "female": "female", "男": "male", "女": "female"}
+
+
+def gender_names(column: Column) -> Iterator[ValueName]:
+    """(stored code, word, quality) when the column's values are the two genders however abbreviated."""
+    codes = {value: _GENDER_CODES.get(value.strip().lower().removesuffix("性")) for value in column.values}
+    if {"male", "female"} <= set(codes.values()):
+        for value, gender in codes.items():
+            for word in _GENDERS.get(gender or "", ()):
+                yield value, word, 0.95
+
+
+def negated_flags(names: dict[str, float]) -> Iterator[ValueName]:
+    """(`false`, "inactive", quality) for a boolean column that may be called "active"."""
+    for name, quality in names.items():
+        if quality >= 0.75 and name.isascii() and " " not in name:
+            yield from (("false", prefix + name, quality - 0.02) for prefix in _NEGATIVE)
+
+
 def value_names(column: Column) -> Iterator[ValueName]:
     """(stored value, how people say it, quality) for the sampled values."""
     for value in column.values:

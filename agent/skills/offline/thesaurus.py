@@ -8,7 +8,7 @@ from agent.skills.offline.atoms import key_of, words_of
 
 _CONCEPTS = """
 revenue sales income turnover earning proceeds | 营业收入 营收 收入 销售额 销售收入 营业额 销售金额
-amount sum money value | 金额 数额 款额
+amount sum money value total | 金额 数额 款额
 total | 总额 总计 合计 总数
 price cost unit_price list_price | 价格 单价 售价 价钱 定价
 cost expense spending expenditure | 成本 费用 花费 支出
@@ -20,7 +20,7 @@ discount rebate | 折扣 优惠
 tax | 税额 税费 税
 fee charge | 费用 手续费
 balance | 余额 结余
-quantity qty unit volume | 数量 件数 个数
+quantity qty unit volume | 数量 件数 个数 销量 销售数量 销售量
 stock inventory in_stock units_in_stock | 库存 库存量 存货
 order purchase | 订单 单子 订购
 order_line order_item line_item order_detail | 订单明细 订单项
@@ -93,7 +93,7 @@ hire join hired employed | 入职 聘用 雇用
 leave resign | 离职
 weight | 重量 体重
 height | 高度 身高
-length duration | 长度 时长 持续时间
+length duration runtime running_time milliseconds seconds minutes | 长度 时长 持续时间
 size area | 面积 大小
 floor_area area | 面积
 population | 人口

@@ -31,7 +31,7 @@ _ENGLISH: dict[tuple[str, str], str] = {
         "should|may|might|must|i|me|my|we|our|us|you|your|he|she|his|her|it|its|they|them|their|this|these|those|"
         "that|as|so|just|also|only|now|then|here|too|very|really|currently|existing|exist|exists|available|"
         "overall|altogether|want|need|like to|would like|tell|know|see|look|let|to|in|on|at|for|all|any|some|"
-        "into|within|across|among|amongst|during|about|regarding|respectively|together|using|use|used|get|got|"
+        "into|within|across|among|amongst|during|about|regarding|together|using|use|used|get|got|"
         "out|up|both of|such|following|given|based|based on|data|information|info|details|detail|record|records|"
         "rows|row|entries|entry|table|database|db|result|results|list of|names of all|please show|hi|hello|hey|"
         "ok|okay|thanks|thank you|how about|what about|if|located|situated|belong|belongs|belonging|belong to|"
@@ -43,6 +43,18 @@ _ENGLISH: dict[tuple[str, str], str] = {
         "summary|breakdown|overview|in total|in all|each of|who are|who is|person who|people who|actually|"
         "exactly|approximately|s|re|ve|ll|d|m"
     ),
+    ("verb", ""): (
+        "handled|handle|handles|supplied|supply|supplies|sold|sell|sells|place|places|processed|process|processes|manage|"
+        "manages|managed|supervised|supervise|supervises|lead|leads|led|serve|serves|served|teach|teaches|taught|write|"
+        "writes|wrote|written|buy|buys|bought|purchase|purchased|purchases|spend|spends|spent|earn|earns|earned|"
+        "support|supports|supported|treat|treats|treated|attend|attends|attended|visit|visits|visited|borrow|borrowed|"
+        "borrows|rent|rented|direct|directed|play|plays|played|compose|composed|host|hosts|hosted|run|runs|"
+        "run by|offer|offers|offered|sing|sung|appear|appears|appeared|star|starred|"
+        "enroll|enrolled|study|studies|studied|join|joined|participate|participated|prescribe|prescribed|seen|saw|"
+        "stay|stayed|stays|book|booked|fly|flew|drive|driven|carry|carried|carries|stock|stocked|stocks|cover|covers|"
+        "submit|submitted|write a|leave|left|post|posted|issue|issued|issues|charge|charged|charges|"
+        "held|hold|holds|keep|kept|keeps|bring|brought|employ|employs|employed|hire|hires|rate|rated|review|reviewed"
+    ),
     ("of", ""): "of|of the|of all|of all the|'s",
     ("list", ""): (
         "list|show|display|give|find|fetch|retrieve|return|print|enumerate|view|select|show me|give me|get me|"
@@ -53,10 +65,10 @@ _ENGLISH: dict[tuple[str, str], str] = {
     ("which", "when"): "when|what date|on what date|which date",
     ("count", ""): (
         "how many|number of|the number of|count of|count|counts|total number of|total count of|"
-        "number of different|the total number of|no of|quantity of|amount of different|total count|how many times"
+        "number of different|the total number of|no of|total count|how many times"
     ),
     ("sum", ""): (
-        "total|sum|sum of|total of|combined|aggregate|grand total|how much|total amount of|the total amount of|"
+        "total|sum|sum of|total of|combined|aggregate|grand total|how much|"
         "sum total|the sum of|totals"
     ),
     ("avg", ""): "average|mean|avg|on average|average of|the average|averaged|typical|averages",
@@ -191,8 +203,12 @@ _ENGLISH: dict[tuple[str, str], str] = {
     ("range", "after"): "after|later than|following the",
     ("range", "before"): "before|earlier than|prior to|older than the date",
     ("range", "until"): "until|by the end of|up until|on or before|up to and including|through the end of|or earlier|not after",
+    ("unit", ""): (
+        "dollars|dollar|usd|euros|euro|eur|pounds|gbp|yuan|rmb|cny|yen|$|€|¥|£|times|items|pieces|people in|kg|kilograms|grams|"
+        "km|kilometers|miles|meters|cm|years old|year old|years of age"
+    ),
     ("compare", ""): (
-        "compare|comparison|comparison of|comparison between|versus|vs|compared to|compared with|comparing|"
+        "respectively|compare|comparison|comparison of|comparison between|versus|vs|compared to|compared with|comparing|"
         "compared"
     ),
     ("deleted", "with"): (
@@ -242,7 +258,7 @@ _CHINESE: dict[tuple[str, str], str] = {
     ("noise", ""): (
         "请|请问|帮我|帮忙|麻烦|我想|我要|想|想要|知道|了解|一下|下|看看|看一下|看下|了|吗|呢|啊|吧|呀|在|中|里|"
         "里面|内|中的|里的|内的|上|上的|对|对于|关于|其|其中|它|它们|他们|她们|所有|所有的|全部|全部的|全|都|"
-        "都是|分别|分别是|各自|情况|数据|信息|记录|结果|这个|那个|这些|那些|我们|你|我|能|能否|可以|可否|给我|给|"
+        "都是|情况|数据|信息|记录|结果|这个|那个|这些|那些|我们|你|我|能|能否|可以|可否|给我|给|"
         "告诉我|告诉|位于|属于|来自|进行|一共|总共有|共有|共|一共有|现在|目前|当前|现有|已有|产生|发生|管理|经营|"
         "运营|做过|做了|下过|下了|买过|买了|购买了|购买过|提交|提交了|参加|参与|使用|使用了|到底|究竟|大概|大约|"
         "具体|具体的|相关|相关的|对应|对应的|下面|如下|下属|旗下|名下|下辖|辖内|里边|范围|期间|当中|之中|的话|"
@@ -250,7 +266,12 @@ _CHINESE: dict[tuple[str, str], str] = {
         "被|把|将|让|要|会|应该|需要|属于哪|呈现|做|一|这|那|该|有什么|什么|怎样|如何|怎么样|的情况|多大|多长|"
         "是什么|是啥|啥|多高|多重|方面|以及它们|及其|每一|一览|谢谢|你好|您好|您|已|已经|过|曾|曾经|分布在|"
         "分布于|开设|开设了|设有|一起|发出|完成|完成了|实现|实现了|取得|收到|达成|贡献|贡献了|创造|哪里|哈|呗|"
-        "有着|类|类的|型|型的|式|分别有|各有"
+        "有着|类|类的|型|型的|式|"
+    ),
+    ("verb", ""): (
+        "销售|出售|售出|卖出|卖了|卖|买|购买|采购|负责|处理|接待|服务|供应|提供|生产|借|借了|借过|看过|选|选了|选修|教|教授|讲授|担任|"
+        "签订|签署|订|订购|下单|消费|花费|花|花了|带来|产出|参演|演唱|出演|主演|执导|撰写|写|写了|编写|接诊|就诊|诊治|入住|乘坐|租|租赁|租用|"
+        "发布|发表|上架|供货|办理|缴纳|领取|组织|主持|承担|持有|开具|开了|出具|开出|收取|接到|接收|报名|选课|上课|学习"
     ),
     ("of", ""): "的|之",
     ("list", ""): (
@@ -272,7 +293,7 @@ _CHINESE: dict[tuple[str, str], str] = {
     ("count", ""): (
         "多少|多少个|多少家|多少条|多少人|多少名|多少位|多少种|多少次|多少笔|多少件|多少本|多少张|多少部|多少首|"
         "多少辆|几个|几家|几条|几名|几位|几种|几次|几笔|几人|几本|几张|几部|几首|几间|多少间|数量|个数|总数|"
-        "总数量|有多少|有多少个|有多少家|有几个|有几家|数|数目|总个数|总数目|人数|总人数|次数|总次数|件数|家数|"
+        "总数量|有多少|有多少个|有多少家|有几个|有几家|数|数目|总个数|总数目|人数|总人数|次数|人次|总次数|件数|家数|"
         "数是|共有多少|一共有多少|总共有多少|共有多少个|一共有多少个|总共有多少个|有多少种|有几种|有多少条|"
         "有多少人|有多少名|有多少位|有多少次|有多少笔|几所|多少所|多少座|几座|多少款|几款|多少台|几台|一共有几个|"
         "总共有几个|记录数|总记录数|条数|笔数|有多少本|有多少部|有几本|有几位|有几名|有多少件|多少门|几门|单数|"
@@ -374,7 +395,7 @@ _CHINESE: dict[tuple[str, str], str] = {
     ("range", "after"): "之后|以后|之后的|以后的|晚于",
     ("range", "before"): "之前|以前|之前的|以前的|早于",
     ("range", "until"): "截至|截止|为止|截止到|截至到|及之前|及以前",
-    ("compare", ""): "对比|比较|相比|对照|比对",
+    ("compare", ""): "分别|分别是|各自|对比|比较|相比|对照|比对",
     ("deleted", "with"): "包括已删除|包括已删除的|含已删除|含已删除的|包含已删除的|包含已删除|连同已删除的|不管是否删除",
     ("unit", ""): (
         "个|家|条|名|位|笔|件|本|部|首|张|间|所|座|辆|台|款|种|次|元|块|块钱|万元|元钱|平米|平方米|平方|岁|人|"
