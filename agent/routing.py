@@ -53,11 +53,14 @@ ROUTING_MODES: dict[str, Classify] = {
 }
 
 
-def after_classification(state: State) -> QuestionType:
+# Edges are coroutines although they wait for nothing: LangGraph sends plain functions through a thread pool.
+
+
+async def after_classification(state: State) -> QuestionType:
     """The edge out of classify_question."""
     return state["classification"].question_type
 
 
-def after_sql_generation(state: State) -> Literal["continue_execution", "return_to_user"]:
+async def after_sql_generation(state: State) -> Literal["continue_execution", "return_to_user"]:
     """The edge out of agent_sql_generation: only proven SQL is executed; failures are never rerouted to chat."""
     return "continue_execution" if state["sql_generation_success"] else "return_to_user"

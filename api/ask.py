@@ -1,7 +1,7 @@
 """`POST /api/v0/ask_agent` and `POST /api/v0/ask_agent_stream`: the same question, answered whole or step by step."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -59,9 +59,10 @@ class _Answering:
         self._environ = environ
         # The place is held until both the run and the response are over: a run may outlive its client.
         self._leave = places.take(holders=2)
-        # Nobody watches a sync answer being written, so the model is asked for it whole.
+        # Nobody watches a sync answer being written: the model is asked for it whole, and only the end is handed over.
         question = replace(asked.question, stream_tokens=streams and asked.question.stream_tokens)
-        self._feed: Feed[Event] = Feed(agent.process_question_stream(question), on_end=self._leave)
+        events = agent.process_question_stream(question)
+        self._feed: Feed[Event] = Feed(events if streams else _last(events), on_end=self._leave)
 
     def terminal_event(self) -> Event:
         """Waits for the last event.
@@ -102,3 +103,9 @@ class _Answering:
         if self._asked.cancels_on_disconnect:
             self._feed.cancel()
         self._leave()
+
+
+async def _last(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
+    async for event in events:
+        if event.is_terminal:
+            yield event
