@@ -42,7 +42,12 @@ def ask(page: Page, question: str) -> Locator:
 
 
 def expect_state(turn: Locator, state: str) -> None:
-    expect(turn).to_have_attribute("data-state", state, timeout=30_000)
+    """Waits for `running`, or for the end, which must be `state`."""
+    if state == "running":
+        expect(turn).to_have_attribute("data-state", state)
+        return
+    expect(turn).not_to_have_attribute("data-state", "running", timeout=30_000)
+    assert turn.get_attribute("data-state") == state, turn.inner_text()
 
 
 def port_of(base_url: str) -> int:
