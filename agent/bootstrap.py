@@ -8,6 +8,7 @@ from typing import Any
 from agent.citu_agent import CituLangGraphAgent
 from agent.context import Behaviour, Context
 from agent.graph import compiled_graph
+from agent.skills import Inquiry
 from agent.skills.fallback import FallbackSkills
 from agent.skills.llm import LlmSkills
 from agent.skills.offline import OfflineSkills
@@ -69,7 +70,7 @@ def bootstrap(settings: Settings) -> Services:
     async def warm() -> None:
         compiled_graph()
         with suppress(CituError):
-            await database.catalog()
+            await rules.classify(Inquiry("", "en", await database.catalog()))
         if model:
             with suppress(CituError):
                 await model.warm()
@@ -92,7 +93,15 @@ def _database(settings: Settings, source: UrlSource) -> GuardedDatabase:
         max_result_bytes=settings.max_result_bytes,
         catalog_ttl_s=settings.catalog_ttl_s,
         forbidden_check=settings.enable_forbidden_check,
+        allowed_functions=_listed(settings.allowed_functions),
+        allowed_objects=_listed(settings.allowed_objects),
+        denied_objects=_listed(settings.denied_objects),
+        require_read_only_role=settings.require_read_only_role,
     )
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _checks(
