@@ -311,7 +311,9 @@ class AskReader:
 
     def _ranked_figure(self, index: int) -> Figure | None:
         """What a superlative is about: the noun before it in Chinese, after it in English, else the other one."""
-        for step in (-1, 1) if self._reading.is_chinese else (1, -1):
+        reading = self._reading
+        tied = index > 0 and reading.marks[index - 1].means("of")
+        for step in (-1, 1) if reading.is_chinese and not tied else (1, -1):
             figure = self._figure_beside(index, step)
             if figure is not None:
                 return figure
@@ -557,6 +559,7 @@ class AskReader:
         places = [self._counted_noun(index, 1 if forward else -1), self._counted_noun(index, -1 if forward else 1)]
         place = next((found for found in places if found is not None), None)
         if place is None:
+            self._count_of_value(index)
             return
         noun = reading.noun(place)
         assert noun is not None
@@ -574,6 +577,16 @@ class AskReader:
         reading.use(place)
         function: Function = "sum" if reading.is_measure(link) and not self.found.distinct else "count_distinct"
         self.found.figures.append(Figure(function, link, position=place))
+
+    def _count_of_value(self, index: int) -> None:
+        """`how many professors`: where only a value is named, rows that have it are counted."""
+        reading = self._reading
+        for place in (index + 1, index + 2, index - 1):
+            noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
+            if noun is not None and noun.is_value and noun.value is not None:
+                reading.use(index)
+                self.found.figures.append(Figure("count", table=noun.value.table, position=index))
+                return
 
     def _says_value(self, index: int) -> bool:
         """`是多少` asks for the value of what precedes, not for a count."""

@@ -8,7 +8,7 @@ from agent.skills.offline.lexicon import Link
 from agent.skills.offline.query import ColumnRef, Condition, Measure, Operator, Related
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import missing_year
-from agent.skills.offline.schema import TableKey
+from agent.skills.offline.schema import TableKey, kind_of
 
 _OPPOSITE: dict[Operator, Operator] = {
     "=": "!=", "in": "not in", "null": "not null", "not null": "null", "true": "false", "false": "true",
@@ -64,7 +64,7 @@ class Filters:
 def ref(link: Link) -> ColumnRef:
     """The column a link means."""
     assert link.column is not None
-    return ColumnRef(link.table, link.column)
+    return ColumnRef(link.table, link.column, is_age=link.derived == "age")
 
 
 class FilterReader:
@@ -86,6 +86,7 @@ class FilterReader:
         self._identities()
         self._booleans()
         self._missing()
+        self._merge_alternatives()
         return self.found
 
     # --------------------------------------------------------------------------------------------------------- dates
@@ -140,9 +141,9 @@ class FilterReader:
             noun = reading.noun(place)
             if place is None or noun is None or noun.is_value or noun.is_table or noun.column is None:
                 continue
-            dates = [score for score, link in noun.columns if reading.is_date(link)]
+            dates = [score for score, link in noun.columns if reading.is_date(link) or reading.is_year(link)]
             if dates and dates[0] >= noun.columns[0][0] - 0.1:
-                span.link = reading.pick(place, reading.is_date)
+                span.link = reading.pick(place, lambda link: reading.is_date(link) or reading.is_year(link))
                 reading.use(place)
                 return
 
@@ -476,6 +477,8 @@ class FilterReader:
         for index in range(len(reading)):
             if not reading.free(index) or not self._is_number(index):
                 continue
+            if self._counted_equality(index):
+                continue
             before = reading.free_beside(index, -1, ("noise",))
             noun = reading.noun(before)
             if before is None or noun is None or noun.is_value or noun.is_table:
@@ -485,6 +488,22 @@ class FilterReader:
             if link is not None and number is not None and not self._is_ordinal(index):
                 reading.use(index, before)
                 self.found.conditions.append(Condition(ref(link), "=", (number.value,)))
+
+    def _counted_equality(self, index: int) -> bool:
+        """`courses with 4 credits`, `3个车位的…`: a number before the column it is a value of."""
+        reading = self._reading
+        after = reading.free_beside(index, 1, ("unit",))
+        before = reading.beside(index, -1, ("noise", "with", "verb"))
+        noun, owner = reading.noun(after), reading.nouns[before] if before is not None else None
+        number = reading.marks[index].number
+        if after is None or noun is None or noun.is_value or noun.is_table or owner is None or number is None:
+            return False
+        link = reading.measure(after)
+        if link is None or self._is_ordinal(index) or not owner.is_table:
+            return False
+        reading.use(index, after)
+        self.found.conditions.append(Condition(ref(link), "=", (number.value,)))
+        return True
 
     def _is_ordinal(self, index: int) -> bool:
         """Whether the number limits how many rows are wanted rather than being compared."""
@@ -602,6 +621,8 @@ class FilterReader:
             operator = _OPPOSITE[operator] if reading.marks[unequal].arg == "!=" else operator
             reading.use(unequal)
         operands = tuple(str(link.value) for link in links)
+        if reading.facts(links[0].table).deleted == links[0].column:
+            self.found.with_deleted.add(links[0].table)
         if reading.kind(links[0]) == "boolean":
             operator, operands = ("false" if operator == "=" else "true"), ()
         if len(links) > 1:
@@ -663,7 +684,9 @@ class FilterReader:
             facts = reading.facts(noun.table.table)
             if is_text:
                 return ColumnRef(noun.table.table, facts.display[0]) if len(facts.display) == 1 else None
-            return ColumnRef(noun.table.table, facts.key[0]) if len(facts.key) == 1 else None
+            if len(facts.key) != 1 or kind_of(reading.schema.column(noun.table.table, facts.key[0])) != "number":
+                return None
+            return ColumnRef(noun.table.table, facts.key[0])
         link = reading.pick(index, lambda link: (reading.kind(link) != "number") if is_text else True)
         return ref(link) if link is not None else None
 
@@ -688,6 +711,26 @@ class FilterReader:
         for index in list(reading.having("deleted")):
             reading.use(index)
             self.found.with_deleted.update(reading.schema.facts)
+
+    def _merge_alternatives(self) -> None:
+        """`男读者和女读者`: two values that one row can't have at once are alternatives."""
+        merged: dict[tuple[ColumnRef, Operator], Condition] = {}
+        for condition in self.found.conditions:
+            known = merged.get((condition.column, condition.operator))
+            if condition.operator in ("=", "in") and (other := self._same_column(merged, condition.column)) is not None:
+                operands = tuple(dict.fromkeys((*merged.pop(other).operands, *condition.operands)))
+                merged[condition.column, "in"] = Condition(condition.column, "in", operands)
+                self.found.compared.append(condition.column)
+            elif known is None:
+                merged[condition.column, condition.operator] = condition
+            else:
+                merged[condition.column, f"{condition.operator}"] = condition
+        self.found.conditions = list(merged.values())
+
+    def _same_column(
+        self, merged: dict[tuple[ColumnRef, Operator], Condition], column: ColumnRef
+    ) -> tuple[ColumnRef, Operator] | None:
+        return next((key for key in merged if key[0] == column and key[1] in ("=", "in")), None)
 
     # ------------------------------------------------------------------------------------------------------- missing
 

@@ -97,7 +97,8 @@ class Frame:
         """The column's expression, qualified when more than one table takes part."""
         alias = self._join(ref.table, ref.via)
         qualified = len(self._nodes) > 1 or self._must_qualify
-        return f"{alias}.{quoted(ref.column)}" if qualified else quoted(ref.column)
+        sql = f"{alias}.{quoted(ref.column)}" if qualified else quoted(ref.column)
+        return f"date_part('year', age({sql}))" if ref.is_age else sql
 
     def numeric(self, ref: ColumnRef) -> str:
         """The column as a number that can be aggregated and compared."""
@@ -141,7 +142,7 @@ class Frame:
         """One condition on the frame's rows as SQL."""
         ref = condition.column
         column = self._schema.column(ref.table, ref.column)
-        kind = kind_of(column)
+        kind = "number" if ref.is_age else kind_of(column)
         sql = self.numeric(ref) if kind == "number" else self.column(ref)
         if condition.operator in ("above average", "below average"):
             sign = ">" if condition.operator == "above average" else "<"

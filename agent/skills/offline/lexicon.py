@@ -8,7 +8,7 @@ from typing import Literal
 from agent.skills.offline.atoms import key_of, words_of
 from agent.skills.offline.joins import Graph
 from agent.skills.offline.naming import column_names, table_names
-from agent.skills.offline.schema import Schema, TableKey, kind_of
+from agent.skills.offline.schema import Schema, TableKey, is_birth_date, kind_of
 from agent.skills.offline.stored_values import gender_names, labelled_values, negated_flags, value_names
 from common.values import Catalog, Column, Table
 
@@ -25,6 +25,7 @@ class Link:
         value: the stored value, None for a table or column.
         quality: 0 to 1, how much of the thing's name the phrase is.
         spelling: the phrase as the catalogue spells it, to prefer the exact form over an inflected one.
+        derived: `age` when the years since the column's date are meant.
     """
 
     kind: Literal["table", "column", "value"]
@@ -33,6 +34,7 @@ class Link:
     value: str | None
     quality: float
     spelling: str
+    derived: str | None = None
 
 
 class Lexicon:
@@ -64,7 +66,7 @@ class Lexicon:
     def _add(self, phrase: str, link: Link) -> None:
         stem_key = key_of(phrase, stems=True)
         place = self._links.setdefault(stem_key, {})
-        identity = (link.kind, link.table, link.column, link.value)
+        identity = (link.kind, link.table, link.column, link.value or link.derived)
         known = place.get(identity)
         if known is None or known.quality < link.quality:
             place[identity] = link
@@ -79,8 +81,16 @@ class Lexicon:
             for phrase, quality in column_names(table, column).items():
                 link = Link("column", table.key, column.name, None, quality - view_penalty, phrase)
                 self._add(phrase, link)
+            self._add_age(table, column, view_penalty)
             self._add_measure_of_table(table, column, view_penalty)
             self._add_values(table, column, view_penalty)
+
+    def _add_age(self, table: Table, column: Column, penalty: float) -> None:
+        """A date of birth also says the age, where no column does."""
+        if kind_of(column) not in ("date", "timestamp") or not is_birth_date(column):
+            return
+        for phrase in ("age", "ages", "年龄", "岁数"):
+            self._add(phrase, Link("column", table.key, column.name, None, 0.75 - penalty, phrase, derived="age"))
 
     def _add_measure_of_table(self, table: Table, column: Column, penalty: float) -> None:
         """Names of a bare measure (`amount`, `total`): what its table counts, and money words when it records events.

@@ -13,7 +13,7 @@ from agent.skills.offline.lexicon import Lexicon, Link
 from agent.skills.offline.marks import Mark
 from agent.skills.offline.schema import TableKey
 
-_TIE = 0.02
+_TIE = 0.015
 _LEAST_QUALITY = 0.4
 
 
@@ -44,7 +44,7 @@ class Noun:
     def is_value(self) -> bool:
         """Whether it is first of all a stored value."""
         best = max(self.table.quality if self.table else 0, self.columns[0][1].quality if self.columns else 0)
-        return self.value is not None and self.value.quality >= best
+        return self.value is not None and self.value.quality > best
 
     @property
     def is_table(self) -> bool:
@@ -79,6 +79,8 @@ class Linker:
     def _only_counts(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
         """Whether a word that is also a column's name (`数量`) counts the table before it, which has no such column."""
         noun, before = nouns[index], nouns[index - 1] if index else None
+        if noun is not None and marks[index].means("bucket") and not self._describes(noun, marks, nouns, index):
+            return True
         if noun is not None and marks[index].means("sum", "avg", "max", "min", "count") and not noun.is_value:
             after = self._next_noun(marks, nouns, index)
             if after is not None and not after.is_value and self._is_measured(noun, after):
@@ -91,7 +93,18 @@ class Linker:
             or not before.is_table
         ):
             return False
-        return not any(link.table == before.table.table for _, link in noun.columns)
+        return not any(link.table == before.table.table and link.quality >= 0.9 for _, link in noun.columns)
+
+    def _describes(self, noun: Noun, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
+        """Whether a word such as `annual` is a stored value there: right before its table or beside its column."""
+        after, before = self._next_noun(marks, nouns, index), nouns[index - 1] if index else None
+        for _, link in noun.values:
+            if after is not None and after.is_table and after.table is not None and after.table.table == link.table:
+                return True
+            for other in (after, before):
+                if other is not None and any((one.table, one.column) == (link.table, link.column) for _, one in other.columns):
+                    return True
+        return not noun.values and noun.columns != () and noun.columns[0][1].quality >= 0.95
 
     def _next_noun(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> Noun | None:
         place = index + 1
@@ -181,7 +194,7 @@ class Linker:
             score += 0.3 if (link.table, link.column) in beside[1] else 0.0
         if self._lexicon.schema.table(link.table).kind != "table" and link.table not in mentioned:
             score -= 0.2
-        score += leaning.get(link.table, 0.0) or 0.5 * self._nearness(link.table, leaning)
+        score += leaning.get(link.table, 0.0) or (0.5 if mentioned else 1.0) * self._nearness(link.table, leaning)
         return score + self._nearness(link.table, mentioned)
 
     def _nearness(self, table: TableKey, mentioned: dict[TableKey, float]) -> float:
@@ -191,4 +204,4 @@ class Linker:
             return 0.12 * mentioned[table]
         steps = [self._graph.distance(table, other) for other in mentioned]
         known = [count for count in steps if count is not None]
-        return 0.08 / (1 + min(known)) if known else -0.1
+        return 0.12 / (1 + min(known)) if known else -0.1

@@ -4,20 +4,24 @@
 place, and refuses when a meaningful word found none.
 """
 
+import re
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from agent.skills.offline.asks import AskReader, Asks, Figure, Ranking
-from agent.skills.offline.dates import Unit
+from agent.skills.offline.dates import Period, Unit
 from agent.skills.offline.filters import FilterReader, Filters, Span, Threshold, ref
 from agent.skills.offline.joins import AmbiguousPath
 from agent.skills.offline.lexicon import Lexicon, Link, lexicon_of
 from agent.skills.offline.linking import Noun
 from agent.skills.offline.marks import marks_of
-from agent.skills.offline.naming import label
+from agent.skills.offline.atoms import stem, words_of
+from agent.skills.offline.naming import comment_names, english_words, label
 from agent.skills.offline.query import ColumnRef, Condition, Dimension, Function, Having, Measure, Order, Query, Related
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import (
     Refusal,
+    ambiguous_column,
     ambiguous_way,
     missing_measure,
     no_date_column,
@@ -28,7 +32,7 @@ from agent.skills.offline.refusals import (
     unused_words,
 )
 from agent.skills.offline.render import Unrenderable, render
-from agent.skills.offline.schema import TableKey, kind_of
+from agent.skills.offline.schema import TableKey, is_year, kind_of
 from agent.skills import Inquiry
 from common.text import language_of
 
@@ -55,12 +59,44 @@ def understand(inquiry: Inquiry) -> Understanding:
     try:
         planner = Planner(reading)
         query = planner.plan()
-        sql = render(query, lexicon.schema, lexicon.graph)
+        query, sql = _rendered(planner, query)
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
         raise _unconnected(reading, lexicon) from failure
     return Understanding(query, sql, tuple(warning.to(inquiry.lang) for warning in planner.warnings))
+
+
+def _rendered(planner: "Planner", query: Query) -> tuple[Query, str]:
+    """The statement; where several references lead to a table, through the one whose name the question says."""
+    schema, graph = planner.lexicon.schema, planner.lexicon.graph
+    try:
+        return query, render(query, schema, graph)
+    except AmbiguousPath as ambiguity:
+        via = planner.said_reference(ambiguity)
+        if via is None:
+            raise
+        query = with_role(query, ambiguity.target, via)
+        return query, render(query, schema, graph)
+
+
+def with_role(query: Query, table: TableKey, via: str) -> Query:
+    """The query with every mention of `table` reached through the referencing column `via`."""
+
+    def column(ref_: ColumnRef) -> ColumnRef:
+        return replace(ref_, via=via) if ref_.table == table and ref_.via is None else ref_
+
+    def dimension(dim: Dimension) -> Dimension:
+        return replace(dim, via=via) if dim.table == table and dim.via is None else dim
+
+    return replace(
+        query,
+        columns=tuple(map(column, query.columns)),
+        dimensions=tuple(map(dimension, query.dimensions)),
+        top_per=tuple(map(dimension, query.top_per)),
+        conditions=tuple(replace(one, column=column(one.column)) for one in query.conditions),
+        order=tuple(replace(one, column=column(one.column)) if one.column else one for one in query.order),
+    )
 
 
 def _refuse_unknown(reading: Reading) -> None:
@@ -85,6 +121,7 @@ class Planner:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
+        self.lexicon = reading.lexicon
         self._filters: Filters = FilterReader(reading).read()
         if unknown := reading.unknown():
             raise unknown_words([mark.text for mark in unknown], reading.lexicon)
@@ -106,6 +143,7 @@ class Planner:
         query = self._ranked() if self._rankings() else self._measured() if self._figures() else self._listed()
         query = self._filtered(query)
         self._refuse_leftovers(query)
+        self._refuse_unplaced(query)
         return query
 
     # ---------------------------------------------------------------------------------------------------------- heads
@@ -193,12 +231,13 @@ class Planner:
             assert figure.table is not None
             return Measure("count", figure.table)
         column = self._reading.column_of(figure.link)
-        averaged = self._reading.facts(figure.link.table).is_averaged(column)
+        is_age = figure.link.derived == "age"
+        averaged = is_age or self._reading.facts(figure.link.table).is_averaged(column)
         function = figure.function or default or ("avg" if averaged else "sum")
         if figure.per_unit is not None:
             per = Dimension(figure.link.table, self._date_column(figure.link.table, figure.per_unit), figure.per_unit)
             return Measure("sum", figure.link.table, figure.link.column, per=per)
-        return Measure(function, figure.link.table, figure.link.column)
+        return Measure(function, figure.link.table, figure.link.column, is_age=is_age)
 
     def _date_column(self, table: TableKey, what: str = "") -> str:
         found = self._event_date(table)
@@ -212,13 +251,18 @@ class Planner:
             figures = self._shared_figure()
         measures = list(dict.fromkeys(self._measure(figure) for figure in figures))
         base = measures[0].table
-        dimensions = self._dimensions(base, measures)
+        dimensions = [dim for dim in self._dimensions(base, measures) if not self._is_each_row(dim, measures)]
         if self._asks.per_entity is not None:
             return self._average_per_entity(measures, dimensions)
         if self._asks.share:
             measures += [replace(measure, is_share=True) for measure in measures]
         query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
         return replace(query, order=self._group_order(query))
+
+    def _is_each_row(self, dimension: Dimension, measures: list[Measure]) -> bool:
+        """`average fare per trip`: per row of the measured events is no group."""
+        same = dimension.column is None and dimension.bucket is None and dimension.table == measures[0].table
+        return same and not self._reading.facts(dimension.table).is_entity and measures[0].function == "avg"
 
     def _shared_figure(self) -> list[Figure]:
         """A share of nothing named counts the rows of the asked table."""
@@ -257,6 +301,10 @@ class Planner:
         date = self._span_date(base)
         if date is None:
             raise no_date_column(label(self._reading.schema.table(base)))
+        if is_year(self._reading.schema.column(date.table, date.column)):
+            if dimension.bucket != "year":
+                raise no_date_column(label(self._reading.schema.table(base)))
+            return Dimension(date.table, date.column)
         return Dimension(date.table, date.column, dimension.bucket)
 
     def _trend(self, base: TableKey) -> Dimension:
@@ -560,7 +608,7 @@ class Planner:
         for index, key in self._tables:
             if key not in used and key not in above:
                 before = self._reading.beside(index, -1, ("noise", "of", "unit"))
-                if before is not None and self._reading.marks[before].means("with", "and") or self._reading.is_chinese:
+                if before is not None and self._reading.marks[before].means("with", "and", "verb"):
                     related.append(Related(key))
         return related
 
@@ -583,7 +631,7 @@ class Planner:
             link = concept_column(self._reading, query.base, threshold.hint)
             if link is None:
                 raise missing_measure(label(self._reading.schema.table(query.base)), [])
-            threshold.link = link
+            threshold.link = replace(link, derived="age") if threshold.hint == "age" and self._reading.is_date(link) else link
         if threshold.link is None and threshold.table is None:
             threshold.link = self._implied_threshold(query)
         grouped = bool(query.measures and query.dimensions)
@@ -643,14 +691,32 @@ class Planner:
 
     def _with_spans(self, query: Query) -> Query:
         for span in self._filters.spans:
-            date = (ref(span.link) if span.link else None) or self._span_date(query.base, query)
+            date = (ref(span.link) if span.link else None) or self._span_date(query.base)
             if date is None:
-                raise no_date_column(label(self._reading.schema.table(query.base)))
-            operator = "not during" if span.negated else "during"
-            query = replace(query, conditions=(*query.conditions, Condition(date, operator, tuple(span.periods))))  # type: ignore[arg-type]
+                raise self._no_date(query.base)
+            query = replace(query, conditions=(*query.conditions, *self._during(date, span)))
         return query
 
-    def _span_date(self, base: TableKey, query: Query | None = None) -> ColumnRef | None:
+    def _no_date(self, table: TableKey) -> Refusal:
+        facts = self._reading.facts(table)
+        word = label(facts.table)
+        choices = [(table, name) for name in facts.dates]
+        return ambiguous_column(word, choices, self._reading.lexicon) if choices else no_date_column(word)
+
+    def _during(self, date: ColumnRef, span: Span) -> list[Condition]:
+        """The period as a condition on a date column, or on a column of years."""
+        if not is_year(self._reading.schema.column(date.table, date.column)):
+            return [Condition(date, "not during" if span.negated else "during", tuple(span.periods))]
+        found: list[Condition] = []
+        for period in span.periods:
+            found += year_conditions(date, period)
+        if not found or (len(span.periods) > 1 and any(condition.operator != "=" for condition in found)):
+            raise no_date_column(label(self._reading.schema.table(date.table)))
+        if len(found) > 1 and len(span.periods) > 1:
+            return [Condition(date, "in", tuple(condition.operands[0] for condition in found))]
+        return found
+
+    def _span_date(self, base: TableKey) -> ColumnRef | None:
         """The date that dates the base's rows: its own, or that of the event it is a part of."""
         for related in self._filters.related:
             if related.table in self._reading.graph.below(base):
@@ -660,15 +726,61 @@ class Planner:
         return self._event_date(base)
 
     def _event_date(self, table: TableKey) -> ColumnRef | None:
+        """The date of a row's event: its own, its year, or the date of the one event it is a part of."""
         facts = self._reading.facts(table)
-        if facts.dates:
-            return ColumnRef(table, facts.dates[0])
+        own = self._default_date(table)
+        if own is not None:
+            return ColumnRef(table, own)
+        if facts.year is not None:
+            return ColumnRef(table, facts.year)
         steps = sorted(self._reading.graph.above(table).items(), key=lambda item: item[1])
-        parents = [key for key, distance in steps if distance == 1 and not self._reading.facts(key).is_entity]
-        dated = [key for key in parents if self._reading.facts(key).dates]
-        return ColumnRef(dated[0], self._reading.facts(dated[0]).dates[0]) if len(dated) == 1 else None
+        parents = [key for key, distance in steps if 0 < distance < 2 and not self._reading.facts(key).is_entity]
+        dated = [ColumnRef(key, date) for key in parents if (date := self._default_date(key)) is not None]
+        return dated[0] if len(dated) == 1 else None
+
+    def _default_date(self, table: TableKey) -> str | None:
+        """The date meant when none is named: things have many dates, so only their registration is taken for granted."""
+        facts = self._reading.facts(table)
+        if not facts.is_entity:
+            return facts.dates[0] if facts.dates else None
+        registered = [name for name in facts.dates if REGISTERED.search(name)]
+        return registered[0] if registered else None
 
     # ------------------------------------------------------------------------------------------------------ leftovers
+
+    def said_reference(self, ambiguity: AmbiguousPath) -> str | None:
+        """The one referencing column of which a word stands in the question ("trips *started* at Harbor")."""
+        said = {stem(word) for mark in self._reading.marks for word in words_of(mark.text)}
+        target = {stem(word) for word in words_of(ambiguity.target[1])}
+        scored = []
+        for key, column in ambiguity.choices:
+            names = [column, *comment_names(self._reading.schema.column(key, column).comment)] if column else []
+            words = {stem(word) for name in names for word in english_words(name)} - target - {"id"}
+            scored.append((len(words & said), column))
+        scored.sort(reverse=True)
+        return scored[0][1] if scored[0][0] > 0 and (len(scored) == 1 or scored[0][0] > scored[1][0]) else None
+
+    def _refuse_unplaced(self, query: Query) -> None:
+        """Tables and columns that were named must show up somewhere, or at least lie on the way up."""
+        touched = _touched(query)
+        reachable = {key for table in touched for key in self._reading.graph.above(table)}
+        lost = [self._reading.marks[index].text for index, key in self._tables if key not in reachable]
+        shown = {(column.table, column.column) for column in query.columns}
+        shown |= {(dim.table, dim.column or name) for dim in query.dimensions for name in self._shown(dim)}
+        shown |= {(order.column.table, order.column.column) for order in query.order if order.column is not None}
+        for index, link in self._named_at.items():
+            if (link.table, link.column) not in shown and not self._is_reference_to(link, query):
+                lost.append(self._reading.marks[index].text)
+        if lost:
+            raise unused_words(lost)
+
+    def _is_reference_to(self, link: Link, query: Query) -> bool:
+        """Whether the column only points to a thing that is shown or grouped by."""
+        grouped = {dimension.table for dimension in query.dimensions if dimension.column is None}
+        facts = self._reading.facts(link.table)
+        return any(edge.columns == (link.column,) and edge.parent in grouped for edge in facts.edges) or (
+            link.table in grouped and link.column in facts.key
+        )
 
     def _refuse_leftovers(self, query: Query) -> None:
         left = self._reading.leftovers()
@@ -678,13 +790,39 @@ class Planner:
             raise unused_words([mark.text for mark in left])
 
 
+def _touched(query: Query) -> set[TableKey]:
+    """Tables that the structure mentions."""
+    keys = {query.base, *(column.table for column in query.columns), *(measure.table for measure in query.measures)}
+    keys |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}
+    keys |= {condition.column.table for condition in query.conditions}
+    keys |= {having.measure.table for having in query.having}
+    return keys | {related.table for related in query.related}
+
+
+def year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
+    """A period of whole calendar years as conditions on a number column; empty when it is no such period."""
+    bounds = [moment for moment in (period.start, period.end) if moment is not None]
+    if any(moment.day is None or (moment.day.month, moment.day.day) != (1, 1) for moment in bounds):
+        return []
+    if period.grain == "year" and period.start is not None and period.start.day is not None:
+        return [Condition(column, "=", (Decimal(period.start.day.year),))]
+    found = []
+    if period.start is not None and period.start.day is not None:
+        found.append(Condition(column, ">=", (Decimal(period.start.day.year),)))
+    if period.end is not None and period.end.day is not None:
+        found.append(Condition(column, "<", (Decimal(period.end.day.year),)))
+    return found
+
+
 def replace_figure(figure: Figure, function: Function) -> Figure:
     """The figure with another function."""
     return Figure(function, figure.link, figure.table, figure.position)
 
 
+# Dates that say since when a thing has been known, in identifiers.
+REGISTERED = re.compile(r"^(created?|regist|sign_?up|join|hire|enrol|admission|入职|注册|加入|创建)", re.IGNORECASE)
 _HINTS = {
-    "price": ("price", "cost", "unit price", "fee", "价格", "单价"),
+    "price": ("price", "cost", "unit price", "fee", "fare", "total amount", "amount", "total", "价格", "单价", "费用", "金额"),
     "length": ("length", "duration", "时长", "长度"),
     "weight": ("weight", "重量"),
     "height": ("height", "高度", "身高"),

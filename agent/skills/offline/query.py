@@ -21,11 +21,17 @@ Operand = str | Decimal | Period
 
 @dataclass(frozen=True)
 class ColumnRef:
-    """A column; `via` names the referencing column when its table is reached in a role (the *seller* of a contract)."""
+    """A column.
+
+    Attributes:
+        via: the referencing column when its table is reached in a role (the *seller* of a contract).
+        is_age: the years since the column's date are meant.
+    """
 
     table: TableKey
     column: str
     via: str | None = None
+    is_age: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class Measure:
         times: multiply by this column of the same row before aggregating (price by quantity).
         per: first aggregate per this dimension, then average those figures ("daily average").
         is_share: as a percentage of the figure over all groups.
+        is_age: over the years since the column's date.
     """
 
     function: Function
@@ -58,6 +65,7 @@ class Measure:
     times: str | None = None
     per: Dimension | None = None
     is_share: bool = False
+    is_age: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from agent.skills.offline.lexicon import Lexicon, Link
 from agent.skills.offline.linking import Linker, Noun
 from agent.skills.offline.marks import Mark
 from agent.skills.offline.refusals import ambiguous_column
-from agent.skills.offline.schema import Facts, TableKey, kind_of
+from agent.skills.offline.schema import Facts, TableKey, is_year, kind_of
 from common.values import Column
 
 # Words that may stand between two words that belong together.
@@ -111,7 +111,7 @@ class Reading:
 
     def kind(self, link: Link) -> str:
         """The kind of values of the link's column."""
-        return kind_of(self.column_of(link))
+        return "number" if link.derived else kind_of(self.column_of(link))
 
     def pick(self, index: int, accept: Callable[[Link], bool] | None = None) -> Link | None:
         """The column the mark names, among those accepted.
@@ -126,7 +126,7 @@ class Reading:
         if not scored:
             return None
         best_score, best = scored[0]
-        rivals = [link for score, link in scored if score >= best_score - 0.02 and link.table != best.table]
+        rivals = [link for score, link in scored if score >= best_score - 0.015 and link.table != best.table]
         rivals = [link for link in rivals if not self._same_key(best, link)]
         if rivals:
             choices = [(link.table, str(link.column)) for link in (best, *rivals)]
@@ -152,11 +152,15 @@ class Reading:
 
     def is_measure(self, link: Link) -> bool:
         """Whether totals or averages of the link's column mean something."""
-        return self.facts(link.table).is_measure(self.column_of(link))
+        return link.derived is not None or self.facts(link.table).is_measure(self.column_of(link))
 
     def is_date(self, link: Link) -> bool:
         """Whether the link's column holds dates."""
         return self.kind(link) in ("date", "timestamp")
+
+    def is_year(self, link: Link) -> bool:
+        """Whether the link's column holds years as numbers."""
+        return is_year(self.column_of(link))
 
     # ------------------------------------------------------------------------------------------------------ leftovers
 

@@ -151,7 +151,7 @@ class _Statement:
     def _aggregate_sql(self, frame: Frame, measure: Measure) -> str:
         if measure.column is None:
             return self._count_rows_sql(frame, measure)
-        column = frame.column(ColumnRef(measure.table, measure.column))
+        column = frame.column(ColumnRef(measure.table, measure.column, is_age=measure.is_age))
         if kind_of(self._schema.column(measure.table, measure.column)) == "number":
             column = frame.numeric(ColumnRef(measure.table, measure.column))
         if measure.times is not None:

@@ -60,6 +60,12 @@ def kind_of(column: Column) -> Kind:
     return "text" if column.values else "other"
 
 
+def is_birth_date(column: Column) -> bool:
+    """Whether the column holds dates of birth."""
+    texts = (column.name, *comment_names(column.comment))
+    return any(re.search(r"birth|\bdob\b|出生|生日", text, re.IGNORECASE) for text in texts)
+
+
 def needs_cast(column: Column) -> bool:
     """Whether the column must be cast to text before text operators apply (enums, domains, uuid, …)."""
     return kind_of(column) in ("text", "other") and not re.match(
@@ -86,6 +92,7 @@ class Facts:
         display: columns that name a row to people; empty when nothing does.
         deleted: the column that marks soft deletion.
         dates: columns that say when the row's event happened, best first; housekeeping ones are not among them.
+        year: the number column that says in which year, where there is one.
         edges: its references to parents.
     """
 
@@ -94,6 +101,7 @@ class Facts:
     deleted: str | None
     dates: tuple[str, ...]
     edges: tuple[Edge, ...]
+    year: str | None = None
 
     @cached_property
     def reference_columns(self) -> frozenset[str]:
@@ -210,6 +218,20 @@ def _dates(table: Table) -> tuple[str, ...]:
     return tuple(column.name for _, column in sorted(found, key=rank))
 
 
+def _year(table: Table) -> str | None:
+    """The one integer column that holds a year."""
+    found = [column.name for column in table.columns if is_year(column)]
+    return found[0] if len(found) == 1 else None
+
+
+def is_year(column: Column) -> bool:
+    """Whether a number column holds years."""
+    named = english_words(column.name)[-1:] == ("year",) or any(
+        name.endswith(("年份", "年度", "年")) for name in (column.name, *comment_names(column.comment)[:1])
+    )
+    return named and kind_of(column) == "number"
+
+
 class Schema:
     """The catalogue with its facts and its reference graph."""
 
@@ -245,7 +267,7 @@ class Schema:
         declared = {name for edge in edges for name in edge.columns}
         edges.extend(self._inferred_edges(table, declared))
         references = {name for edge in edges for name in edge.columns}
-        return Facts(table, _display(table, references), deletion_column(table), _dates(table), tuple(edges))
+        return Facts(table, _display(table, references), deletion_column(table), _dates(table), tuple(edges), _year(table))
 
     def _inferred_edges(self, table: Table, declared: set[str]) -> list[Edge]:
         """References nobody declared: a column called as another table's only key column, or `<table>_id`."""

@@ -95,7 +95,6 @@ weight | 重量 体重
 height | 高度 身高
 length duration runtime running_time milliseconds seconds minutes | 长度 时长 持续时间
 size area | 面积 大小
-floor_area area | 面积
 population | 人口
 distance mileage | 距离 里程
 speed | 速度
@@ -113,7 +112,7 @@ airport | 机场
 traffic | 流量 车流量 客流量
 shipment delivery shipping | 发货 配送 物流
 ship shipped deliver delivered | 发货 送达
-create created add added register registered signup | 创建 注册 新增
+create created add added register registered signup sign_up | 创建 注册 新增
 update updated modify modified | 更新 修改
 open opened | 开业 开放 营业
 close closed | 关闭 停业

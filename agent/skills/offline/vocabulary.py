@@ -27,7 +27,7 @@ class Intent:
 
 _ENGLISH: dict[tuple[str, str], str] = {
     ("noise", ""): (
-        "a|an|the|is|are|was|were|be|been|being|am|do|does|did|done|there|please|can|could|would|will|shall|"
+        "worth|costing|priced at|a|an|the|is|are|was|were|be|been|being|am|do|does|did|done|there|please|can|could|would|will|shall|"
         "should|may|might|must|i|me|my|we|our|us|you|your|he|she|his|her|it|its|they|them|their|this|these|those|"
         "that|as|so|just|also|only|now|then|here|too|very|really|currently|existing|exist|exists|available|"
         "overall|altogether|want|need|like to|would like|tell|know|see|look|let|to|in|on|at|for|all|any|some|"
@@ -266,7 +266,7 @@ _CHINESE: dict[tuple[str, str], str] = {
         "被|把|将|让|要|会|应该|需要|属于哪|呈现|做|一|这|那|该|有什么|什么|怎样|如何|怎么样|的情况|多大|多长|"
         "是什么|是啥|啥|多高|多重|方面|以及它们|及其|每一|一览|谢谢|你好|您好|您|已|已经|过|曾|曾经|分布在|"
         "分布于|开设|开设了|设有|一起|发出|完成|完成了|实现|实现了|取得|收到|达成|贡献|贡献了|创造|哪里|哈|呗|"
-        "有着|类|类的|型|型的|式|"
+        "有着|类|类的|式|"
     ),
     ("verb", ""): (
         "销售|出售|售出|卖出|卖了|卖|买|购买|采购|负责|处理|接待|服务|供应|提供|生产|借|借了|借过|看过|选|选了|选修|教|教授|讲授|担任|"
@@ -291,7 +291,7 @@ _CHINESE: dict[tuple[str, str], str] = {
     ("date_which", "quarter"): "哪个季度|哪一季度|哪季度",
     ("date_which", "year"): "哪一年|哪年|哪几年|哪个年份",
     ("count", ""): (
-        "多少|多少个|多少家|多少条|多少人|多少名|多少位|多少种|多少次|多少笔|多少件|多少本|多少张|多少部|多少首|"
+        "量|多少|多少个|多少家|多少条|多少人|多少名|多少位|多少种|多少次|多少笔|多少件|多少本|多少张|多少部|多少首|"
         "多少辆|几个|几家|几条|几名|几位|几种|几次|几笔|几人|几本|几张|几部|几首|几间|多少间|数量|个数|总数|"
         "总数量|有多少|有多少个|有多少家|有几个|有几家|数|数目|总个数|总数目|人数|总人数|次数|人次|总次数|件数|家数|"
         "数是|共有多少|一共有多少|总共有多少|共有多少个|一共有多少个|总共有多少个|有多少种|有几种|有多少条|"
@@ -313,8 +313,8 @@ _CHINESE: dict[tuple[str, str], str] = {
     ("distinct", ""): "不同|不同的|不重复|不重复的|去重|去重后的|唯一|各不相同的|种类数",
     ("share", ""): "占比|比例|份额|百分比|比重|所占比例|所占比重|占总数的比例|占多少比例|占多大比例",
     ("each", ""): (
-        "各|每|每个|各个|每家|每位|每名|每一个|每条|每种|各种|各家|每类|各类|每一家|每所|每座|每间|每件|每部|"
-        "每本|每首|每张|每笔|每款|每一种|每辆|各位|各所|每一位|每一类|每门|每项|每台"
+        "各|每|每个|各个|每家|每位|每名|每一个|每条|每种|各种|各家|每一家|每所|每座|每间|每件|每部|"
+        "每本|每首|每张|每笔|每款|每一种|每辆|各位|各所|每一位|每门|每项|每台"
     ),
     ("by", ""): "按|按照|根据|依据|依|分|以每个|按各|按每个|按不同|不同种类的|按所属|按所在|以",
     ("by_end", ""): "分组|分类统计|分别统计|划分|分组统计|来统计|来看|归类|维度|为维度|分类汇总|分布|的分布|分组汇总|分布情况",
