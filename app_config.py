@@ -29,6 +29,10 @@ STATEMENT_TIMEOUT_S = 30.0  # seconds one SQL statement may run
 DATABASE_POOL_SIZE = 8  # connections to the asked database in one worker
 DATABASE_POOL_WAIT_S = 10.0  # seconds to wait for a free connection before database_unavailable
 CATALOG_TTL_S = 300.0  # seconds the table descriptions are kept before they are read again
+ALLOWED_FUNCTIONS = ""  # user-defined and extension functions queries may call: name, schema.name, schema.*, by commas
+ALLOWED_OBJECTS = ""  # if any, only these may be read: schema, schema.table or schema.table.column with *, by commas
+DENIED_OBJECTS = ""  # these may not be read, written the same way; a denial wins
+REQUIRE_READ_ONLY_ROLE = False  # run nothing for a database role that may do more than read
 
 # ------------------------------------------------------------------------------------------------------------- model
 OPENAI_API_KEY = ""  # key of an OpenAI-compatible endpoint; with neither key Citu answers by rules, offline
@@ -134,6 +138,10 @@ class Settings:
     database_pool_size: int = DATABASE_POOL_SIZE
     database_pool_wait_s: float = DATABASE_POOL_WAIT_S
     catalog_ttl_s: float = CATALOG_TTL_S
+    allowed_functions: str = ALLOWED_FUNCTIONS
+    allowed_objects: str = ALLOWED_OBJECTS
+    denied_objects: str = DENIED_OBJECTS
+    require_read_only_role: bool = REQUIRE_READ_ONLY_ROLE
     openai_api_key: str = OPENAI_API_KEY
     openai_base_url: str = OPENAI_BASE_URL
     openai_model: str = OPENAI_MODEL

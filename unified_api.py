@@ -24,6 +24,7 @@ from api.places import Places
 from api.replies import register_error_handlers
 from app_config import ConfigurationError, Settings
 from common import logs, serving
+from common.database import AccessRuleError
 from common.database.embedded import EmbeddedServerError
 from common.database.source import EmbeddedDemo, Unreachable, probe
 from common.llm import IncompleteEndpoint
@@ -97,8 +98,8 @@ def main() -> int:
         settings = _settings()
         services = bootstrap(settings)
         listening = serving.listen(settings.host, settings.port)
-        _make_ready(services.source)
-    except (ConfigurationError, IncompleteEndpoint, serving.PortUnavailable, EmbeddedServerError, Unreachable) as error:
+        _make_ready(services.source, settings)
+    except _REASONS as error:
         sys.stderr.write(f"Citu can't start. {error}\n")
         return 1
     except KeyboardInterrupt:
@@ -117,11 +118,22 @@ def main() -> int:
     return 0
 
 
-def _make_ready(source: UrlSource) -> None:
+# What can keep Citu from starting, each with a message for a person.
+_REASONS = (
+    ConfigurationError,
+    IncompleteEndpoint,
+    AccessRuleError,
+    serving.PortUnavailable,
+    EmbeddedServerError,
+    Unreachable,
+)
+
+
+def _make_ready(source: UrlSource, settings: Settings) -> None:
     if isinstance(source, EmbeddedDemo):
         source.start()
     else:
-        probe(source())
+        probe(source(), require_read_only_role=settings.require_read_only_role)
 
 
 def _banner(settings: Settings, services: Services) -> str:

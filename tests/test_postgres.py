@@ -15,6 +15,7 @@ import pytest
 from psycopg2.extensions import make_dsn, parse_dsn
 
 from common.database import GuardedDatabase, open_database
+from common.database.source import Unreachable, probe
 from common.errors import (
     DatabaseUnavailable,
     ForbiddenObject,
@@ -520,3 +521,68 @@ def test_a_connection_lost_in_the_middle(url: str, admin_url: str, opened: Opene
         assert (await database.run("SELECT 1")).rows == ([1],)
 
     asyncio.run(lose())
+
+
+# ---------------------------------------------------------------------------------------------------------- privileges
+
+
+def test_a_role_that_can_only_read_is_no_danger(database: GuardedDatabase, url: str) -> None:
+    assert asyncio.run(database.role_dangers()) == ()
+    probe(url, require_read_only_role=True)
+
+
+def test_a_superuser_is_warned_about(
+    url: str, admin_url: str, opened: Opener, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = opened(_as_admin(url, admin_url))
+    _run(database, "SELECT 1")
+    assert "superuser" in caplog.text
+
+
+DANGERS = {
+    "GRANT INSERT ON t TO {role}": "change public.t",
+    "GRANT UPDATE (n) ON t TO {role}": "change public.t",
+    "GRANT CREATE ON SCHEMA public TO {role}": "objects in the schema public",
+    "GRANT CREATE ON DATABASE {database} TO {role}": "schemas in the database",
+    "GRANT pg_read_server_files TO {role}": "pg_read_server_files",
+    "ALTER TABLE t OWNER TO {role}": "owns public.t",
+    "ALTER ROLE {role} CREATEDB": "create databases",
+    "ALTER ROLE {role} BYPASSRLS": "row-level security",
+    "GRANT postgres TO {role}": "superuser",
+}
+
+
+@pytest.mark.parametrize("grant", DANGERS)
+def test_every_right_beyond_reading_is_found(
+    make_database: Callable[[str], str], admin_url: str, opened: Opener, grant: str
+) -> None:
+    url = make_database("CREATE TABLE t (n integer)")
+    names = {"role": "citu_test_danger", "database": parse_dsn(url)["dbname"]}
+    admin = _as_admin(url, admin_url)
+    _execute(admin, "DROP ROLE IF EXISTS citu_test_danger", "CREATE ROLE citu_test_danger LOGIN")
+    _execute(admin, "GRANT USAGE ON SCHEMA public TO citu_test_danger", "GRANT SELECT ON t TO citu_test_danger")
+    _execute(admin, f"GRANT CONNECT ON DATABASE {names['database']} TO citu_test_danger", grant.format(**names))
+    role_url = make_dsn(url, user="citu_test_danger")
+    database = opened(role_url)
+    try:
+        danger, *_ = asyncio.run(database.role_dangers())
+        assert DANGERS[grant] in danger.en
+        assert danger.zh
+        strict = opened(role_url, require_read_only_role=True)
+        with pytest.raises(DatabaseUnavailable, match="REQUIRE_READ_ONLY_ROLE"):
+            _run(strict, "SELECT 1")
+        strict.close()
+        probe(role_url)
+        with pytest.raises(Unreachable, match="REQUIRE_READ_ONLY_ROLE"):
+            probe(role_url, require_read_only_role=True)
+    finally:
+        database.close()
+        _execute(admin, "REASSIGN OWNED BY citu_test_danger TO postgres", "DROP OWNED BY citu_test_danger")
+        _execute(admin, "DROP ROLE citu_test_danger")
+
+
+def _execute(url: str, *statements: str) -> None:
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        connection.autocommit = True
+        for statement in statements:
+            cursor.execute(statement)

@@ -26,6 +26,7 @@ def open_database(
     allowed_functions: Collection[str] = (),
     allowed_objects: Collection[str] = (),
     denied_objects: Collection[str] = (),
+    require_read_only_role: bool = False,
 ) -> GuardedDatabase:
     """The database at `source` behind the guard. Opens no connection and starts no thread until it is first used.
 
@@ -41,6 +42,7 @@ def open_database(
         allowed_functions: user-defined and extension functions that may be called (`schema.name`, `schema.*`, `name`).
         allowed_objects: if any, only these may be read: `schema`, `schema.table` or `schema.table.column`, with `*`.
         denied_objects: these may not be read, written the same way.
+        require_read_only_role: run nothing (`DatabaseUnavailable`) for a role that may do more than read.
 
     Raises:
         AccessRuleError: one of the objects is not written like that.
@@ -54,6 +56,7 @@ def open_database(
         caps=Caps(rows=max_rows, bytes=max_result_bytes),
         catalog_ttl_s=catalog_ttl_s,
         reads_views=bool(access),
+        require_read_only_role=require_read_only_role,
     )
     guard = Guard(allowed_functions=allowed_functions, access=access, forbidden_check=forbidden_check)
     return GuardedDatabase(inner, guard)

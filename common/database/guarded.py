@@ -3,6 +3,7 @@
 from common.database.guard import Guard, Inspection
 from common.database.postgres import PostgresDatabase
 from common.errors import DatabaseUnavailable
+from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
 
 
@@ -25,6 +26,10 @@ class GuardedDatabase:
         if catalog is not self._read:
             self._read, self._visible = catalog, self._guard.access.visible(catalog)
         return self._visible
+
+    async def role_dangers(self) -> tuple[Text, ...]:
+        """What the connected role may do beyond reading, one sentence each; empty when it is as it should be."""
+        return await self._inner.role_dangers()
 
     def check(self, sql: str) -> None:
         """Proves that `sql` is one read-only query; by the built-in lists until the server's were first read."""

@@ -19,8 +19,9 @@ from common.database.connection import Connection, Limits, Rows, connect
 from common.database.failures import TIMED_OUT, translate
 from common.database.guard import ServerFacts
 from common.database.pool import Pool
+from common.database.privileges import read_dangers, unfit
 from common.database.rendering import CORE_TYPES, PgType, renderer
-from common.errors import QueryTimeout, ValidationFailed
+from common.errors import DatabaseUnavailable, QueryTimeout, ValidationFailed
 from common.ports import UrlSource
 from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
@@ -99,6 +100,7 @@ class PostgresDatabase:
         caps: most rows and bytes of one result.
         catalog_ttl_s: seconds the catalogue is kept.
         reads_views: whether the guard needs views' definitions.
+        require_read_only_role: refuse to run anything for a role that may do more than read.
     """
 
     def __init__(
@@ -111,12 +113,15 @@ class PostgresDatabase:
         caps: Caps,
         catalog_ttl_s: float,
         reads_views: bool = False,
+        require_read_only_role: bool = False,
     ) -> None:
         limits = Limits(statement_s=statement_timeout_s)
         self._pool = Pool(lambda: connect(source, limits), size=pool_size, wait_s=pool_wait_s)
         self._deadline_s = statement_timeout_s + _GRACE_S
         self._caps = caps
         self._reads_views = reads_views
+        self._require_read_only_role = require_read_only_role
+        self._dangers: tuple[Text, ...] | None = None
         self._types = _Types()
         self._knowledge = CatalogReader(self._read_knowledge, ttl_s=catalog_ttl_s)
         self._resets: set[asyncio.Task[None]] = set()
@@ -181,7 +186,18 @@ class PostgresDatabase:
         connection.leave()
         return _result(fetched, self._types.known, caps, is_cut=is_cut)
 
+    async def role_dangers(self) -> tuple[Text, ...]:
+        """What the connected role may do beyond reading; read once."""
+        if self._dangers is None:
+            self._dangers = await self._with_connection(read_dangers)
+            for danger in self._dangers:
+                _log.warning("%s: give Citu a role that can only SELECT", danger.en)
+        return self._dangers
+
     async def _read_knowledge(self) -> Knowledge:
+        dangers = await self.role_dangers()
+        if dangers and self._require_read_only_role:
+            raise DatabaseUnavailable(unfit(dangers))
         return await self._with_connection(
             lambda connection: read_knowledge(connection, with_views=self._reads_views), deadline_s=_KNOWLEDGE_S
         )

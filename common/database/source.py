@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import psycopg2
@@ -9,6 +10,7 @@ import psycopg2
 from common.database.demo.loader import ensure_demo
 from common.database.embedded import EmbeddedServer, EmbeddedServerError
 from common.database.failures import UNREACHABLE
+from common.database.privileges import dangers_of, unfit
 from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
 
@@ -71,14 +73,18 @@ class Unreachable(Exception):
     """The configured database can't be used; the message says why and what to do."""
 
 
-def probe(url: str) -> None:
-    """Connects once, so that a wrong URL is said at the start and not at the first question.
+def probe(url: str, *, require_read_only_role: bool = False) -> None:
+    """Connects once, so that a wrong URL or an unfit role is said at the start and not at the first question.
 
     Raises:
-        Unreachable: with what PostgreSQL's client library says, which names host and database and no password.
+        Unreachable: with what PostgreSQL's client library says, which names host and database and no password; or
+            with what the role may do beyond reading, when it must not.
     """
     try:
-        psycopg2.connect(url, connect_timeout=_PROBE_TIMEOUT_S, application_name="citu").close()
+        with closing(psycopg2.connect(url, connect_timeout=_PROBE_TIMEOUT_S, application_name="citu")) as connection:
+            dangers = dangers_of(connection)
     except psycopg2.Error as exc:
         said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no connection"
         raise Unreachable(f"DATABASE_URL does not lead to a database ({said}): check it, or leave it empty.") from exc
+    if dangers and require_read_only_role:
+        raise Unreachable(unfit(dangers).en)

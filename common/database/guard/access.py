@@ -38,7 +38,8 @@ def parse_rule(text: str) -> Name:
         if not match[3] and len(parts) <= 3:
             return tuple(parts)
         match = _PART.match(text, match.end()) if match[3] else None
-    raise AccessRuleError(f"{text!r} is not schema, schema.table or schema.table.column")
+    form = "schema, schema.table or schema.table.column"
+    raise AccessRuleError(f"ALLOWED_OBJECTS or DENIED_OBJECTS holds {text!r}: give {form}.")
 
 
 def _matches(rule: Name, name: Name) -> bool:
