@@ -1,5 +1,6 @@
 """The embedded server: shared by processes that come, go and are killed, in every kind of folder, as root or not."""
 
+import fcntl
 import io
 import os
 import pwd
@@ -17,7 +18,8 @@ import psycopg2
 import pytest
 
 from common.database.embedded import EmbeddedServer, EmbeddedServerError
-from common.embedded.home import ELSEWHERE, Home
+from common.embedded.home import Home
+from common.embedded.place import ELSEWHERE
 from common.embedded.supervisor import BoundedLog
 from tests.conftest import reachable_folder
 
@@ -380,11 +382,35 @@ def test_as_root_an_unreachable_data_dir_is_left_closed(new_dir: Path) -> None:
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root runs the server as somebody else")
+def test_data_kept_elsewhere_goes_after_its_temporary_data_dir(monkeypatch: pytest.MonkeyPatch) -> None:
+    with reachable_folder() as elsewhere:
+        monkeypatch.setattr("common.embedded.place.ELSEWHERE", elsewhere)
+        homes = [acquire_in_a_closed_folder() for _ in range(2)]
+        assert all(home.parent == elsewhere and home.exists() for home in homes)
+        long_ago = 1_700_000_000
+        for home in homes:
+            os.utime(home / "data-directory", (long_ago, long_ago))
+        with (homes[1] / "users.lock").open() as in_use:
+            fcntl.flock(in_use, fcntl.LOCK_SH)
+            home = acquire_in_a_closed_folder()
+        assert [place.exists() for place in (*homes, home)] == [False, True, True]
+
+
+def acquire_in_a_closed_folder() -> Path:
+    """The home of a server whose data directory was a closed temporary folder, gone by now."""
+    with reachable_folder() as folder:
+        folder.chmod(0o700)
+        server = EmbeddedServer.acquire(folder / "var")
+        server.release()
+        return server.home
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root runs the server as somebody else")
 def test_as_root_without_any_reachable_folder_the_reason_is_given(
     new_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_dir.parent.chmod(0o700)
-    monkeypatch.setattr("common.embedded.home.ELSEWHERE", new_dir.parent / "elsewhere")
+    monkeypatch.setattr("common.embedded.place.ELSEWHERE", new_dir.parent / "elsewhere")
     with pytest.raises(EmbeddedServerError, match="can't reach.*DATA_DIR") as failure:
         EmbeddedServer.acquire(new_dir)
     assert one_sentence(str(failure.value))

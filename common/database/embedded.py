@@ -17,17 +17,10 @@ from urllib.parse import quote
 import psycopg2
 
 from common.embedded.cluster import POLL_S, SUPERUSER
-from common.embedded.home import EmbeddedServerError, Home, find_home, find_programs
-from common.embedded.supervisor import (
-    PORT,
-    READY,
-    SOCKET_RECORD,
-    START_TIMEOUT_S,
-    SUPERVISOR_LOCK,
-    USERS_LOCK,
-    lock_file,
-    try_lock,
-)
+from common.embedded.home import SUPERVISOR_LOCK, USERS_LOCK, EmbeddedServerError, Home, lock_file, try_lock
+from common.embedded.place import find_home
+from common.embedded.programs import find_programs
+from common.embedded.supervisor import PORT, READY, SOCKET_RECORD, START_TIMEOUT_S
 
 __all__ = ["EmbeddedServer", "EmbeddedServerError"]
 

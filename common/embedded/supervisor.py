@@ -25,12 +25,20 @@ from pathlib import Path
 from typing import IO
 
 from common.embedded.cluster import ENDINGS, POLL_S, dies_with_parent, end_leftovers, prepare, telling_line
-from common.embedded.home import Account, EmbeddedServerError, Home, can_write, surroundings
+from common.embedded.home import (
+    SUPERVISOR_LOCK,
+    USERS_LOCK,
+    Account,
+    EmbeddedServerError,
+    Home,
+    can_write,
+    lock_file,
+    surroundings,
+    try_lock,
+)
 
 READY = "ready"
 PORT = 5432  # only names the socket; nothing listens on TCP
-USERS_LOCK = "users.lock"
-SUPERVISOR_LOCK = "supervisor.lock"
 SOCKET_RECORD = "socket"
 START_TIMEOUT_S = 60.0
 
@@ -58,23 +66,6 @@ _SETTINGS = {
     "log_checkpoints": "off",
     "log_min_error_statement": "panic",  # questions' SQL, and what it quotes, stays out of the log
 }
-
-
-def lock_file(home: Home, name: str) -> int:
-    """A new open file description of a lock file, created when missing; programs started later don't inherit it."""
-    path = home.directory / name
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    home.share(path)
-    return descriptor
-
-
-def try_lock(descriptor: int, mode: int) -> bool:
-    """Takes the lock (`fcntl.LOCK_SH` or `LOCK_EX`) unless somebody is in the way; says whether it did."""
-    try:
-        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 class BoundedLog:

