@@ -53,11 +53,11 @@ def test_a_connection_lost_in_the_middle_is_said(browser: Browser, live_server: 
 
 
 def test_a_silent_connection_is_given_up(browser: Browser, live_server: str) -> None:
-    fault = Fault(after=b'"status":"running"', then="stall")
+    fault = Fault(after=b'"node":"agent_sql_generation","status":"running"', then="stall")
     with FaultyProxy(port_of(live_server), fault) as proxy, opened(browser, proxy.base_url) as page:
         page.clock.install()
         turn = ask(page, RANKING)
-        expect(page.get_by_role("button", name="停止")).to_be_visible()
+        expect(turn.locator(".step")).to_have_attribute("data-status", "done")  # the stream has begun
         page.clock.fast_forward(120_000)
         expect_state(turn, "failed")
         expect(turn.get_by_role("alert")).to_contain_text("连接中断")
