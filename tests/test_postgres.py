@@ -3,11 +3,15 @@
 import asyncio
 import os
 import resource
+import shutil
+import signal
 import socket
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import psycopg2
@@ -15,6 +19,7 @@ import pytest
 from psycopg2.extensions import make_dsn, parse_dsn
 
 from common.database import GuardedDatabase, open_database
+from common.database.embedded import EmbeddedServer
 from common.database.source import Unreachable, probe
 from common.errors import (
     DatabaseUnavailable,
@@ -232,7 +237,7 @@ def test_huge_values_never_reach_this_process(database: GuardedDatabase) -> None
     _run(database, "SELECT 1")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises((ValidationFailed, QueryTimeout)):
-        _run(database, "SELECT repeat('x', 300000000)")
+        _run(database, "SELECT repeat('x', 120000000)")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kilobytes
 
 
@@ -350,7 +355,7 @@ def _as_rows(url: str, sql: str) -> list[tuple[Any, ...]]:
 
 # -------------------------------------------------------------------------------------------------------- cancellation
 
-ENDLESS = "SELECT count(*) FROM generate_series(1, 100000000000) AS endless"
+ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000) AS endless, generate_series(1, 1000000) AS b"
 
 
 def _running(url: str, admin_url: str) -> int:
@@ -586,3 +591,102 @@ def _execute(url: str, *statements: str) -> None:
         connection.autocommit = True
         for statement in statements:
             cursor.execute(statement)
+
+
+# ------------------------------------------------------------------------------------------------- a server that dies
+
+
+@pytest.fixture
+def own_server() -> Iterator[EmbeddedServer]:
+    """A server that a test may kill."""
+    data_dir = Path(tempfile.mkdtemp(prefix="citu-test-"))
+    data_dir.chmod(0o755)
+    server = EmbeddedServer.acquire(data_dir)
+    yield server
+    server.release()
+    shutil.rmtree(data_dir)
+
+
+def test_the_server_stops_at_once_and_comes_back(own_server: EmbeddedServer, opened: Opener) -> None:
+    database = opened(own_server.admin_url)
+
+    async def survive() -> None:
+        await asyncio.gather(*(database.run("SELECT 1") for _ in range(3)))
+        running = asyncio.create_task(database.run(ENDLESS))
+        await _until(lambda: _is_active(own_server.admin_url))
+        _kill(own_server)
+        with pytest.raises(DatabaseUnavailable):
+            await running
+        own_server.ensure_running()
+        assert (await database.run("SELECT 1")).rows == ([1],)
+
+    asyncio.run(survive())
+
+
+def _is_active(url: str) -> bool:
+    sql = "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%endless%' AND pid <> pg_backend_pid()"
+    return bool(_as_rows(url, sql))
+
+
+def _kill(server: EmbeddedServer) -> None:
+    (record,) = server.home.rglob("postmaster.pid")
+    os.kill(int(record.read_text().split()[0]), signal.SIGQUIT)
+
+
+def test_while_the_server_is_away_the_error_is_retryable(own_server: EmbeddedServer, opened: Opener) -> None:
+    database = opened(own_server.admin_url)
+    assert _run(database, "SELECT 1").rows == ([1],)
+    own_server.release()
+    with pytest.raises(DatabaseUnavailable) as caught:
+        _run(database, "SELECT 1")
+    assert caught.value.retryable
+    assert "socket" not in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------------- odd databases
+
+
+def test_a_database_that_does_not_know_its_encoding(admin_url: str, opened: Opener) -> None:
+    _execute(admin_url, "DROP DATABASE IF EXISTS citu_test_ascii")
+    _execute(
+        admin_url,
+        "CREATE DATABASE citu_test_ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'",
+    )
+    database = opened(make_dsn(admin_url, dbname="citu_test_ascii"))
+    try:
+        with pytest.raises((ValidationFailed, InvalidSql)):
+            _run(database, "SELECT convert_from('\\xff'::bytea, 'SQL_ASCII')")
+        assert _run(database, "SELECT '中'").rows == (["中"],)
+    finally:
+        database.close()
+        _execute(admin_url, "DROP DATABASE citu_test_ascii WITH (FORCE)")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "standard_conforming_strings = off",
+        "DateStyle = 'German, DMY'",
+        "IntervalStyle = iso_8601",
+        "bytea_output = escape",
+        "extra_float_digits = -15",
+        "search_path = public, pg_catalog",
+        "default_transaction_read_only = off",
+        "client_encoding = LATIN1",
+        "xmloption = document",
+    ],
+)
+def test_the_role_s_defaults_do_not_matter(
+    make_database: Callable[[str], str], admin_url: str, opened: Opener, setting: str
+) -> None:
+    ddl = "CREATE FUNCTION lower(text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''hidden''::text'"
+    url = make_database(ddl)
+    parts = parse_dsn(url)
+    _execute(_as_admin(url, admin_url), f"ALTER ROLE {parts['user']} IN DATABASE {parts['dbname']} SET {setting}")
+    sql = (
+        "SELECT '\\' || 'x', DATE '2024-02-03', INTERVAL '1 day', '\\x00'::bytea, 0.1::float8 + 0.2, lower('A'), '文',"
+        " TIMESTAMP '2024-02-03 04:05:06'"
+    )
+    assert _run(opened(url), sql).rows == (
+        ["\\x", "2024-02-03", "P1D", "\\x00", 0.30000000000000004, "a", "文", "2024-02-03T04:05:06"],
+    )

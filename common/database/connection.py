@@ -27,9 +27,10 @@ _log = logging.getLogger(__name__)
 CONNECT_TIMEOUT_S = 10.0
 _MAX_IDLE_S = 300.0  # an older idle connection may have been forgotten by a firewall; a new one costs milliseconds
 
-_PARAMETERS: Mapping[str, Any] = {
-    "application_name": "citu",
-    "client_encoding": "UTF8",
+_PARAMETERS: Mapping[str, Any] = {"application_name": "citu", "client_encoding": "UTF8"}
+# For networks that drop silently, unless the URL has its own.
+_DEFAULTS: Mapping[str, Any] = {
+    "tcp_user_timeout": 10_000,
     "keepalives": 1,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
@@ -127,7 +128,10 @@ class Connection:
 
     def leave(self) -> None:
         """Sends ROLLBACK; whoever uses the connection next waits for its end, so that this caller need not."""
-        self._send("ROLLBACK")
+        try:
+            self._send("ROLLBACK")
+        except psycopg2.Error:  # the result is here already; only the connection is lost
+            self.close()
         self._busy = False
         self._is_leaving = True
 
@@ -218,7 +222,9 @@ def _close_unclaimed(opening: "asyncio.Future[extensions.connection]") -> None:
 
 
 def _open(source: UrlSource) -> extensions.connection:
-    raw: extensions.connection = psycopg2.connect(source(), async_=True, **_PARAMETERS)
+    url = source()
+    parameters = {**_DEFAULTS, **extensions.parse_dsn(url), **_PARAMETERS}
+    raw: extensions.connection = psycopg2.connect(**parameters, async_=True)
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     while (state := raw.poll()) != extensions.POLL_OK:
         reading, writing = ([raw.fileno()], []) if state == extensions.POLL_READ else ([], [raw.fileno()])

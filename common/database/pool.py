@@ -35,7 +35,7 @@ class Pool:
         self._pid = os.getpid()
         self._open = 0
         self._idle: list[Connection] = []
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[asyncio.Future[Connection | None]] = deque()
 
     async def acquire(self) -> Connection:
         """A connection at rest whose server has not hung up.
@@ -50,28 +50,28 @@ class Pool:
         if connection is not None:
             return connection
         if self._open >= self._size:
-            try:
-                async with asyncio.timeout(self._wait_s):
-                    return await self._wait_for_one()
-            except TimeoutError as exc:
-                raise DatabaseUnavailable(BUSY, retry_after_s=1) from exc
+            return await self._wait_for_turn()
+        self._open += 1
         return await self._open_one()
 
-    async def _wait_for_one(self) -> Connection:
-        while True:
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():
-                    self._wake_next()
-                raise
-            connection = self._take_idle()
-            if connection is not None:
-                return connection
-            if self._open < self._size:
-                return await self._open_one()
+    async def _wait_for_turn(self) -> Connection:
+        """First come, first served."""
+        turn: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout(self._wait_s):
+                connection = await turn
+        except BaseException as exc:
+            if turn.done() and not turn.cancelled():
+                self._offer(turn.result())
+            if isinstance(exc, TimeoutError):
+                raise DatabaseUnavailable(BUSY, retry_after_s=1) from exc
+            raise
+        if connection is not None and connection.is_fresh():
+            return connection
+        if connection is not None:
+            connection.close()
+        return await self._open_one()
 
     def _take_idle(self) -> Connection | None:
         while self._idle:
@@ -83,29 +83,32 @@ class Pool:
         return None
 
     async def _open_one(self) -> Connection:
-        self._open += 1
+        """Opens a connection that is already counted."""
         try:
             return await self._connect()
         except BaseException:
-            self._open -= 1
-            self._wake_next()
+            self._offer(None)
             raise
 
     def release(self, connection: Connection) -> None:
         """Takes a connection back; one that is not at rest is closed."""
         if connection.is_at_rest:
-            self._idle.append(connection)
+            self._offer(connection)
         else:
             connection.close()
-            self._open -= 1
-        self._wake_next()
+            self._offer(None)
 
-    def _wake_next(self) -> None:
+    def _offer(self, connection: Connection | None) -> None:
+        """Gives a connection, or the right to open one, to the one who waits longest; or keeps it."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
-                turn.set_result(None)
+                turn.set_result(connection)
                 return
+        if connection is None:
+            self._open -= 1
+        else:
+            self._idle.append(connection)
 
     def close(self) -> None:
         """Closes the idle connections; lent ones still come back, and the next use opens new ones."""

@@ -18,6 +18,7 @@ from common.database.catalog import CatalogReader, Knowledge, read_knowledge
 from common.database.connection import Connection, Limits, Rows, connect
 from common.database.failures import TIMED_OUT, translate
 from common.database.guard import ServerFacts
+from common.database.plan import plan_estimate
 from common.database.pool import Pool
 from common.database.privileges import read_dangers, unfit
 from common.database.rendering import CORE_TYPES, PgType, renderer
@@ -43,6 +44,9 @@ _SELECT = f"SELECT {_ROW}.* FROM (SELECT * FROM ("
 _WHERE = (
     f"\n) AS {_ROW} OFFSET 0) AS {_ROW} WHERE CASE WHEN pg_catalog.pg_column_size({_ROW}) > {{width}} "
     f"THEN CAST('{_TOO_WIDE} ' || pg_catalog.pg_column_size({_ROW}) AS pg_catalog.int4) = 0 ELSE true END"
+)
+_NOT_UNICODE = Text(
+    "结果中含有不是UTF-8的文本，无法显示。", "The result holds text that is not UTF-8 and can't be shown."
 )
 _QUERY = f"BEGIN READ ONLY; {_SELECT}"
 _CURSOR = f"BEGIN READ ONLY; DECLARE citu NO SCROLL CURSOR FOR {_SELECT}"
@@ -215,6 +219,8 @@ class PostgresDatabase:
                 return await work(connection)
         except TimeoutError as exc:
             raise QueryTimeout(TIMED_OUT) from exc
+        except UnicodeDecodeError as exc:  # a database that does not know its encoding (SQL_ASCII)
+            raise ValidationFailed(_NOT_UNICODE) from exc
         except psycopg2.Error as exc:
             raise translate(exc, sql, offset) from exc
         finally:
@@ -247,8 +253,7 @@ class PostgresDatabase:
 async def _explain(connection: Connection, sql: str) -> PlanEstimate:
     answer = await connection.query(f"{_EXPLAIN}{sql}")
     connection.leave()
-    plan = json.loads(answer.rows[0][0] or "[{}]")[0]["Plan"]
-    return PlanEstimate(total_cost=float(plan["Total Cost"]), rows=int(plan["Plan Rows"]))
+    return plan_estimate(json.loads(answer.rows[0][0] or "[{}]")[0]["Plan"])
 
 
 async def _next_row(connection: Connection) -> tuple[str | None, ...] | None:
