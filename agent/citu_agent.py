@@ -20,8 +20,18 @@ from agent.graph import compiled_graph
 from agent.progress import STEPS, Described, Step, running_message
 from agent.state import Ask, State, Update, merge
 from common.envelope import error_data
-from common.errors import CANCELLED_TEXT, INTERNAL_ERROR_TEXT, Cancelled, CituError, InternalError, QueryTimeout
+from common.errors import (
+    CANCELLED_TEXT,
+    ENDING_TEXT,
+    INTERNAL_ERROR_TEXT,
+    Cancelled,
+    CituError,
+    InternalError,
+    QueryTimeout,
+    ServiceEnding,
+)
 from common.logs import request_id
+from common.runtime import is_ending
 from common.text import Lang, Text, language_of
 from common.values import Usage
 
@@ -100,7 +110,7 @@ class CituLangGraphAgent:
         except TimeoutError:
             yield run.failed(QueryTimeout(_TOO_LONG))
         except asyncio.CancelledError:
-            yield run.failed(Cancelled(CANCELLED_TEXT))
+            yield run.failed(ServiceEnding(ENDING_TEXT) if is_ending() else Cancelled(CANCELLED_TEXT))
         except CituError as error:
             yield run.failed(error)
         except Exception:  # noqa: BLE001 - the one blanket catch: a client must always get its terminal event

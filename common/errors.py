@@ -15,15 +15,18 @@
     │   └── LlmMisconfigured  503 llm_unavailable       not retryable: the key, the model's name, the request
     ├── DatabaseUnavailable   503 database_unavailable
     ├── Cancelled             499 cancelled
+    │   └── ServiceEnding     499 cancelled             retryable: Citu is being stopped or restarted
     └── InternalError         500 internal_error
 
 Drivers' exceptions are translated where they occur (`raise … from exc`) and never travel further; what the user reads
 is the `Text` given here, so no traceback, DSN or key can slip into an answer.
 """
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from common.text import Lang, Text
+from common.values import PlanEstimate, Usage
 
 
 class CituError(Exception):
@@ -52,7 +55,7 @@ class CituError(Exception):
         """The sentence for the user in `lang`."""
         return self.text.to(lang)
 
-    def details(self) -> dict[str, str]:
+    def details(self) -> dict[str, Any]:
         """Further keys of the error's `data` that clients can act on."""
         return {}
 
@@ -68,7 +71,7 @@ class InvalidRequest(CituError):
         super().__init__(text)
         self.field = field
 
-    def details(self) -> dict[str, str]:
+    def details(self) -> dict[str, Any]:
         """The offending field."""
         return {"field": self.field} if self.field else {}
 
@@ -89,7 +92,12 @@ class StatementRejected(CituError):
 
 
 class ForbiddenStatement(StatementRejected):
-    """The statement does something other than read; `operation` names it (`DELETE`, `multiple statements`, …)."""
+    """The statement does something other than read.
+
+    Attributes:
+        operation: what it does: `DELETE`, `multiple statements`, …
+        usage: what it took to find out, when a model was asked.
+    """
 
     code = 403
     error_type = "forbidden_keywords"
@@ -99,6 +107,7 @@ class ForbiddenStatement(StatementRejected):
         en = f"Operation not allowed: {operation}. Only queries (SELECT) are supported."
         super().__init__(Text(zh + hint.zh, f"{en} {hint.en}") if hint else Text(zh, en))
         self.operation = operation
+        self.usage = Usage()
 
 
 class ForbiddenObject(StatementRejected):
@@ -120,18 +129,37 @@ class InvalidSql(StatementRejected):
         sqlstate: five-character SQLSTATE, when the server gave one.
         position: 1-based character offset into the statement, when known.
         hint: PostgreSQL's HINT line, when it gave one.
+        suggestions: names that exist and may have been meant, as SQL writes them.
     """
 
     error_type = "syntax_error"
 
     def __init__(
-        self, detail: str, *, sqlstate: str | None = None, position: int | None = None, hint: str | None = None
+        self,
+        detail: str,
+        *,
+        sqlstate: str | None = None,
+        position: int | None = None,
+        hint: str | None = None,
+        suggestions: Sequence[str] = (),
     ) -> None:
-        super().__init__(Text(f"SQL语法或结构错误: {detail}", f"The SQL is not valid: {detail}"))
+        super().__init__(_invalid(detail, suggestions))
         self.detail = detail
         self.sqlstate = sqlstate
         self.position = position
         self.hint = hint
+        self.suggestions = tuple(suggestions)
+
+    def details(self) -> dict[str, Any]:
+        """The names that may have been meant, when there are any."""
+        return {"suggestions": list(self.suggestions)} if self.suggestions else {}
+
+
+def _invalid(detail: str, suggestions: Sequence[str]) -> Text:
+    zh, en = f"SQL语法或结构错误: {detail}", f"The SQL is not valid: {detail}"
+    if not suggestions:
+        return Text(zh, en)
+    return Text(f"{zh}。您是不是要找：{'、'.join(suggestions)}？", f"{en}. Did you mean: {', '.join(suggestions)}?")
 
 
 class ValidationFailed(StatementRejected):
@@ -141,9 +169,13 @@ class ValidationFailed(StatementRejected):
 
 
 class CostExceeded(StatementRejected):
-    """The plan is estimated to be more expensive than the operator allows."""
+    """The plan is estimated to be more expensive than the operator allows; `plan` is the estimate, when there is one."""
 
     error_type = "cost_exceeded"
+
+    def __init__(self, text: Text, *, plan: PlanEstimate | None = None) -> None:
+        super().__init__(text)
+        self.plan = plan
 
 
 class TooManyStreams(CituError):
@@ -196,11 +228,18 @@ class Cancelled(CituError):
     title = Text("已取消", "Cancelled")
 
 
+class ServiceEnding(Cancelled):
+    """The process that worked on the question is being stopped; the next one, or another, can answer it."""
+
+    retryable = True
+
+
 class InternalError(CituError):
     """A fault of ours; details are in the log under the request id, never in the answer."""
 
 
 CANCELLED_TEXT = Text("请求已取消。", "The request was cancelled.")
+ENDING_TEXT = Text("服务正在停止或重启，请稍后重试。", "The service is being stopped or restarted; ask again in a moment.")
 INTERNAL_ERROR_TEXT = Text(
     "服务内部错误，请稍后重试；如持续出现，请向管理员提供 request_id。",
     "Something went wrong on our side. Try again; if it persists, give the request_id to your administrator.",

@@ -18,6 +18,8 @@ _log = logging.getLogger(__name__)
 
 _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
+_running: "set[Feed[Any]]" = set()  # touched on the loop only
+_is_ending = False
 
 
 def loop() -> asyncio.AbstractEventLoop:
@@ -26,6 +28,7 @@ def loop() -> asyncio.AbstractEventLoop:
         running = _loops.get(os.getpid())
         if running is None:
             _loops.clear()
+            _running.clear()
             running = _loops[os.getpid()] = asyncio.new_event_loop()
             threading.Thread(target=running.run_forever, name="citu-loop", daemon=True).start()
         return running
@@ -52,6 +55,25 @@ def run(coroutine: Coroutine[Any, Any, T], timeout_s: float) -> T:
     except TimeoutError:
         future.cancel()
         raise
+
+
+def cancel_feeds(after_s: float) -> None:
+    """Cancels every feed that runs `after_s` seconds from now; for a process that ends. Signal handlers may."""
+    running = _loops.get(os.getpid())
+    if running is not None:
+        running.call_soon_threadsafe(running.call_later, after_s, _cancel_running)
+
+
+def _cancel_running() -> None:
+    global _is_ending
+    _is_ending = True
+    for feed in tuple(_running):
+        feed.cancel()
+
+
+def is_ending() -> bool:
+    """Whether feeds were cancelled because the process ends, and not because their readers left."""
+    return _is_ending
 
 
 class Quiet:
@@ -81,6 +103,7 @@ class Feed(Generic[T]):
         self._loop.call_soon_threadsafe(self._start)
 
     def _start(self) -> None:
+        _running.add(self)
         self._task = self._loop.create_task(self._pump())
         # Not a `finally` in _pump: a task cancelled before its first step never enters its body.
         self._task.add_done_callback(self._end)
@@ -92,6 +115,7 @@ class Feed(Generic[T]):
                 self._changed.notify()
 
     def _end(self, task: asyncio.Task[None]) -> None:
+        _running.discard(self)
         if not task.cancelled() and task.exception() is not None:
             _log.error("an event source raised", exc_info=task.exception())
         self._on_end()

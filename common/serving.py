@@ -1,18 +1,27 @@
-"""Serving a WSGI application from a terminal: a port taken early, and gunicorn with settings fit for long streams."""
+"""Serving a WSGI application: a port taken early, and gunicorn made fit for long streams and clients that stall."""
 
 import asyncio
 import errno
 import socket
+import struct
+import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
+from gunicorn.workers.gthread import ThreadWorker
 
 from common import runtime
 
 # Threads beyond MAX_STREAMS: health checks, static files and refusals while every place is taken.
 _SPARE_THREADS = 16
+_STALL_S = 15.0  # a client that takes and sends nothing for so long is dropped, so that its thread is free again
+_GRACE_S = 4.0  # how long running questions may go on after SIGTERM; then they are cancelled
+_STOP_S = 8  # then gunicorn kills a worker that is still there; container runtimes kill all after 10
+_LINGER_S = 2.0  # how long to wait for the client's end of a connection that is being closed
 
 
 class PortUnavailable(Exception):
@@ -51,15 +60,83 @@ class Log(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
         self.error_log.handlers.clear()
         self.error_log.propagate = True
 
+    def exception(self, msg: str, *args: Any, **kwargs: Any) -> None:
+        """A client that stalls or vanishes is no fault of ours, and no traceback."""
+        if isinstance(sys.exc_info()[1], (BlockingIOError, TimeoutError)):
+            self.info("a client took or sent nothing for too long and was dropped")
+        else:
+            super().exception(msg, *args, **kwargs)
+
+
+class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
+    """Gunicorn's threaded worker where clients can't hold it up, and where stopping stops what runs."""
+
+    stall_s = _STALL_S
+
+    def enqueue_req(self, conn: Any) -> None:
+        """A connection has something to be read."""
+        _limit_stalls(conn.sock, self.stall_s)
+        super().enqueue_req(conn)
+
+    def handle(self, conn: Any) -> Any:
+        """One request, in a thread of the pool; false when the connection is to be closed."""
+        goes_on = super().handle(conn)
+        if not goes_on:
+            # Gunicorn would do so itself, but in the one thread that accepts connections: nobody else could come in.
+            _await_end(conn.sock)
+        return goes_on
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """SIGTERM: running questions get a moment to finish."""
+        runtime.cancel_feeds(after_s=_GRACE_S)
+        super().handle_exit(sig, frame)
+
+    def handle_quit(self, sig: int, frame: Any) -> None:
+        """SIGINT and SIGQUIT: now. The threads that wait for running questions pass on their last event and end."""
+        runtime.cancel_feeds(after_s=0)
+        super().handle_quit(sig, frame)
+
+    def is_parent_alive(self) -> bool:
+        """Asked once a second; without the master nobody would end this process."""
+        is_alive: bool = super().is_parent_alive()
+        if not is_alive:
+            runtime.cancel_feeds(after_s=_GRACE_S)
+        return is_alive
+
+
+def _limit_stalls(connection: socket.socket, seconds: float) -> None:
+    """Blocking reads and writes fail when nothing moves for `seconds`, however long they take in all."""
+    whole = int(seconds)
+    limit = struct.pack("ll", whole, int((seconds - whole) * 1_000_000))  # struct timeval
+    with suppress(OSError):  # closed already
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        if hasattr(socket, "TCP_USER_TIMEOUT") and connection.family != socket.AF_UNIX:
+            # A peer that vanished without a word is noticed when it doesn't acknowledge a ping.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
+
+
+def _await_end(connection: socket.socket) -> None:
+    """Says that nothing more will come and waits for the client's end; closing at once could cut the answer off."""
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)
+        deadline = time.monotonic() + _LINGER_S
+        while (left := deadline - time.monotonic()) > 0:
+            connection.settimeout(left)
+            if not connection.recv(65536):
+                break
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RD)  # gunicorn's own wait ends at once
+
 
 def gunicorn_options(max_streams: int) -> dict[str, Any]:
     """Settings every way of starting shares: one thread per running question, none of gunicorn's own side channels."""
     return {
-        "worker_class": "gthread",
+        "worker_class": Worker,
         "workers": 1,
         "threads": max_streams + _SPARE_THREADS,
         "worker_connections": 4 * max_streams + 1000,
-        "graceful_timeout": 10,
+        "graceful_timeout": _STOP_S,
         "keepalive": 30,
         "control_socket_disable": True,
         "post_worker_init": _warm,

@@ -1,66 +1,18 @@
 """The service as a process: what it says when it starts, when it can't, and what it leaves behind."""
 
 import json
-import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.http_stream import Stream, get_json, post_json
-
-ROOT = Path(__file__).resolve().parent.parent
-START_TIMEOUT_S = 60
-
-
-@contextmanager
-def serving(log: Path, **environment: str) -> Iterator["subprocess.Popen[str]"]:
-    """`python unified_api.py` until its banner is complete; ended by Ctrl-C's signal."""
-    with log.open("w") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "unified_api.py"],
-            cwd=ROOT,
-            env=_environment(environment),
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            os.killpg(process.pid, signal.SIGINT)
-            process.wait(30)
-            assert process.stdout is not None
-            process.stdout.close()
-
-
-def _environment(changes: dict[str, str]) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
-    return {**inherited, "DATABASE_URL": "", "PORT": str(_free_port()), **changes}
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
-def _banner(process: "subprocess.Popen[str]") -> list[str]:
-    assert process.stdout is not None
-    timer = threading.Timer(START_TIMEOUT_S, process.kill)
-    timer.start()
-    try:
-        return [process.stdout.readline() for _ in range(3)]
-    finally:
-        timer.cancel()
+from tests.live import ROOT, clean_environment, serving
 
 
 def test_importing_starts_nothing() -> None:
@@ -78,31 +30,28 @@ def test_importing_starts_nothing() -> None:
 
 
 def test_the_banner_says_where_and_on_what(demo_url: str, tmp_path: Path) -> None:
-    port = _free_port()
-    with serving(tmp_path / "log", PORT=str(port), DATABASE_URL=demo_url) as process:
-        address, runs_on, try_it = _banner(process)
-        assert f"http://127.0.0.1:{port}" in address
+    with serving(tmp_path / "log", DATABASE_URL=demo_url) as citu:
+        address, runs_on, try_it = citu.banner
+        assert f"http://127.0.0.1:{citu.port}" in address
         assert "offline rules" in runs_on
         assert "DATABASE_URL" in runs_on
         assert "curl" in try_it
-        status, health = get_json(port, "/health")
+        status, health = get_json(citu.port, "/health")
         assert (status, health["data"]["status"]) == (200, "ok")
-        status, ready = get_json(port, "/ready")
+        status, ready = get_json(citu.port, "/ready")
         assert (status, ready["data"]) == (200, {"database": {"status": "ok"}, "model": {"status": "not_configured"}})
 
 
 def test_frames_arrive_one_by_one_and_the_end_equals_the_sync_answer(demo_url: str, tmp_path: Path) -> None:
-    port = _free_port()
-    with serving(tmp_path / "log", PORT=str(port), DATABASE_URL=demo_url) as process:
-        _banner(process)
+    with serving(tmp_path / "log", DATABASE_URL=demo_url) as citu:
         question = {"question": "查询各服务区的营业收入排行"}
-        with Stream(port, "/api/v0/ask_agent_stream", question) as stream:
+        with Stream(citu.port, "/api/v0/ask_agent_stream", question) as stream:
             assert stream.headers["content-type"] == "text/event-stream; charset=utf-8"
             assert stream.headers["cache-control"] == "no-cache, no-transform"
             assert stream.headers["x-accel-buffering"] == "no"
             assert stream.next_block() == "retry: 3000"
             events = list(stream.events())
-        status, answer = post_json(port, "/api/v0/ask_agent", question)
+        status, answer = post_json(citu.port, "/api/v0/ask_agent", question)
         assert status == 200
         assert events[-1]["data"]["query_result"] == answer["data"]["query_result"]
         assert answer["data"]["query_result"]["row_count"] > 10
@@ -123,7 +72,7 @@ def test_what_keeps_it_from_starting_is_one_sentence(environment: dict[str, str]
     done = subprocess.run(
         [sys.executable, "unified_api.py"],
         cwd=ROOT,
-        env=_environment(environment),
+        env=clean_environment(environment),
         capture_output=True,
         text=True,
         timeout=60,
@@ -141,7 +90,7 @@ def test_a_busy_port_is_one_sentence() -> None:
         done = subprocess.run(
             [sys.executable, "unified_api.py"],
             cwd=ROOT,
-            env=_environment({"PORT": port}),
+            env=clean_environment({"PORT": port}),
             capture_output=True,
             text=True,
             timeout=60,
@@ -162,10 +111,9 @@ def open_folder() -> Iterator[Path]:
 
 def test_ctrl_c_leaves_no_process_behind(open_folder: Path, tmp_path: Path) -> None:
     data_dir = open_folder / "data dir"
-    with serving(tmp_path / "log", DATA_DIR=str(data_dir)) as process:
-        _banner(process)
+    with serving(tmp_path / "log", DATA_DIR=str(data_dir)) as citu:
         assert _processes_about(data_dir), "the embedded server runs"
-    assert process.returncode == 0
+    assert citu.process.returncode == 0
     assert _processes_about(data_dir) == []
 
 
@@ -183,11 +131,9 @@ def _processes_about(folder: Path) -> list[str]:
 
 
 def test_errors_are_envelopes_everywhere(demo_url: str, tmp_path: Path) -> None:
-    port = _free_port()
-    with serving(tmp_path / "log", PORT=str(port), DATABASE_URL=demo_url) as process:
-        _banner(process)
+    with serving(tmp_path / "log", DATABASE_URL=demo_url) as citu:
         for path, expected in (("/nowhere", 404), ("/api/v0/ask_agent", 405)):
-            status, envelope = get_json(port, path)
+            status, envelope = get_json(citu.port, path)
             assert (status, envelope["code"], envelope["success"]) == (expected, expected, False)
             assert envelope["data"]["type"] == "error"
     lines = (tmp_path / "log").read_text().splitlines()

@@ -1,0 +1,130 @@
+"""Citu as operators run it: `unified_api.py` in a process of its own, on a real port.
+
+Tests look at it from outside only; Linux's /proc tells what a process holds.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from tests.openai_server import OpenAiServer
+
+ROOT = Path(__file__).resolve().parent.parent
+START_TIMEOUT_S = 60
+_POLL_S = 0.02
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Citu:
+    """A running service. `process` is gunicorn's master, whose only child answers requests."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    log: Path
+    banner: tuple[str, ...]
+
+    def worker(self) -> int:
+        """The process id of the worker, waited for while there is none."""
+        return eventually(lambda: next(iter(children(self.process.pid)), None), START_TIMEOUT_S)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal to the master alone, as a service manager does."""
+        self.process.send_signal(number)
+
+
+@contextmanager
+def serving(log: Path, *, model: OpenAiServer | None = None, **environment: str) -> Iterator[Citu]:
+    """`python unified_api.py` until its banner is complete; ended as Ctrl-C in a terminal ends it."""
+    port = environment.setdefault("PORT", str(free_port()))
+    if model is not None:
+        environment |= {"OPENAI_API_KEY": "test", "OPENAI_BASE_URL": model.url, "OPENAI_MODEL": "scripted"}
+    with log.open("a") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "unified_api.py"],
+            cwd=ROOT,
+            env=clean_environment(environment),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+        )
+    assert process.stdout is not None
+    with process.stdout:
+        try:
+            yield Citu(process, int(port), log, _banner(process))
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGINT)
+            process.wait(30)
+
+
+def clean_environment(changes: dict[str, str]) -> dict[str, str]:
+    """The environment without keys of real models, on a free port, and `changes`."""
+    inherited = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
+    return {**inherited, "DATABASE_URL": "", "PORT": str(free_port()), **changes}
+
+
+def free_port() -> int:
+    """A TCP port nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def _banner(process: "subprocess.Popen[str]") -> tuple[str, ...]:
+    assert process.stdout is not None
+    timer = threading.Timer(START_TIMEOUT_S, process.kill)
+    timer.start()
+    try:
+        return tuple(process.stdout.readline() for _ in range(3))
+    finally:
+        timer.cancel()
+
+
+def eventually(look: Callable[[], T | None], timeout_s: float = 10.0) -> T:
+    """What `look` finds, once that is true; for states of other processes, which can't wake us."""
+    deadline = time.monotonic() + timeout_s
+    while not (found := look()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(_POLL_S)
+    return found
+
+
+def children(pid: int) -> list[int]:
+    """The living children of a process."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == pid and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def thread_count(pid: int) -> int:
+    """How many threads a process has."""
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def descriptor_count(pid: int) -> int:
+    """How many files and sockets a process has open."""
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
