@@ -26,6 +26,8 @@ DATABASE_URL = ""  # the PostgreSQL database that is asked; empty: the embedded 
 MAX_ROWS = 200  # most rows of one answer; more are cut and the answer says is_limited
 MAX_RESULT_BYTES = 4194304  # most bytes of one answer's rows, as text
 STATEMENT_TIMEOUT_S = 30.0  # seconds one SQL statement may run
+MAX_PLAN_COST = 0  # most a plan may be estimated to cost, in the planner's units; 0: no limit
+MAX_PLAN_ROWS = 0  # most rows a plan may be estimated to return; 0: no limit
 DATABASE_POOL_SIZE = 8  # connections to the asked database in one worker
 DATABASE_POOL_WAIT_S = 10.0  # seconds to wait for a free connection before database_unavailable
 CATALOG_TTL_S = 300.0  # seconds the table descriptions are kept before they are read again
@@ -111,6 +113,8 @@ def _ping_interval(text: str) -> float:
 _PARSERS: dict[str, Any] = {
     "PORT": _port,
     "PING_INTERVAL_S": _ping_interval,
+    "MAX_PLAN_COST": _count,
+    "MAX_PLAN_ROWS": _count,
     "LLM_MAX_RETRIES": _count,
     "LOG_LEVEL": _one_of("DEBUG", "INFO", "WARNING", "ERROR"),
     "ROUTING_MODE": _one_of("hybrid", "llm_only", "database_direct", "chat_direct"),
@@ -135,6 +139,8 @@ class Settings:
     max_rows: int = MAX_ROWS
     max_result_bytes: int = MAX_RESULT_BYTES
     statement_timeout_s: float = STATEMENT_TIMEOUT_S
+    max_plan_cost: int = MAX_PLAN_COST
+    max_plan_rows: int = MAX_PLAN_ROWS
     database_pool_size: int = DATABASE_POOL_SIZE
     database_pool_wait_s: float = DATABASE_POOL_WAIT_S
     catalog_ttl_s: float = CATALOG_TTL_S

@@ -97,6 +97,8 @@ def _database(settings: Settings, source: UrlSource) -> GuardedDatabase:
         allowed_objects=_listed(settings.allowed_objects),
         denied_objects=_listed(settings.denied_objects),
         require_read_only_role=settings.require_read_only_role,
+        max_plan_cost=settings.max_plan_cost,
+        max_plan_rows=settings.max_plan_rows,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agent.state import Update
 from common.text import Lang, Text
-from common.values import Classification
+from common.values import Classification, PlanEstimate
 
 # How much SQL the details show; the whole statement is in state_summary.
 _SQL_EXCERPT_CHARS = 50
@@ -68,10 +68,21 @@ def _generated(update: Update) -> Described:
     excerpt = " ".join(update["sql"].split())
     if len(excerpt) > _SQL_EXCERPT_CHARS:
         excerpt = excerpt[:_SQL_EXCERPT_CHARS] + "…"
-    sub_status = Text("验证通过，准备执行", "Proven valid, ready to run")
+    proven = Text("验证通过，准备执行", "Proven valid, ready to run")
     if update.get("sql_repair_applied"):
-        sub_status = Text("修复一次后验证通过，准备执行", "Valid after one repair, ready to run")
-    return Described(Text(f"SQL生成成功: {excerpt}", f"SQL written: {excerpt}"), sub_status)
+        proven = Text("修复一次后验证通过，准备执行", "Valid after one repair, ready to run")
+    return Described(
+        Text(f"SQL生成成功: {excerpt}", f"SQL written: {excerpt}"), _with_estimate(proven, update.get("plan"))
+    )
+
+
+def _with_estimate(said: Text, plan: PlanEstimate | None) -> Text:
+    if plan is None:
+        return said
+    return Text(
+        f"{said.zh}（预计 {plan.rows:,} 行，成本 {plan.total_cost:,.0f}）",
+        f"{said.en} (estimate: {plan.rows:,} rows, cost {plan.total_cost:,.0f})",
+    )
 
 
 def _not_generated(update: Update) -> Described:

@@ -83,16 +83,31 @@ class Catalog:
         """Tables by (schema, name)."""
         return {table.key: table for table in self.tables}
 
+    @cached_property
+    def by_name(self) -> Mapping[str, tuple[Table, ...]]:
+        """Tables by name, whatever their schema."""
+        named: dict[str, tuple[Table, ...]] = {}
+        for table in self.tables:
+            named[table.name] = (*named.get(table.name, ()), table)
+        return named
+
 
 # ----------------------------------------------------------------------------------------------- what a query returns
 
 
 @dataclass(frozen=True)
 class PlanEstimate:
-    """What the planner expects: `total_cost` in its cost units, `rows` of the top node."""
+    """What the planner expects.
+
+    Attributes:
+        total_cost: in its cost units.
+        rows: rows of the result.
+        scans: names of the tables it reads, the most expensive first.
+    """
 
     total_cost: float
     rows: int
+    scans: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

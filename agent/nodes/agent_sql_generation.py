@@ -9,7 +9,14 @@ from langgraph.runtime import Runtime
 from agent.context import Behaviour, Context, inquiry_of
 from agent.skills import Inquiry
 from agent.state import State, Update
-from common.errors import ForbiddenObject, ForbiddenStatement, InvalidSql, LlmUnavailable, StatementRejected
+from common.errors import (
+    CostExceeded,
+    ForbiddenObject,
+    ForbiddenStatement,
+    InvalidSql,
+    LlmUnavailable,
+    StatementRejected,
+)
 from common.ports import Database
 from common.values import Draft, NoSql, PlanEstimate, Sql, Thought, Usage
 
@@ -25,7 +32,7 @@ async def agent_sql_generation(state: State, runtime: Runtime[Context]) -> Updat
     try:
         draft = await context.skills.write_sql(inquiry)
     except ForbiddenStatement as error:
-        return _rejected(error)
+        return {**_rejected(error), "usage": error.usage}
     update = await _prove(draft.value, inquiry, context)
     return _with_cost(update, draft)
 
@@ -106,6 +113,8 @@ def _rejected(error: StatementRejected, sql: str | None = None, happened: str = 
     }
     if sql is not None:
         update["sql"] = sql
+    if isinstance(error, CostExceeded) and error.plan is not None:
+        update["plan"] = error.plan
     return update
 
 

@@ -79,7 +79,7 @@ class LlmSkills:
         try:
             return await self._draft(messages, inquiry.lang, schema)
         except ForbiddenStatement as refusal:  # the question was no write, so what the model says now is no mending
-            return Thought(NoSql("llm_explanation", refusal.message(inquiry.lang)))
+            return Thought(NoSql("llm_explanation", refusal.message(inquiry.lang)), refusal.usage)
 
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
@@ -117,7 +117,11 @@ class LlmSkills:
         completion = await self._model.complete(messages)
         if completion.is_withheld:
             return Thought(withheld(completion.text, lang), completion.usage)
-        draft = sql_from_reply(completion.text, lang, known_tables=schema.table_names, is_cut=completion.is_cut)
+        try:
+            draft = sql_from_reply(completion.text, lang, known_tables=schema.table_names, is_cut=completion.is_cut)
+        except ForbiddenStatement as refusal:
+            refusal.usage = completion.usage
+            raise
         return Thought(draft, completion.usage)
 
     async def _speak(self, messages: list[Message], emit: Emit | None) -> tuple[str, Completion]:

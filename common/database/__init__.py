@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from common.database.guard import AccessRuleError, AccessRules, Guard, parse_rule
 from common.database.guarded import GuardedDatabase
+from common.database.plan import CostLimits
 from common.database.postgres import Caps, PostgresDatabase
 from common.ports import UrlSource
 
@@ -27,6 +28,8 @@ def open_database(
     allowed_objects: Collection[str] = (),
     denied_objects: Collection[str] = (),
     require_read_only_role: bool = False,
+    max_plan_cost: int = 0,
+    max_plan_rows: int = 0,
 ) -> GuardedDatabase:
     """The database at `source` behind the guard. Opens no connection and starts no thread until it is first used.
 
@@ -43,6 +46,8 @@ def open_database(
         allowed_objects: if any, only these may be read: `schema`, `schema.table` or `schema.table.column`, with `*`.
         denied_objects: these may not be read, written the same way.
         require_read_only_role: run nothing (`DatabaseUnavailable`) for a role that may do more than read.
+        max_plan_cost: most a plan may be estimated to cost, in the planner's units; 0: no limit.
+        max_plan_rows: most rows a plan may be estimated to return; 0: no limit.
 
     Raises:
         AccessRuleError: one of the objects is not written like that.
@@ -59,7 +64,7 @@ def open_database(
         require_read_only_role=require_read_only_role,
     )
     guard = Guard(allowed_functions=allowed_functions, access=access, forbidden_check=forbidden_check)
-    return GuardedDatabase(inner, guard)
+    return GuardedDatabase(inner, guard, CostLimits(cost=max_plan_cost, rows=max_plan_rows))
 
 
 def _rules(objects: Collection[str]) -> tuple[tuple[str, ...], ...]:

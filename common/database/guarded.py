@@ -1,6 +1,7 @@
 """The database as everyone else gets to hold it: nothing reaches the inner one before the guard has proven it."""
 
 from common.database.guard import Guard, Inspection
+from common.database.plan import CostLimits, with_known_scans
 from common.database.postgres import PostgresDatabase
 from common.errors import DatabaseUnavailable
 from common.text import Text
@@ -8,11 +9,12 @@ from common.values import Catalog, PlanEstimate, QueryResult
 
 
 class GuardedDatabase:
-    """Implements `common.ports.Database` around `inner`, judging every statement by `guard`."""
+    """Implements `common.ports.Database` around `inner`, judging statements by `guard` and plans by `limits`."""
 
-    def __init__(self, inner: PostgresDatabase, guard: Guard) -> None:
+    def __init__(self, inner: PostgresDatabase, guard: Guard, limits: CostLimits) -> None:
         self._inner = inner
         self._guard = guard
+        self._limits = limits
         self._read = self._visible = Catalog(())
 
     async def ping(self) -> None:
@@ -40,8 +42,12 @@ class GuardedDatabase:
         return self._guard.inspect(sql)
 
     async def explain(self, sql: str) -> PlanEstimate:
-        """Plans `sql` once it is proven."""
-        return await self._inner.explain(await self._proven(sql))
+        """Plans `sql` once it is proven; raises `CostExceeded` for a plan beyond the limits."""
+        plan = await self._inner.explain(await self._proven(sql))
+        catalog, facts = await self.catalog(), await self._inner.facts()
+        plan = with_known_scans(plan, catalog, facts.parents)
+        self._limits.admit(plan, catalog)
+        return plan
 
     async def run(self, sql: str) -> QueryResult:
         """Runs `sql` once it is proven."""
