@@ -239,7 +239,9 @@ class InternalError(CituError):
 
 
 CANCELLED_TEXT = Text("请求已取消。", "The request was cancelled.")
-ENDING_TEXT = Text("服务正在停止或重启，请稍后重试。", "The service is being stopped or restarted; ask again in a moment.")
+ENDING_TEXT = Text(
+    "服务正在停止或重启，请稍后重试。", "The service is being stopped or restarted; ask again in a moment."
+)
 INTERNAL_ERROR_TEXT = Text(
     "服务内部错误，请稍后重试；如持续出现，请向管理员提供 request_id。",
     "Something went wrong on our side. Try again; if it persists, give the request_id to your administrator.",
