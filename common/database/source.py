@@ -51,7 +51,7 @@ class EmbeddedDemo:
         with self._lock:
             if self._server is None:
                 self._server = EmbeddedServer.acquire(self._data_dir)
-                self._url = ensure_demo(self._server)
+                self._url = _demo_of(self._server)
             else:
                 self._server.ensure_running()
             return self._url
@@ -62,6 +62,14 @@ class EmbeddedDemo:
             if self._server is not None:
                 self._server.release()
                 self._server = None
+
+
+def _demo_of(server: EmbeddedServer) -> str:
+    try:
+        return ensure_demo(server)
+    except psycopg2.Error as exc:
+        said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no answer"
+        raise EmbeddedServerError(f"The demo database can't be made ({said}): see the log in DATA_DIR.") from exc
 
 
 def asked_database(database_url: str, data_dir: Path) -> UrlSource:
