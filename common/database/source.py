@@ -50,8 +50,9 @@ class EmbeddedDemo:
         """
         with self._lock:
             if self._server is None:
-                self._server = EmbeddedServer.acquire(self._data_dir)
-                self._url = _demo_of(self._server)
+                server = EmbeddedServer.acquire(self._data_dir)
+                self._url = _demo_of(server)
+                self._server = server
             else:
                 self._server.ensure_running()
             return self._url
@@ -68,6 +69,7 @@ def _demo_of(server: EmbeddedServer) -> str:
     try:
         return ensure_demo(server)
     except psycopg2.Error as exc:
+        server.release()
         said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no answer"
         raise EmbeddedServerError(f"The demo database can't be made ({said}): see the log in DATA_DIR.") from exc
 
