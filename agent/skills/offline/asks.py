@@ -92,12 +92,25 @@ class AskReader:
         reading = self._reading
         for index in range(len(reading) - 1):
             noun, after = reading.noun(index), reading.noun(index + 1)
-            if noun is None or after is None or noun.table is None or not noun.is_table or after.is_value or after.is_table:
+            if (
+                noun is None
+                or after is None
+                or noun.table is None
+                or not noun.is_table
+                or after.is_value
+                or after.is_table
+            ):
                 continue
             before = reading.beside(index, -1)
-            leads = before is not None and reading.marks[before].means("each", "by", "which", "count", "top", "super", "rank")
+            leads = before is not None and reading.marks[before].means(
+                "each", "by", "which", "count", "top", "super", "rank"
+            )
             owned = after.column is not None and after.column.table == noun.table.table
-            if owned and not (leads and reading.is_chinese) and not (leads and reading.marks[before or 0].means("each", "which")):
+            if (
+                owned
+                and not (leads and reading.is_chinese)
+                and not (leads and reading.marks[before or 0].means("each", "which"))
+            ):
                 reading.use(index)
                 self.found.qualifiers.append((index, noun.table.table))
 
@@ -263,7 +276,7 @@ class AskReader:
         arg = reading.marks[index].arg
         ranking = Ranking(arg[0] == "+", hint=arg[1:], position=index)
         reading.use(index)
-        ranking.limit = self._number_near(index)
+        ranking.limit = self._number_near(index) or self._number_of_things()
         if not ranking.hint:
             ranking.figure = self._ranked_figure(index)
         elif (place := reading.free_beside(index, -1 if reading.is_chinese else 1)) is not None and self._is_hinted(
@@ -307,6 +320,16 @@ class AskReader:
                     if reading.marks[passed].means("top"):
                         reading.use(passed)
                 return int(mark.number.value)
+        return None
+
+    def _number_of_things(self) -> int | None:
+        """`the 5 shops with the highest rent`: a whole number right before a table."""
+        reading = self._reading
+        for index, mark in enumerate(reading.marks):
+            if not reading.free(index) or mark.number is None or not self._counts_rows(index):
+                continue
+            reading.use(index)
+            return int(mark.number.value)
         return None
 
     def _ranked_figure(self, index: int) -> Figure | None:
@@ -476,7 +499,7 @@ class AskReader:
             if place is None or noun is None or noun.is_value:
                 continue
             by = reading.free_beside(place, -1)
-            link = reading.pick(place, lambda link: reading.is_measure(link) or reading.is_date(link))
+            link = reading.measure(place) or reading.pick(place, reading.is_date)
             if noun.is_table and (
                 link is None or (noun.table is not None and link.quality < noun.table.quality - 0.25)
             ):
@@ -538,7 +561,7 @@ class AskReader:
         if function == "count" and noun.table is not None:
             reading.use(place)
             return Figure("count", table=noun.table.table, position=place)
-        link = reading.pick(place, lambda link: reading.is_measure(link) or reading.is_date(link))
+        link = reading.measure(place) or reading.pick(place, reading.is_date)
         if link is None:
             return None
         reading.use(place)
@@ -688,12 +711,9 @@ class AskReader:
             and not reading.marks[index].means("noise")
         ]
         for index, mark in enumerate(reading.marks):
-            if (
-                reading.free(index)
-                and mark.number is not None
-                and self.found.limit is None
-                and self._counts_rows(index)
-            ):
+            if not reading.free(index) or not self.found.lists or self.found.limit is not None:
+                continue
+            if mark.number is not None and self._counts_rows(index):
                 reading.use(index)
                 self.found.limit = int(mark.number.value)
 
@@ -703,7 +723,7 @@ class AskReader:
         noun = self._reading.nouns[after] if after is not None else None
         number = self._reading.marks[index].number
         whole = number is not None and number.value == int(number.value) and number.value > 0
-        return whole and self.found.lists and noun is not None and noun.is_table
+        return whole and noun is not None and noun.is_table
 
 
 _FORWARD_COUNTS = frozenset(

@@ -174,13 +174,16 @@ class FilterReader:
         """Applies since / after / before / until, said before (English) or after (Chinese)."""
         reading = self._reading
         period = span.periods[0]
-        for place in (span.first - 1, span.last + 1):
-            if not reading.free(place):
+        for place in (reading.beside(span.first, -1, ("noise",)), span.last + 1):
+            if place is None or not reading.free(place):
                 continue
             mark = reading.marks[place]
             arg = mark.arg if mark.means("range") else _BOUND_WORDS.get(mark.text, "") if place > span.last else ""
             if mark.means("cmp") and place < span.first:
                 arg = _BOUND_OPERATORS.get(mark.arg, "")
+                if mark.text.lower() == "over" and period.is_relative:
+                    arg = ""
+                    reading.use(place)
             if mark.means("from") and place < span.first:
                 arg = "since" if period.end is not None and len(span.periods) == 1 and not self._ranged(span) else ""
                 reading.use(place)
@@ -211,7 +214,7 @@ class FilterReader:
             target = self._null_target(index)
             if target is None:
                 continue
-            link = reading.pick(target)
+            link = self._plain_column(target)
             if link is None:
                 continue
             operator = self._negated(min(target, index), operator)
@@ -219,17 +222,32 @@ class FilterReader:
             self.found.conditions.append(Condition(ref(link), operator))
 
     def _null_target(self, index: int) -> int | None:
+        """The column a null test is about: `缺少电话`, "missing phone" before it, `电话为空`, "phone is missing" after it."""
         reading = self._reading
         text = reading.marks[index].text
-        leading = not (text.endswith(("空", "空的", "null", "空值")) or text in ("为空", "缺失"))
-        steps = (1, -1) if leading and reading.is_chinese else (-1, 1)
-        for step in steps:
+        trailing = text.endswith(("空", "空的", "null", "空值")) or text.startswith(("is ", "are ", "为", "缺失"))
+        for step in (-1,) if trailing else (1, -1):
             place = reading.free_beside(index, step, ("noise", "of", "with", "cmp"))
-            noun = reading.noun(place)
-            if place is not None and noun is not None and noun.columns and not noun.is_value:
-                if not (noun.is_table and step == -1 and reading.is_chinese):
-                    return place
+            if place is not None and self._may_be_null(place):
+                return place
         return None
+
+    def _may_be_null(self, place: int) -> bool:
+        noun = self._reading.noun(place)
+        if noun is None or noun.is_value or not noun.columns:
+            return False
+        return not noun.is_table or self._plain_column(place) is not None
+
+    def _plain_column(self, place: int) -> Link | None:
+        """The column a word means that is neither its table's key nor its name."""
+        reading = self._reading
+
+        def is_plain(link: Link) -> bool:
+            facts = reading.facts(link.table)
+            return link.quality >= 0.8 and link.column not in (*facts.display, *facts.key, *facts.reference_columns)
+
+        noun = reading.nouns[place]
+        return reading.pick(place, is_plain) if noun is not None and noun.is_table else reading.pick(place)
 
     def _negated(self, index: int, operator: Operator) -> Operator:
         """The operator, turned round when a negation stands right before."""
@@ -632,7 +650,7 @@ class FilterReader:
     def _absorb_label(self, index: int, step: int, link: Link) -> None:
         """Uses up the column's own name beside its value (`支付方式为微信`, "category Electronics")."""
         reading = self._reading
-        place = reading.free_beside(index, step, ("noise", "cmp", "of") if step == -1 else ("noise",))
+        place = reading.free_beside(index, step, ("noise", "cmp", "of", "not", "from") if step == -1 else ("noise",))
         noun = reading.noun(place)
         if place is None or noun is None or noun.is_value:
             return

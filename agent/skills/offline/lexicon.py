@@ -1,5 +1,6 @@
 """The words of one catalogue: every name of every table, column and stored value, and what each may refer to."""
 
+import re
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,7 +80,9 @@ class Lexicon:
             self._add(phrase, Link("table", table.key, None, None, quality - view_penalty - partial, phrase))
         for column in table.columns:
             for phrase, quality in column_names(table, column).items():
-                link = Link("column", table.key, column.name, None, quality - view_penalty, phrase)
+                # "revenue total" in a view's column is more likely a figure of the table below it, added up.
+                summed = 0.45 if view_penalty and _AGGREGATED.search(phrase) else 0.0
+                link = Link("column", table.key, column.name, None, quality - view_penalty - summed, phrase)
                 self._add(phrase, link)
             self._add_age(table, column, view_penalty)
             self._add_measure_of_table(table, column, view_penalty)
@@ -133,11 +136,14 @@ _MASS_NOUNS = frozenset(
     key_of(word, stems=True)
     for word in "revenue sales income turnover cost expense spending profit traffic consumption usage production output".split()
 )
-_SELLING = frozenset(key_of(word, stems=True) for word in "order sale invoice transaction bill receipt 订单 销售".split())
+_SELLING = frozenset(
+    key_of(word, stems=True) for word in "order sale invoice transaction bill receipt 订单 销售".split()
+)
 _MONEY_NAMES = (
     "revenue", "sales", "total sales", "sales amount", "turnover", "spent", "spend", "spending", "营业收入", "营收", "收入",
     "销售额", "营业额", "消费", "消费金额", "花费",
 )  # fmt: skip
+_AGGREGATED = re.compile("(合计|总额|总数|总量|汇总|平均|均值)$|^(total|sum|avg|average|count)\\b|\\b(total|sum|average|count)$")
 _LEXICONS: dict[int, tuple["weakref.ref[Catalog]", Lexicon]] = {}
 
 

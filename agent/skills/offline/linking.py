@@ -102,7 +102,9 @@ class Linker:
             if after is not None and after.is_table and after.table is not None and after.table.table == link.table:
                 return True
             for other in (after, before):
-                if other is not None and any((one.table, one.column) == (link.table, link.column) for _, one in other.columns):
+                if other is not None and any(
+                    (one.table, one.column) == (link.table, link.column) for _, one in other.columns
+                ):
                     return True
         return not noun.values and noun.columns != () and noun.columns[0][1].quality >= 0.95
 
@@ -118,7 +120,8 @@ class Linker:
             return not any(link.table == after.table.table for _, link in noun.columns)
         schema = self._lexicon.schema
         return any(
-            schema.facts[link.table].is_measure(schema.column(link.table, link.column or "")) for _, link in after.columns[:1]
+            schema.facts[link.table].is_measure(schema.column(link.table, link.column or ""))
+            for _, link in after.columns[:1]
         )
 
     def _mentioned_tables(self, marks: Sequence[Mark]) -> dict[TableKey, float]:

@@ -113,7 +113,9 @@ def _add_words(found: _Candidates, lexicon: Lexicon, start: int, end: int, key: 
     intent = None if is_quote else INTENTS.get(key)
     links = lexicon.links(key, stem_key) if stem_key else ()
     if intent is not None and links:
-        links = tuple(link for link in links if _outweighs(link, found.text[atom.start : found.atoms[end - 1].end], intent))
+        links = tuple(
+            link for link in links if _outweighs(link, found.text[atom.start : found.atoms[end - 1].end], intent)
+        )
     if intent is None and not links and not is_quote:
         return
     mark = found.at(start, end)
@@ -124,7 +126,7 @@ def _outweighs(link: Link, written: str, intent: Intent) -> bool:
     """Whether a name that is also an intent word may be meant: only as a whole name, or a value written as stored."""
     if link.kind == "value":
         return intent.kind == "bucket" or (link.value == written and written != written.lower())
-    return link.quality >= 0.7
+    return link.quality >= (0.9 if intent.kind in ("noise", "list", "which", "of", "with", "and") else 0.7)
 
 
 def _add_numbers_and_dates(found: _Candidates) -> None:

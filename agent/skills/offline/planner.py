@@ -164,6 +164,10 @@ class Planner:
                 self._projection.append(link)
                 self._named_at[index] = link
             reading.use(index)
+        for index in list(reading.having("count")):
+            if not (tables or self._asks.figures or self._bare or self._projection) and self._filters.conditions:
+                reading.use(index)  # "how many records have no amount": rows of the condition's table
+                self._asks.figures.append(Figure("count", table=self._filters.conditions[0].column.table, position=index))
         self._tables = tables
         self._head = self._choose_head(tables or self._asks.qualifiers)
 
@@ -569,7 +573,8 @@ class Planner:
         if self._asks.distinct:
             return True
         asked = [index for index in self._named_at if self._is_asked(index)]
-        if self._asks.which and asked and len(columns) == 1 and not self._is_display(columns[0]):
+        whose = self._asks.which or any(mark.means("list") and "哪些" in mark.text for mark in self._reading.marks)
+        if whose and asked and len(columns) == 1 and not self._is_display(columns[0]):
             return True
         facts = self._reading.facts(base)
         identifying = {*facts.key, *facts.display}
@@ -631,7 +636,9 @@ class Planner:
             link = concept_column(self._reading, query.base, threshold.hint)
             if link is None:
                 raise missing_measure(label(self._reading.schema.table(query.base)), [])
-            threshold.link = replace(link, derived="age") if threshold.hint == "age" and self._reading.is_date(link) else link
+            threshold.link = (
+                replace(link, derived="age") if threshold.hint == "age" and self._reading.is_date(link) else link
+            )
         if threshold.link is None and threshold.table is None:
             threshold.link = self._implied_threshold(query)
         grouped = bool(query.measures and query.dimensions)
@@ -822,7 +829,20 @@ def replace_figure(figure: Figure, function: Function) -> Figure:
 # Dates that say since when a thing has been known, in identifiers.
 REGISTERED = re.compile(r"^(created?|regist|sign_?up|join|hire|enrol|admission|入职|注册|加入|创建)", re.IGNORECASE)
 _HINTS = {
-    "price": ("price", "cost", "unit price", "fee", "fare", "total amount", "amount", "total", "价格", "单价", "费用", "金额"),
+    "price": (
+        "price",
+        "cost",
+        "unit price",
+        "fee",
+        "fare",
+        "total amount",
+        "amount",
+        "total",
+        "价格",
+        "单价",
+        "费用",
+        "金额",
+    ),
     "length": ("length", "duration", "时长", "长度"),
     "weight": ("weight", "重量"),
     "height": ("height", "高度", "身高"),

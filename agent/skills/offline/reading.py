@@ -23,7 +23,20 @@ _MEANINGFUL = frozenset(
 
 
 # Used words of these kinds, and used names, are as if they were not there when neighbours are looked for.
-_TAKEN_OUT = ("cmp", "not", "between", "null", "notnull", "like", "distinct", "share", "trend", "compare", "deleted", "named")
+_TAKEN_OUT = (
+    "cmp",
+    "not",
+    "between",
+    "null",
+    "notnull",
+    "like",
+    "distinct",
+    "share",
+    "trend",
+    "compare",
+    "deleted",
+    "named",
+)
 
 
 class Reading:

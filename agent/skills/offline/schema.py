@@ -267,7 +267,9 @@ class Schema:
         declared = {name for edge in edges for name in edge.columns}
         edges.extend(self._inferred_edges(table, declared))
         references = {name for edge in edges for name in edge.columns}
-        return Facts(table, _display(table, references), deletion_column(table), _dates(table), tuple(edges), _year(table))
+        return Facts(
+            table, _display(table, references), deletion_column(table), _dates(table), tuple(edges), _year(table)
+        )
 
     def _inferred_edges(self, table: Table, declared: set[str]) -> list[Edge]:
         """References nobody declared: a column called as another table's only key column, or `<table>_id`."""

@@ -62,7 +62,7 @@ _ENGLISH: dict[tuple[str, str], str] = {
     ),
     ("which", ""): "which|what|what's|what are|what is|which ones|identify|name the|name all",
     ("which", "person"): "who|whom",
-    ("which", "when"): "when|what date|on what date|which date",
+    ("which", "when"): "when",
     ("count", ""): (
         "how many|number of|the number of|count of|count|counts|total number of|total count of|"
         "number of different|the total number of|no of|total count|how many times"
@@ -90,6 +90,11 @@ _ENGLISH: dict[tuple[str, str], str] = {
         "yearly|annual|annually|per year|by year|each year|every year|year by year|for each year|per annum|"
         "in each year|by years"
     ),
+    ("date_which", "day"): "which day|what day|on which day|on what day|which days|which date|what date|on which date",
+    ("date_which", "week"): "which week|what week|in which week",
+    ("date_which", "month"): "which month|what month|in which month|in what month|which months",
+    ("date_which", "quarter"): "which quarter|what quarter|in which quarter",
+    ("date_which", "year"): "which year|what year|in which year|in what year|which years",
     ("date_part", "day"): "day|days",
     ("date_part", "week"): "week|weeks",
     ("date_part", "month"): "month|months",
@@ -399,7 +404,7 @@ _CHINESE: dict[tuple[str, str], str] = {
     ("deleted", "with"): "包括已删除|包括已删除的|含已删除|含已删除的|包含已删除的|包含已删除|连同已删除的|不管是否删除",
     ("unit", ""): (
         "个|家|条|名|位|笔|件|本|部|首|张|间|所|座|辆|台|款|种|次|元|块|块钱|万元|元钱|平米|平方米|平方|岁|人|"
-        "公里|千米|公斤|千克|克|分钟|小时|辆次|人次|美元|个以|项|门|层|吨|米|厘米|套|份|杯|盒|股|页|折|两|号|大"
+        "公里|千米|公斤|千克|克|分钟|小时|辆次|美元|个以|项|门|层|吨|米|厘米|套|份|杯|盒|股|页|折|两|号|大"
     ),
     ("per_entity", ""): "平均每个|平均每家|平均每位|平均每名|平均每|平均每人|每个平均|平均一个",
     ("unsupported", "why"): "为什么|为何|原因|怎么会|为啥|缘故|什么原因",

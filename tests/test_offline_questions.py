@@ -1,0 +1,119 @@
+"""Questions over the demo and over databases the rules were not written for, held against hand-written SQL.
+
+Every fixture question is asked through the public skill; its statement must pass the guard, and its rows must be those
+of the SQL a person wrote. `REFUSE` marks questions that no statement over that database answers.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import psycopg2
+import pytest
+
+from agent.skills import Inquiry
+from agent.skills.offline import OfflineSkills
+from common.database import open_database
+from common.errors import ForbiddenStatement
+from common.text import language_of
+from common.values import Catalog, NoSql, Sql
+from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
+
+SCHEMAS = ("store", "music", "hr", "clinic", "univ", "lib", "bike")
+DEMO = ("zh", "en")
+
+
+class Asked:
+    """A database as the rules see it, and a connection to compare on."""
+
+    def __init__(self, url: str) -> None:
+        self.database = open_database(
+            url,
+            pool_size=1,
+            pool_wait_s=10,
+            statement_timeout_s=30,
+            max_rows=10_000,
+            max_result_bytes=10_000_000,
+            catalog_ttl_s=3600,
+        )
+        self.catalog: Catalog = asyncio.run(self.database.catalog())
+        self._connection = psycopg2.connect(url)
+        self._connection.autocommit = True
+
+    def rows(self, sql: str) -> list[tuple[object, ...]]:
+        """All rows of a statement."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchall()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.database.close()
+        self._connection.close()
+
+
+@pytest.fixture(scope="module")
+def demo(demo_url: str) -> Iterator[Asked]:
+    with closing(Asked(demo_url)) as asked:
+        yield asked
+
+
+@pytest.fixture(scope="module")
+def foreign(make_database: Callable[[str], str]) -> Iterator[Callable[[str], Asked]]:
+    """Databases by name of their fixture, made when first asked for."""
+    made: dict[str, Asked] = {}
+
+    def get(name: str) -> Asked:
+        if name not in made:
+            made[name] = Asked(make_database((FIXTURES / "offline" / f"{name}.sql").read_text(encoding="utf-8")))
+        return made[name]
+
+    yield get
+    for asked in made.values():
+        asked.close()
+
+
+def _draft(asked: Asked, question: str) -> Sql | NoSql:
+    inquiry = Inquiry(question, language_of(question), asked.catalog)
+    try:
+        return asyncio.run(OfflineSkills().write_sql(inquiry)).value
+    except ForbiddenStatement as refusal:
+        return NoSql("unknown_generation_failure", refusal.message(inquiry.lang))
+
+
+def _check(asked: Asked, case: Case) -> None:
+    draft = _draft(asked, case.question)
+    if case.gold == REFUSE:
+        assert isinstance(draft, NoSql), f"should have been refused, but became:\n{draft.text}"
+        return
+    assert isinstance(draft, Sql), f"refused: {draft}"
+    asked.database.check(draft.text)
+    gold, answer = asked.rows(case.gold), asked.rows(draft.text)
+    assert same_rows(gold, answer), f"{draft.text}\nwanted {len(gold)}: {gold[:5]}\ngot {len(answer)}: {answer[:5]}"
+
+
+def _demo_cases() -> Iterator[Case]:
+    for lang in DEMO:
+        yield from cases_of(FIXTURES / f"questions_{lang}.sql")
+
+
+def _foreign_cases() -> Iterator[tuple[str, Case]]:
+    for name in SCHEMAS:
+        for case in cases_of(FIXTURES / "offline" / f"{name}_questions.sql"):
+            yield name, case
+
+
+@pytest.mark.parametrize("case", list(_demo_cases()), ids=lambda case: case.question)
+def test_demo_questions(demo: Asked, case: Case) -> None:
+    _check(demo, case)
+
+
+@pytest.mark.parametrize(("name", "case"), list(_foreign_cases()), ids=str)
+def test_questions_over_foreign_databases(foreign: Callable[[str], Asked], name: str, case: Case) -> None:
+    _check(foreign(name), case)
+
+
+@pytest.mark.parametrize("lang", DEMO)
+def test_there_are_enough_answerable_demo_questions(lang: str) -> None:
+    cases = cases_of(FIXTURES / f"questions_{lang}.sql")
+    assert sum(case.gold != REFUSE for case in cases) >= 40
