@@ -24,6 +24,7 @@ from common.values import Catalog, Column, ForeignKey, Table
 
 _log = logging.getLogger(__name__)
 
+_RETRY_S = 5.0  # after a failed reload
 _SAMPLING_S = 3.0  # for all tables together
 _SAMPLING_STATEMENT_MS = 500
 _SAMPLING_TABLE_BYTES = 16 * 1024 * 1024  # larger tables are not read; their statistics are
@@ -65,6 +66,7 @@ class CatalogReader:
             if self._kept is None:
                 raise
             _log.warning("the catalogue could not be read again; the previous one stays in use")
+            self._kept_until = time.monotonic() + min(_RETRY_S, self._ttl_s)
             return self._kept
 
     def _shared_load(self) -> "asyncio.Task[Knowledge]":
@@ -148,6 +150,11 @@ class _Relation:
     bytes: int | None
     comment: str | None
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it may be read for its values; a foreign table is another server's burden."""
+        return self.kind != "f" and (self.bytes is None or self.bytes <= _SAMPLING_TABLE_BYTES)
+
 
 @dataclass(frozen=True)
 class _Attribute:
@@ -228,7 +235,7 @@ class _Sampler:
     async def sample(self, relations: Sequence[_Relation], attributes: Mapping[str, list[_Attribute]]) -> _Values:
         for relation in sorted(relations, key=_sampling_order):
             columns = [each.column.name for each in attributes[relation.oid] if each.is_text]
-            if columns and (relation.bytes is None or relation.bytes <= _SAMPLING_TABLE_BYTES):
+            if columns and relation.is_small:
                 await self._sample_table(relation, columns)
         await self._take_statistics()
         return self._values
@@ -249,7 +256,7 @@ class _Sampler:
         for name, text in zip(columns, rows[0] if rows else (), strict=False):
             values = parse_array(text, str) if text else []
             if len(values) <= _MAX_VALUES:
-                self._keep((relation.schema, relation.name, name), values, is_complete=relation.kind != "v")
+                self._keep((relation.schema, relation.name, name), values, is_complete=relation.bytes is not None)
 
     async def _take_statistics(self) -> None:
         for schema, table, column, text, is_complete in (await self._connection.query(queries.STATISTICS)).rows:
@@ -271,12 +278,14 @@ def _sampling_order(relation: _Relation) -> tuple[bool, int]:
     return (relation.bytes is None, relation.bytes or 0)
 
 
-_SAMPLED_ROWS = 200_000
+_SAMPLED_VIEW_ROWS = 5_000
 
 
 def _sampling_statement(relation: _Relation, columns: Sequence[str]) -> str:
     """One row: for each column, its distinct values (one more than counts as few), as an array."""
     source = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(relation.schema)}.{quoted(relation.name)}"
+    if relation.bytes is None:
+        source += f" LIMIT {_SAMPLED_VIEW_ROWS}"
     arrays = ", ".join(
         f"(SELECT pg_catalog.array_agg(v) FROM (SELECT DISTINCT pg_catalog.left({quoted(name)}::text,"
         f" {_MAX_VALUE_CHARS + 1}) AS v FROM s WHERE {quoted(name)} IS NOT NULL LIMIT {_MAX_VALUES + 1}) d)"
@@ -284,7 +293,7 @@ def _sampling_statement(relation: _Relation, columns: Sequence[str]) -> str:
     )
     return (
         f"BEGIN READ ONLY; SET LOCAL statement_timeout = {_SAMPLING_STATEMENT_MS}; "
-        f"WITH s AS MATERIALIZED ({source} LIMIT {_SAMPLED_ROWS}) SELECT {arrays}"
+        f"WITH s AS MATERIALIZED ({source}) SELECT {arrays}"
     )
 
 

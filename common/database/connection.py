@@ -113,8 +113,7 @@ class Connection:
         except psycopg2.Error:
             return False
         self._is_leaving = False
-        readable, _, _ = select.select([self._raw.fileno()], [], [], 0)
-        return not readable and self.is_at_rest
+        return self.is_at_rest and not _is_ready(self._raw.fileno(), select.POLLIN, 0)
 
     async def query(self, sql: str) -> Rows:
         """Sends `sql`, which may be several of our own statements, and returns what the last one returns."""
@@ -227,11 +226,17 @@ def _open(source: UrlSource) -> extensions.connection:
     raw: extensions.connection = psycopg2.connect(**parameters, async_=True)
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     while (state := raw.poll()) != extensions.POLL_OK:
-        reading, writing = ([raw.fileno()], []) if state == extensions.POLL_READ else ([], [raw.fileno()])
-        if not any(select.select(reading, writing, [], max(0.0, deadline - time.monotonic()))):
+        event = select.POLLIN if state == extensions.POLL_READ else select.POLLOUT
+        if not _is_ready(raw.fileno(), event, max(0.0, deadline - time.monotonic())):
             raw.close()
             raise psycopg2.OperationalError("no answer in time")
     return raw
+
+
+def _is_ready(fd: int, event: int, seconds: float) -> bool:
+    poller = select.poll()  # select() can't watch descriptors above 1023
+    poller.register(fd, event)
+    return bool(poller.poll(seconds * 1000))
 
 
 async def _prepare(connection: Connection, limits: Limits) -> None:
