@@ -164,10 +164,10 @@ class _Run:
             "node": self._failed_node(error),
             **self._ids(),
             "request_id": request_id.get(),
-            "state_summary": self._summary(),
-            "timestamp": _now(),
+            "state_summary": _summary(self._state, self._current_step),
+            "timestamp": _timestamp(time.time()),
         }
-        return Event(error.title.to(self._lang), data, error.code)
+        return Event("error", error.title.to(self._lang), lambda: data, error.code)
 
     def _task(self, task: dict[str, Any]) -> Event:
         """A node's start has `input`; its end has `result`, and `error` when it raised."""
@@ -175,38 +175,45 @@ class _Run:
         if "input" in task:
             self.node, self._node_started = task["name"], time.perf_counter()
             self._current_step = step.running
-            return self._progress(step, "running", step.while_running)
+            return self._progress(step, "running", lambda: step.while_running)
         self._timings_ms[task["name"]] = _milliseconds_since(self._node_started)
-        if task["error"] is not None:
-            return self._progress(step, "failed", _failure(task["error"]))
-        update = cast(Update, task["result"])
+        error, update = task["error"], cast(Update, task["result"])
+        if error is not None:
+            return self._progress(step, "failed", lambda: _failure(error))
         self._state = merge(self._state, update)
         self._current_step = step.done
         failed = update.get("sql_generation_success") is False
-        return self._progress(step, "failed" if failed else "done", step.describe(update))
+        return self._progress(step, "failed" if failed else "done", lambda: step.describe(update))
 
-    def _progress(self, step: Step, status: Literal["running", "done", "failed"], said: Described) -> Event:
-        data = {
-            "type": "progress",
-            "node": self.node,
-            "status": status,
-            "display_name": step.display_name.to(self._lang),
-            "icon": step.icon,
-            "details": said.details.to(self._lang),
-            "sub_status": said.sub_status.to(self._lang),
-            **self._ids(),
-            "timestamp": _now(),
-            "state_summary": self._summary(),
-        }
-        return Event(running_message(step, self._lang), data)
+    def _progress(
+        self, step: Step, status: Literal["running", "done", "failed"], describe: Callable[[], Described]
+    ) -> Event:
+        # Held fast now: the run goes on before anybody looks.
+        node, state, current_step, now = self.node, self._state, self._current_step, time.time()
+
+        def content() -> dict[str, Any]:
+            said = describe()
+            return {
+                "node": node,
+                "status": status,
+                "display_name": step.display_name.to(self._lang),
+                "icon": step.icon,
+                "details": said.details.to(self._lang),
+                "sub_status": said.sub_status.to(self._lang),
+                **self._ids(),
+                "timestamp": _timestamp(now),
+                "state_summary": _summary(state, current_step),
+            }
+
+        return Event("progress", running_message(step, self._lang), content)
 
     def _token(self, text: str) -> Event:
-        return Event(_WRITING.to(self._lang), {"type": "token", "node": self.node, "text": text, **self._ids()})
+        data = {"node": self.node, "text": text, **self._ids()}
+        return Event("token", _WRITING.to(self._lang), lambda: data)
 
     def _completed(self) -> Event:
         found = self._state["classification"]
         data = {
-            "type": "completed",
             **self._state["answer"],
             **self._ids(),
             "execution_path": self._state["execution_path"],
@@ -222,9 +229,9 @@ class _Run:
             "warnings": list(dict.fromkeys(self._state.get("warnings", []))),
             "usage": asdict(self._state.get("usage", Usage())),
             "timings_ms": {**self._timings_ms, "total": _milliseconds_since(self._started)},
-            "timestamp": _now(),
+            "timestamp": _timestamp(time.time()),
         }
-        return Event(_DONE.to(self._lang), data)
+        return Event("completed", _DONE.to(self._lang), lambda: data)
 
     def _failed_node(self, error: CituError) -> str | None:
         # A rejected statement travels through format_response; the step that failed is the one before it.
@@ -233,19 +240,20 @@ class _Run:
     def _ids(self) -> dict[str, str]:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}
 
-    def _summary(self) -> dict[str, Any]:
-        summary: dict[str, Any] = {
-            "current_step": self._current_step,
-            "execution_path": list(self._state["execution_path"]),
-            "routing_mode": self._state["routing_mode"],
-        }
-        if "sql" in self._state:
-            summary["sql"] = self._state["sql"]
-        if "plan" in self._state:
-            summary["plan"] = asdict(self._state["plan"])
-        if "error" in self._state:
-            summary["validation_error_type"] = self._state["error"].error_type
-        return summary
+
+def _summary(state: State, current_step: str) -> dict[str, Any]:
+    summary: dict[str, Any] = {
+        "current_step": current_step,
+        "execution_path": list(state["execution_path"]),
+        "routing_mode": state["routing_mode"],
+    }
+    if "sql" in state:
+        summary["sql"] = state["sql"]
+    if "plan" in state:
+        summary["plan"] = asdict(state["plan"])
+    if "error" in state:
+        summary["validation_error_type"] = state["error"].error_type
+    return summary
 
 
 def _failure(error: BaseException) -> Described:
@@ -258,5 +266,5 @@ def _milliseconds_since(start: float) -> float:
     return round((time.perf_counter() - start) * 1000, 1)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _timestamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

@@ -1,10 +1,11 @@
 """What a question emits while it is answered: any number of progress and token events, then one terminal event.
 
-An event is the content of one frame of the stream; the sync answer is the terminal event alone. `data` is what the
-HTTP contract calls `data`, and holds `type`.
+An event is the content of one frame of the stream; the sync answer is the terminal event alone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 EventType = Literal["progress", "token", "completed", "error"]
@@ -12,22 +13,27 @@ EventType = Literal["progress", "token", "completed", "error"]
 
 @dataclass(frozen=True)
 class Event:
-    """One event; `code` is the HTTP status the sync endpoint answers with when it is terminal."""
+    """One event.
 
+    Attributes:
+        content: makes `data` without its `type`; called when somebody looks, since a sync answer is shown no progress.
+        code: HTTP status the sync endpoint answers with when the event is terminal.
+    """
+
+    type: EventType
     message: str
-    data: dict[str, Any]
+    content: Callable[[], dict[str, Any]]
     code: int = 200
-
-    @property
-    def type(self) -> EventType:
-        """Kind of the event."""
-        kind: EventType = self.data["type"]
-        return kind
 
     @property
     def is_terminal(self) -> bool:
         """Whether it is the last one."""
         return self.type in ("completed", "error")
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """What the HTTP contract calls `data`."""
+        return {"type": self.type, **self.content()}
 
     def envelope(self) -> dict[str, Any]:
         """The event as a stream sends it."""
