@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from agent.skills.offline.dates import Unit
-from agent.skills.offline.lexicon import Link
+from agent.skills.offline.links import Link
 from agent.skills.offline.query import Dimension, Function
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import unused_words
@@ -67,8 +67,9 @@ class Asks:
 class AskReader:
     """Finds what is wanted in a reading whose conditions have been taken out."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, restricted: frozenset[TableKey] = frozenset()) -> None:
         self._reading = reading
+        self._restricted = restricted
         self.found = Asks()
 
     def read(self) -> Asks:
@@ -123,6 +124,17 @@ class AskReader:
         for index in list(reading.having("per_entity")):
             self.found.per_entity = index
             reading.use(index)
+            place = reading.free_beside(index, 1, ("noise", "of", "unit", "distinct"))
+            noun = reading.noun(place)
+            if (
+                place is not None
+                and noun is not None
+                and noun.is_table
+                and noun.table
+                and "number" in reading.marks[index].text
+            ):
+                reading.use(place)
+                self.found.figures.append(Figure("count", table=noun.table.table, position=place))
 
     def _averages_per_unit(self) -> None:
         reading = self._reading
@@ -190,9 +202,22 @@ class AskReader:
         dimension = self._dimension(place, is_by=reading.marks[index].means("by"))
         if dimension is None:
             return
+        if self._is_agent(index, dimension):
+            reading.use(index)
+            return
         reading.use(index, place, *self._each_marks(index, place))
         self.found.dimensions.append(dimension)
         self._more_dimensions(place, index)
+
+    def _is_agent(self, index: int, dimension: Dimension) -> bool:
+        """`orders placed by customers from Japan`: who did it, not a group."""
+        before = index - 1
+        verb = (
+            before >= 0
+            and self._reading.marks[before].means("verb", "noise")
+            and self._reading.marks[index].text == "by"
+        )
+        return verb and dimension.column is None and dimension.table in self._restricted
 
     def _each_marks(self, first: int, last: int) -> list[int]:
         return [place for place in range(first, last) if self._reading.marks[place].means("each", "unit", "distinct")]
@@ -279,16 +304,44 @@ class AskReader:
         ranking.limit = self._number_near(index) or self._number_of_things()
         if not ranking.hint:
             ranking.figure = self._ranked_figure(index)
-        elif (place := reading.free_beside(index, -1 if reading.is_chinese else 1)) is not None and self._is_hinted(
-            place
-        ):
-            link = reading.pick(place, lambda link: reading.is_date(link) or reading.is_measure(link))
-            if link is not None:
+        else:
+            self._say_hint(ranking, index)
+        self._ranked_dates(ranking, index)
+        ranking.is_value = self._wants_value(ranking, index) and not any(dim.bucket for dim in self.found.dimensions)
+        self.found.rankings.append(ranking)
+
+    def _say_hint(self, ranking: Ranking, index: int) -> None:
+        """Takes the column beside an adjective that implies one (`最早开业`, "latest order date") for its figure."""
+        reading = self._reading
+        accept = reading.is_date if ranking.hint == "date" else reading.is_measure
+        for step in (1, -1):
+            place = reading.free_beside(index, step, ("noise", "verb"))
+            if place is None or not self._is_hinted(place):
+                continue
+            noun = reading.nouns[place]
+            link = reading.pick(place, accept)
+            if link is not None and noun is not None and link.quality >= noun.columns[0][1].quality - 0.15:
                 ranking.figure = Figure(None, link, position=place)
                 ranking.hint = ""
                 reading.use(place)
-        ranking.is_value = self._wants_value(ranking, index)
-        self.found.rankings.append(ranking)
+                return
+
+    def _ranked_dates(self, ranking: Ranking, index: int) -> None:
+        """`车流量最大的10天`, "the 3 months with the highest revenue": dates are what is ranked."""
+        reading = self._reading
+        for place, mark in enumerate(reading.marks):
+            if not reading.free(place) or not mark.means("date_part") or reading.nouns[place] is not None:
+                continue
+            before = place - 1
+            number = reading.marks[before].number if reading.free(before) else None
+            near = number is not None or abs(place - index) <= 3
+            if near and ranking.figure is not None:
+                reading.use(place)
+                if number is not None and ranking.limit is None:
+                    ranking.limit = int(number.value)
+                    reading.use(before)
+                self.found.dimensions.append(Dimension(("", ""), None, mark.arg))  # type: ignore[arg-type]
+                return
 
     def _is_hinted(self, place: int) -> bool:
         """Whether a noun beside `latest` is itself the date or measure ("latest order date")."""
@@ -406,6 +459,8 @@ class AskReader:
         if reading.is_chinese:
             after = reading.beside(max(index, figure.position), 1)
             before_figure = figure.position > index
+            if before_figure and after is not None and reading.free(after) and self._is_table_noun(after):
+                return False
             ends = after is None or reading.marks[after].means("count", "which", "list", "rank", "and", "by_end")
             return before_figure or ends
         before = reading.find(figure.position, -1, self._is_table_noun)
@@ -644,7 +699,7 @@ class AskReader:
         if target is None and (other := self._twin(index)) is not None:
             twin_target = self._measured(other, 1)
             if twin_target is not None:
-                reading.use(index, index + 1)
+                reading.use(index)
                 self.found.figures.append(Figure(_AGGREGATES[kind], twin_target[1], position=index))
                 return
         if target is not None:
@@ -672,8 +727,11 @@ class AskReader:
     def _twin(self, index: int) -> int | None:
         """The second function of `minimum and maximum price`."""
         reading = self._reading
-        place = reading.free_beside(index, 1, ("noise", "and"))
-        return place if place is not None and reading.marks[place].means("sum", "avg", "max", "min") else None
+        place: int | None = index
+        while place is not None and reading.marks[place].means("sum", "avg", "max", "min"):
+            last = place
+            place = reading.free_beside(place, 1, ("noise", "and"))
+        return last if last != index else None
 
     def _extreme_date(self, index: int, kind: str) -> None:
         reading = self._reading

@@ -1,10 +1,11 @@
 """Conditions: from words such as "above 5000", "为空", "in 2024", "微信和支付宝", "without orders" to structure."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from agent.skills.offline.dates import Period
-from agent.skills.offline.lexicon import Link
+from agent.skills.offline.linking import Noun
+from agent.skills.offline.links import Link
 from agent.skills.offline.query import ColumnRef, Condition, Measure, Operator, Related
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import missing_year
@@ -72,6 +73,7 @@ class FilterReader:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
+        self._roles: dict[int, str] = {}
         self.found = Filters()
 
     def read(self) -> Filters:
@@ -139,13 +141,21 @@ class FilterReader:
             reading.free_beside(span.first, -1, ("noise", "of", "cmp", "with", "between", "range", "from", "not")),
         ):
             noun = reading.noun(place)
-            if place is None or noun is None or noun.is_value or noun.is_table or noun.column is None:
+            if place is None or noun is None or noun.is_table or noun.column is None:
                 continue
-            dates = [score for score, link in noun.columns if reading.is_date(link) or reading.is_year(link)]
-            if dates and dates[0] >= noun.columns[0][0] - 0.1:
+            if self._names_date(noun):
                 span.link = reading.pick(place, lambda link: reading.is_date(link) or reading.is_year(link))
                 reading.use(place)
                 return
+
+    def _names_date(self, noun: Noun) -> bool:
+        """Whether a noun beside a period is its date column rather than what is measured in the period."""
+        reading = self._reading
+        dates = [score for score, link in noun.columns if reading.is_date(link) or reading.is_year(link)]
+        measures = [score for score, link in noun.columns if reading.is_measure(link) and link.quality >= 0.7]
+        if not dates or (measures and dates[0] < measures[0] + 0.25):
+            return False
+        return dates[0] >= noun.columns[0][0] - 0.1 and (not noun.is_value or noun.columns[0][1].quality >= 0.7)
 
     def _extend(self, span: Span) -> None:
         """Takes in `到 <date>` (a range) and `和 <date>` (further periods)."""
@@ -163,7 +173,7 @@ class FilterReader:
             ranged = joins.means("to", "range") or joins.text == "to" or (between and joins.means("and"))
             if ranged and len(span.periods) == 1:
                 span.periods = [Period(span.periods[0].start, date.period.end)]
-            elif joins.means("and", "or"):
+            elif joins.means("and", "or", "compare"):
                 span.periods.append(date.period)
             else:
                 return
@@ -456,7 +466,9 @@ class FilterReader:
         """Whether a count word follows the noun (`店铺数量超过`) or precedes it ("number of orders above")."""
         place = self._reading.beside(index, 1 if self._reading.is_chinese else -1)
         noun = self._reading.nouns[index]
-        return place is not None and self._reading.marks[place].means("count") and noun is not None and noun.is_table
+        counted = place is not None and self._reading.marks[place].means("count")
+        heads = place is not None and self._reading.marks[place].text.lower().startswith("how")
+        return counted and not heads and noun is not None and noun.is_table
 
     def _take_table(self, index: int, threshold: Threshold) -> bool:
         noun = self._reading.noun(index)
@@ -630,9 +642,13 @@ class FilterReader:
         self._absorb_label(places[0], -1, links[0])
         self._absorb_label(places[-1], 1, links[0])
         negation = reading.free_beside(places[0], -1, _NEGATION_SKIP)
-        if negation is not None and reading.marks[negation].means("not"):
+        closing = reading.free_beside(places[-1], 1, ("noise",))
+        excepted = closing is not None and reading.marks[closing].means("except_end")
+        if excepted and closing is not None:
+            reading.use(closing)
+        if (negation is not None and reading.marks[negation].means("not")) or excepted:
             operator = _OPPOSITE[operator]
-            reading.use(negation)
+            reading.use(*(() if negation is None or not reading.marks[negation].means("not") else (negation,)))
         elif (unequal := reading.free_beside(places[0], -1, ("noise",))) is not None and reading.marks[unequal].means(
             "cmp"
         ):
@@ -643,9 +659,26 @@ class FilterReader:
             self.found.with_deleted.add(links[0].table)
         if reading.kind(links[0]) == "boolean":
             operator, operands = ("false" if operator == "=" else "true"), ()
+        column = replace(ref(links[0]), via=self._role_before(places[0], links[0]))
         if len(links) > 1:
-            self.found.compared.append(ref(links[0]))
-        self.found.conditions.append(Condition(ref(links[0]), operator, operands))
+            self.found.compared.append(column)
+        self.found.conditions.append(Condition(column, operator, operands))
+
+    def _role_before(self, index: int, link: Link) -> str | None:
+        """The referencing column said right before a value of what it points to: "whose manager is Nancy Fuller"."""
+        reading = self._reading
+        place = reading.beside(index, -1, ("noise", "cmp", "verb", "with", "to"))
+        noun = reading.nouns[place] if place is not None else None
+        if place is None or noun is None:
+            return None
+        if noun.is_value:
+            return self._roles.get(place) if index - place == 1 else None
+        for edge in reading.facts(noun.column.table).edges if noun.column is not None and not noun.is_table else ():
+            if edge.columns == (noun.column.column if noun.column else None,) and edge.parent == link.table:
+                self._roles[index] = edge.columns[0]
+                reading.use(place)
+                return edge.columns[0]
+        return None
 
     def _absorb_label(self, index: int, step: int, link: Link) -> None:
         """Uses up the column's own name beside its value (`支付方式为微信`, "category Electronics")."""

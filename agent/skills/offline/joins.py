@@ -145,12 +145,12 @@ class Graph:
 
     def _default_score(self, path: Path) -> tuple[bool, int, bool]:
         """How much a path looks like *the* reference: declared, called as the target's key, not nullable."""
-        named = _is_default(path[-1])
+        named = is_default(path[-1])
         first = self._schema.column(path[0].child, path[0].columns[0])
         return (all(edge.is_declared for edge in path), 1 if named else 0, not first.nullable)
 
 
-def _is_default(edge: Edge) -> bool:
+def is_default(edge: Edge) -> bool:
     """Whether a reference is *the* reference to its parent, rather than one in a role (a department's manager)."""
     return edge.columns == edge.parent_columns or any(
         column.lower() in _default_names(edge.parent[1]) for column in edge.columns
@@ -158,7 +158,7 @@ def _is_default(edge: Edge) -> bool:
 
 
 def _cost(edge: Edge) -> float:
-    return 1.0 if _is_default(edge) else 1.5
+    return 1.0 if is_default(edge) else 1.5
 
 
 def _default_names(table: str) -> set[str]:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.skills.offline.joins import Graph
-from agent.skills.offline.lexicon import Lexicon, Link
+from agent.skills.offline.lexicon import Lexicon
+from agent.skills.offline.links import Link
 from agent.skills.offline.marks import Mark
 from agent.skills.offline.schema import TableKey
 
@@ -72,8 +73,10 @@ class Linker:
         """One noun per mark, None for marks that name nothing."""
         mentioned = self._mentioned_tables(marks)
         first = [self._noun(marks, index, mentioned, {}) for index in range(len(marks))]
-        leaning = self._leaning(first)
-        second = [self._noun(marks, index, mentioned, leaning) for index in range(len(marks))]
+        second = [
+            self._noun(marks, index, mentioned, self._leaning(first[:index] + first[index + 1 :]))
+            for index in range(len(marks))
+        ]
         return [None if self._only_counts(marks, second, index) else noun for index, noun in enumerate(second)]
 
     def _only_counts(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
@@ -141,8 +144,9 @@ class Linker:
         leaning: dict[TableKey, float] = {}
         for noun in nouns:
             for scored in (noun.columns, noun.values) if noun else ():
-                if scored and (len(scored) == 1 or scored[0][0] - scored[1][0] > 0.1):
-                    leaning[scored[0][1].table] = 0.06
+                close = [link.table for score, link in scored if score >= scored[0][0] - 0.1]
+                if 0 < len(close) <= 2:
+                    leaning.update(dict.fromkeys(close, 0.06 / len(close)))
         return leaning
 
     def _noun(
@@ -196,7 +200,7 @@ class Linker:
         if link.kind == "value":
             score += 0.3 if (link.table, link.column) in beside[1] else 0.0
         if self._lexicon.schema.table(link.table).kind != "table" and link.table not in mentioned:
-            score -= 0.2
+            score -= 0.35
         score += leaning.get(link.table, 0.0) or (0.5 if mentioned else 1.0) * self._nearness(link.table, leaning)
         return score + self._nearness(link.table, mentioned)
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from agent.skills.offline.atoms import Atom, atoms_of, join, normalise
 from agent.skills.offline.dates import DateSpan, spans_of
-from agent.skills.offline.lexicon import MAX_PHRASE_ATOMS, Lexicon, Link
+from agent.skills.offline.lexicon import MAX_PHRASE_ATOMS, Lexicon
+from agent.skills.offline.links import Link
 from agent.skills.offline.numerals import Numeral, numerals_of
 from agent.skills.offline.vocabulary import INTENTS, Intent
 

@@ -23,7 +23,7 @@ _ENGLISH_TAILS: dict[str, float] = {
     **dict.fromkeys(("amount", "total", "value", "count", "quantity", "sum", "number"), 0.8),
     **dict.fromkeys(("name", "title", "label"), 0.85),
     **dict.fromkeys(("type", "class", "status", "code", "text", "kind", "level", "flag"), 0.7),
-    **dict.fromkeys(("id", "key", "uuid", "no"), 0.55),
+    **dict.fromkeys(("id", "key", "uuid", "no"), 0.62),
 }
 _ENGLISH_HEADS = {"is": 0.95, "has": 0.9, "was": 0.9, "num": 0.9, "number": 0.85, "total": 0.8, "n": 0.85, "no": 0.7}
 _GENERIC_WORDS = frozenset(
@@ -93,7 +93,7 @@ def table_names(table: Table) -> dict[str, float]:
             names.extend(_han_table_names(normalise(text), quality))
         else:
             names.extend(_english_table_names(english_words(text), quality))
-    return _best(_with_synonyms(names))
+    return _best(names)
 
 
 def column_names(table: Table, column: Column) -> dict[str, float]:
@@ -104,7 +104,7 @@ def column_names(table: Table, column: Column) -> dict[str, float]:
             names.extend(_han_column_names(normalise(text), quality, _han_owner(table)))
         else:
             names.extend(_english_column_names(english_words(text), quality, english_words(table.name)))
-    return _best(_with_synonyms(names))
+    return _best(names)
 
 
 def _best(names: Iterable[Name]) -> dict[str, float]:
@@ -213,13 +213,14 @@ def _han_parts(text: str, quality: float) -> Iterator[Name]:
             yield part, quality * weight
 
 
-def _with_synonyms(names: list[Name]) -> list[Name]:
-    found = list(names)
-    for name, quality in _best(names).items():
-        if quality < 0.5:
-            continue
-        found.extend((other, quality * 0.85) for other in (_han_synonyms(name) if has_han(name) else _english(name)))
-    return found
+def borrowed_names(names: dict[str, float]) -> dict[str, float]:
+    """Names that general language uses for the same (`营收` for `营业收入`, `customer` for `客户`), with their quality."""
+    return _best(
+        (other, quality * 0.85)
+        for name, quality in names.items()
+        if quality >= 0.6
+        for other in (_han_synonyms(name) if has_han(name) else _english(name))
+    )
 
 
 def _han_synonyms(name: str) -> Iterator[str]:

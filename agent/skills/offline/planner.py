@@ -11,14 +11,26 @@ from decimal import Decimal
 from agent.skills.offline.asks import AskReader, Asks, Figure, Ranking
 from agent.skills.offline.dates import Period, Unit
 from agent.skills.offline.filters import FilterReader, Filters, Span, Threshold, ref
-from agent.skills.offline.joins import AmbiguousPath
-from agent.skills.offline.lexicon import Lexicon, Link, lexicon_of
+from agent.skills.offline.joins import AmbiguousPath, is_default
+from agent.skills.offline.lexicon import Lexicon, lexicon_of
+from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.linking import Noun
 from agent.skills.offline.marks import marks_of
 from agent.skills.offline.atoms import stem, words_of
 from agent.skills.offline.naming import comment_names, english_words, label
-from agent.skills.offline.query import ColumnRef, Condition, Dimension, Function, Having, Measure, Order, Query, Related
-from agent.skills.offline.reading import Reading
+from agent.skills.offline.query import (
+    ColumnRef,
+    Condition,
+    Dimension,
+    Function,
+    Having,
+    Measure,
+    Operator,
+    Order,
+    Query,
+    Related,
+)
+from agent.skills.offline.reading import ColumnIdentity, Reading
 from agent.skills.offline.refusals import (
     Refusal,
     ambiguous_column,
@@ -54,17 +66,23 @@ def understand(inquiry: Inquiry) -> Understanding:
     """
     lexicon = lexicon_of(inquiry.catalog)
     marks = marks_of(inquiry.question, lexicon)
-    reading = Reading(marks, lexicon, inquiry.table, language_of(inquiry.question) == "zh")
-    _refuse_unknown(reading)
-    try:
-        planner = Planner(reading)
-        query = planner.plan()
-        query, sql = _rendered(planner, query)
-    except AmbiguousPath as ambiguity:
-        raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
-    except (Unrenderable, LookupError) as failure:
-        raise _unconnected(reading, lexicon) from failure
-    return Understanding(query, sql, tuple(warning.to(inquiry.lang) for warning in planner.warnings))
+    avoided: frozenset[ColumnIdentity] = frozenset()
+    for is_last in (False, True):
+        reading = Reading(marks, lexicon, inquiry.table, language_of(inquiry.question) == "zh", avoided)
+        _refuse_unknown(reading)
+        try:
+            planner = Planner(reading)
+            query = planner.plan()
+            query, sql = _rendered(planner, query)
+        except AmbiguousPath as ambiguity:
+            raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
+        except (Unrenderable, LookupError) as failure:
+            avoided = planner.measured_columns()
+            if is_last or not avoided:
+                raise _unconnected(reading, lexicon) from failure
+        else:
+            return Understanding(query, sql, tuple(warning.to(inquiry.lang) for warning in planner.warnings))
+    raise AssertionError("the last turn returns or raises")
 
 
 def _rendered(planner: "Planner", query: Query) -> tuple[Query, str]:
@@ -125,7 +143,8 @@ class Planner:
         self._filters: Filters = FilterReader(reading).read()
         if unknown := reading.unknown():
             raise unknown_words([mark.text for mark in unknown], reading.lexicon)
-        self._asks: Asks = AskReader(reading).read()
+        restricted = frozenset(condition.column.table for condition in self._filters.conditions)
+        self._asks: Asks = AskReader(reading, restricted).read()
         self.warnings: list = []
         self._head: TableKey | None = None
         self._projection: list[Link] = []
@@ -140,6 +159,7 @@ class Planner:
             Refusal: something is missing, ambiguous, or found no place.
         """
         self._sort_heads()
+        self._split_attributes()
         query = self._ranked() if self._rankings() else self._measured() if self._figures() else self._listed()
         query = self._filtered(query)
         self._refuse_leftovers(query)
@@ -167,9 +187,27 @@ class Planner:
         for index in list(reading.having("count")):
             if not (tables or self._asks.figures or self._bare or self._projection) and self._filters.conditions:
                 reading.use(index)  # "how many records have no amount": rows of the condition's table
-                self._asks.figures.append(Figure("count", table=self._filters.conditions[0].column.table, position=index))
+                self._asks.figures.append(
+                    Figure("count", table=self._filters.conditions[0].column.table, position=index)
+                )
         self._tables = tables
-        self._head = self._choose_head(tables or self._asks.qualifiers)
+        named = tables or self._asks.qualifiers
+        if not reading.is_chinese:
+            named = sorted([*tables, *self._asks.qualifiers])
+        self._head = self._choose_head(named)
+
+    def _split_attributes(self) -> None:
+        """`各公司名称和成立日期`: columns of the very thing grouped by are shown, not grouped by."""
+        dimensions = self._asks.dimensions
+        if self._asks.figures or self._asks.rankings or len(dimensions) < 2 or dimensions[0].column is not None:
+            return
+        own = [dim for dim in dimensions[1:] if dim.table == dimensions[0].table and dim.column and not dim.bucket]
+        if len(own) == len(dimensions) - 1:
+            self._asks.dimensions = dimensions[:1]
+            for place, dim in enumerate(own):
+                link = column_link(dim.table, str(dim.column))
+                self._projection.append(link)
+                self._named_at[-1 - place] = link
 
     def _is_plain_table(self, index: int, noun: Noun, measure: Link) -> bool:
         """Whether a word that names a table and one of its measures means the table."""
@@ -197,11 +235,23 @@ class Planner:
         """Whether the answer is figures rather than rows."""
         if self._asks.figures or self._asks.share:
             return True
+        if self._counts_implied():
+            self._asks.figures.append(Figure("count", table=self._head))
+            return True
         if not self._bare:
             return False
         if self._grouped_dimensions():
             return not self._is_attribute_listing()
         return self._bare_is_total()
+
+    def _counts_implied(self) -> bool:
+        """`orders by status`: rows of a thing by group, without a figure, are counted."""
+        grouped = any(dimension.table != self._head for dimension in self._asks.dimensions)
+        plain = self._head is not None and not self._bare and not self._projection and grouped
+        compared = self._asks.compare and any(len(span.periods) > 1 for span in self._filters.spans)
+        if self._head is not None and not self._bare and not self._projection and compared:
+            return True
+        return plain and any(mark.means("by", "bucket") for mark in self._reading.marks)
 
     def _grouped_dimensions(self) -> bool:
         return bool(self._asks.dimensions or self._asks.trend)
@@ -236,12 +286,12 @@ class Planner:
             return Measure("count", figure.table)
         column = self._reading.column_of(figure.link)
         is_age = figure.link.derived == "age"
-        averaged = is_age or self._reading.facts(figure.link.table).is_averaged(column)
+        averaged = is_age or (figure.link.factor is None and self._reading.facts(figure.link.table).is_averaged(column))
         function = figure.function or default or ("avg" if averaged else "sum")
         if figure.per_unit is not None:
             per = Dimension(figure.link.table, self._date_column(figure.link.table, figure.per_unit), figure.per_unit)
             return Measure("sum", figure.link.table, figure.link.column, per=per)
-        return Measure(function, figure.link.table, figure.link.column, is_age=is_age)
+        return Measure(function, figure.link.table, figure.link.column, figure.link.factor, is_age=is_age)
 
     def _date_column(self, table: TableKey, what: str = "") -> str:
         found = self._event_date(table)
@@ -295,6 +345,9 @@ class Planner:
             dimensions.insert(0, self._trend(base))
         if self._asks.compare and not dimensions:
             dimensions += [Dimension(column.table, column.column) for column in self._filters.compared]
+            grains = {period.grain for span in self._filters.spans if len(span.periods) > 1 for period in span.periods}
+            if len(grains) == 1 and (grain := grains.pop()) is not None:
+                dimensions.append(self._resolved(Dimension(("", ""), None, grain), base))
         if not dimensions:
             dimensions = self._implied_dimensions(measures)
         return list(dict.fromkeys(dimensions))
@@ -549,9 +602,11 @@ class Planner:
             + [(figure.position, figure.link) for figure in self._bare if figure.link is not None],
             key=lambda item: item[0],
         )
-        columns = [ref(link) for _, link in shown]
+        columns = [column for index, link in shown for column in self._shown_column(index, link)]
         others = [
-            key for _, key in self._tables if key not in (base, self._head) and key in self._reading.graph.above(base)
+            key
+            for index, key in self._tables
+            if key != base and key in self._reading.graph.above(base) and (key != self._head or self._is_joined(index))
         ]
         facts = self._reading.facts(base)
         if self._is_attribute_listing() or (others and columns == []):
@@ -562,6 +617,22 @@ class Planner:
         if self._asks.which and facts.display:
             return [ColumnRef(base, name) for name in facts.display]
         return [ColumnRef(base, name) for name in self._all_columns(base)]
+
+    def _is_joined(self, index: int) -> bool:
+        """Whether the noun stands after an `and`."""
+        before = self._reading.beside(index, -1, ("noise", "of"))
+        return before is not None and self._reading.marks[before].means("and")
+
+    def _shown_column(self, index: int, link: Link) -> list[ColumnRef]:
+        """A reference is shown by the name of what it points to, unless its number is asked for."""
+        facts = self._reading.facts(link.table)
+        says_key = re.search(r"(?i)\bids?\b|编号|编码|代码|id$", self._reading.marks[index].text)
+        for edge in facts.edges:
+            display = self._reading.facts(edge.parent).display
+            if edge.columns == (link.column,) and display and not says_key:
+                via = link.column if edge.parent == link.table or not is_default(edge) else None
+                return [ColumnRef(edge.parent, name, via) for name in display]
+        return [ref(link)]
 
     def _all_columns(self, table: TableKey) -> list[str]:
         facts = self._reading.facts(table)
@@ -601,8 +672,24 @@ class Planner:
             query, conditions=tuple(dict.fromkeys(conditions)), with_deleted=frozenset(filters.with_deleted)
         )
         related = [*query.related, *filters.related]
-        related = self._with_existence(query, related)
+        query, lacking = self._lacking(query)
+        related = self._with_existence(query, [*related, *lacking])
         return self._counted(replace(query, related=tuple(related)))
+
+    def _lacking(self, query: Query) -> tuple[Query, list[Related]]:
+        """`没有加油站的服务区`: another value somewhere below is no answer; there must be no row with that value."""
+        below = self._reading.graph.below(query.base)
+        above = self._reading.graph.above(query.base)
+        kept: list[Condition] = []
+        lacking: list[Related] = []
+        for condition in query.conditions:
+            key, operator = condition.column.table, _POSITIVE.get(condition.operator)
+            if operator is not None and key not in above and key in below and not query.dimensions:
+                positive = replace(condition, operator=operator)
+                lacking.append(Related(key, (positive,), negated=True))
+            else:
+                kept.append(condition)
+        return replace(query, conditions=tuple(kept)), lacking
 
     def _with_existence(self, query: Query, related: list[Related]) -> list[Related]:
         """Tables merely mentioned below the listed one: "customers with orders"."""
@@ -663,13 +750,13 @@ class Planner:
         if measure is None or measure.column is None:
             words = [mark.text for mark in self._reading.marks if mark.means("cmp", "between")]
             raise unused_words(words or ["?"])
-        return Link("column", measure.table, measure.column, None, 1.0, measure.column)
+        return column_link(measure.table, measure.column)
 
     def _only_measure(self, table: TableKey) -> Link | None:
         """The measure of a table that has just one ("invoices over 15")."""
         facts = self._reading.facts(table)
         names = [column.name for column in facts.table.columns if facts.is_measure(column)]
-        return Link("column", table, names[0], None, 1.0, names[0]) if len(names) == 1 else None
+        return column_link(table, names[0]) if len(names) == 1 else None
 
     def _compares_figure(self, query: Query, link: Link) -> bool:
         return any(measure.column == link.column and measure.table == link.table for measure in query.measures)
@@ -697,6 +784,9 @@ class Planner:
     # ---------------------------------------------------------------------------------------------------------- dates
 
     def _with_spans(self, query: Query) -> Query:
+        plain = [span for span in self._filters.spans if span.link is None]
+        if len(plain) > 1 and not _are_bounds(plain):
+            raise unused_words([mark.text for mark in self._reading.marks if mark.date is not None])
         for span in self._filters.spans:
             date = (ref(span.link) if span.link else None) or self._span_date(query.base)
             if date is None:
@@ -755,6 +845,11 @@ class Planner:
 
     # ------------------------------------------------------------------------------------------------------ leftovers
 
+    def measured_columns(self) -> frozenset[ColumnIdentity]:
+        """What the figures were taken from, so that another reading of the same words can be tried."""
+        figures = [*self._asks.figures, *self._bare, *(ranking.figure for ranking in self._asks.rankings)]
+        return frozenset((figure.link.table, figure.link.column) for figure in figures if figure and figure.link)
+
     def said_reference(self, ambiguity: AmbiguousPath) -> str | None:
         """The one referencing column of which a word stands in the question ("trips *started* at Harbor")."""
         said = {stem(word) for mark in self._reading.marks for word in words_of(mark.text)}
@@ -775,6 +870,13 @@ class Planner:
         shown = {(column.table, column.column) for column in query.columns}
         shown |= {(dim.table, dim.column or name) for dim in query.dimensions for name in self._shown(dim)}
         shown |= {(order.column.table, order.column.column) for order in query.order if order.column is not None}
+        shown |= {
+            (column.table, column.column)
+            for index, link in self._named_at.items()
+            if query.columns
+            for column in [ColumnRef(link.table, str(link.column))]
+            if set(self._shown_column(index, link)) <= set(query.columns)
+        }
         for index, link in self._named_at.items():
             if (link.table, link.column) not in shown and not self._is_reference_to(link, query):
                 lost.append(self._reading.marks[index].text)
@@ -795,6 +897,13 @@ class Planner:
             left = [mark for mark in left if not mark.means("count")]  # "is how much" asks for what is there already
         if left:
             raise unused_words([mark.text for mark in left])
+
+
+def _are_bounds(spans: list[Span]) -> bool:
+    """Whether several periods are one beginning and one end ("since 2022 … until 2024")."""
+    starts = [span for span in spans if span.periods[0].start is None]
+    ends = [span for span in spans if span.periods[0].end is None]
+    return len(spans) == 2 and len(starts) == len(ends) == 1
 
 
 def _touched(query: Query) -> set[TableKey]:
@@ -826,6 +935,7 @@ def replace_figure(figure: Figure, function: Function) -> Figure:
     return Figure(function, figure.link, figure.table, figure.position)
 
 
+_POSITIVE: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not contains": "contains"}
 # Dates that say since when a thing has been known, in identifiers.
 REGISTERED = re.compile(r"^(created?|regist|sign_?up|join|hire|enrol|admission|入职|注册|加入|创建)", re.IGNORECASE)
 _HINTS = {
@@ -858,7 +968,7 @@ def concept_column(reading: Reading, table: TableKey, hint: str) -> Link | None:
     """The table's column for a concept that only an adjective names."""
     facts = reading.facts(table)
     if hint == "date":
-        return Link("column", table, facts.dates[0], None, 1.0, facts.dates[0]) if facts.dates else None
+        return column_link(table, facts.dates[0]) if facts.dates else None
     for name in _HINTS[hint]:
         for link in reading.lexicon.find(name):
             if (

@@ -5,8 +5,10 @@ the planner refuses rather than answer only a part of the question.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from agent.skills.offline.lexicon import Lexicon, Link
+from agent.skills.offline.lexicon import Lexicon
+from agent.skills.offline.links import Link
 from agent.skills.offline.linking import Linker, Noun
 from agent.skills.offline.marks import Mark
 from agent.skills.offline.refusals import ambiguous_column
@@ -18,7 +20,7 @@ TIES = ("noise", "of", "unit", "verb")
 # Intents that change the answer: left unused, the answer would be to another question.
 _MEANINGFUL = frozenset(
     "not null notnull cmp between like named super top rank share avg_per per_entity min max avg sum each bucket trend or "
-    "date_which range compare above_average below_average unsupported deleted count".split()
+    "date_which except_end range compare above_average below_average unsupported deleted count".split()
 )
 
 
@@ -39,10 +41,27 @@ _TAKEN_OUT = (
 )
 
 
+ColumnIdentity = tuple[TableKey, str | None]
+
+
+def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
+    """The mark without its links to these columns, unless nothing else would be left."""
+    links = tuple(link for link in mark.links if link.kind != "column" or (link.table, link.column) not in avoided)
+    return replace(mark, links=links) if any(link.kind == "column" for link in links) else mark
+
+
 class Reading:
     """Mutable state of understanding one question."""
 
-    def __init__(self, marks: tuple[Mark, ...], lexicon: Lexicon, hint: str | None, is_chinese: bool) -> None:
+    def __init__(
+        self,
+        marks: tuple[Mark, ...],
+        lexicon: Lexicon,
+        hint: str | None,
+        is_chinese: bool,
+        avoided: frozenset[ColumnIdentity] = frozenset(),
+    ) -> None:
+        marks = tuple(_without(mark, avoided) for mark in marks) if avoided else marks
         self.marks = marks
         self.lexicon, self.schema, self.graph = lexicon, lexicon.schema, lexicon.graph
         self.is_chinese = is_chinese
@@ -139,7 +158,11 @@ class Reading:
         if not scored:
             return None
         best_score, best = scored[0]
-        rivals = [link for score, link in scored if score >= best_score - 0.015 and link.table != best.table]
+        rivals = [
+            link
+            for score, link in scored
+            if score >= best_score - 0.015 and link.table != best.table and abs(link.quality - best.quality) <= 0.02
+        ]
         rivals = [link for link in rivals if not self._same_key(best, link)]
         if rivals:
             choices = [(link.table, str(link.column)) for link in (best, *rivals)]

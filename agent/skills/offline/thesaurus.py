@@ -20,7 +20,7 @@ discount rebate | 折扣 优惠
 tax | 税额 税费 税
 fee charge | 费用 手续费
 balance | 余额 结余
-quantity qty unit volume | 数量 件数 个数 销量 销售数量 销售量
+quantity qty unit volume sales_quantity sales_volume units_sold quantity_sold sold_quantity | 数量 件数 个数 销量 销售数量 销售量
 stock inventory in_stock units_in_stock | 库存 库存量 存货
 order purchase | 订单 单子 订购
 order_line order_item line_item order_detail | 订单明细 订单项
@@ -36,7 +36,7 @@ shop store outlet branch | 店铺 门店 商铺 商店 店 店面
 warehouse depot | 仓库
 employee worker staff personnel staff_member | 员工 雇员 职员 职工 人员
 department dept division unit | 部门 科室
-manager boss supervisor head | 经理 主管 负责人 上级
+manager boss supervisor head reports_to report_to reporting_to | 经理 主管 负责人 上级
 company firm enterprise corporation business organization | 公司 企业 单位 机构
 job position title role job_title | 职位 岗位 职务
 person people | 人 人员

@@ -32,19 +32,19 @@ _ENGLISH: dict[tuple[str, str], str] = {
         "that|as|so|just|also|only|now|then|here|too|very|really|currently|existing|exist|exists|available|"
         "overall|altogether|want|need|like to|would like|tell|know|see|look|let|to|in|on|at|for|all|any|some|"
         "into|within|across|among|amongst|during|about|regarding|together|using|use|used|get|got|"
-        "out|up|both of|such|following|given|based|based on|data|information|info|details|detail|record|records|"
+        "both of|such|following|given|based|based on|data|information|info|details|detail|record|records|"
         "rows|row|entries|entry|table|database|db|result|results|list of|names of all|please show|hi|hello|hey|"
         "ok|okay|thanks|thank you|how about|what about|if|located|situated|belong|belongs|belonging|belong to|"
         "belongs to|assigned|assigned to|associated with|related to|placed|made|make|makes|work|works|working|"
         "worked|live|lives|living|lived|come|comes|coming|contained in|go|goes|went|take|takes|took|taken|happen|"
         "happened|occur|occurred|generated|generate|produced|received|receive|performed|perform|ever|yet|still|"
         "already|been made|it has|whats|stored|recorded|registered in|different from each other|total of all|"
-        "sum of all|customer's own|there any|kind of|kinds of|system|figures|figure|statistics|stats|report|"
+        "sum of all|customer's own|there any|kind of|kinds of|system|figures|figure|statistics|stats|"
         "summary|breakdown|overview|in total|in all|each of|who are|who is|person who|people who|actually|"
         "exactly|approximately|s|re|ve|ll|d|m"
     ),
     ("verb", ""): (
-        "handled|handle|handles|supplied|supply|supplies|sold|sell|sells|place|places|processed|process|processes|manage|"
+        "bring|brings|brought|generates|gets|makes|handled|handle|handles|supplied|supply|supplies|sold|sell|sells|place|places|processed|process|processes|manage|"
         "manages|managed|supervised|supervise|supervises|lead|leads|led|serve|serves|served|teach|teaches|taught|write|"
         "writes|wrote|written|buy|buys|bought|purchase|purchased|purchases|spend|spends|spent|earn|earns|earned|"
         "support|supports|supported|treat|treats|treated|attend|attends|attended|visit|visits|visited|borrow|borrowed|"
@@ -328,8 +328,10 @@ _CHINESE: dict[tuple[str, str], str] = {
     ("bucket", "month"): "每月|按月|各月|逐月|每个月|月度|按月份|各月份|各个月|每月份|分月|每个月份|各个月份",
     ("bucket", "quarter"): "每季度|按季度|各季度|每个季度|逐季|季度的|各个季度|分季度|按季",
     ("bucket", "year"): "每年|按年|各年|年度|逐年|按年度|各年度|按年份|每一年|各年份|历年|分年|每个年份|各个年份",
-    ("date_part", "month"): "月份",
-    ("date_part", "year"): "年份",
+    ("date_part", "month"): "月份|个月|月",
+    ("date_part", "week"): "周|个星期|星期",
+    ("date_part", "quarter"): "季度|个季度",
+    ("date_part", "year"): "年份|年",
     ("date_part", "day"): "天",
     ("trend", ""): "趋势|走势|变化趋势|变化情况|变化|走向|随时间的变化|随时间变化|变动趋势|变动情况",
     ("super", "+"): (
@@ -378,9 +380,10 @@ _CHINESE: dict[tuple[str, str], str] = {
     ("between_end", ""): "之间|之间的|范围内|这个范围|范围内的|区间",
     ("not", ""): (
         "不|没有|未|非|无|不是|不在|不属于|除了|除|除去|排除|不包括|不含|不包含|没|没有任何|从未|从没有|从来没有|"
-        "从没|还没有|尚未|并未|未曾|并非|不为|未有|以外|之外|以外的|之外的|剔除|不来自|不位于|没有过|并没有|未被|"
+        "从没|还没有|尚未|并未|未曾|并非|不为|未有|剔除|不来自|不位于|没有过|并没有|未被|"
         "没有被|不算|无任何|从来没"
     ),
+    ("except_end", ""): "以外|之外|以外的|之外的|外的",
     ("null", ""): (
         "为空|空|是空|是空的|未填写|未填|没填|没填写|没有填写|缺失|为null|是null|null|未统计|未上报|未知|不详|"
         "空缺|没有统计|没有上报|缺少|未设置|未登记|没有登记|没有设置|空值|为空值|为空的|未指定|没有记录|未记录|"

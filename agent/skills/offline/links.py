@@ -1,0 +1,43 @@
+"""What a phrase of a question may refer to."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+TableKey = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Link:
+    """One thing a phrase may refer to.
+
+    Attributes:
+        column: None for a table.
+        value: the stored value, None for a table or column.
+        quality: 0 to 1, how much of the thing's name the phrase is.
+        spelling: the phrase as the catalogue spells it, to prefer the exact form over an inflected one.
+        derived: `age` when the years since the column's date are meant, `times:<column>` when the column is
+            multiplied by that one.
+    """
+
+    kind: Literal["table", "column", "value"]
+    table: TableKey
+    column: str | None
+    value: str | None
+    quality: float
+    spelling: str
+    derived: str | None = None
+
+    @property
+    def factor(self) -> str | None:
+        """The column it is multiplied by, if any."""
+        return self.derived.removeprefix("times:") if self.derived and self.derived.startswith("times:") else None
+
+    @property
+    def identity(self) -> tuple[str, TableKey, str | None, str | None, str | None]:
+        """What is referred to, however well."""
+        return (self.kind, self.table, self.column, self.value, self.derived)
+
+
+def column_link(table: TableKey, column: str) -> Link:
+    """A link to a column that is certainly meant."""
+    return Link("column", table, column, None, 1.0, column)

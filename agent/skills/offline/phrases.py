@@ -1,0 +1,113 @@
+"""Every phrase that may stand for something in one catalogue, with what it stands for."""
+
+import re
+from collections.abc import Iterator
+
+from agent.skills.offline.atoms import key_of, words_of
+from agent.skills.offline.links import Link
+from agent.skills.offline.naming import borrowed_names, column_names, english_words, table_names
+from agent.skills.offline.schema import Schema, is_birth_date, kind_of
+from agent.skills.offline.stored_values import gender_names, labelled_values, negated_flags, value_names
+from common.values import Column, Table
+
+_BARE_MEASURES = frozenset("amount total value sum money count quantity qty 金额 数量 总额 数额 总金额".split()) | {
+    "total amount", "grand total", "total price", "amount total", "net amount", "sales amount", "sale amount",
+}  # fmt: skip
+_MASS_NOUNS = frozenset(
+    key_of(word, stems=True)
+    for word in "revenue sales income turnover cost expense spending profit traffic consumption usage production output".split()
+)
+_COUNTED = frozenset("quantity qty count 数量 件数".split())
+_SELLING = frozenset(
+    key_of(word, stems=True) for word in "order sale invoice transaction bill receipt 订单 销售".split()
+)
+_MONEY_NAMES = (
+    "revenue", "sales", "total sales", "sales amount", "turnover", "spent", "spend", "spending", "营业收入", "营收", "收入",
+    "销售额", "营业额", "消费", "消费金额", "花费",
+)  # fmt: skip
+_AGGREGATED = re.compile(
+    "(合计|总额|总数|总量|汇总|平均|均值)$|^(total|sum|avg|average|count)\\b|\\b(total|sum|average|count)$"
+)
+_VIEW_PENALTY = 0.08
+
+
+def own_phrases(schema: Schema, table: Table) -> Iterator[tuple[str, Link]]:
+    """Phrases from the names, comments and values of a table and its columns."""
+    penalty = 0.0 if table.kind == "table" else _VIEW_PENALTY
+    for phrase, quality in table_names(table).items():
+        # Part of a view's name is more likely a figure and a group: "revenue per service area".
+        partial = 0.25 if penalty and quality < 0.97 else 0.0
+        yield phrase, Link("table", table.key, None, None, quality - penalty - partial, phrase)
+    for column in table.columns:
+        for phrase, quality in column_names(table, column).items():
+            # "revenue total" in a view's column is more likely a figure of the table below it, added up.
+            summed = 0.45 if penalty and _AGGREGATED.search(phrase) else 0.0
+            yield phrase, _link(table, column, quality - penalty - summed, phrase)
+        yield from _age(table, column, penalty)
+        yield from _bare_measure(schema, table, column, penalty)
+        yield from _values(table, column, penalty)
+    yield from _line_amount(schema, table, penalty)
+
+
+def borrowed_phrases(table: Table) -> Iterator[tuple[str, Link]]:
+    """Phrases that only mean the same in general language."""
+    penalty = 0.0 if table.kind == "table" else _VIEW_PENALTY + 0.2
+    for phrase, quality in borrowed_names(table_names(table)).items():
+        yield phrase, Link("table", table.key, None, None, quality - penalty, phrase)
+    for column in table.columns:
+        for phrase, quality in borrowed_names(column_names(table, column)).items():
+            summed = 0.45 if penalty and _AGGREGATED.search(phrase) else 0.0
+            yield phrase, _link(table, column, quality - penalty - summed, phrase)
+
+
+def _link(table: Table, column: Column, quality: float, phrase: str, derived: str | None = None) -> Link:
+    return Link("column", table.key, column.name, None, quality, phrase, derived)
+
+
+def _age(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
+    """A date of birth also says the age, where no column does."""
+    if kind_of(column) in ("date", "timestamp") and is_birth_date(column):
+        for phrase in ("age", "ages", "年龄", "岁数"):
+            yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
+
+
+def _bare_measure(schema: Schema, table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
+    """Names of a bare measure (`amount`, `total`): what its table counts, and money words when it records events.
+
+    `daily_revenue.amount` is what people mean by "revenue", `orders.total_amount` what they mean by "sales".
+    """
+    facts = schema.facts[table.key]
+    if facts.is_entity or not facts.is_measure(column) or key_of(column.name) not in _BARE_MEASURES:
+        return
+    for phrase, quality in table_names(table).items():
+        if quality >= 0.5 and key_of(phrase.split(" ")[-1], stems=True) in _MASS_NOUNS:
+            yield phrase, _link(table, column, quality * 0.95 - penalty, phrase)
+    if facts.dates and column.name.lower() not in _COUNTED:
+        sells = any(key_of(word, stems=True) in _SELLING for word in words_of(table.name))
+        for phrase in _MONEY_NAMES:
+            yield phrase, _link(table, column, (0.74 if sells else 0.7) - penalty, phrase)
+
+
+def _line_amount(schema: Schema, table: Table, penalty: float) -> Iterator[tuple[str, Link]]:
+    """The money of an order line that stores only price and quantity: their product."""
+    facts = schema.facts[table.key]
+    measures = [column for column in table.columns if facts.is_measure(column)]
+    prices = [column for column in measures if "price" in english_words(column.name) or "单价" in _texts(column)]
+    counts = [column for column in measures if _COUNTED & {*english_words(column.name)} or "数量" in _texts(column)]
+    has_amount = any(key_of(column.name) in _BARE_MEASURES - _COUNTED for column in measures)
+    if len(prices) != 1 or len(counts) != 1 or has_amount or not facts.edges or facts.is_entity:
+        return
+    for phrase in _MONEY_NAMES:
+        yield phrase, _link(table, prices[0], 0.71 - penalty, phrase, f"times:{counts[0].name}")
+
+
+def _texts(column: Column) -> str:
+    return f"{column.name} {column.comment or ''}"
+
+
+def _values(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
+    found = [*labelled_values(column), *value_names(column), *gender_names(column)]
+    if kind_of(column) == "boolean":
+        found += negated_flags(column_names(table, column))
+    for value, phrase, quality in found:
+        yield phrase, Link("value", table.key, column.name, value, quality - penalty, key_of(phrase))
