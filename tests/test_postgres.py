@@ -308,10 +308,41 @@ def test_statement_timeout(url: str, opened: Opener) -> None:
     assert _run(database, "SELECT 1").row_count == 1
 
 
+def test_explain_without_plpgsql(make_database: Callable[[str], str], opened: Opener) -> None:
+    database = opened(make_database("DROP EXTENSION plpgsql"))
+    assert asyncio.run(database.explain("SELECT 1")).rows == 1
+    with pytest.raises(InvalidSql) as caught:
+        asyncio.run(database.explain("SELECT '中', x"))
+    assert caught.value.position == 13
+
+
+def test_explain_of_what_may_not_be_read(database: GuardedDatabase) -> None:
+    with pytest.raises(ForbiddenObject, match="secret"):
+        asyncio.run(database.explain("SELECT * FROM secret"))
+
+
 def test_explain_estimates(database: GuardedDatabase) -> None:
     plan = asyncio.run(database.explain("SELECT * FROM generate_series(1, 1000)"))
     assert plan.rows == 1000
     assert plan.total_cost > 0
+
+
+def test_plans_with_huge_constants_never_reach_this_process(database: GuardedDatabase) -> None:
+    _run(database, "SELECT 1")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    plan = asyncio.run(database.explain("SELECT * FROM person WHERE name = repeat('x', 60000000)"))
+    assert plan.total_cost > 0
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # kilobytes
+
+
+@pytest.mark.parametrize("text", ["$citu$", "$citu$ $citu_$", "it''s", "\\", "{tag}", "%s"])
+def test_any_text_may_be_in_a_statement(database: GuardedDatabase, text: str) -> None:
+    sql = f"SELECT '{text}' FROM person"
+    asyncio.run(database.explain(sql))
+    assert _run(database, sql).rows[0] == [text.replace("''", "'")]
+    with pytest.raises(InvalidSql) as caught:
+        asyncio.run(database.explain(f"SELECT '{text}', nam FROM person"))
+    assert caught.value.position == len(f"SELECT '{text}', ") + 1
 
 
 # -------------------------------------------------------------------------------------------------------- transactions

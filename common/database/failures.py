@@ -81,6 +81,9 @@ def _primary(error: psycopg2.Error) -> str:
 
 def _position(error: psycopg2.Error, sql: str, offset: int) -> int | None:
     text = error.diag.statement_position
+    inner = error.diag.internal_query or ""
+    if error.diag.internal_position and inner.endswith(sql):  # the statement was a literal in a block of ours
+        text, offset = error.diag.internal_position, len(inner) - len(sql)
     position = int(text) - offset if text else 0
     return position if 1 <= position <= len(sql) + 1 else None
 

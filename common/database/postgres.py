@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import psycopg2
+from psycopg2 import errors
 
 from common.database.catalog import CatalogReader, Knowledge, read_knowledge
 from common.database.connection import Connection, Limits, Rows, connect
@@ -33,7 +34,16 @@ T = TypeVar("T")
 _GRACE_S = 1.0  # beyond the statement timeout, for functions that don't look at it and networks that are gone
 _KNOWLEDGE_S = 60.0  # to read the whole catalogue
 _RESET_S = 2.0  # to bring a connection back to rest; longer and it is closed
-_EXPLAIN = "BEGIN READ ONLY; EXPLAIN (FORMAT JSON) "
+_EXPLAIN = "EXPLAIN (FORMAT JSON) "
+_PLAIN_PLAN = f"BEGIN READ ONLY; {_EXPLAIN}"
+# A plan shows the statement's constants, and PostgreSQL computes those first: `repeat('x', 500000000)` in a condition
+# would be sent here. So a block in the server looks at the plan first, and of a huge one keeps only the top's estimates.
+_PLAN = """BEGIN READ ONLY; DO ${tag}$ DECLARE plan pg_catalog.json; BEGIN EXECUTE {explain} INTO plan;
+IF pg_catalog.octet_length(plan::text) > 1000000 THEN
+    plan := pg_catalog.json_build_array(pg_catalog.json_build_object('Plan', pg_catalog.json_build_object(
+        'Total Cost', plan -> 0 -> 'Plan' -> 'Total Cost', 'Plan Rows', plan -> 0 -> 'Plan' -> 'Plan Rows')));
+END IF; PERFORM pg_catalog.set_config('citu.plan', plan::text, true); END ${tag}$;
+SELECT pg_catalog.current_setting('citu.plan')"""
 
 # The alias of the user's statement; no column will have that name.
 _ROW = "citu_row_8c1f"
@@ -144,7 +154,7 @@ class PostgresDatabase:
 
     async def explain(self, sql: str) -> PlanEstimate:
         """The planner's estimate for `sql`, which is not run."""
-        return await self._with_connection(lambda connection: _explain(connection, sql), sql, len(_EXPLAIN))
+        return await self._with_connection(lambda connection: _explain(connection, sql), sql, len(_PLAIN_PLAN))
 
     async def run(self, sql: str) -> QueryResult:
         """The rows of `sql` up to the caps."""
@@ -251,7 +261,15 @@ class PostgresDatabase:
 
 
 async def _explain(connection: Connection, sql: str) -> PlanEstimate:
-    answer = await connection.query(f"{_EXPLAIN}{sql}")
+    tag = "citu"
+    while f"${tag}$" in sql:
+        tag += "_"
+    literal = "'" + f"{_EXPLAIN}{sql}".replace("'", "''") + "'"
+    try:
+        answer = await connection.query(_PLAN.format(tag=tag, explain=literal))
+    except (errors.UndefinedObject, errors.InsufficientPrivilege):  # PL/pgSQL may be what is missing or not allowed
+        await connection.query("ROLLBACK")
+        answer = await connection.query(f"{_PLAIN_PLAN}{sql}")
     connection.leave()
     return plan_estimate(json.loads(answer.rows[0][0] or "[{}]")[0]["Plan"])
 
