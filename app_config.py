@@ -53,7 +53,7 @@ ROUTING_MODE = "hybrid"  # hybrid, llm_only, database_direct or chat_direct; a r
 ENABLE_RESULT_SUMMARY = True  # put the result into words when there are rows
 ENABLE_SYNTAX_VALIDATION = True  # EXPLAIN every statement before it runs
 ENABLE_FORBIDDEN_CHECK = True  # refuse whatever is not a harmless query, by parse tree
-ENABLE_AUTO_REPAIR = True  # one attempt to mend a statement PostgreSQL refuses; needs ENABLE_SYNTAX_VALIDATION
+ENABLE_AUTO_REPAIR = True  # mend once what PostgreSQL refuses (needs ENABLE_SYNTAX_VALIDATION) or what finds nothing
 
 
 class ConfigurationError(Exception):

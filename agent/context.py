@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from agent.skills import Emit, Inquiry, Skills
 from agent.state import State
 from common.ports import Database
-from common.values import Catalog
+from common.values import Catalog, PlanEstimate
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,14 @@ class Context:
     def has_model(self) -> bool:
         """Whether somebody other than the rules thinks."""
         return self.skills is not self.rules
+
+    async def validate(self, sql: str) -> PlanEstimate | None:
+        """What the planner expects of `sql`; None when nothing asks for it. Raises what `Database.explain` raises."""
+        if self.behaviour.syntax_validation:
+            return await self.database.explain(sql)
+        if self.behaviour.forbidden_check:
+            self.database.check(sql)
+        return None
 
 
 def inquiry_of(state: State, catalog: Catalog) -> Inquiry:

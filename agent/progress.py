@@ -99,7 +99,11 @@ def _not_generated(update: Update) -> Described:
 def _executed(update: Update) -> Described:
     count = update["query_result"].row_count
     sub_status = Text("查询执行完成", "The query has run")
-    if "summary" in update:
+    if "sql" in update:
+        sub_status = Text(
+            "没有符合的记录，已改按相近的值查询", "Nothing matched; asked again with the nearest stored value"
+        )
+    elif "summary" in update:
         sub_status = Text("摘要已生成", "The summary is written")
     return Described(Text(f"查询完成，返回 {count} 行数据", f"The query returned {count} row(s)"), sub_status)
 

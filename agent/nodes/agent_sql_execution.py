@@ -1,39 +1,89 @@
 """Step 3 of a data question: run the proven SQL, and put the rows into words."""
 
+import logging
+from dataclasses import dataclass
+
 from langgraph.runtime import Runtime
 
 from agent.context import Context, emitter, inquiry_of
+from agent.second_look import looks_empty, replacements, rewritten
 from agent.skills import Inquiry
+from agent.skills.near_names import with_suggestions
 from agent.state import State, Update
-from common.errors import LlmUnavailable
+from common.errors import CituError, InvalidSql, LlmUnavailable
 from common.text import Lang, Text
-from common.values import QueryResult, Thought
+from common.values import PlanEstimate, QueryResult, Thought
+
+_log = logging.getLogger(__name__)
 
 _NO_SUMMARY = Text("摘要生成失败，仅返回查询结果。", "The summary could not be written; the rows are complete.")
 
 
 async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update:
-    """Runs `state["sql"]`.
+    """Runs `state["sql"]`; when nothing is found, once more with the literals that were most likely meant.
 
     Raises:
         QueryTimeout, InvalidSql, DatabaseUnavailable: it could not be run to its end.
     """
     context = runtime.context
-    result = await context.database.run(state["sql"])
-    update: Update = {"query_result": result, "execution_path": ["agent_sql_execution"]}
+    result = await _first_look(state["sql"], context)
+    update: Update = {"query_result": result, "execution_path": ["agent_sql_execution"], "warnings": []}
+    if context.behaviour.auto_repair and looks_empty(result):
+        second = await _second_look(state["sql"], context)
+        if second is not None:
+            result = second.result
+            update |= {"sql": second.sql, "query_result": result}
+            update["warnings"] = [notice.to(state["lang"]) for notice in second.notices]
+            if second.plan is not None:
+                update["plan"] = second.plan
     if context.behaviour.result_summary and result.rows:
-        thought = await _summary(state, runtime, result)
-        update |= {"summary": thought.value, "usage": thought.usage, "warnings": list(thought.warnings)}
+        thought = await _summary(state, runtime, update.get("sql", state["sql"]), result)
+        update |= {"summary": thought.value, "usage": thought.usage}
+        update["warnings"] += thought.warnings
     return update
 
 
-async def _summary(state: State, runtime: Runtime[Context], result: QueryResult) -> Thought[str]:
+async def _first_look(sql: str, context: Context) -> QueryResult:
+    try:
+        return await context.database.run(sql)
+    except InvalidSql as error:
+        raise with_suggestions(error, sql, await context.database.catalog()) from error
+
+
+@dataclass(frozen=True)
+class _SecondLook:
+    """What was found with other literals, and what the user must know about them."""
+
+    sql: str
+    result: QueryResult
+    plan: PlanEstimate | None
+    notices: tuple[Text, ...]
+
+
+async def _second_look(sql: str, context: Context) -> _SecondLook | None:
+    """What the query finds with the literals that no row can have replaced; None when that is nothing either."""
+    try:
+        found = replacements(sql, await context.database.catalog())
+        if not found:
+            return None
+        sql = rewritten(sql, found)
+        plan = await context.validate(sql)
+        result = await context.database.run(sql)
+    except CituError as error:  # the first answer stands: it is a true one
+        _log.info("the second look failed: %s", error.error_type)
+        return None
+    if looks_empty(result):
+        return None
+    return _SecondLook(sql, result, plan, tuple(change.notice for change in found))
+
+
+async def _summary(state: State, runtime: Runtime[Context], sql: str, result: QueryResult) -> Thought[str]:
     context = runtime.context
     inquiry: Inquiry = inquiry_of(state, await context.database.catalog())
     # A single value needs no model to be said, and a model could only say it wrong.
     skills = context.rules if _is_single_value(result) else context.skills
     try:
-        return await skills.summarize(inquiry, state["sql"], result, emitter(state, runtime))
+        return await skills.summarize(inquiry, sql, result, emitter(state, runtime))
     except LlmUnavailable:
         return Thought(row_count_sentence(result, inquiry.lang), warnings=(_NO_SUMMARY.to(inquiry.lang),))
 

@@ -6,8 +6,9 @@ state, not as an exception; only infrastructure failures are raised.
 
 from langgraph.runtime import Runtime
 
-from agent.context import Behaviour, Context, inquiry_of
+from agent.context import Context, inquiry_of
 from agent.skills import Inquiry
+from agent.skills.near_names import with_suggestions
 from agent.state import State, Update
 from common.errors import (
     CostExceeded,
@@ -17,7 +18,6 @@ from common.errors import (
     LlmUnavailable,
     StatementRejected,
 )
-from common.ports import Database
 from common.values import Draft, NoSql, PlanEstimate, Sql, Thought, Usage
 
 
@@ -34,6 +34,9 @@ async def agent_sql_generation(state: State, runtime: Runtime[Context]) -> Updat
     except ForbiddenStatement as error:
         return {**_rejected(error), "usage": error.usage}
     update = await _prove(draft.value, inquiry, context)
+    refusal = update.get("error")
+    if isinstance(refusal, InvalidSql):
+        update["error"] = with_suggestions(refusal, update["sql"], inquiry.catalog)
     return _with_cost(update, draft)
 
 
@@ -41,21 +44,12 @@ async def _prove(draft: Draft, inquiry: Inquiry, context: Context) -> Update:
     if isinstance(draft, NoSql):
         return _not_written(draft)
     try:
-        plan = await validate(draft.text, context.database, context.behaviour)
+        plan = await context.validate(draft.text)
     except InvalidSql as error:
         return await _repair(draft, error, inquiry, context)
     except StatementRejected as error:
         return _rejected(error, draft.text)
     return _accepted(draft, plan)
-
-
-async def validate(sql: str, database: Database, behaviour: Behaviour) -> PlanEstimate | None:
-    """What the planner expects of `sql`; None when nothing asks for a plan. Raises what `Database.explain` raises."""
-    if behaviour.syntax_validation:
-        return await database.explain(sql)
-    if behaviour.forbidden_check:
-        database.check(sql)
-    return None
 
 
 async def _repair(broken: Sql, error: InvalidSql, inquiry: Inquiry, context: Context) -> Update:
@@ -72,7 +66,7 @@ async def _prove_repaired(mended: Draft, broken: Sql, error: InvalidSql, context
     if isinstance(mended, NoSql):
         return _rejected(error, broken.text, "sql_repair_failed")
     try:
-        plan = await validate(mended.text, context.database, context.behaviour)
+        plan = await context.validate(mended.text)
     except InvalidSql as still:
         return _rejected(still, mended.text, "sql_repair_failed")
     except StatementRejected as refused:
