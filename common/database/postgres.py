@@ -37,7 +37,7 @@ _RESET_S = 2.0  # to bring a connection back to rest; longer and it is closed
 _EXPLAIN = "EXPLAIN (FORMAT JSON) "
 _PLAIN_PLAN = f"BEGIN READ ONLY; {_EXPLAIN}"
 # A plan shows the statement's constants, and PostgreSQL computes those first: `repeat('x', 500000000)` in a condition
-# would be sent here. So a block in the server looks at the plan first, and of a huge one keeps only the top's estimates.
+# would be sent here. So a block in the server looks at the plan first; of a huge one it keeps the top's estimates.
 _PLAN = """BEGIN READ ONLY; DO ${tag}$ DECLARE plan pg_catalog.json; BEGIN EXECUTE {explain} INTO plan;
 IF pg_catalog.octet_length(plan::text) > 1000000 THEN
     plan := pg_catalog.json_build_array(pg_catalog.json_build_object('Plan', pg_catalog.json_build_object(

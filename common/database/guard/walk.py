@@ -136,7 +136,9 @@ def _relation(node: Node, scope: Scope, found: Findings) -> None:
 
 
 def _call(node: Node, _: Scope, found: Findings) -> None:
-    found.calls.append(Call(strings(node["funcname"]), len(node.get("args", ())), node.get("location", 0)))
+    arguments = node.get("args", ())
+    literals = tuple(argument.get("A_Const", {}).get("sval", {}).get("sval") for argument in arguments)
+    found.calls.append(Call(strings(node["funcname"]), literals, node.get("location", 0)))
 
 
 def _column(node: Node, _: Scope, found: Findings) -> None:
