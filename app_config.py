@@ -20,6 +20,7 @@ PING_INTERVAL_S = 10.0  # seconds between keep-alive comments on a quiet stream,
 MAX_QUESTION_CHARS = 2000  # longest question, in characters
 MAX_BODY_BYTES = 65536  # largest request body, in bytes
 LOG_LEVEL = "INFO"  # DEBUG, INFO, WARNING or ERROR; logs are JSON lines on stderr
+AUDIT_LOG = ""  # file of one JSON line per statement; empty: logs/audit.jsonl in DATA_DIR; off: none
 
 # --------------------------------------------------------------------------------------------------------- databases
 DATABASE_URL = ""  # the PostgreSQL database that is asked; empty: the embedded demo database
@@ -135,6 +136,7 @@ class Settings:
     max_question_chars: int = MAX_QUESTION_CHARS
     max_body_bytes: int = MAX_BODY_BYTES
     log_level: str = LOG_LEVEL
+    audit_log: str = AUDIT_LOG
     database_url: str = DATABASE_URL
     max_rows: int = MAX_ROWS
     max_result_bytes: int = MAX_RESULT_BYTES

@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from agent.citu_agent import CituLangGraphAgent
+from agent.citu_agent import CituLangGraphAgent, Question
 from agent.context import Behaviour, Context
 from agent.graph import compiled_graph
 from agent.skills import Inquiry
@@ -13,7 +14,9 @@ from agent.skills.fallback import FallbackSkills
 from agent.skills.llm import LlmSkills
 from agent.skills.offline import OfflineSkills
 from app_config import Settings
+from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.database import GuardedDatabase, open_database
+from common.database.audited import AuditedDatabase
 from common.database.source import asked_database
 from common.errors import CituError
 from common.llm import ChatModel, open_model
@@ -58,10 +61,14 @@ def bootstrap(settings: Settings) -> Services:
         auto_repair=settings.enable_auto_repair,
     )
 
-    def new_context() -> Context:
+    audit = _audit(settings)
+
+    def new_context(question: Question) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(thinking, rules) if thinking else rules
-        return Context(database, skills, rules, behaviour)
+        asker = (question.user_id, question.conversation_id, question.question)
+        audited = AuditedDatabase(database, audit, Occasion("ask", question.run_id, *asker))
+        return Context(audited, skills, rules, behaviour)
 
     agent = CituLangGraphAgent(
         new_context, routing_mode=settings.routing_mode, request_timeout_s=settings.request_timeout_s
@@ -100,6 +107,13 @@ def _database(settings: Settings, source: UrlSource) -> GuardedDatabase:
         max_plan_cost=settings.max_plan_cost,
         max_plan_rows=settings.max_plan_rows,
     )
+
+
+def _audit(settings: Settings) -> Audit:
+    if settings.audit_log.lower() == "off":
+        return NoAudit()
+    given = Path(settings.audit_log).expanduser().resolve() if settings.audit_log else None
+    return AuditLog(given or settings.data_path / "logs/audit.jsonl")
 
 
 def _listed(text: str) -> list[str]:

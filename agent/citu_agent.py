@@ -61,6 +61,7 @@ class Question:
     """One question as a caller asks it.
 
     Attributes:
+        user_id: who asks, as the caller says.
         lang: language of the answer; None follows the question.
         routing_mode: None takes the configured one.
         stream_tokens: whether text is emitted while it is written.
@@ -69,6 +70,7 @@ class Question:
     question: str
     conversation_id: str = field(default_factory=new_conversation_id)
     run_id: str = field(default_factory=new_run_id)
+    user_id: str | None = None
     lang: Lang | None = None
     routing_mode: str | None = None
     context_type: str | None = None
@@ -85,7 +87,9 @@ class CituLangGraphAgent:
         request_timeout_s: seconds for one question, from its first event to its last.
     """
 
-    def __init__(self, new_context: Callable[[], Context], *, routing_mode: str, request_timeout_s: float) -> None:
+    def __init__(
+        self, new_context: Callable[[Question], Context], *, routing_mode: str, request_timeout_s: float
+    ) -> None:
         self._new_context = new_context
         self._routing_mode = routing_mode
         self._request_timeout_s = request_timeout_s
@@ -103,7 +107,10 @@ class CituLangGraphAgent:
         """
         run = _Run(question, self._ask(question))
         try:
-            async with asyncio.timeout(self._request_timeout_s), aclosing(run.events(self._new_context())) as events:
+            async with (
+                asyncio.timeout(self._request_timeout_s),
+                aclosing(run.events(self._new_context(question))) as events,
+            ):
                 async for event in events:
                     yield event
             yield run.terminal()

@@ -26,12 +26,10 @@ class AskRequest:
     """A checked body of both ask endpoints.
 
     Attributes:
-        user_id: who asks, as the caller says.
         cancels_on_disconnect: whether a client that leaves ends the run.
     """
 
     question: Question
-    user_id: str | None
     cancels_on_disconnect: bool
 
 
@@ -68,13 +66,13 @@ def parse_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
         question=Question(
             question=question,
             conversation_id=_optional(body, "conversation_id", _identifier) or new_conversation_id(),
+            user_id=_optional(body, "user_id", _name),
             lang=_optional(body, "lang", _choice("zh", "en")),
             routing_mode=_optional(body, "routing_mode", _choice(*ROUTING_MODES)),
             context_type=_optional(body, "context_type", _choice("DATABASE", "CHAT")),
             table=_optional(body, "table", _name),
             stream_tokens=_optional(body, "stream_tokens", _flag) is not False,
         ),
-        user_id=_optional(body, "user_id", _name),
         cancels_on_disconnect=_optional(body, "on_disconnect", _choice("cancel", "continue")) != "continue",
     )
 

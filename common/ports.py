@@ -12,6 +12,22 @@ It may start that database first. Raises `DatabaseUnavailable` when there is non
 """
 
 
+class Inspected(Protocol):
+    """What a proven query uses, as written, each once, in alphabetical order."""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """`name` or `schema.name`."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """References as written: `name`, `t.name`, `t.*`, `*`."""
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names as called."""
+
+
 class Database(Protocol):
     """The asked database. Read-only; every method may be cancelled, which also stops the statement in the server.
 
@@ -33,10 +49,14 @@ class Database(Protocol):
             ValidationFailed: it is too long or nested too deeply to be judged.
         """
 
+    def inspect(self, sql: str) -> Inspected:
+        """What `sql` uses; raises what `check` raises."""
+
     async def explain(self, sql: str) -> PlanEstimate:
         """Plans `sql` without running it.
 
         Raises:
+            CostExceeded: the plan is estimated to be more expensive than the operator allows.
             InvalidSql: PostgreSQL can't plan it (unknown names, wrong types, …).
             QueryTimeout: planning took longer than the statement timeout.
             …and whatever `check` raises.

@@ -21,13 +21,16 @@ VOLATILE = {"conversation_id", "run_id", "request_id", "timestamp", "timings_ms"
 
 
 class Asking:
-    """One application. `sync` and `stream` ask the same question, each answered by the same `replies`."""
+    """One application. `sync` and `stream` ask the same question, each answered by the same `replies`.
+
+    Writes no audit log unless a file is given for it.
+    """
 
     def __init__(self, settings: Settings, model: OpenAiServer | None = None, **changes: Any) -> None:
         if model is not None:
             changes |= {"openai_api_key": "test", "openai_base_url": model.url, "openai_model": "scripted"}
         self._model = model
-        settings = replace(settings, **changes)
+        settings = replace(settings, **{"audit_log": settings.audit_log or "off", **changes})
         self.services = bootstrap(settings)
         self.client = Client(create_app(settings, self.services))
 

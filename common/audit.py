@@ -1,0 +1,178 @@
+"""The audit log: one JSON line for every statement that was run or refused, so that an operator can say who asked what.
+
+Several processes may share one file. A line is one `write` to a file opened for appending, which the kernel keeps
+whole, so that writing needs no lock and a process that hangs stops nobody. Only moving a full file out of the way takes
+a lock, and whoever does not get it goes on writing; lines on their way into a file just moved stay in that file.
+"""
+
+import fcntl
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from common.envelope import to_bytes
+from common.logs import request_id
+
+_log = logging.getLogger(__name__)
+
+MAX_BYTES = 10 * 1024 * 1024
+KEPT = 9  # full files beside the current one, the oldest with the highest number
+
+Source = Literal["ask", "sql_run"]
+Verdict = Literal["executed", "refused", "failed", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """What a statement was for.
+
+    Attributes:
+        source: the endpoint's kind: a question, or SQL given as such.
+        user_id: who asks, as the caller says.
+        question: None when SQL was given.
+    """
+
+    source: Source
+    run_id: str
+    user_id: str | None = None
+    conversation_id: str | None = None
+    question: str | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a statement.
+
+    Attributes:
+        verdict: `refused` never ran; `failed` broke off with an error, `cancelled` because the caller left.
+        milliseconds: spent on it.
+        error_type: of what was refused or failed.
+        rows: of what was executed.
+        is_limited: whether there were more.
+    """
+
+    verdict: Verdict
+    milliseconds: float
+    error_type: str | None = None
+    rows: int | None = None
+    is_limited: bool | None = None
+
+
+class Audit(Protocol):
+    """Takes note of statements."""
+
+    def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
+        """Notes one statement; never raises."""
+
+
+class NoAudit:
+    """`Audit` switched off."""
+
+    def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
+        """Notes nothing."""
+
+
+class AuditLog:
+    """`Audit` in a file of JSON lines; opens it with the first line.
+
+    Args:
+        path: the file; full ones are beside it as `<name>.1`, `<name>.2`, …
+        max_bytes: size beyond which a file is full.
+        kept: number of full files kept.
+    """
+
+    def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES, kept: int = KEPT) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._kept = kept
+        self._file: int | None = None
+        self._lock = threading.Lock()
+        self._is_torn = False
+        self._is_failing = False
+
+    def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
+        """Appends one line. A failure is logged, once until it is over; the statement goes on."""
+        line = to_bytes(_line(occasion, sql, outcome)) + b"\n"
+        try:
+            with self._lock:
+                self._append(line)
+        except OSError as exc:
+            if not self._is_failing:
+                _log.critical("the audit log can't be written, statements run unrecorded: %s", exc.strerror)
+            self._is_failing = True
+            return
+        if self._is_failing:
+            _log.warning("the audit log is written again")
+        self._is_failing = False
+
+    def _append(self, line: bytes) -> None:
+        file = self._current()
+        if os.fstat(file).st_size + len(line) > self._max_bytes:
+            self._rotate()
+            file = self._current()
+        # After half a line (a full disk), the next one starts on its own.
+        line = b"\n" + line if self._is_torn else line
+        self._is_torn = os.write(file, line) < len(line)
+        if self._is_torn:
+            raise OSError(0, "only part of a line was written")
+
+    def _current(self) -> int:
+        """The open file, which is the one of that name even after another process has moved the previous one."""
+        if self._file is not None:
+            if _is_same_file(self._file, self._path):
+                return self._file
+            os.close(self._file)
+            self._file = None
+        self._path.parent.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(mode=0o700, exist_ok=True)
+        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return self._file
+
+    def _rotate(self) -> None:
+        """Moves the full file out of the way, unless another process is doing or has just done so."""
+        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self._file is not None and _is_same_file(self._file, self._path):
+                for number in range(self._kept - 1, 0, -1):
+                    _rename(f"{self._path}.{number}", f"{self._path}.{number + 1}")
+                _rename(str(self._path), f"{self._path}.1")
+        except BlockingIOError:
+            return
+        finally:
+            os.close(lock)
+
+
+def _is_same_file(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _rename(source: str, target: str) -> None:
+    if Path(source).exists():
+        Path(source).replace(target)
+
+
+def _line(occasion: Occasion, sql: str, outcome: Outcome) -> Mapping[str, Any]:
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "source": occasion.source,
+        "user_id": occasion.user_id,
+        "conversation_id": occasion.conversation_id,
+        "run_id": occasion.run_id,
+        "request_id": request_id.get(),
+        "question": occasion.question,
+        "sql": sql,
+        "verdict": outcome.verdict,
+        "error_type": outcome.error_type,
+        "rows": outcome.rows,
+        "is_limited": outcome.is_limited,
+        "ms": outcome.milliseconds,
+    }

@@ -1,0 +1,94 @@
+"""The asked database as one question sees it: every statement of it is noted in the audit log."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from common.audit import Audit, Occasion, Outcome, Verdict
+from common.errors import CituError, InvalidSql, StatementRejected
+from common.ports import Database, Inspected
+from common.values import Catalog, PlanEstimate, QueryResult
+
+T = TypeVar("T")
+
+
+class AuditedDatabase:
+    """Implements `common.ports.Database` around `inner`, for one `occasion`.
+
+    A statement that is only planned leaves a line when it is refused; one that is run always does.
+    """
+
+    def __init__(self, inner: Database, audit: Audit, occasion: Occasion) -> None:
+        self._inner = inner
+        self._audit = audit
+        self._occasion = occasion
+
+    async def ping(self) -> None:
+        """Returns when the database answers."""
+        await self._inner.ping()
+
+    async def catalog(self) -> Catalog:
+        """The tables and columns that may be read."""
+        return await self._inner.catalog()
+
+    def check(self, sql: str) -> None:
+        """See `Database.check`."""
+        self.inspect(sql)
+
+    def inspect(self, sql: str) -> Inspected:
+        """See `Database.inspect`."""
+        watch = _Watch()
+        try:
+            return self._inner.inspect(sql)
+        except StatementRejected as error:
+            self._note(sql, Outcome("refused", watch.milliseconds, error.error_type))
+            raise
+
+    async def explain(self, sql: str) -> PlanEstimate:
+        """See `Database.explain`."""
+        return await self._noting(self._inner.explain, sql, _refused)
+
+    async def run(self, sql: str) -> QueryResult:
+        """See `Database.run`."""
+        watch = _Watch()
+        result = await self._noting(self._inner.run, sql, _refused_unrun)
+        outcome = Outcome("executed", watch.milliseconds, rows=result.row_count, is_limited=result.is_limited)
+        self._note(sql, outcome)
+        return result
+
+    async def _noting(self, act: Callable[[str], Awaitable[T]], sql: str, is_refusal: Callable[[CituError], bool]) -> T:
+        """What `act` makes of `sql`; when that is nothing, it is noted why."""
+        watch = _Watch()
+        try:
+            return await act(sql)
+        except CituError as error:
+            verdict: Verdict = "refused" if is_refusal(error) else "failed"
+            self._note(sql, Outcome(verdict, watch.milliseconds, error.error_type))
+            raise
+        except asyncio.CancelledError:
+            self._note(sql, Outcome("cancelled", watch.milliseconds, "cancelled"))
+            raise
+
+    def _note(self, sql: str, outcome: Outcome) -> None:
+        self._audit.record(self._occasion, sql, outcome)
+
+
+class _Watch:
+    """Time since it was made."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+
+    @property
+    def milliseconds(self) -> float:
+        return round((time.perf_counter() - self._started) * 1000, 1)
+
+
+def _refused(error: CituError) -> bool:
+    return isinstance(error, StatementRejected)
+
+
+def _refused_unrun(error: CituError) -> bool:
+    """InvalidSql from a run is a failure of the run: a division by zero, a cast that does not fit."""
+    return isinstance(error, StatementRejected) and not isinstance(error, InvalidSql)
