@@ -8,15 +8,19 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import psycopg2
 import pytest
 from psycopg2.extensions import make_dsn
 
+from common.database import GuardedDatabase
 from common.database.demo.loader import Server, ensure_demo
 from common.database.demo.reader import READER, create_reader, grant_reading
 from common.database.embedded import EmbeddedServer
+from common.ports import UrlSource
+from tests.databases import Opener, open_asked
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,20 @@ def make_database(embedded_server: Server) -> Iterator[Callable[[str], str]]:
     yield make
     for name in names:
         _administer(embedded_server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def opened() -> Iterator[Opener]:
+    """`open_asked`; what it opened is closed when the test ends."""
+    databases: list[GuardedDatabase] = []
+
+    def open_one(source: str | UrlSource, **changes: Any) -> GuardedDatabase:
+        databases.append(open_asked(source, **changes))
+        return databases[-1]
+
+    yield open_one
+    for database in databases:
+        database.close()
 
 
 def _administer(server: Server, statement: str) -> None:

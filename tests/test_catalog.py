@@ -3,17 +3,13 @@
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import closing
-from typing import Any
 
-import psycopg2
 import pytest
-from psycopg2.extensions import make_dsn, parse_dsn
+from psycopg2.extensions import parse_dsn
 
-from common.database import GuardedDatabase, open_database
 from common.errors import DatabaseUnavailable
-from common.ports import UrlSource
 from common.values import Catalog, Column, ForeignKey, Table
+from tests.databases import as_admin, execute, open_asked
 
 DDL = """
 CREATE TYPE mood AS ENUM ('happy', 'sad', 'never used');
@@ -50,23 +46,12 @@ CREATE TABLE pg_orders (note text);
 """
 
 
-def _admin_of(url: str, admin_url: str) -> str:
-    return make_dsn(admin_url, dbname=parse_dsn(url)["dbname"])
-
-
-def _execute(url: str, *statements: str) -> None:
-    with closing(psycopg2.connect(url)) as admin, admin.cursor() as cursor:
-        admin.autocommit = True
-        for statement in statements:
-            cursor.execute(statement)
-
-
 @pytest.fixture(scope="module")
 def url(make_database: Callable[[str], str], admin_url: str) -> str:
     url = make_database(DDL)
     role = parse_dsn(url)["user"]
-    _execute(
-        _admin_of(url, admin_url),
+    execute(
+        as_admin(url, admin_url),
         f"REVOKE ALL ON secret, half FROM {role}",
         f"GRANT SELECT (id, open) ON half TO {role}",
         f"REVOKE ALL ON SCHEMA hidden FROM {role}",
@@ -74,21 +59,9 @@ def url(make_database: Callable[[str], str], admin_url: str) -> str:
     return url
 
 
-def _open(url: str | UrlSource, **changes: Any) -> GuardedDatabase:
-    settings: dict[str, Any] = {
-        "pool_size": 2,
-        "pool_wait_s": 5.0,
-        "statement_timeout_s": 20.0,
-        "max_rows": 50,
-        "max_result_bytes": 1_000_000,
-        "catalog_ttl_s": 300.0,
-    }
-    return open_database(url, **(settings | changes))
-
-
 @pytest.fixture(scope="module")
 def catalog(url: str) -> Catalog:
-    database = _open(url)
+    database = open_asked(url)
     catalog = asyncio.run(database.catalog())
     database.close()
     return catalog
@@ -179,7 +152,7 @@ def test_statistics_stand_in_for_large_tables(make_database: Callable[[str], str
         "CREATE TABLE large (kind text, filler text);"
         "INSERT INTO large SELECT 'k' || n % 5, repeat(md5(n::text), 8) FROM generate_series(1, 70000) AS n"
     )
-    catalog = asyncio.run(_open(url).catalog())
+    catalog = asyncio.run(open_asked(url).catalog())
     kind = _column(catalog, "large", "kind")
     assert set(kind.values) == {f"k{n}" for n in range(5)}
     assert kind.is_complete
@@ -187,7 +160,7 @@ def test_statistics_stand_in_for_large_tables(make_database: Callable[[str], str
 
 
 def test_an_empty_database(make_database: Callable[[str], str]) -> None:
-    assert asyncio.run(_open(make_database("")).catalog()).tables == ()
+    assert asyncio.run(open_asked(make_database("")).catalog()).tables == ()
 
 
 def test_thousands_of_tables_take_seconds(make_database: Callable[[str], str]) -> None:
@@ -195,7 +168,7 @@ def test_thousands_of_tables_take_seconds(make_database: Callable[[str], str]) -
         "DO $$ BEGIN FOR n IN 1..2000 LOOP EXECUTE format('CREATE TABLE t%s (id integer PRIMARY KEY, name text)', n);"
         " IF n % 500 = 0 THEN COMMIT; END IF; END LOOP; END $$"
     )
-    database = _open(url)
+    database = open_asked(url)
     started = time.monotonic()
     assert len(asyncio.run(database.catalog()).tables) == 2000
     assert time.monotonic() - started < 30
@@ -205,7 +178,7 @@ def test_thousands_of_tables_take_seconds(make_database: Callable[[str], str]) -
 
 
 def test_kept_for_a_while_and_shared_by_callers(url: str) -> None:
-    database = _open(url)
+    database = open_asked(url)
 
     async def ask() -> None:
         first, second = await asyncio.gather(database.catalog(), database.catalog())
@@ -218,13 +191,13 @@ def test_kept_for_a_while_and_shared_by_callers(url: str) -> None:
 
 def test_read_again_when_it_is_old(make_database: Callable[[str], str], admin_url: str) -> None:
     url = make_database("CREATE TABLE one (n integer)")
-    database = _open(url, catalog_ttl_s=0.001)
+    database = open_asked(url, catalog_ttl_s=0.001)
 
     async def ask() -> None:
         before = await database.catalog()
-        admin = _admin_of(url, admin_url)
+        admin = as_admin(url, admin_url)
         role = parse_dsn(url)["user"]
-        await asyncio.to_thread(_execute, admin, "CREATE TABLE two (n integer)", f"GRANT SELECT ON two TO {role}")
+        await asyncio.to_thread(execute, admin, "CREATE TABLE two (n integer)", f"GRANT SELECT ON two TO {role}")
         after = await database.catalog()
         assert (len(before.tables), len(after.tables)) == (1, 2)
 
@@ -234,7 +207,7 @@ def test_read_again_when_it_is_old(make_database: Callable[[str], str], admin_ur
 
 def test_the_previous_copy_serves_while_the_database_is_away(url: str) -> None:
     where = [url]
-    database = _open(lambda: where[0], catalog_ttl_s=0.001)
+    database = open_asked(lambda: where[0], catalog_ttl_s=0.001)
     before = asyncio.run(database.catalog())
     database.close()
     where[0] = "postgresql://nobody@127.0.0.1:1/nothing"
@@ -244,7 +217,7 @@ def test_the_previous_copy_serves_while_the_database_is_away(url: str) -> None:
 
 
 def test_one_caller_leaving_does_not_spoil_it_for_the_others(url: str) -> None:
-    database = _open(url)
+    database = open_asked(url)
 
     async def ask() -> None:
         leaving = asyncio.create_task(database.catalog())

@@ -3,17 +3,16 @@
 import asyncio
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psycopg2
 import pytest
 from psycopg2.extensions import make_dsn, parse_dsn
 
-from common.database import GuardedDatabase, open_database
+from common.database import GuardedDatabase
 from common.database.guard import Guard
 from common.errors import ForbiddenObject, ForbiddenStatement, InvalidSql
+from tests.databases import open_asked, rows_of
 
 FIXTURES = Path(__file__).parent / "fixtures" / "guard"
 SCHEMA = (FIXTURES / "schema.sql").read_text("utf-8")
@@ -46,18 +45,6 @@ def _each(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cases, ids=[case.reason for case in cases])
 
 
-def _open(url: str, **changes: Any) -> GuardedDatabase:
-    settings: dict[str, Any] = {
-        "pool_size": 1,
-        "pool_wait_s": 5.0,
-        "statement_timeout_s": 10.0,
-        "max_rows": 100,
-        "max_result_bytes": 1_000_000,
-        "catalog_ttl_s": 300.0,
-    }
-    return open_database(url, **(settings | changes))
-
-
 @pytest.fixture(scope="module")
 def reader_url(make_database: Callable[[str], str]) -> str:
     return make_database(SCHEMA)
@@ -66,7 +53,7 @@ def reader_url(make_database: Callable[[str], str]) -> str:
 @pytest.fixture(scope="module")
 def reader(reader_url: str) -> Iterator[GuardedDatabase]:
     """The database as Citu connects to it; the guard knows its catalogue."""
-    database = _open(reader_url)
+    database = open_asked(reader_url)
     asyncio.run(database.catalog())
     yield database
     database.close()
@@ -135,7 +122,7 @@ SELECT (SELECT json_agg(t) FROM customer t)::text, (SELECT count(*) FROM journal
 
 
 def test_rejected_statements_change_nothing_even_for_a_superuser(owner_url: str) -> None:
-    owner = _open(owner_url)
+    owner = open_asked(owner_url)
 
     async def attack() -> None:
         for case in REJECTED:
@@ -150,6 +137,4 @@ def test_rejected_statements_change_nothing_even_for_a_superuser(owner_url: str)
 
 
 def _state(url: str) -> list[tuple[Any, ...]]:
-    with closing(psycopg2.connect(url)) as admin, admin.cursor() as cursor:
-        cursor.execute(STATE)
-        return cursor.fetchall()
+    return rows_of(url, STATE)

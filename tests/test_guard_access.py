@@ -2,15 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.database import AccessRuleError, GuardedDatabase, open_database
+from common.database import AccessRuleError, GuardedDatabase
 from common.database.guard import parse_rule
 from common.errors import ForbiddenObject, StatementRejected
+from tests.databases import open_asked
 
 DDL = """
 CREATE TABLE person (id integer PRIMARY KEY, name text, salary integer, "身份证号" text);
@@ -42,21 +42,9 @@ def url(make_database: Callable[[str], str]) -> str:
     return make_database(DDL)
 
 
-def _open(url: str, **changes: Any) -> GuardedDatabase:
-    settings: dict[str, Any] = {
-        "pool_size": 1,
-        "pool_wait_s": 5.0,
-        "statement_timeout_s": 10.0,
-        "max_rows": 100,
-        "max_result_bytes": 1_000_000,
-        "catalog_ttl_s": 300.0,
-    }
-    return open_database(url, **(settings | changes))
-
-
 @pytest.fixture(scope="module")
 def denying(url: str) -> Iterator[GuardedDatabase]:
-    database = _open(url, denied_objects=DENIED)
+    database = open_asked(url, denied_objects=DENIED)
     yield database
     database.close()
 
@@ -161,7 +149,7 @@ HONEST = [
 
 
 @pytest.mark.parametrize("sql", HONEST)
-def test_what_is_not_denied_stays_open(denying: GuardedDatabase, sql: str) -> None:
+def test_what_is_not_denied_staysopen_asked(denying: GuardedDatabase, sql: str) -> None:
     asyncio.run(denying.explain(sql))
     asyncio.run(denying.run(sql))
 
@@ -187,7 +175,7 @@ def test_denied_objects_are_not_in_the_catalogue(denying: GuardedDatabase) -> No
     ],
 )
 def test_allowed_objects_close_everything_else(url: str, allowed: list[str], open_sql: str, closed_sql: str) -> None:
-    database = _open(url, allowed_objects=allowed)
+    database = open_asked(url, allowed_objects=allowed)
     asyncio.run(database.run(open_sql))
     with pytest.raises(ForbiddenObject):
         asyncio.run(database.run(closed_sql))
@@ -195,7 +183,7 @@ def test_allowed_objects_close_everything_else(url: str, allowed: list[str], ope
 
 
 def test_a_denial_wins_and_a_view_allowed_by_name_is_a_window(url: str) -> None:
-    database = _open(
+    database = open_asked(
         url, allowed_objects=["*", "public.payroll"], denied_objects=["public.person.salary", "public.diary"]
     )
     assert asyncio.run(database.run("SELECT max(pay) FROM payroll")).rows == ([778],)
@@ -206,7 +194,7 @@ def test_a_denial_wins_and_a_view_allowed_by_name_is_a_window(url: str) -> None:
 
 
 def test_rules_hold_when_the_forbidden_check_is_off(url: str) -> None:
-    database = _open(url, denied_objects=DENIED, forbidden_check=False)
+    database = open_asked(url, denied_objects=DENIED, forbidden_check=False)
     with pytest.raises(ForbiddenObject):
         asyncio.run(database.run("SELECT salary FROM person"))
     database.close()

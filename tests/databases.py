@@ -1,0 +1,78 @@
+"""Opening the asked database as tests want it, and looking at it from outside with a role that may see everything."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import psycopg2
+from psycopg2.extensions import make_dsn, parse_dsn
+
+from common.database import GuardedDatabase, open_database
+from common.ports import UrlSource
+from common.values import QueryResult
+
+Opener = Callable[..., GuardedDatabase]
+"""`open_asked`, closing what it opened when the test ends."""
+
+ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000) AS endless, generate_series(1, 1000000) AS b"
+
+
+def open_asked(source: str | UrlSource, **changes: Any) -> GuardedDatabase:
+    """The database at `source` with small limits, or what `changes` says."""
+    settings: dict[str, Any] = {
+        "pool_size": 3,
+        "pool_wait_s": 5.0,
+        "statement_timeout_s": 20.0,
+        "max_rows": 50,
+        "max_result_bytes": 1_000_000,
+        "catalog_ttl_s": 300.0,
+    }
+    return open_database(source, **(settings | changes))
+
+
+def run(database: GuardedDatabase, sql: str) -> QueryResult:
+    """The result of `sql`, on an event loop of its own."""
+    return asyncio.run(database.run(sql))
+
+
+def as_admin(url: str, admin_url: str) -> str:
+    """The same database for a superuser."""
+    return make_dsn(admin_url, dbname=parse_dsn(url)["dbname"])
+
+
+def execute(url: str, *statements: str) -> None:
+    """Runs statements, each in a transaction of its own."""
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        connection.autocommit = True
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def rows_of(url: str, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a query, by a plain connection."""
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+
+def connections(url: str, admin_url: str) -> list[tuple[int, str]]:
+    """Process and state of each of Citu's connections to the database."""
+    sql = "SELECT pid, state FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'citu'"
+    return [(int(pid), str(state)) for pid, state in rows_of(as_admin(url, admin_url), sql)]
+
+
+def runs_endless(url: str) -> bool:
+    """Whether the server still runs `ENDLESS`; asked by a superuser's URL."""
+    sql = (
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND datname = current_database()"
+        " AND query LIKE '%endless%' AND pid <> pg_backend_pid()"
+    )
+    return rows_of(url, sql) != [(0,)]
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Returns when `condition`, asked in a thread, holds."""
+    async with asyncio.timeout(seconds):
+        while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - it is another process that gets there
+            await asyncio.sleep(0.01)
