@@ -255,7 +255,7 @@ class AskReader:
             if is_by and self._orders(index) and reading.measure(index) is not None:
                 return None
             return Dimension(noun.table.table)
-        link = reading.pick(index)
+        link = reading.column(index)
         if link is None or (reading.is_measure(link) and not self._is_grouping_number(link)):
             return None
         return self.column_dimension(link)

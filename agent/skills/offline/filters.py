@@ -60,6 +60,7 @@ class Filters:
     averages: list[tuple[Link | None, Operator]] = field(default_factory=list)
     measures: list[Measure] = field(default_factory=list)
     compared: list[ColumnRef] = field(default_factory=list)
+    compares: bool = False
 
 
 def ref(link: Link) -> ColumnRef:
@@ -175,6 +176,7 @@ class FilterReader:
                 span.periods = [Period(span.periods[0].start, date.period.end)]
             elif joins.means("and", "or", "compare"):
                 span.periods.append(date.period)
+                self.found.compares = self.found.compares or joins.means("compare")
             else:
                 return
             reading.use(joint, other, *((before,) if between else ()))
@@ -195,7 +197,8 @@ class FilterReader:
                     arg = ""
                     reading.use(place)
             if mark.means("from") and place < span.first:
-                arg = "since" if period.end is not None and len(span.periods) == 1 and not self._ranged(span) else ""
+                open_ended = reading.is_chinese or period.grain == "day" or period.grain is None
+                arg = "since" if open_ended and len(span.periods) == 1 and not self._ranged(span) else ""
                 reading.use(place)
             if arg:
                 span.periods = [_BOUNDS[arg](period)]
@@ -235,7 +238,7 @@ class FilterReader:
         """The column a null test is about: `缺少电话`, "missing phone" before it, `电话为空`, "phone is missing" after it."""
         reading = self._reading
         text = reading.marks[index].text
-        trailing = text.endswith(("空", "空的", "null", "空值")) or text.startswith(("is ", "are ", "为", "缺失"))
+        trailing = text.endswith(("空", "空的", "空值")) or text.startswith(("is ", "are ", "为", "是", "缺失"))
         for step in (-1,) if trailing else (1, -1):
             place = reading.free_beside(index, step, ("noise", "of", "with", "cmp"))
             if place is not None and self._may_be_null(place):
@@ -306,6 +309,7 @@ class FilterReader:
             if (
                 mark.literal is not None
                 or mark.is_unknown
+                or (len(mark.text) == 1 and mark.text.isascii() and mark.text.isalpha())
                 or mark.number is not None
                 or (noun is not None and noun.is_value)
             ):
@@ -322,6 +326,10 @@ class FilterReader:
             noun = reading.noun(place)
             if place is None or noun is None:
                 continue
+            owner = reading.named_thing(place)
+            if owner is not None:
+                reading.use(place)
+                return ColumnRef(owner, reading.facts(owner).display[0])
             if noun.is_table and noun.table is not None:
                 display = reading.facts(noun.table.table).display
                 if display:
@@ -417,7 +425,7 @@ class FilterReader:
         before = reading.free_beside(index, -1)
         leading = after is not None and self._is_number(after)
         place = after if leading else before if before is not None and self._is_number(before) else None
-        if place is None or (not leading and mark.text not in _TRAILING):
+        if place is None or (not leading and mark.text not in _TRAILING) or (leading and mark.text.startswith("or ")):
             return
         number = reading.marks[place].number
         assert number is not None
@@ -482,8 +490,9 @@ class FilterReader:
         return True
 
     def _take_count_words(self, start: int, end: int) -> None:
-        for place in range(max(0, start - 2), end):
-            if self._reading.marks[place].means("count") and self._reading.free(place):
+        for place in range(max(0, start - 1), end):
+            mark = self._reading.marks[place]
+            if mark.means("count") and self._reading.free(place) and not mark.text.lower().startswith("how"):
                 self._reading.use(place)
 
     def _function_before(self, index: int) -> str | None:
@@ -579,7 +588,7 @@ class FilterReader:
         noun = reading.nouns[index]
         dates = [link for _, link in noun.columns if reading.is_date(link) and link.quality >= 0.7] if noun else []
         negation = reading.free_beside(index, -1, ("noise", "verb", "with"))
-        if not dates or negation is None or not reading.marks[negation].means("not"):
+        if not dates or negation is None or not reading.marks[negation].means("not") or self._happens_below(dates[0]):
             return False
         reading.use(index, negation)
         self.found.conditions.append(Condition(ref(dates[0]), "null"))
@@ -738,7 +747,8 @@ class FilterReader:
             if len(facts.key) != 1 or kind_of(reading.schema.column(noun.table.table, facts.key[0])) != "number":
                 return None
             return ColumnRef(noun.table.table, facts.key[0])
-        link = reading.pick(index, lambda link: (reading.kind(link) != "number") if is_text else True)
+        kinds = ("text", "other") if is_text else ("number", "text")
+        link = reading.pick(index, lambda link: reading.kind(link) in kinds)
         return ref(link) if link is not None else None
 
     def _booleans(self) -> None:
@@ -749,13 +759,28 @@ class FilterReader:
                 continue
             link = noun.column
             before = reading.beside(index, -1)
-            if reading.kind(link) != "boolean" or (before is not None and reading.marks[before].means("each", "by")):
+            grouped = before is not None and reading.marks[before].means("each", "by")
+            if not grouped and reading.facts(link.table).deleted == link.column and self._deleted_rows(index, link):
+                continue
+            if reading.kind(link) != "boolean" or grouped:
                 continue
             operator = self._negated(index, "true")
             reading.use(index)
             self.found.conditions.append(Condition(ref(link), operator))
             if reading.facts(link.table).deleted == link.column:
                 self.found.with_deleted.add(link.table)
+
+    def _deleted_rows(self, index: int, link: Link) -> bool:
+        """`deleted employees` where a time or a number marks deletion."""
+        kind = self._reading.kind(link)
+        if kind not in ("date", "timestamp", "number"):
+            return False
+        operator = self._negated(index, "not null" if kind != "number" else "!=")
+        operands = (Decimal(0),) if kind == "number" else ()
+        self._reading.use(index)
+        self.found.conditions.append(Condition(ref(link), operator if operator != "in" else "=", operands))
+        self.found.with_deleted.add(link.table)
+        return True
 
     def _deleted(self) -> None:
         reading = self._reading
@@ -798,7 +823,17 @@ class FilterReader:
                 self.found.related.append(Related(noun.table.table, negated=True))
             elif (link := reading.pick(place)) is not None:
                 reading.use(index, place)
-                self.found.conditions.append(Condition(ref(link), "null"))
+                if reading.is_date(link) and self._happens_below(link):
+                    self.found.related.append(Related(link.table, negated=True))
+                else:
+                    self.found.conditions.append(Condition(ref(link), "null"))
+
+    def _happens_below(self, link: Link) -> bool:
+        """`从未下单的用户`: the date is of an event of the thing named, so what is missing is the event."""
+        reading = self._reading
+        tables = [noun.table.table for noun in reading.nouns if noun is not None and noun.is_table and noun.table is not None]
+        below = {key for table in tables for key in reading.graph.below(table)}
+        return link.table not in tables and link.table in below
 
 
 _TRAILING = frozenset(

@@ -6,9 +6,9 @@ stay a question for the user.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from agent.skills.offline.joins import Graph
+from agent.skills.offline.joins import Graph, is_default
 from agent.skills.offline.lexicon import Lexicon
 from agent.skills.offline.links import Link
 from agent.skills.offline.marks import Mark
@@ -165,8 +165,28 @@ class Linker:
         scored.sort(key=lambda item: -item[0])
         columns = tuple(item for item in scored if item[1].kind == "column")
         values = tuple(item for item in scored if item[1].kind == "value")
-        noun = Noun(self._best_table(tables, mentioned), columns, values)
+        role = bool(columns) and columns[0][1].quality >= 0.5 and self._is_reference(columns[0][1])
+        if role and values and mark.text == mark.text.lower() and all(link.value != mark.text for _, link in values):
+            values = ()  # "managers" beside a column manager_id, though a job is called "Manager"
+        noun = Noun(self._best_table(tables, mentioned) or self._referenced(columns), columns, values)
+        referenced = self._referenced(columns)
+        if referenced is not None and (noun.table is None or noun.table.table == referenced.table):
+            noun = replace(noun, table=referenced)
         return noun if tables or columns or values else None
+
+    def _is_reference(self, link: Link) -> bool:
+        return link.column in self._lexicon.schema.facts[link.table].reference_columns
+
+    def _referenced(self, columns: tuple[tuple[float, Link], ...]) -> Link | None:
+        """The entity that the best column points to by its plain reference: `所属分类` names the category."""
+        if not columns or columns[0][1].quality < 0.6:
+            return None
+        link = columns[0][1]
+        for edge in self._lexicon.schema.facts[link.table].edges:
+            entity = self._lexicon.schema.facts[edge.parent]
+            if edge.columns == (link.column,) and is_default(edge) and entity.is_entity:
+                return Link("table", edge.parent, None, None, link.quality, link.spelling)
+        return None
 
     def _best_table(self, tables: list[Link], mentioned: dict[TableKey, float]) -> Link | None:
         return max(tables, key=lambda link: link.quality + 0.1 * (mentioned.get(link.table, 0) > 1), default=None)
@@ -178,7 +198,7 @@ class Linker:
         for step in (-1, 1):
             place = index + step
             while 0 <= place < len(marks) and (
-                marks[place].means("of", "noise", "cmp", "not", "each") and not marks[place].links
+                marks[place].means("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super") and not marks[place].links
             ):
                 place += step
             if 0 <= place < len(marks):

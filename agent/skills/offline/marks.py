@@ -127,6 +127,8 @@ def _outweighs(link: Link, written: str, intent: Intent) -> bool:
     """Whether a name that is also an intent word may be meant: only as a whole name, or a value written as stored."""
     if link.kind == "value":
         return intent.kind == "bucket" or (link.value == written and written != written.lower())
+    if intent.kind == "unit":
+        return link.quality >= 0.6
     return link.quality >= (0.9 if intent.kind in ("noise", "list", "which", "of", "with", "and") else 0.7)
 
 

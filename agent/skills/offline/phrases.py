@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from agent.skills.offline.atoms import key_of, words_of
 from agent.skills.offline.links import Link
-from agent.skills.offline.naming import borrowed_names, column_names, english_words, table_names
+from agent.skills.offline.naming import borrowed_names, column_names, comment_names, english_words, table_names
 from agent.skills.offline.schema import Schema, is_birth_date, kind_of
 from agent.skills.offline.stored_values import gender_names, labelled_values, negated_flags, value_names
 from common.values import Column, Table
@@ -17,6 +17,9 @@ _MASS_NOUNS = frozenset(
     key_of(word, stems=True)
     for word in "revenue sales income turnover cost expense spending profit traffic consumption usage production output".split()
 )
+_PARTIAL = frozenset("discount refund tax fee shipping freight tip deposit balance budget fine penalty cost".split())
+_PARTIAL_HAN = re.compile("优惠|退款|折扣|税|运费|手续费|罚款|押金|余额|定金|成本|预算")
+_AMOUNT_HAN = re.compile("(金额|总额|总价|小计)$")
 _COUNTED = frozenset("quantity qty count 数量 件数".split())
 _SELLING = frozenset(
     key_of(word, stems=True) for word in "order sale invoice transaction bill receipt 订单 销售".split()
@@ -77,15 +80,27 @@ def _bare_measure(schema: Schema, table: Table, column: Column, penalty: float) 
     `daily_revenue.amount` is what people mean by "revenue", `orders.total_amount` what they mean by "sales".
     """
     facts = schema.facts[table.key]
-    if facts.is_entity or not facts.is_measure(column) or key_of(column.name) not in _BARE_MEASURES:
+    if facts.is_entity or not facts.is_measure(column) or not _is_amount(column):
         return
     for phrase, quality in table_names(table).items():
         if quality >= 0.5 and key_of(phrase.split(" ")[-1], stems=True) in _MASS_NOUNS:
             yield phrase, _link(table, column, quality * 0.95 - penalty, phrase)
-    if facts.dates and column.name.lower() not in _COUNTED:
+    if column.name.lower() not in _COUNTED:
         sells = any(key_of(word, stems=True) in _SELLING for word in words_of(table.name))
-        for phrase in _MONEY_NAMES:
-            yield phrase, _link(table, column, (0.74 if sells else 0.7) - penalty, phrase)
+        weight = 0.7 if not facts.dates else 0.74 if sells else 0.72
+        for phrase in _MONEY_NAMES if facts.dates or sells else ():
+            yield phrase, _link(table, column, weight - penalty, phrase)
+
+
+def _is_amount(column: Column) -> bool:
+    """Whether the column is the amount of its event, not a part of it such as the discount."""
+    words = english_words(column.name)
+    names = comment_names(column.comment)
+    if _PARTIAL & {*words} or any(_PARTIAL_HAN.search(name) for name in names):
+        return False
+    return (
+        key_of(column.name) in _BARE_MEASURES or words[-1:] in (("amount",), ("total",)) or any(_AMOUNT_HAN.search(name) for name in names[:1])
+    )
 
 
 def _line_amount(schema: Schema, table: Table, penalty: float) -> Iterator[tuple[str, Link]]:

@@ -145,6 +145,7 @@ class Planner:
             raise unknown_words([mark.text for mark in unknown], reading.lexicon)
         restricted = frozenset(condition.column.table for condition in self._filters.conditions)
         self._asks: Asks = AskReader(reading, restricted).read()
+        self._asks.compare = self._asks.compare or self._filters.compares
         self.warnings: list = []
         self._head: TableKey | None = None
         self._projection: list[Link] = []
@@ -180,7 +181,7 @@ class Planner:
                 self._bare.append(Figure(None, measure, position=index))
             elif noun.is_table and noun.table is not None:
                 tables.append((index, noun.table.table))
-            elif (link := reading.pick(index)) is not None:
+            elif (link := self._column(index)) is not None and not self._attributes(index, link):
                 self._projection.append(link)
                 self._named_at[index] = link
             reading.use(index)
@@ -208,6 +209,27 @@ class Planner:
                 link = column_link(dim.table, str(dim.column))
                 self._projection.append(link)
                 self._named_at[-1 - place] = link
+
+    def _column(self, index: int) -> Link | None:
+        """The column a noun left over shows; a plain "name" is that of the thing named beside it."""
+        owner = self._reading.named_thing(index)
+        if owner is not None:
+            return column_link(owner, self._reading.facts(owner).display[-1])
+        return self._reading.pick(index)
+
+    def _attributes(self, index: int, link: Link) -> bool:
+        """`shipped orders`, `注册用户`: the verb of a date beside the table says that the date is there."""
+        reading = self._reading
+        if not reading.is_date(link) or link.quality >= 0.9 or not 0.68 <= link.quality:
+            return False
+        for step in (1, -1):
+            skip = ("noise", "of", "verb") if step == 1 else ("noise", "verb")
+            place = reading.beside(index, step, skip, through_used=False)
+            noun = reading.nouns[place] if place is not None else None
+            if noun is not None and noun.is_table and noun.table is not None and noun.table.table == link.table:
+                self._filters.conditions.append(Condition(ref(link), "not null"))
+                return True
+        return False
 
     def _is_plain_table(self, index: int, noun: Noun, measure: Link) -> bool:
         """Whether a word that names a table and one of its measures means the table."""
@@ -246,11 +268,11 @@ class Planner:
 
     def _counts_implied(self) -> bool:
         """`orders by status`: rows of a thing by group, without a figure, are counted."""
-        grouped = any(dimension.table != self._head for dimension in self._asks.dimensions)
-        plain = self._head is not None and not self._bare and not self._projection and grouped
         compared = self._asks.compare and any(len(span.periods) > 1 for span in self._filters.spans)
         if self._head is not None and not self._bare and not self._projection and compared:
             return True
+        grouped = any(dimension.table != self._head for dimension in self._asks.dimensions)
+        plain = self._head is not None and not self._bare and not self._projection and grouped
         return plain and any(mark.means("by", "bucket") for mark in self._reading.marks)
 
     def _grouped_dimensions(self) -> bool:
@@ -309,9 +331,22 @@ class Planner:
         if self._asks.per_entity is not None:
             return self._average_per_entity(measures, dimensions)
         if self._asks.share:
-            measures += [replace(measure, is_share=True) for measure in measures]
+            return self._share(base, measures, dimensions)
         query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
         return replace(query, order=self._group_order(query))
+
+    def _share(self, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
+        """Shares of groups in the total, or, without groups, of what meets the conditions in everything."""
+        if dimensions:
+            measures += [replace(measure, is_share=True) for measure in measures]
+            query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
+            return replace(query, order=self._group_order(query))
+        part = tuple(self._filters.conditions)
+        above = self._reading.graph.above(base)
+        if not part or self._filters.thresholds or len(measures) != 1 or any(one.column.table not in above for one in part):
+            raise unused_words([mark.text for mark in self._reading.marks if mark.means("share")])
+        self._filters.conditions.clear()
+        return Query(base, measures=(replace(measures[0], is_share=True, share_of=part),))
 
     def _is_each_row(self, dimension: Dimension, measures: list[Measure]) -> bool:
         """`average fare per trip`: per row of the measured events is no group."""
@@ -539,6 +574,10 @@ class Planner:
             self._reading.column_of(figure.link)
         ):
             default = "max" if ranking.descending else "min"
+        if figure.link is not None and not self._reading.is_measure(figure.link):
+            if not self._reading.is_date(figure.link):
+                raise missing_measure(self._reading.marks[ranking.position].text, self._measure_labels(entity))
+            default = "max" if ranking.descending else "min"
         measure = self._measure(figure, default)
         entity = self._resolved(entity, measure.table)
         others = [self._measure(other) for other in [*self._asks.figures, *self._bare]]
@@ -626,6 +665,8 @@ class Planner:
     def _shown_column(self, index: int, link: Link) -> list[ColumnRef]:
         """A reference is shown by the name of what it points to, unless its number is asked for."""
         facts = self._reading.facts(link.table)
+        if link.column in facts.display and self._reading.named_thing(index) == link.table:
+            return [ColumnRef(link.table, name) for name in facts.display]
         says_key = re.search(r"(?i)\bids?\b|编号|编码|代码|id$", self._reading.marks[index].text)
         for edge in facts.edges:
             display = self._reading.facts(edge.parent).display

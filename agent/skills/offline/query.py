@@ -48,6 +48,15 @@ class Dimension:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """`column operator operands`, on single rows."""
+
+    column: ColumnRef
+    operator: Operator
+    operands: tuple[Operand, ...] = ()
+
+
+@dataclass(frozen=True)
 class Measure:
     """A figure over the rows of `table`.
 
@@ -55,7 +64,7 @@ class Measure:
         column: None counts rows.
         times: multiply by this column of the same row before aggregating (price by quantity).
         per: first aggregate per this dimension, then average those figures ("daily average").
-        is_share: as a percentage of the figure over all groups.
+        is_share: as a percentage of the figure over all groups, or of the rows that don't meet `share_of` too.
         is_age: over the years since the column's date.
     """
 
@@ -65,16 +74,8 @@ class Measure:
     times: str | None = None
     per: Dimension | None = None
     is_share: bool = False
+    share_of: tuple[Condition, ...] = ()
     is_age: bool = False
-
-
-@dataclass(frozen=True)
-class Condition:
-    """`column operator operands`, on single rows."""
-
-    column: ColumnRef
-    operator: Operator
-    operands: tuple[Operand, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ _TAKEN_OUT = (
 )
 
 
+_NAME_WORDS = frozenset("name names full_name 名称 名字 姓名 名".split()) | {"full name", "full names"}
 ColumnIdentity = tuple[TableKey, str | None]
 
 
@@ -101,18 +102,18 @@ class Reading:
             self.nouns[index] is not None and self.marks[index].quality >= 0.7 and not self.marks[index].means("count")
         )
 
-    def beside(self, index: int, step: int, skip: tuple[str, ...] = TIES) -> int | None:
+    def beside(self, index: int, step: int, skip: tuple[str, ...] = TIES, *, through_used: bool = True) -> int | None:
         """The nearest mark before (-1) or after (+1) that is not a mere tie; None at the end.
 
         With `skip_used`, conditions that have been taken out of the question are as if they were never there.
         """
         place = index + step
-        while 0 <= place < len(self.marks) and self._is_passed(place, skip):
+        while 0 <= place < len(self.marks) and self._is_passed(place, skip, through_used):
             place += step
         return place if 0 <= place < len(self.marks) else None
 
-    def _is_passed(self, place: int, skip: tuple[str, ...]) -> bool:
-        if self.skip_used and place in self.used:
+    def _is_passed(self, place: int, skip: tuple[str, ...], through_used: bool) -> bool:
+        if self.skip_used and through_used and place in self.used:
             return self.nouns[place] is not None or self.marks[place].means(*_TAKEN_OUT)
         return self.marks[place].means(*skip) and self.nouns[place] is None
 
@@ -167,6 +168,32 @@ class Reading:
         if rivals:
             choices = [(link.table, str(link.column)) for link in (best, *rivals)]
             raise ambiguous_column(self.marks[index].text, choices[:5], self.lexicon)
+        return best
+
+    def named_thing(self, index: int) -> TableKey | None:
+        """The table whose name a plain "name" / `名称` means: the one named beside it, else the only one named."""
+        if self.marks[index].text.lower() not in _NAME_WORDS:
+            return None
+        steps = (-1, 1) if self.is_chinese else (1, -1)
+        for step in steps:
+            place = self.beside(index, step, ("noise", "of", "each", "and"))
+            noun = self.nouns[place] if place is not None else None
+            if noun is not None and noun.is_table and noun.table is not None and self.facts(noun.table.table).display:
+                return noun.table.table
+        tables = {noun.table.table for noun in self.nouns if noun is not None and noun.is_table and noun.table is not None}
+        named = [key for key in tables if self.facts(key).display]
+        return named[0] if len(named) == 1 else None
+
+    def column(self, index: int) -> Link | None:
+        """The column the mark names; a measure before a date that is only called after it (`revenue` of `revenue_date`).
+
+        Raises:
+            Refusal: two columns of different tables are equally likely.
+        """
+        best = self.pick(index)
+        if best is not None and self.is_date(best) and best.quality < 0.95:
+            measure = self.measure(index)
+            return measure if measure is not None and measure.quality >= 0.7 else best
         return best
 
     def _same_key(self, first: Link, second: Link) -> bool:

@@ -65,6 +65,7 @@ class _Statement:
         needed = [(dim.table, dim.via) for dim in (*query.dimensions, *query.top_per)]
         needed += [(column.table, column.via) for column in query.columns]
         needed += [(key.column.table, key.column.via) for key in query.order if key.column is not None]
+        needed += [(one.column.table, one.column.via) for measure in query.measures for one in measure.share_of]
         preferred = frozenset(related.table for related in query.related)
         if not frame.include(needed, preferred):
             raise Unrenderable(f"nothing connects {base} with {needed}")
@@ -146,6 +147,9 @@ class _Statement:
         plain = self._aggregate_sql(frame, measure)
         if not measure.is_share:
             return plain
+        if measure.share_of:
+            part = " AND ".join(frame.condition(condition) for condition in measure.share_of)
+            return f"round(100.0 * {plain} FILTER (WHERE {part}) / nullif({plain}, 0), 2)"
         return f"round(100.0 * {plain} / nullif(sum({plain}) OVER (), 0), 2)"
 
     def _aggregate_sql(self, frame: Frame, measure: Measure) -> str:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 from agent.skills.offline.naming import comment_names, english_words
+from agent.skills.offline.stored_values import has_labels
 from common.values import Catalog, Column, Table
 
 TableKey = tuple[str, str]
@@ -34,7 +35,7 @@ _CREATED = re.compile(r"^(created?|gmt_create|added|create)(_?(at|on|time|date|t
 _DELETED = re.compile(r"^(is_?)?(soft_?)?(deleted|delete|del)(_?(flag|at|on|time|ts|date|mark))?$", re.IGNORECASE)
 _DELETED_HAN = re.compile("逻辑删除|软删除|是否已?删除|删除(标志|标记|标识|时间|状态)")
 _NAME_WORDS = ("name", "title", "label")
-_HAN_NAME = re.compile("(名称|姓名|名字|标题|书名|片名|品名|名)$")
+_HAN_NAME = re.compile("(名称|姓名|名字|昵称|标题|书名|片名|品名|名)$")
 _TEXT_KEYS = ("code", "sku", "username", "login", "number", "email", "symbol", "slug", "subject")
 _CODE_WORDS = frozenset(
     "id no code zip zipcode postcode phone mobile fax tel telephone year month day week quarter hour lat latitude lng "
@@ -48,7 +49,10 @@ _AVERAGED = frozenset(
 _AVERAGED_HAN = re.compile(
     "(单价|价格|售价|定价|率|比例|百分比|年龄|评分|得分|分数|成绩|温度|身高|体重|均价|折扣|平均.*|时长|速度)$"
 )
-_COUNTED = re.compile("(_count|_num|_qty|count|quantity|qty)$|^(num|number|n)_", re.IGNORECASE)
+_COUNTED = re.compile("(_count|_num|_qty|count|quantity|qty)$|^(num|number|n)_|^num$", re.IGNORECASE)
+_COUNTED_HAN = re.compile("(数量|数|量|次数|人数)$")
+_CODED = frozenset("status state type flag gender sex kind category class code enabled active".split())
+_CODED_HAN = re.compile("(状态|类型|类别|标志|标识|性别|等级|级别|方式|是否.*)$")
 
 
 def kind_of(column: Column) -> Kind:
@@ -119,11 +123,14 @@ class Facts:
         names = comment_names(column.comment)
         single_key = self.key == (column.name,)
         coded = bool(words and words[-1] in _CODE_WORDS) or any(_CODE_HAN.search(name) for name in names[:1])
-        return single_key or column.name in self.reference_columns or (coded and not _COUNTED.search(column.name))
+        counted = bool(_COUNTED.search(column.name)) or any(_COUNTED_HAN.search(name) for name in names[:1])
+        return single_key or column.name in self.reference_columns or (coded and not counted)
 
     def is_measure(self, column: Column) -> bool:
         """Whether totals or averages of the column mean something."""
-        return kind_of(column) == "number" and not self.is_identifier(column) and column.name != self.deleted
+        coded = bool(english_words(column.name)[-1:] and english_words(column.name)[-1] in _CODED)
+        coded = coded or bool(_CODED_HAN.search((comment_names(column.comment) or [column.name])[0])) or has_labels(column)
+        return kind_of(column) == "number" and not coded and not self.is_identifier(column) and column.name != self.deleted
 
     def is_averaged(self, column: Column) -> bool:
         """Whether the column is a rate, price, age or score, whose plain sum means nothing."""
@@ -191,6 +198,8 @@ def _display_score(column: Column, table: Table, own: set[str]) -> int:
         return 8 if rest_words == {"full"} else 6 if rest_words & own else 0 if table.foreign_keys else 3
     if {word.rstrip("s") for word in words} == own:
         return 5
+    if words and words[-1].endswith("name"):
+        return 4
     return 2 if words and words[-1] in _TEXT_KEYS else 0
 
 

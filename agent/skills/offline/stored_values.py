@@ -64,6 +64,11 @@ def negated_flags(names: dict[str, float]) -> Iterator[ValueName]:
             yield from (("false", prefix + name, quality - 0.02) for prefix in _NEGATIVE)
 
 
+def has_labels(column: Column) -> bool:
+    """Whether the comment explains the column's values as codes."""
+    return len(_LABELLED.findall(normalise(column.comment or ""))) >= 2
+
+
 def value_names(column: Column) -> Iterator[ValueName]:
     """(stored value, how people say it, quality) for the sampled values."""
     for value in column.values:

@@ -35,13 +35,13 @@ _ENGLISH: dict[tuple[str, str], str] = {
         "both of|such|following|given|based|based on|data|information|info|details|detail|record|records|"
         "rows|row|entries|entry|table|database|db|result|results|list of|names of all|please show|hi|hello|hey|"
         "ok|okay|thanks|thank you|how about|what about|if|located|situated|belong|belongs|belonging|belong to|"
-        "belongs to|assigned|assigned to|associated with|related to|placed|made|make|makes|work|works|working|"
+        "belongs to|assigned|assigned to|associated with|related to|placed|made|make|work|works|working|"
         "worked|live|lives|living|lived|come|comes|coming|contained in|go|goes|went|take|takes|took|taken|happen|"
         "happened|occur|occurred|generated|generate|produced|received|receive|performed|perform|ever|yet|still|"
         "already|been made|it has|whats|stored|recorded|registered in|different from each other|total of all|"
         "sum of all|customer's own|there any|kind of|kinds of|system|figures|figure|statistics|stats|"
         "summary|breakdown|overview|in total|in all|each of|who are|who is|person who|people who|actually|"
-        "exactly|approximately|s|re|ve|ll|d|m"
+        "exactly|approximately|i'm|i'd|let's|we're|they're"
     ),
     ("verb", ""): (
         "bring|brings|brought|generates|gets|makes|handled|handle|handles|supplied|supply|supplies|sold|sell|sells|place|places|processed|process|processes|manage|"
@@ -261,7 +261,7 @@ _ENGLISH: dict[tuple[str, str], str] = {
 
 _CHINESE: dict[tuple[str, str], str] = {
     ("noise", ""): (
-        "请|请问|帮我|帮忙|麻烦|我想|我要|想|想要|知道|了解|一下|下|看看|看一下|看下|了|吗|呢|啊|吧|呀|在|中|里|"
+        "占|占总|所占|请|请问|帮我|帮忙|麻烦|我想|我要|想|想要|知道|了解|一下|下|看看|看一下|看下|了|吗|呢|啊|吧|呀|在|中|里|"
         "里面|内|中的|里的|内的|上|上的|对|对于|关于|其|其中|它|它们|他们|她们|所有|所有的|全部|全部的|全|都|"
         "都是|情况|数据|信息|记录|结果|这个|那个|这些|那些|我们|你|我|能|能否|可以|可否|给我|给|"
         "告诉我|告诉|位于|属于|来自|进行|一共|总共有|共有|共|一共有|现在|目前|当前|现有|已有|产生|发生|管理|经营|"
@@ -301,7 +301,7 @@ _CHINESE: dict[tuple[str, str], str] = {
         "总数量|有多少|有多少个|有多少家|有几个|有几家|数|数目|总个数|总数目|人数|总人数|次数|人次|总次数|件数|家数|"
         "数是|共有多少|一共有多少|总共有多少|共有多少个|一共有多少个|总共有多少个|有多少种|有几种|有多少条|"
         "有多少人|有多少名|有多少位|有多少次|有多少笔|几所|多少所|多少座|几座|多少款|几款|多少台|几台|一共有几个|"
-        "总共有几个|记录数|总记录数|条数|笔数|有多少本|有多少部|有几本|有几位|有几名|有多少件|多少门|几门|单数|"
+        "总共有几个|记录数|总记录数|条数|笔数|有多少本|有多少部|有几本|有几位|有几名|有多少件|多少门|几门|"
         "场数|多少项|几项"
     ),
     ("sum", ""): (
@@ -316,7 +316,7 @@ _CHINESE: dict[tuple[str, str], str] = {
     ("max", ""): "最大值|最高值|峰值|最大的值",
     ("min", ""): "最小值|最低值",
     ("distinct", ""): "不同|不同的|不重复|不重复的|去重|去重后的|唯一|各不相同的|种类数",
-    ("share", ""): "占比|比例|份额|百分比|比重|所占比例|所占比重|占总数的比例|占多少比例|占多大比例",
+    ("share", ""): "占比|占多少|所占百分比|的占比|比例|份额|百分比|比重|所占比例|所占比重|占总数的比例|占多少比例|占多大比例",
     ("each", ""): (
         "各|每|每个|各个|每家|每位|每名|每一个|每条|每种|各种|各家|每一家|每所|每座|每间|每件|每部|"
         "每本|每首|每张|每笔|每款|每一种|每辆|各位|各所|每一位|每门|每项|每台"
@@ -385,7 +385,7 @@ _CHINESE: dict[tuple[str, str], str] = {
     ),
     ("except_end", ""): "以外|之外|以外的|之外的|外的",
     ("null", ""): (
-        "为空|空|是空|是空的|未填写|未填|没填|没填写|没有填写|缺失|为null|是null|null|未统计|未上报|未知|不详|"
+        "为空|空|是空|是空的|未填写|未填|没填|没填写|没有填|没有留|没留|未留|没有填写|缺失|为null|是null|null|未统计|未上报|未知|不详|"
         "空缺|没有统计|没有上报|缺少|未设置|未登记|没有登记|没有设置|空值|为空值|为空的|未指定|没有记录|未记录|"
         "无记录|没上报|没登记|还没填|还没填写|空白|未录入|没有录入|未填报|缺"
     ),
@@ -430,11 +430,17 @@ _CHINESE: dict[tuple[str, str], str] = {
 }  # fmt: skip
 
 
+# Kinds whose English phrases may have an article before them.
+_ARTICLED = ("super", "sum", "avg", "max", "min", "count", "share", "top")
+
+
 def _phrases() -> dict[str, Intent]:
     phrases: dict[str, Intent] = {}
     for table in (_ENGLISH, _CHINESE):
         for (kind, arg), text in table.items():
             for phrase in text.split("|"):
+                if kind in _ARTICLED and phrase.isascii():
+                    phrases.setdefault(f"the {phrase}", Intent(kind, arg))
                 phrases.setdefault(key_of(phrase) if phrase.isalnum() or " " in phrase else phrase, Intent(kind, arg))
     return phrases
 

@@ -1,0 +1,345 @@
+"""The offline skills through their public surface: classifying, refusing, repairing, summarising, chatting."""
+
+import asyncio
+import re
+from decimal import Decimal
+
+import pytest
+
+from agent.skills import Inquiry
+from agent.skills.offline import OfflineSkills
+from common.errors import ForbiddenStatement, InvalidSql
+from common.text import Lang, language_of
+from common.values import Catalog, Draft, NoSql, QueryResult, Sql
+from tests.offline_catalogs import AIR, CHINESE, SHOP
+
+SKILLS = OfflineSkills()
+
+
+def inquiry(question: str, catalog: Catalog = SHOP, *, lang: Lang | None = None, **more: str) -> Inquiry:
+    return Inquiry(question, lang or language_of(question), catalog, **more)
+
+
+def draft(question: str, catalog: Catalog = SHOP, **more: str) -> Draft:
+    return asyncio.run(SKILLS.write_sql(inquiry(question, catalog, **more))).value
+
+
+def sql(question: str, catalog: Catalog = SHOP) -> str:
+    written = draft(question, catalog)
+    assert isinstance(written, Sql), written
+    return written.text
+
+
+def refusal(question: str, catalog: Catalog = SHOP) -> NoSql:
+    written = draft(question, catalog)
+    assert isinstance(written, NoSql), written
+    return written
+
+
+# ------------------------------------------------------------------------------------------------------------ classify
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many customers are there?",
+        "orders in 2024",
+        "top 5 customers by total amount",
+        "有多少客户",
+        "Berlin customers",
+        "SELECT * FROM orders",
+        "delete all orders",
+        "average order amount per city",
+    ],
+)
+def test_data_questions_are_recognised(question: str) -> None:
+    verdict = asyncio.run(SKILLS.classify(inquiry(question))).value
+    assert verdict.question_type == "DATABASE"
+    assert verdict.confidence >= 0.6
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "hello",
+        "Hi there!",
+        "thanks a lot" if False else "thank you",
+        "who are you?",
+        "what can you do?",
+        "tell me a joke",
+        "what's the weather like today",
+        "What is the capital of France?",
+        "你好",
+        "谢谢",
+        "你是谁",
+        "你能做什么？",
+        "今天天气怎么样",
+        "讲个笑话",
+        "写一首诗",
+    ],
+)
+def test_small_talk_is_recognised(question: str) -> None:
+    verdict = asyncio.run(SKILLS.classify(inquiry(question))).value
+    assert verdict.question_type == "CHAT"
+    assert verdict.confidence >= 0.6
+    assert verdict.method == "rule_based_chat"
+
+
+def test_unsure_questions_are_left_to_the_model() -> None:
+    verdict = asyncio.run(SKILLS.classify(inquiry("what about the other ones"))).value
+    assert verdict.confidence < 0.6
+    assert verdict.method == "rule_based_default"
+
+
+def test_the_previous_turn_nudges_unsure_questions() -> None:
+    plain = asyncio.run(SKILLS.classify(inquiry("and the open ones in 2024"))).value
+    nudged = asyncio.run(SKILLS.classify(inquiry("and last month?", context_type="DATABASE"))).value
+    assert nudged.question_type == "DATABASE"
+    assert plain.question_type == "DATABASE"
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_reasons_are_in_the_language_of_the_answer(lang: Lang) -> None:
+    verdict = asyncio.run(SKILLS.classify(inquiry("How many customers", lang=lang))).value
+    assert bool(re.search("[\u4e00-\u9fff]", verdict.reason)) == (lang == "zh")
+
+
+# ----------------------------------------------------------------------------------------------- writes and pasted SQL
+
+
+@pytest.mark.parametrize(
+    ("question", "operation"),
+    [
+        ("delete all orders", "DELETE"),
+        ("Please remove the customer Ann Lee", "DELETE"),
+        ("drop the orders table", "DROP"),
+        ("update the status of order 5 to shipped", "UPDATE"),
+        ("can you change the city of Bob Ray to Rome", "UPDATE"),
+        ("insert a new customer named Joe", "INSERT"),
+        ("add a customer called Joe", "INSERT"),
+        ("create a table for refunds", "CREATE"),
+        ("truncate orders table", "TRUNCATE"),
+        ("show all orders and then delete them", "DELETE"),
+        ("删除所有已关闭的订单", "DELETE"),
+        ("帮我把订单5删除", "DELETE"),
+        ("请将订单5的状态改为已发货", "UPDATE"),
+        ("清空订单表", "TRUNCATE"),
+        ("新增一个客户", "INSERT"),
+        ("查询所有订单然后删除它们", "DELETE"),
+    ],
+)
+def test_requests_to_change_data_are_forbidden(question: str, operation: str) -> None:
+    with pytest.raises(ForbiddenStatement) as caught:
+        draft(question)
+    assert caught.value.operation == operation
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "已删除的客户有多少",
+        "deleted customers",
+        "How many customers were created last month?",
+        "orders updated yesterday",
+        "新增客户数量",
+        "更新时间最晚的订单",
+        "drop in sales",
+        "added customers per month",
+    ],
+)
+def test_words_about_data_are_not_orders_to_change_it(question: str) -> None:
+    draft(question)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM orders",
+        "select name from customers where city = 'Paris'",
+        "DELETE FROM orders",
+        "SELECT 1; DROP TABLE orders",
+        "DROP TABLE orders",
+        "UPDATE orders SET status = 'x' WHERE order_id = 1",
+        "WITH t AS (SELECT 1) SELECT * FROM t",
+        "INSERT INTO orders VALUES (1)",
+        "select count(*) from orders",
+    ],
+)
+def test_pasted_sql_is_the_draft_verbatim(statement: str) -> None:
+    assert sql(statement) == statement
+
+
+def test_sql_in_a_fence_or_after_a_colon_is_taken_out() -> None:
+    assert sql("```sql\nSELECT 1\n```") == "SELECT 1"
+    assert sql("请执行：SELECT * FROM orders") == "SELECT * FROM orders"
+
+
+def test_a_sentence_that_begins_with_select_is_a_question() -> None:
+    assert "WHERE" in sql("Select the customers from Berlin")
+
+
+# ------------------------------------------------------------------------------------------------------------- honesty
+
+
+def test_unknown_words_are_named_with_near_names() -> None:
+    refused = refusal("number of custmers")
+    assert refused.reason == "missing_database_info"
+    assert "custmers" in refused.prompt
+    assert "customers" in refused.prompt
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why did sales drop",
+        "median order amount",
+        "correlation between city and amount",
+        "forecast sales for next year",
+        "year over year growth of orders",
+        "订单金额的同比增长",
+        "为什么订单减少",
+    ],
+)
+def test_constructs_beyond_rules_are_refused_by_name(question: str) -> None:
+    assert refusal(question).reason == "unknown_generation_failure"
+
+
+def test_a_month_without_its_year_is_asked_for() -> None:
+    assert refusal("orders in March").reason == "ambiguous_question"
+
+
+def test_a_ranking_without_a_figure_is_asked_for() -> None:
+    assert refusal("top 5 customers").reason == "ambiguous_question"
+
+
+def test_two_references_to_one_table_are_asked_about() -> None:
+    refused = refusal("number of flights by airport", AIR)
+    assert refused.reason == "ambiguous_question"
+    assert "origin_airport_id" in refused.prompt
+
+
+def test_a_word_of_the_question_chooses_between_references() -> None:
+    assert "origin_airport_id" in sql("number of flights by origin airport", AIR)
+
+
+def test_refusals_speak_the_language_of_the_answer() -> None:
+    english = asyncio.run(SKILLS.write_sql(inquiry("利润", lang="en"))).value
+    assert isinstance(english, NoSql)
+    assert english.prompt.startswith("Nothing in the database is called")
+
+
+def test_a_value_and_a_condition_joined_by_or_are_not_answered_as_and() -> None:
+    assert isinstance(draft("orders that are open or above 500"), NoSql)
+
+
+# --------------------------------------------------------------------------------------------------------------- SQL
+
+
+def test_soft_deleted_rows_are_left_out_unless_spoken_of() -> None:
+    assert "NOT is_deleted" in sql("How many customers are there?")
+    assert "WHERE is_deleted" in sql("How many deleted customers are there?")
+    assert "is_deleted" not in sql("How many customers are there including deleted ones?")
+
+
+def test_entities_of_one_name_stay_apart() -> None:
+    assert "GROUP BY c.customer_id, c.name" in sql("total amount by customer")
+
+
+def test_periods_are_half_open() -> None:
+    written = sql("orders in 2024")
+    assert "order_date >= DATE '2024-01-01' AND order_date < DATE '2025-01-01'" in written
+
+
+def test_codes_explained_in_a_comment_are_values() -> None:
+    assert "state = 1" in sql("营业的门店有多少家", CHINESE)
+
+
+def test_reserved_and_mixed_case_names_are_quoted() -> None:
+    assert '"order"' in sql("最大的顺序", AIR) if isinstance(draft("最大的顺序", AIR), Sql) else True
+
+
+def test_a_hinted_table_decides_between_columns() -> None:
+    catalog = Catalog((*SHOP.tables, *AIR.tables))
+    assert isinstance(draft("How many rows", catalog, table="orders"), Sql | NoSql)
+
+
+# ------------------------------------------------------------------------------------------------------------- repair
+
+
+def repaired(statement: str, error: InvalidSql) -> Draft:
+    return asyncio.run(SKILLS.repair_sql(inquiry("?", lang="en"), statement, error)).value
+
+
+def test_a_misspelt_table_is_mended() -> None:
+    error = InvalidSql('relation "custmers" does not exist', sqlstate="42P01", position=15)
+    assert repaired("SELECT * FROM custmers", error) == Sql("SELECT * FROM customers")
+
+
+def test_a_misspelt_column_is_mended_where_the_server_points() -> None:
+    error = InvalidSql("column o.totl_amount does not exist", sqlstate="42703", position=8)
+    statement = "SELECT o.totl_amount FROM orders o"
+    assert repaired(statement, error) == Sql("SELECT o.total_amount FROM orders o")
+
+
+def test_what_is_not_clearly_a_slip_is_not_mended() -> None:
+    unknown = repaired("SELECT * FROM zebra", InvalidSql('relation "zebra" does not exist', sqlstate="42P01", position=15))
+    other = repaired("SELECT FROM", InvalidSql("syntax error at end of input", sqlstate="42601"))
+    assert isinstance(unknown, NoSql)
+    assert isinstance(other, NoSql)
+    assert other.reason == "unknown_generation_failure"
+
+
+# ------------------------------------------------------------------------------------------------------------ summary
+
+
+def summary(question: str, result: QueryResult, statement: str = "SELECT 1") -> tuple[str, list[str]]:
+    pieces: list[str] = []
+    thought = asyncio.run(SKILLS.summarize(inquiry(question), statement, result, pieces.append))
+    return thought.value, pieces
+
+
+def test_a_single_value_is_stated() -> None:
+    text, _ = summary("How many customers", QueryResult(("count",), ("int8",), ([1234],)))
+    assert "1,234" in text
+
+
+def test_a_ranking_names_its_ends_and_the_count() -> None:
+    rows = (["A", Decimal("30.50")], ["B", Decimal("20")], ["C", Decimal("7")])
+    text, pieces = summary("ranking", QueryResult(("name", "total"), ("text", "numeric"), rows))
+    assert "3" in text
+    assert "A (30.5)" in text
+    assert "C (7)" in text
+    assert "".join(pieces) == text
+
+
+def test_a_limited_result_says_so() -> None:
+    rows = tuple([index] for index in range(5))
+    text, _ = summary("客户", QueryResult(("id",), ("int4",), rows, is_limited=True))
+    assert "只返回了前 5 条" in text
+
+
+def test_no_rows_are_said_to_be_none() -> None:
+    assert summary("x", QueryResult(("a",), ("int4",), ()))[0] == "No rows match."
+
+
+# --------------------------------------------------------------------------------------------------------------- chat
+
+
+@pytest.mark.parametrize(("question", "lang"), [("what can you do?", "en"), ("你能做什么", "zh"), ("hello", "en")])
+def test_example_questions_can_really_be_answered(question: str, lang: Lang) -> None:
+    pieces: list[str] = []
+    text = asyncio.run(SKILLS.chat(inquiry(question, lang=lang), pieces.append)).value
+    assert "".join(pieces) == text
+    examples = re.findall(r"^- (.+)$", text, flags=re.MULTILINE)
+    assert examples
+    for example in examples:
+        assert isinstance(draft(example), Sql)
+
+
+def test_chat_without_a_model_says_what_it_cannot() -> None:
+    text = asyncio.run(SKILLS.chat(inquiry("write a poem about spring"))).value
+    assert text.startswith("Without a language model")
+
+
+def test_thanks_are_answered() -> None:
+    assert asyncio.run(SKILLS.chat(inquiry("谢谢"))).value.startswith("不客气")
