@@ -9,16 +9,14 @@ from flask import Blueprint, Response, request
 
 from agent.citu_agent import CituLangGraphAgent
 from agent.events import Event
-from api.disconnect import client_has_left
 from api.places import Places
 from api.replies import reply
 from api.requests import AskRequest, json_object, parse_ask
+from api.waiting import next_item
 from common import sse
 from common.errors import CANCELLED_TEXT, Cancelled
-from common.runtime import QUIET, Feed
+from common.runtime import Feed
 
-# How often a waiting view looks whether its client is still there, in seconds.
-_PEEK_S = 0.5
 _RETRY_MS = 3000
 
 
@@ -93,10 +91,7 @@ class _Answering:
 
     def _next(self) -> Event | object | None:
         """The next event, None after the last; something else when there was none for a while."""
-        item = self._feed.take(_PEEK_S)
-        if item is QUIET and self._asked.cancels_on_disconnect and client_has_left(self._environ):
-            self._feed.cancel()
-        return item
+        return next_item(self._feed, self._environ, cancels=self._asked.cancels_on_disconnect)
 
     def close(self) -> None:
         """The response is over, whether or not the client waited for its end."""

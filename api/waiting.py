@@ -1,0 +1,73 @@
+"""How a view waits for work on the event loop: while it does, it looks whether its client is still there."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from api.disconnect import client_has_left
+from api.places import Places
+from common.errors import (
+    CANCELLED_TEXT,
+    ENDING_TEXT,
+    INTERNAL_ERROR_TEXT,
+    Cancelled,
+    CituError,
+    InternalError,
+    ServiceEnding,
+)
+from common.runtime import QUIET, Feed, Quiet, is_ending
+
+T = TypeVar("T")
+
+_PEEK_S = 0.5  # seconds between two looks
+
+
+def next_item(feed: Feed[T], environ: dict[str, Any], *, cancels: bool = True) -> T | Quiet | None:
+    """The feed's next item, None after the last, `QUIET` when there was none for a while.
+
+    Args:
+        environ: of the request that is answered.
+        cancels: whether a client that has left cancels the feed.
+    """
+    item = feed.take(_PEEK_S)
+    if item is QUIET and cancels and client_has_left(environ):
+        feed.cancel()
+    return item
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """Why there is no result; errors travel as items, because a feed that raises is a fault."""
+
+    error: CituError
+
+
+def result_of(work: Coroutine[Any, Any, T], places: Places, environ: dict[str, Any]) -> T:
+    """What `work` returns, run on the event loop in one of `places`; a client that leaves cancels it.
+
+    Raises:
+        TooManyStreams: there is no place.
+        CituError: whatever `work` raises; `Cancelled` when the client left.
+    """
+    try:
+        leave = places.take(holders=1)
+    except CituError:
+        work.close()
+        raise
+    feed = Feed(_outcome(work), on_end=leave)
+    while (item := next_item(feed, environ)) is not None:
+        if isinstance(item, _Failure):
+            raise item.error
+        if not isinstance(item, Quiet):
+            return item
+    raise InternalError(INTERNAL_ERROR_TEXT)  # what it was is in the log
+
+
+async def _outcome(work: Coroutine[Any, Any, T]) -> AsyncIterator[T | _Failure]:
+    try:
+        yield await work
+    except CituError as error:
+        yield _Failure(error)
+    except asyncio.CancelledError:
+        yield _Failure(ServiceEnding(ENDING_TEXT) if is_ending() else Cancelled(CANCELLED_TEXT))
