@@ -46,6 +46,7 @@ class Asked:
         self.terms = frozenset(terms(question))
         self._text = question.lower()
         self._telling = [term for term in self.terms if len(term) > 1]
+        self._any_telling = re.compile("|".join(map(re.escape, self._telling)) or "(?!)")
 
     def named_among(self, stored: StoredValues) -> Sequence[str]:
         """The values that the question names; if it names none as it is, those with most of its words (`杭州` in
@@ -53,9 +54,9 @@ class Asked:
         whole = [value for value, low in zip(stored.values, stored.lowered, strict=True) if low and low in self._text]
         if whole:
             return whole[:_MAX_VALUES]
-        telling = [term for term in self._telling if term in stored.text]
-        if not telling:
+        if not self._any_telling.search(stored.text):
             return ()
+        telling = [term for term in self._telling if term in stored.text]
         shared = [sum(term in low for term in telling) for low in stored.lowered]
         most = max(shared)
         return [value for value, count in zip(stored.values, shared, strict=True) if count == most > 0][:_MAX_PARTIAL]

@@ -100,12 +100,17 @@ def _stretches(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[int, str, 
         inside = atoms_of(normalise(first.text))
         yield start + 1, join(inside), join(inside, stems=True)
         return
+    # As `join` makes them, one atom longer at a time.
+    key = stem_key = ""
+    previous = "han"
     for end in range(start + 1, min(start + MAX_PHRASE_ATOMS, len(atoms)) + 1):
         last = atoms[end - 1]
         if last.kind == "quote" or (last.kind == "mark" and not last.glued):
             return
         if last.kind != "mark":
-            yield end, join(atoms[start:end]), join(atoms[start:end], stems=True)
+            blank = " " if key and last.kind != "han" and previous != "han" else ""
+            key, stem_key, previous = f"{key}{blank}{last.key}", f"{stem_key}{blank}{last.stem}", last.kind
+            yield end, key, stem_key
 
 
 def _add_words(found: _Candidates, lexicon: Lexicon, start: int, end: int, key: str, stem_key: str) -> None:
