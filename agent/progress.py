@@ -113,7 +113,7 @@ def _chatted(_update: Update) -> Described:
 
 
 def _formatted(_update: Update) -> Described:
-    return Described(Text("响应结果已整理", "The answer is complete"), Text("即将完成", "Almost done"))
+    return Described(Text("响应结果已整理", "The answer is put together"), Text("完成", "Done"))
 
 
 STEPS: dict[str, Step] = {
