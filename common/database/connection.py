@@ -25,6 +25,7 @@ from common.ports import UrlSource
 _log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 10.0
+_CANCEL_AGAIN_S = 0.2
 _MAX_IDLE_S = 300.0  # an older idle connection may have been forgotten by a firewall; a new one costs milliseconds
 
 _PARAMETERS: Mapping[str, Any] = {"application_name": "citu", "client_encoding": "UTF8"}
@@ -154,10 +155,12 @@ class Connection:
 
     async def reset(self) -> None:
         """Stops a statement that still runs in the server, and leaves any transaction."""
-        if self._busy:
+        while self._busy:
             await asyncio.to_thread(self._raw.cancel)
-            with contextlib.suppress(psycopg2.Error):
-                await self._settle()
+            with contextlib.suppress(psycopg2.Error, TimeoutError):
+                # A request that overtakes the statement it is meant for has no effect: asked again until it has.
+                async with asyncio.timeout(_CANCEL_AGAIN_S):
+                    await self._settle()
         await self.query("ROLLBACK")
 
     def close(self) -> None:
