@@ -72,6 +72,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """Gunicorn's threaded worker where clients can't hold it up, and where stopping stops what runs."""
 
     stall_s = _STALL_S
+    _hurries = False
 
     def enqueue_req(self, conn: Any) -> None:
         """A connection has something to be read."""
@@ -92,9 +93,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         super().handle_exit(sig, frame)
 
     def handle_quit(self, sig: int, frame: Any) -> None:
-        """SIGINT and SIGQUIT: now. The threads that wait for running questions pass on their last event and end."""
+        """SIGINT and SIGQUIT: now; whoever waits for a running question still gets its last event.
+
+        Not gunicorn's own: that shuts its pool of threads down in the signal handler, and waits for ever for the pool's
+        lock if the signal came while the same thread held it.
+        """
+        self._hurries = True
         runtime.cancel_feeds(after_s=0)
-        super().handle_quit(sig, frame)
+        super().handle_exit(sig, frame)
+
+    def murder_keepalived(self, force: bool = False) -> None:
+        """Closes connections that are kept for a next request and have been for too long."""
+        super().murder_keepalived(force or self._hurries)
 
     def is_parent_alive(self) -> bool:
         """Asked once a second; without the master nobody would end this process."""

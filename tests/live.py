@@ -14,7 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import psycopg2
+from psycopg2 import extensions
+from psycopg2.extensions import make_dsn, parse_dsn
 
 from tests.openai_server import OpenAiServer
 
@@ -128,3 +132,55 @@ def thread_count(pid: int) -> int:
 def descriptor_count(pid: int) -> int:
     """How many files and sockets a process has open."""
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+# Views that keep a statement running: without end, and until the test opens the gate.
+GAUGES = """
+CREATE TABLE gauge (n integer, name text);
+INSERT INTO gauge SELECT i, 'gauge ' || i FROM generate_series(1, 3) AS i;
+CREATE VIEW endless AS SELECT n FROM gauge, pg_sleep(600);
+CREATE VIEW gated AS SELECT n FROM gauge WHERE pg_advisory_xact_lock_shared(7) IS NOT NULL;
+"""
+
+
+class Watch:
+    """A superuser's look at one database, and the gate of `GAUGES`."""
+
+    def __init__(self, admin_url: str, database_url: str) -> None:
+        self._admin_url = make_dsn(admin_url, dbname=parse_dsn(database_url)["dbname"])
+        self._connection: extensions.connection | None = None
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of one statement; a lost connection is opened again by the next call."""
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg2.connect(self._admin_url)
+            self._connection.autocommit = True
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchall()
+
+    def running(self, word: str) -> list[int]:
+        """Process ids of Citu's statements that run now and contain `word`."""
+        rows = self.query(
+            "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND application_name = 'citu' "
+            f"AND datname = current_database() AND query LIKE '%{word}%'"
+        )
+        return [pid for (pid,) in rows]
+
+    def connections(self) -> int:
+        """How many connections Citu has open."""
+        sql = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'citu' AND datname = current_database()"
+        return len(self.query(sql))
+
+    def close_gate(self) -> None:
+        """Statements that read `gated` wait from now on."""
+        self.query("SELECT pg_advisory_lock(7)")
+
+    def open_gate(self) -> None:
+        """They go on."""
+        self.query("SELECT pg_advisory_unlock_all()")
+
+    def close(self) -> None:
+        """Ends the connection, which opens the gate."""
+        if self._connection is not None:
+            self._connection.close()

@@ -1,0 +1,360 @@
+"""Whoever stops, stops everything: clients that leave, deadlines and signals end the model call and the SQL.
+
+Over real sockets: the service as a process, PostgreSQL, and a scripted model that sees its callers leave.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from werkzeug.serving import make_server
+
+from agent.bootstrap import bootstrap
+from app_config import Settings
+from common.runtime import run
+from tests.http_stream import Stream, post_json
+from tests.live import GAUGES, Citu, Watch, children, descriptor_count, eventually, is_alive, serving, thread_count
+from tests.openai_replies import Gate, Reply
+from tests.openai_server import OpenAiServer
+from unified_api import create_app
+
+SYNC, STREAM = "/api/v0/ask_agent", "/api/v0/ask_agent_stream"
+GONE_S = 2.0  # how long SQL and model calls may outlive whoever stopped them
+ASK = {"question": "how many gauges", "routing_mode": "database_direct"}
+CHAT = {"question": "hello", "routing_mode": "chat_direct"}
+ROWS = Reply("SELECT n, name FROM gauge")
+ENDLESS = Reply("SELECT n FROM endless")
+
+
+@pytest.fixture(scope="module")
+def database(make_database: Callable[[str], str]) -> str:
+    return make_database(GAUGES)
+
+
+@pytest.fixture(scope="module")
+def watch(admin_url: str, database: str) -> Iterator[Watch]:
+    with closing(Watch(admin_url, database)) as watch:
+        yield watch
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAiServer]:
+    with OpenAiServer(lambda request: Reply("hello")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def narrow(model: OpenAiServer, database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Citu]:
+    """One place, so that whoever doesn't give it back keeps everybody else out."""
+    log = tmp_path_factory.mktemp("narrow") / "log"
+    with serving(log, model=model, DATABASE_URL=database, MAX_STREAMS="1", PING_INTERVAL_S="0.1") as citu:
+        yield citu
+
+
+@pytest.fixture(scope="module")
+def wide(model: OpenAiServer, database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Citu]:
+    log = tmp_path_factory.mktemp("wide") / "log"
+    with serving(log, model=model, DATABASE_URL=database, MAX_STREAMS="50") as citu:
+        yield citu
+
+
+def _has_place(port: int) -> bool:
+    status, _ = post_json(port, SYNC, CHAT)
+    assert status in (200, 503)
+    return status == 200
+
+
+@contextmanager
+def scripted(model: OpenAiServer, *replies: Reply) -> Iterator[None]:
+    """The model gives these replies; those nobody asked for are gone afterwards."""
+    rest = deque(replies)
+    before = model.default
+    model.default = lambda request: rest.popleft() if rest else before(request)
+    yield
+    model.default = before
+
+
+def _nothing_is_left(citu: Citu, watch: Watch) -> None:
+    """The place is free, and no SQL runs for somebody who has left."""
+    eventually(lambda: _has_place(citu.port), GONE_S)
+    assert not watch.running("endless")
+
+
+def _send(port: int, path: str, body: dict[str, Any], after: bytes = b"") -> socket.socket:
+    """A request whose answer is not waited for; `after` follows its body."""
+    data = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: citu\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+    )
+    client = socket.create_connection(("127.0.0.1", port))
+    client.sendall(head.encode() + data + after)
+    return client
+
+
+# ------------------------------------------------------------------------------------------------- clients that leave
+
+
+@pytest.mark.parametrize("path", [SYNC, STREAM])
+def test_a_client_that_leaves_stops_the_model(path: str, narrow: Citu, watch: Watch, model: OpenAiServer) -> None:
+    gate = Gate()
+    with scripted(model, Reply("SELECT 1", gate=gate)), _send(narrow.port, path, ASK):
+        assert gate.reached.wait(10)
+    assert model.requests[-1].disconnected.wait(GONE_S)
+    _nothing_is_left(narrow, watch)
+
+
+@pytest.mark.parametrize("after", [b"", b"\r\n"], ids=["", "with a line break behind the body"])
+@pytest.mark.parametrize("path", [SYNC, STREAM])
+def test_a_client_that_leaves_stops_the_sql(
+    path: str, after: bytes, narrow: Citu, watch: Watch, model: OpenAiServer
+) -> None:
+    with scripted(model, ENDLESS), _send(narrow.port, path, ASK, after):
+        eventually(lambda: watch.running("endless"))
+    eventually(lambda: not watch.running("endless"), GONE_S)
+    _nothing_is_left(narrow, watch)
+
+
+HOLDS: dict[str, Callable[[Gate], tuple[Reply, ...]]] = {
+    "while the model writes SQL": lambda gate: (Reply("SELECT 1", gate=gate),),
+    "while SQL runs": lambda _: (ENDLESS,),
+    "while the model summarizes": lambda gate: (ROWS, Reply(pieces=["There ", "are ", "three ", gate, "gauges."])),
+    "never held": lambda _: (ROWS, Reply("There are three gauges.")),
+}
+
+
+@pytest.mark.parametrize("hold", HOLDS)
+def test_a_stream_may_be_left_after_any_event(hold: str, narrow: Citu, watch: Watch, model: OpenAiServer) -> None:
+    """Leaves after 0, 1, 2, … events, until the run is held (a ping comes instead) or over."""
+    left_after = 0
+    while _leaves_after(left_after, HOLDS[hold], narrow, model):
+        _nothing_is_left(narrow, watch)
+        left_after += 1
+    _nothing_is_left(narrow, watch)
+    assert left_after >= 3, "there were events to leave after"
+
+
+def _leaves_after(count: int, hold: Callable[[Gate], tuple[Reply, ...]], citu: Citu, model: OpenAiServer) -> bool:
+    """Whether there were so many events."""
+    gate, first = Gate(), len(model.requests)
+    with scripted(model, *hold(gate)), Stream(citu.port, STREAM, ASK) as stream:
+        found = _read_events(stream, count)
+    if gate.reached.is_set():
+        eventually(lambda: any(request.disconnected.is_set() for request in model.requests[first:]), GONE_S)
+    return found
+
+
+def _read_events(stream: Stream, count: int) -> bool:
+    """Reads `count` events; false when there are no more now."""
+    while count:
+        block = stream.next_block()
+        if not block or block.startswith(":"):
+            return False
+        count -= block.startswith("id: ")
+    return True
+
+
+@pytest.mark.parametrize("path", [SYNC, STREAM])
+def test_a_run_may_go_on_without_its_client(path: str, wide: Citu, watch: Watch, model: OpenAiServer) -> None:
+    """Two clients leave at once; when the one who takes the run along is known to have left, the other run goes on."""
+    summarizing = Gate()
+    watch.close_gate()
+    with scripted(model, Reply("SELECT n FROM gated"), ENDLESS, Reply("three", gate=summarizing)):
+        try:
+            with _send(wide.port, path, {**ASK, "on_disconnect": "continue"}):
+                eventually(lambda: watch.running("gated"))
+                with _send(wide.port, path, ASK):
+                    eventually(lambda: watch.running("endless"))
+            eventually(lambda: not watch.running("endless"), GONE_S)
+            assert watch.running("gated")
+        finally:
+            watch.open_gate()
+        assert summarizing.reached.wait(10), "the rows came, and the model is asked for the summary"
+    assert not model.requests[-1].disconnected.is_set()
+    summarizing.open()
+
+
+def test_two_hundred_clients_leave_nothing_behind(wide: Citu, watch: Watch, model: OpenAiServer) -> None:
+    worker = wide.worker()
+    eventually(lambda: _all_places_are_free(wide.port))
+    before = _descriptors(worker, model)
+    for _ in range(4):
+        with scripted(model, *[Reply("SELECT 1", gate=Gate()), ENDLESS] * 25):
+            _ask_and_leave(wide.port, 50, watch)
+        eventually(lambda: _all_places_are_free(wide.port))
+    pool = Settings().database_pool_size
+    eventually(lambda: _descriptors(worker, model) <= before + pool + 10)
+    assert thread_count(worker) <= 50 + 16 + 10, "as many as its pools may have"
+    assert watch.connections() <= pool + 1, "one is the other service's"
+    assert wide.worker() == worker, "nobody had to be replaced"
+
+
+def _descriptors(worker: int, model: OpenAiServer) -> int:
+    """Descriptors that are not connections to the model, of which the client keeps some for later."""
+    return descriptor_count(worker) - len(model.open_connections)
+
+
+def _ask_and_leave(port: int, count: int, watch: Watch) -> None:
+    """Many clients at once, sync and streaming; all leave when some of their SQL runs."""
+    clients = [_send(port, (SYNC, STREAM)[number % 2], ASK) for number in range(count)]
+    eventually(lambda: watch.running("endless"))
+    for client in clients:
+        client.close()
+    eventually(lambda: not watch.running("endless"), GONE_S)
+
+
+def _all_places_are_free(port: int) -> bool:
+    """Fifty at once are answered, none refused."""
+    clients = [_send(port, SYNC, CHAT) for _ in range(50)]
+    answers = []
+    for client in clients:
+        with client:
+            answers.append(client.recv(12))
+    return all(answer == b"HTTP/1.1 200" for answer in answers)
+
+
+def test_no_task_outlives_its_client(database: str, model: OpenAiServer, watch: Watch) -> None:
+    """Served by this process, whose tasks can be counted."""
+    settings = Settings(
+        database_url=database, openai_api_key="test", openai_base_url=model.url, max_streams=20, llm_max_retries=0
+    )
+    services = bootstrap(settings)
+    server = make_server("127.0.0.1", 0, create_app(settings, services), threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        assert _has_place(server.server_port)
+        tasks = run(_task_count(), 10)
+        with scripted(model, *[Reply("SELECT 1", gate=Gate()), ENDLESS] * 10):
+            _ask_and_leave(server.server_port, 20, watch)
+        eventually(lambda: run(_task_count(), 10) <= tasks)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        run(_closed(services), 10)
+
+
+async def _task_count() -> int:
+    return len(asyncio.all_tasks())
+
+
+async def _closed(services: Any) -> None:
+    await services.aclose()
+
+
+# ----------------------------------------------------------------------------------------------------------- deadlines
+
+
+@pytest.fixture(scope="module")
+def hasty(model: OpenAiServer, database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Citu]:
+    """Everything has a second."""
+    log = tmp_path_factory.mktemp("hasty") / "log"
+    with serving(log, model=model, DATABASE_URL=database, REQUEST_TIMEOUT_S="1", MAX_STREAMS="4") as citu:
+        yield citu
+
+
+@pytest.mark.parametrize("path", [SYNC, STREAM])
+def test_the_deadline_of_a_request_stops_the_model(path: str, hasty: Citu, model: OpenAiServer) -> None:
+    with scripted(model, Reply("SELECT 1", gate=Gate())):
+        envelope = _last(hasty.port, path, ASK)
+    assert _error(envelope) == (504, "query_timeout", True, "agent_sql_generation")
+    assert model.requests[-1].disconnected.wait(GONE_S)
+
+
+@pytest.mark.parametrize("path", [SYNC, STREAM])
+def test_the_deadline_of_a_request_stops_the_sql(path: str, hasty: Citu, watch: Watch, model: OpenAiServer) -> None:
+    with scripted(model, ENDLESS):
+        envelope = _last(hasty.port, path, ASK)
+    assert _error(envelope) == (504, "query_timeout", True, "agent_sql_execution")
+    eventually(lambda: not watch.running("endless"), GONE_S)
+
+
+def _last(port: int, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The terminal envelope of a question."""
+    if path == SYNC:
+        status, envelope = post_json(port, path, body)
+        assert status == envelope["code"]
+        return envelope
+    with Stream(port, path, body) as stream:
+        return list(stream.events())[-1]
+
+
+def _error(envelope: dict[str, Any]) -> tuple[int, str, bool, str | None]:
+    data = envelope["data"]
+    assert (data["type"], envelope["success"]) == ("error", False)
+    return envelope["code"], data["error_type"], data["retryable"], data.get("node")
+
+
+# ------------------------------------------------------------------------------------------------------------- signals
+
+
+@dataclass
+class _Held:
+    """Three questions that run: one waits for the model, two for SQL."""
+
+    streams: list[Stream]
+    sync: socket.socket
+
+    def ends(self) -> list[dict[str, Any]]:
+        """The last event each stream gets; the sync answer's envelope last."""
+        last = [list(stream.events())[-1] for stream in self.streams]
+        answer = b"".join(iter(lambda: self.sync.recv(65536), b""))
+        return [*last, json.loads(answer.partition(b"\r\n\r\n")[2])]
+
+
+@contextmanager
+def _held(citu: Citu, watch: Watch, model: OpenAiServer) -> Iterator[_Held]:
+    gate = Gate()
+    with scripted(model, Reply("SELECT 1", gate=gate), ENDLESS, ENDLESS), ExitStack() as stack:
+        streams = [stack.enter_context(Stream(citu.port, STREAM, ASK))]
+        assert gate.reached.wait(10)
+        streams.append(stack.enter_context(Stream(citu.port, STREAM, ASK)))
+        sync = stack.enter_context(_send(citu.port, SYNC, ASK))
+        eventually(lambda: len(watch.running("endless")) == 2)
+        yield _Held(streams, sync)
+
+
+@pytest.mark.parametrize(("number", "patience_s"), [(signal.SIGINT, 4), (signal.SIGTERM, 10)])
+def test_stopping_the_service_stops_what_runs(
+    number: signal.Signals, patience_s: float, database: str, watch: Watch, model: OpenAiServer, tmp_path: Path
+) -> None:
+    """SIGTERM gives running questions some seconds; a second signal, SIGINT, would not."""
+    with serving(tmp_path / "log", model=model, DATABASE_URL=database) as citu:
+        worker = citu.worker()
+        with _held(citu, watch, model) as held:
+            citu.signal(number)
+            ends = [_error(envelope) for envelope in held.ends()]
+            assert {end[:3] for end in ends} == {(499, "cancelled", True)}
+            eventually(lambda: not watch.running("endless"), GONE_S)
+        assert citu.process.wait(patience_s) == 0
+        assert not is_alive(worker)
+    assert "SIGKILL" not in citu.log.read_text(), "the worker ended by itself"
+
+
+def test_a_killed_worker_is_replaced_and_a_worker_without_master_ends(
+    database: str, watch: Watch, model: OpenAiServer, tmp_path: Path
+) -> None:
+    with serving(tmp_path / "log", model=model, DATABASE_URL=database) as citu:
+        first = citu.worker()
+        with _held(citu, watch, model) as held:
+            os.kill(first, signal.SIGKILL)
+            held.sync.settimeout(10)
+            assert held.sync.recv(1) == b"", "the client is not left waiting"
+            eventually(lambda: not watch.running("endless"), GONE_S + 2)
+        eventually(lambda: children(citu.process.pid) not in ([], [first]))
+        assert post_json(citu.port, SYNC, CHAT)[0] == 200
+        second = citu.worker()
+        with _held(citu, watch, model):
+            citu.signal(signal.SIGKILL)
+            eventually(lambda: not watch.running("endless"), 8)
+        eventually(lambda: not is_alive(second), 10)
