@@ -87,7 +87,7 @@ def test_a_cancelled_caller_stops_the_statement_in_the_server(
     asyncio.run(leave())
 
 
-def test_cancelled_at_any_moment_the_pool_stays_usable(url: str, opened: Opener) -> None:
+def test_cancelled_at_any_moment_the_pool_stays_usable(url: str, admin_url: str, opened: Opener) -> None:
     database = opened(url, pool_size=2)
 
     async def storm() -> None:
@@ -98,6 +98,7 @@ def test_cancelled_at_any_moment_the_pool_stays_usable(url: str, opened: Opener)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        assert len(connections(url, admin_url)) <= 2
         assert [(await database.run(f"SELECT {n}")).rows for n in range(6)] == [([n],) for n in range(6)]
 
     asyncio.run(storm())

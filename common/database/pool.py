@@ -83,12 +83,24 @@ class Pool:
         return None
 
     async def _open_one(self) -> Connection:
-        """Opens a connection that is already counted."""
+        """Opens a connection that is already counted; when the caller is cancelled meanwhile, others get it."""
+        opening = asyncio.create_task(self._open_for_anyone())
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(self._take_over)
+            raise
+
+    async def _open_for_anyone(self) -> Connection:
         try:
             return await self._connect()
         except BaseException:
             self._offer(None)
             raise
+
+    def _take_over(self, opening: asyncio.Task[Connection]) -> None:
+        if not opening.cancelled() and opening.exception() is None:
+            self.release(opening.result())
 
     def release(self, connection: Connection) -> None:
         """Takes a connection back; one that is not at rest is closed."""
