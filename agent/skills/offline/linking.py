@@ -198,7 +198,8 @@ class Linker:
         for step in (-1, 1):
             place = index + step
             while 0 <= place < len(marks) and (
-                marks[place].means("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super") and not marks[place].links
+                marks[place].means("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super")
+                and not marks[place].links
             ):
                 place += step
             if 0 <= place < len(marks):

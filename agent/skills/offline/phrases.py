@@ -99,7 +99,9 @@ def _is_amount(column: Column) -> bool:
     if _PARTIAL & {*words} or any(_PARTIAL_HAN.search(name) for name in names):
         return False
     return (
-        key_of(column.name) in _BARE_MEASURES or words[-1:] in (("amount",), ("total",)) or any(_AMOUNT_HAN.search(name) for name in names[:1])
+        key_of(column.name) in _BARE_MEASURES
+        or words[-1:] in (("amount",), ("total",))
+        or any(_AMOUNT_HAN.search(name) for name in names[:1])
     )
 
 

@@ -18,6 +18,12 @@ Operator = Literal[
 ]  # fmt: skip
 Operand = str | Decimal | Period
 
+# What a negation makes of an operator.
+OPPOSITE: dict[Operator, Operator] = {
+    "=": "!=", "in": "not in", "null": "not null", "not null": "null", "true": "false", "false": "true",
+    "contains": "not contains", "during": "not during", ">": "<=", "<": ">=", ">=": "<", "<=": ">",
+}  # fmt: skip  # fmt: skip
+
 
 @dataclass(frozen=True)
 class ColumnRef:

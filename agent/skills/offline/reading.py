@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from agent.skills.offline.lexicon import Lexicon
-from agent.skills.offline.links import Link
 from agent.skills.offline.linking import Linker, Noun
+from agent.skills.offline.links import Link
 from agent.skills.offline.marks import Mark
+from agent.skills.offline.query import OPPOSITE, Operator
 from agent.skills.offline.refusals import ambiguous_column
 from agent.skills.offline.schema import Facts, TableKey, is_year, kind_of
 from common.values import Column
@@ -131,6 +132,49 @@ class Reading:
             place += step
         return None
 
+    # ------------------------------------------------------------------------------------------------------- context
+
+    def negated(self, index: int, operator: Operator) -> Operator:
+        """The operator, turned round when a negation stands right before."""
+        place = self.free_beside(index, -1, ("noise", "cmp", "with"))
+        if place is not None and self.marks[place].means("not") and operator in OPPOSITE:
+            self.use(place)
+            return OPPOSITE[operator]
+        return operator
+
+    def is_number(self, index: int) -> bool:
+        """Whether the mark is a number."""
+        return self.marks[index].number is not None
+
+    def is_ordinal(self, index: int) -> bool:
+        """Whether the number limits how many rows are wanted rather than being compared."""
+        after = self.beside(index, 1)
+        before = self.beside(index, -1)
+        neighbours = [self.marks[place] for place in (before, after) if place is not None]
+        return any(mark.means("top", "super", "rank") for mark in neighbours)
+
+    def measured_beside(self, index: int, step: int) -> tuple[int, Link] | None:
+        """The measured column next to a position, over ties, negligible words and count words."""
+        place = self.free_beside(index, step, ("noise", "of", "unit", "distinct", "count"))
+        if place is None or self.nouns[place] is None:
+            return None
+        link = self.measure(place)
+        return (place, link) if link is not None else None
+
+    def use_by_before(self, index: int) -> None:
+        """Uses up a grouping word right before."""
+        before = self.free_beside(index, -1)
+        if before is not None and self.marks[before].means("by", "each"):
+            self.use(before)
+
+    def counts_rows(self, index: int) -> bool:
+        """`列出10个客户`, "show 10 customers"."""
+        after = self.beside(index, 1)
+        noun = self.nouns[after] if after is not None else None
+        number = self.marks[index].number
+        whole = number is not None and number.value == int(number.value) and number.value > 0
+        return whole and noun is not None and noun.is_table
+
     # ------------------------------------------------------------------------------------------------- about columns
 
     def facts(self, key: TableKey) -> Facts:
@@ -180,7 +224,9 @@ class Reading:
             noun = self.nouns[place] if place is not None else None
             if noun is not None and noun.is_table and noun.table is not None and self.facts(noun.table.table).display:
                 return noun.table.table
-        tables = {noun.table.table for noun in self.nouns if noun is not None and noun.is_table and noun.table is not None}
+        tables = {
+            noun.table.table for noun in self.nouns if noun is not None and noun.is_table and noun.table is not None
+        }
         named = [key for key in tables if self.facts(key).display]
         return named[0] if len(named) == 1 else None
 

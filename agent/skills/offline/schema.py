@@ -129,8 +129,12 @@ class Facts:
     def is_measure(self, column: Column) -> bool:
         """Whether totals or averages of the column mean something."""
         coded = bool(english_words(column.name)[-1:] and english_words(column.name)[-1] in _CODED)
-        coded = coded or bool(_CODED_HAN.search((comment_names(column.comment) or [column.name])[0])) or has_labels(column)
-        return kind_of(column) == "number" and not coded and not self.is_identifier(column) and column.name != self.deleted
+        coded = (
+            coded or bool(_CODED_HAN.search((comment_names(column.comment) or [column.name])[0])) or has_labels(column)
+        )
+        return (
+            kind_of(column) == "number" and not coded and not self.is_identifier(column) and column.name != self.deleted
+        )
 
     def is_averaged(self, column: Column) -> bool:
         """Whether the column is a rate, price, age or score, whose plain sum means nothing."""

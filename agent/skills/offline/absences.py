@@ -1,0 +1,96 @@
+"""What is missing: empty columns, undone events, things without others."""
+
+from agent.skills.offline.conditions import Filters, ref
+from agent.skills.offline.links import Link
+from agent.skills.offline.query import Condition, Operator, Related
+from agent.skills.offline.reading import Reading
+
+
+class AbsenceReader:
+    """Takes null tests and negated nouns out of a reading."""
+
+    def __init__(self, reading: Reading, found: Filters) -> None:
+        self._reading = reading
+        self.found = found
+
+    def read(self) -> None:
+        """Null tests, said by words such as 为空 and "missing"."""
+        reading = self._reading
+        for index in list(reading.having("null", "notnull")):
+            operator: Operator = "null" if reading.marks[index].means("null") else "not null"
+            target = self._null_target(index)
+            if target is None:
+                continue
+            link = self._plain_column(target)
+            if link is None:
+                continue
+            operator = self._reading.negated(min(target, index), operator)
+            reading.use(index, target)
+            self.found.conditions.append(Condition(ref(link), operator))
+
+    def _null_target(self, index: int) -> int | None:
+        """The column a null test is about: `缺少电话`, "missing phone" before it, `电话为空`, "phone is missing" after it."""
+        reading = self._reading
+        text = reading.marks[index].text
+        trailing = text.endswith(("空", "空的", "空值")) or text.startswith(("is ", "are ", "为", "是", "缺失"))
+        for step in (-1,) if trailing else (1, -1):
+            place = reading.free_beside(index, step, ("noise", "of", "with", "cmp"))
+            if place is not None and self._may_be_null(place):
+                return place
+        return None
+
+    def _may_be_null(self, place: int) -> bool:
+        noun = self._reading.noun(place)
+        if noun is None or noun.is_value or not noun.columns:
+            return False
+        return not noun.is_table or self._plain_column(place) is not None
+
+    def _plain_column(self, place: int) -> Link | None:
+        """The column a word means that is neither its table's key nor its name."""
+        reading = self._reading
+
+        def is_plain(link: Link) -> bool:
+            facts = reading.facts(link.table)
+            return link.quality >= 0.8 and link.column not in (*facts.display, *facts.key, *facts.reference_columns)
+
+        noun = reading.nouns[place]
+        return reading.pick(place, is_plain) if noun is not None and noun.is_table else reading.pick(place)
+
+    def read_negated_nouns(self) -> None:
+        """A negation before a noun: a missing value of a column, or no related rows of a table."""
+        reading = self._reading
+        for index in list(reading.having("not")):
+            place = reading.free_beside(index, 1, ("noise", "of", "unit", "with", "verb"))
+            noun = reading.noun(place)
+            if place is None or noun is None or noun.is_value:
+                continue
+            if noun.is_table and noun.table is not None:
+                reading.use(index, place)
+                self.found.related.append(Related(noun.table.table, negated=True))
+            elif (link := reading.pick(place)) is not None:
+                reading.use(index, place)
+                if reading.is_date(link) and self._happens_below(link):
+                    self.found.related.append(Related(link.table, negated=True))
+                else:
+                    self.found.conditions.append(Condition(ref(link), "null"))
+
+    def undone(self, index: int) -> bool:
+        """`not shipped`: where a date says when it was done, a missing date says it better than another status."""
+        reading = self._reading
+        noun = reading.nouns[index]
+        dates = [link for _, link in noun.columns if reading.is_date(link) and link.quality >= 0.7] if noun else []
+        negation = reading.free_beside(index, -1, ("noise", "verb", "with"))
+        if not dates or negation is None or not reading.marks[negation].means("not") or self._happens_below(dates[0]):
+            return False
+        reading.use(index, negation)
+        self.found.conditions.append(Condition(ref(dates[0]), "null"))
+        return True
+
+    def _happens_below(self, link: Link) -> bool:
+        """`从未下单的用户`: the date is of an event of the thing named, so what is missing is the event."""
+        reading = self._reading
+        tables = [
+            noun.table.table for noun in reading.nouns if noun is not None and noun.is_table and noun.table is not None
+        ]
+        below = {key for table in tables for key in reading.graph.below(table)}
+        return link.table not in tables and link.table in below

@@ -1,0 +1,87 @@
+"""Which date says when something happened, where the question does not name one."""
+
+import re
+
+from agent.skills.offline.conditions import Span
+from agent.skills.offline.dates import Unit
+from agent.skills.offline.naming import label
+from agent.skills.offline.plan import Plan
+from agent.skills.offline.query import ColumnRef, Dimension
+from agent.skills.offline.refusals import Refusal, ambiguous_column, no_date_column
+from agent.skills.offline.schema import TableKey, is_year
+
+
+def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
+    if dimension.table != ("", ""):
+        return dimension
+    date = span_date(plan, base)
+    if date is None:
+        raise no_date_column(label(plan.reading.schema.table(base)))
+    if is_year(plan.reading.schema.column(date.table, date.column)):
+        if dimension.bucket != "year":
+            raise no_date_column(label(plan.reading.schema.table(base)))
+        return Dimension(date.table, date.column)
+    return Dimension(date.table, date.column, dimension.bucket)
+
+
+def trend_dimension(plan: Plan, base: TableKey) -> Dimension:
+    unit: Unit = "month"
+    for span in plan.filters.spans:
+        if span.periods[0].grain in ("day", "week", "month") or _is_short(plan, span):
+            unit = "day"
+    return resolved(plan, Dimension(("", ""), None, unit), base)
+
+
+def _is_short(plan: Plan, span: Span) -> bool:
+    start = span.periods[0].start
+    return start is not None and start.day is None and start.trunc == "day" and start.months == 0 and start.days >= -62
+
+
+def date_column(plan: Plan, table: TableKey, what: str = "") -> str:
+    found = event_date(plan, table)
+    if found is None or found.table != table:
+        raise no_date_column(label(plan.reading.schema.table(table)) + (f" ({what})" if what else ""))
+    return found.column
+
+
+def span_date(plan: Plan, base: TableKey) -> ColumnRef | None:
+    """The date that dates the base's rows: its own, or that of the event it is a part of."""
+    for related in plan.filters.related:
+        if related.table in plan.reading.graph.below(base):
+            found = event_date(plan, related.table)
+            if found is not None:
+                return found
+    return event_date(plan, base)
+
+
+def event_date(plan: Plan, table: TableKey) -> ColumnRef | None:
+    """The date of a row's event: its own, its year, or the date of the one event it is a part of."""
+    facts = plan.reading.facts(table)
+    own = _default_date(plan, table)
+    if own is not None:
+        return ColumnRef(table, own)
+    if facts.year is not None:
+        return ColumnRef(table, facts.year)
+    steps = sorted(plan.reading.graph.above(table).items(), key=lambda item: item[1])
+    parents = [key for key, distance in steps if 0 < distance < 2 and not plan.reading.facts(key).is_entity]
+    dated = [ColumnRef(key, date) for key in parents if (date := _default_date(plan, key)) is not None]
+    return dated[0] if len(dated) == 1 else None
+
+
+def _default_date(plan: Plan, table: TableKey) -> str | None:
+    """The date meant when none is named: things have many dates, so only their registration is taken for granted."""
+    facts = plan.reading.facts(table)
+    if not facts.is_entity:
+        return facts.dates[0] if facts.dates else None
+    registered = [name for name in facts.dates if REGISTERED.search(name)]
+    return registered[0] if registered else None
+
+
+def no_date_of(plan: Plan, table: TableKey) -> Refusal:
+    facts = plan.reading.facts(table)
+    word = label(facts.table)
+    choices = [(table, name) for name in facts.dates]
+    return ambiguous_column(word, choices, plan.reading.lexicon) if choices else no_date_column(word)
+
+
+REGISTERED = re.compile(r"^(created?|regist|sign_?up|join|hire|enrol|admission|入职|注册|加入|创建)", re.IGNORECASE)

@@ -1,0 +1,149 @@
+"""Figures: counts, totals, averages and extremes."""
+
+from agent.skills.offline.query import Function
+from agent.skills.offline.reading import Reading
+from agent.skills.offline.wishes import AGGREGATES, Asks, Figure
+
+
+class FigureReader:
+    """Takes counts and aggregates out of a reading."""
+
+    def __init__(self, reading: Reading, found: Asks) -> None:
+        self._reading = reading
+        self.found = found
+
+    def read(self) -> None:
+        """Every figure."""
+        reading = self._reading
+        for index in list(reading.having("count")):
+            if reading.free(index):
+                self._count(index)
+        for index in list(reading.having("sum", "avg", "max", "min")):
+            if reading.free(index):
+                self._aggregate(index)
+
+    def _count(self, index: int) -> None:
+        """Finds what is counted: the noun after `how many` / `多少个`, else the noun before `数量` / `有多少`."""
+        reading = self._reading
+        forward = not reading.is_chinese or reading.marks[index].text in _FORWARD_COUNTS
+        places = [self._counted_noun(index, 1 if forward else -1), self._counted_noun(index, -1 if forward else 1)]
+        place = next((found for found in places if found is not None), None)
+        if place is None:
+            self._count_of_value(index)
+            return
+        noun = reading.noun(place)
+        assert noun is not None
+        reading.use(index)
+        if place < index and reading.marks[index].text in ("多少",) and self._says_value(index):
+            return
+        if noun.is_table and noun.table is not None:
+            reading.use(place)
+            self._absorb_sum(index, place)
+            self.found.figures.append(Figure("count", table=noun.table.table, position=place))
+            return
+        link = reading.pick(place)
+        if link is None:
+            return
+        reading.use(place)
+        function: Function = "sum" if reading.is_measure(link) and not self.found.distinct else "count_distinct"
+        self.found.figures.append(Figure(function, link, position=place))
+
+    def _count_of_value(self, index: int) -> None:
+        """`how many professors`: where only a value is named, rows that have it are counted."""
+        reading = self._reading
+        for place in (index + 1, index + 2, index - 1):
+            noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
+            if noun is not None and noun.is_value and noun.value is not None:
+                reading.use(index)
+                self.found.figures.append(Figure("count", table=noun.value.table, position=index))
+                return
+
+    def _says_value(self, index: int) -> bool:
+        """`是多少` asks for the value of what precedes, not for a count."""
+        before = self._reading.marks[index - 1] if index else None
+        return before is not None and before.means("cmp", "noise", "of")
+
+    def _counted_noun(self, index: int, step: int) -> int | None:
+        reading = self._reading
+        skip = ("noise", "of", "unit", "distinct", "with", "sum", "avg")
+        place = reading.free_beside(index, step, skip)
+        while place is not None and (noun := reading.noun(place)) is not None and noun.is_value and step == 1:
+            place = reading.free_beside(place, step, skip)
+        noun = reading.noun(place)
+        return None if noun is None or noun.is_value else place
+
+    def _absorb_sum(self, index: int, place: int) -> None:
+        """`总` beside a count (`店铺总数量`, "total number") adds nothing."""
+        for at in range(min(index, place) - 1, max(index, place) + 2):
+            if self._reading.free(at) and self._reading.marks[at].means("sum"):
+                self._reading.use(at)
+
+    def _aggregate(self, index: int) -> None:
+        reading = self._reading
+        kind = str(reading.marks[index].intent.kind)  # type: ignore[union-attr]
+        target = self._reading.measured_beside(index, 1) or self._reading.measured_beside(index, -1)
+        if target is None and (other := self._twin(index)) is not None:
+            twin_target = self._reading.measured_beside(other, 1)
+            if twin_target is not None:
+                reading.use(index)
+                self.found.figures.append(Figure(AGGREGATES[kind], twin_target[1], position=index))
+                return
+        if target is not None:
+            place, link = target
+            reading.use(index, place)
+            self.found.figures.append(Figure(AGGREGATES[kind], link, position=place))
+            self._more_aggregated(place, kind)
+            return
+        place_or_none = reading.free_beside(index, 1, ("noise", "of", "unit", "distinct"))
+        noun = reading.noun(place_or_none)
+        if (
+            kind == "sum"
+            and noun is not None
+            and noun.is_table
+            and noun.table is not None
+            and place_or_none is not None
+        ):
+            reading.use(index, place_or_none)
+            self.found.figures.append(Figure("count", table=noun.table.table, position=place_or_none))
+        elif kind == "sum" and self.found.figures:
+            reading.use(index)
+        elif kind in ("max", "min"):
+            self._extreme_date(index, kind)
+
+    def _twin(self, index: int) -> int | None:
+        """The second function of `minimum and maximum price`."""
+        reading = self._reading
+        place: int | None = index
+        while place is not None and reading.marks[place].means("sum", "avg", "max", "min"):
+            last = place
+            place = reading.free_beside(place, 1, ("noise", "and"))
+        return last if last != index else None
+
+    def _extreme_date(self, index: int, kind: str) -> None:
+        reading = self._reading
+        for step in (1, -1):
+            place = reading.free_beside(index, step)
+            if place is not None and reading.noun(place) is not None:
+                link = reading.pick(place, reading.is_date)
+                if link is not None:
+                    reading.use(index, place)
+                    self.found.figures.append(Figure(AGGREGATES[kind], link, position=place))
+                    return
+
+    def _more_aggregated(self, place: int, kind: str) -> None:
+        """`平均月租金和面积`: the function reaches over an `and`; `max and min price`: several functions."""
+        reading = self._reading
+        joint = place + 1
+        if reading.free(joint) and reading.marks[joint].means("and"):
+            other = reading.free_beside(joint, 1)
+            if other is not None and reading.noun(other) is not None and reading.measure(other) is not None:
+                link = reading.measure(other)
+                reading.use(joint, other)
+                self.found.figures.append(Figure(AGGREGATES[kind], link, position=other))
+
+
+_FORWARD_COUNTS = frozenset(
+    "多少 多少个 多少家 多少条 多少人 多少名 多少位 多少种 多少次 多少笔 多少件 几个 几家 几条 几名 几位 几种 几次 几笔 几人 有多少 有多少个 "
+    "有多少家 有几个 有几家 共有多少 一共有多少 总共有多少 共有多少个 一共有多少个 总共有多少个 有多少种 有几种 有多少条 有多少人 有多少名 有多少位 有多少次 "
+    "有多少笔".split()
+)

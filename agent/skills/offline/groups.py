@@ -1,0 +1,146 @@
+"""Groups: per month, 各服务区, "by region and status"."""
+
+from agent.skills.offline.dates import Unit
+from agent.skills.offline.links import Link
+from agent.skills.offline.query import Dimension
+from agent.skills.offline.reading import Reading
+from agent.skills.offline.refusals import unused_words
+from agent.skills.offline.schema import TableKey
+from agent.skills.offline.wishes import Asks, Figure
+
+
+class GroupReader:
+    """Takes the groups out of a reading."""
+
+    def __init__(self, reading: Reading, found: Asks, restricted: frozenset[TableKey]) -> None:
+        self._reading = reading
+        self.found = found
+        self._restricted = restricted
+
+    def read(self) -> None:
+        """Every group, and averages per day or month."""
+        self._averages_per_unit()
+        reading = self._reading
+        for index in range(len(reading)):
+            mark = reading.marks[index]
+            if not reading.free(index) or mark.intent is None:
+                continue
+            if mark.means("bucket", "date_which"):
+                self._bucket(index)
+            elif mark.means("each", "by") and not (reading.nouns[index] and mark.quality >= 0.7):
+                self._grouped_nouns(index)
+        for index in list(reading.having("by_end")):
+            reading.use(index)
+
+    def _averages_per_unit(self) -> None:
+        reading = self._reading
+        for index in list(reading.having("avg_per")):
+            target = self._reading.measured_beside(index, 1) or self._reading.measured_beside(index, -1)
+            if target is None:
+                raise unused_words([reading.marks[index].text])
+            place, link = target
+            reading.use(index, place)
+            self.found.figures.append(Figure("avg", link, position=index, per_unit=reading.marks[index].arg))  # type: ignore[arg-type]
+
+    def _bucket(self, index: int) -> None:
+        reading = self._reading
+        unit: Unit = reading.marks[index].arg  # type: ignore[assignment]
+        average = reading.free_beside(index, -1)
+        if average is not None and reading.marks[average].means("avg") and reading.marks[index].means("bucket"):
+            target = self._reading.measured_beside(index, 1)
+            if target is not None:
+                reading.use(index, average, target[0])
+                self.found.figures.append(Figure("avg", target[1], position=index, per_unit=unit))
+                return
+        reading.use(index)
+        self._reading.use_by_before(index)
+        self.found.dimensions.append(Dimension(("", ""), None, unit))
+
+    def _grouped_nouns(self, index: int) -> None:
+        """Takes `各公司和各省份`, `by region and status`, unless the words order rather than group."""
+        reading = self._reading
+        place = reading.free_beside(index, 1, ("noise", "of", "unit", "each", "distinct"))
+        if place is None:
+            return
+        if reading.marks[place].means("date_part") and reading.nouns[place] is None:
+            reading.use(index, place)
+            self.found.dimensions.append(Dimension(("", ""), None, reading.marks[place].arg))  # type: ignore[arg-type]
+            return
+        dimension = self._dimension(place, is_by=reading.marks[index].means("by"))
+        if dimension is None:
+            return
+        if self._is_agent(index, dimension):
+            reading.use(index)
+            return
+        reading.use(index, place, *self._each_marks(index, place))
+        self.found.dimensions.append(dimension)
+        self._more_dimensions(place, index)
+
+    def _is_agent(self, index: int, dimension: Dimension) -> bool:
+        """`orders placed by customers from Japan`: who did it, not a group."""
+        before = index - 1
+        verb = (
+            before >= 0
+            and self._reading.marks[before].means("verb", "noise")
+            and self._reading.marks[index].text == "by"
+        )
+        return verb and dimension.column is None and dimension.table in self._restricted
+
+    def _each_marks(self, first: int, last: int) -> list[int]:
+        return [place for place in range(first, last) if self._reading.marks[place].means("each", "unit", "distinct")]
+
+    def _more_dimensions(self, last: int, opener: int) -> None:
+        """Further groups after `和` or "and": only where they are of a kind that groups."""
+        reading = self._reading
+        while True:
+            joint = last + 1
+            if not reading.free(joint) or not reading.marks[joint].means("and"):
+                return
+            place = reading.free_beside(joint, 1, ("noise", "each", "of"))
+            if place is None:
+                return
+            after = reading.beside(place, 1)
+            if after is not None and reading.marks[after].means("count", "super", "rank"):
+                return
+            if reading.marks[place].means("bucket"):
+                reading.use(joint)
+                return
+            dimension = self._dimension(place, is_by=True)
+            if dimension is None:
+                return
+            reading.use(joint, place, *self._each_marks(joint, place))
+            self.found.dimensions.append(dimension)
+            last = place
+
+    def _dimension(self, index: int, *, is_by: bool) -> Dimension | None:
+        """The noun as a group; None when it measures (`by revenue` orders) or is a value."""
+        reading = self._reading
+        noun = reading.noun(index)
+        if noun is None or noun.is_value:
+            return None
+        if noun.is_table and noun.table is not None:
+            if is_by and self._orders(index) and reading.measure(index) is not None:
+                return None
+            return Dimension(noun.table.table)
+        link = reading.column(index)
+        if link is None or (reading.is_measure(link)):
+            return None
+        return column_dimension(self._reading, link)
+
+    def _orders(self, index: int) -> bool:
+        """Whether the question ranks, so that `by <measure>` names the order."""
+        return self._reading.has("rank", "top", "super")
+
+
+def column_dimension(reading: Reading, link: Link) -> Dimension:
+    """A column as a group: references and names stand for their entity, dates are cut to days."""
+    facts = reading.facts(link.table)
+    assert link.column is not None
+    for edge in facts.edges:
+        if edge.columns == (link.column,):
+            return Dimension(edge.parent, via=link.column if edge.child != edge.parent else None)
+    if link.column in facts.display and facts.key:
+        return Dimension(link.table)
+    if reading.kind(link) == "timestamp":
+        return Dimension(link.table, link.column, "day")
+    return Dimension(link.table, link.column)

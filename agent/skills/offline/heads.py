@@ -1,0 +1,146 @@
+"""The nouns that are neither conditions nor figures: the asked table, plain measures, shown columns."""
+
+from agent.skills.offline.conditions import ref
+from agent.skills.offline.linking import Noun
+from agent.skills.offline.links import Link, column_link
+from agent.skills.offline.plan import Plan
+from agent.skills.offline.query import Condition
+from agent.skills.offline.schema import TableKey
+from agent.skills.offline.wishes import Figure
+
+
+def sort_heads(plan: Plan) -> None:
+    """Splits the nouns left over into the asked table, plain measures and shown columns."""
+    reading = plan.reading
+    tables: list[tuple[int, TableKey]] = []
+    for index in plan.asks.heads:
+        noun = reading.nouns[index]
+        assert noun is not None
+        measure = reading.measure(index)
+        if measure is not None and not (noun.is_table and _is_plain_table(plan, index, noun, measure)):
+            plan.bare.append(Figure(None, measure, position=index))
+        elif noun.is_table and noun.table is not None:
+            tables.append((index, noun.table.table))
+        elif (link := _left_column(plan, index)) is not None and not _is_attributive(plan, index, link):
+            plan.projection.append(link)
+            plan.named_at[index] = link
+        reading.use(index)
+    for index in list(reading.having("count")):
+        if not (tables or plan.asks.figures or plan.bare or plan.projection) and plan.filters.conditions:
+            reading.use(index)  # "how many records have no amount": rows of the condition's table
+            plan.asks.figures.append(Figure("count", table=plan.filters.conditions[0].column.table, position=index))
+    plan.tables = tables
+    named = tables or plan.asks.qualifiers
+    if not reading.is_chinese:
+        named = sorted([*tables, *plan.asks.qualifiers])
+    plan.head = _choose_head(plan, named)
+
+
+def split_attributes(plan: Plan) -> None:
+    """`各公司名称和成立日期`: columns of the very thing grouped by are shown, not grouped by."""
+    dimensions = plan.asks.dimensions
+    if plan.asks.figures or plan.asks.rankings or len(dimensions) < 2 or dimensions[0].column is not None:
+        return
+    own = [dim for dim in dimensions[1:] if dim.table == dimensions[0].table and dim.column and not dim.bucket]
+    if len(own) == len(dimensions) - 1:
+        plan.asks.dimensions = dimensions[:1]
+        for place, dim in enumerate(own):
+            link = column_link(dim.table, str(dim.column))
+            plan.projection.append(link)
+            plan.named_at[-1 - place] = link
+
+
+def _left_column(plan: Plan, index: int) -> Link | None:
+    """The column a noun left over shows; a plain "name" is that of the thing named beside it."""
+    owner = plan.reading.named_thing(index)
+    if owner is not None:
+        return column_link(owner, plan.reading.facts(owner).display[-1])
+    return plan.reading.pick(index)
+
+
+def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
+    """`shipped orders`, `注册用户`: the verb of a date beside the table says that the date is there."""
+    reading = plan.reading
+    if not reading.is_date(link) or link.quality >= 0.9 or not 0.68 <= link.quality:
+        return False
+    for step in (1, -1):
+        skip = ("noise", "of", "verb") if step == 1 else ("noise", "verb")
+        place = reading.beside(index, step, skip, through_used=False)
+        noun = reading.nouns[place] if place is not None else None
+        if noun is not None and noun.is_table and noun.table is not None and noun.table.table == link.table:
+            plan.filters.conditions.append(Condition(ref(link), "not null"))
+            return True
+    return False
+
+
+def _is_plain_table(plan: Plan, index: int, noun: Noun, measure: Link) -> bool:
+    """Whether a word that names a table and one of its measures means the table."""
+    if noun.table is None:
+        return False
+    return measure.quality < noun.table.quality - 0.08 or (
+        plan.reading.facts(noun.table.table).is_entity and measure.table != noun.table.table
+    )
+
+
+def _choose_head(plan: Plan, tables: list[tuple[int, TableKey]]) -> TableKey | None:
+    """The table whose rows answer: after `which`, else the last one in Chinese and the first in English."""
+    if not tables:
+        return None
+    reading = plan.reading
+    for index, key in tables:
+        before = reading.beside(index, -1, ("noise", "of", "unit", "top", "super"))
+        if before is not None and reading.marks[before].means("which"):
+            return key
+    return tables[-1][1] if reading.is_chinese else tables[0][1]
+
+
+def wants_figures(plan: Plan) -> bool:
+    """Whether the answer is figures rather than rows."""
+    if plan.asks.figures or plan.asks.share:
+        return True
+    if _counts_implied(plan):
+        plan.asks.figures.append(Figure("count", table=plan.head))
+        return True
+    if not plan.bare:
+        return False
+    if _grouped_dimensions(plan):
+        return not is_attribute_listing(plan)
+    return _bare_is_total(plan)
+
+
+def _counts_implied(plan: Plan) -> bool:
+    """`orders by status`: rows of a thing by group, without a figure, are counted."""
+    compared = plan.asks.compare and any(len(span.periods) > 1 for span in plan.filters.spans)
+    if plan.head is not None and not plan.bare and not plan.projection and compared:
+        return True
+    grouped = any(dimension.table != plan.head for dimension in plan.asks.dimensions)
+    plain = plan.head is not None and not plan.bare and not plan.projection and grouped
+    return plain and any(mark.means("by", "bucket") for mark in plan.reading.marks)
+
+
+def _grouped_dimensions(plan: Plan) -> bool:
+    return bool(plan.asks.dimensions or plan.asks.trend)
+
+
+def is_attribute_listing(plan: Plan) -> bool:
+    """`各店铺的月租金`: the measure is an attribute of the very entity it is asked for."""
+    dimensions = plan.asks.dimensions
+    return (
+        len(dimensions) == 1
+        and dimensions[0].column is None
+        and dimensions[0].bucket is None
+        and all(figure.link is not None and figure.link.table == dimensions[0].table for figure in plan.bare)
+        and plan.reading.facts(dimensions[0].table).is_entity
+    )
+
+
+def _bare_is_total(plan: Plan) -> bool:
+    """Whether plain measures are to be added up: measures of events are, attributes of things are shown."""
+    figure = plan.bare[0]
+    assert figure.link is not None
+    facts = plan.reading.facts(figure.link.table)
+    if plan.head is not None and plan.head != figure.link.table:
+        return figure.link.table not in plan.reading.graph.above(plan.head)
+    if not facts.is_entity and facts.edges:
+        return not plan.asks.lists or plan.head is None
+    return False

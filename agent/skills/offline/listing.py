@@ -1,0 +1,127 @@
+"""Queries whose answer is rows: which table, which columns."""
+
+import re
+
+from agent.skills.offline.conditions import ref
+from agent.skills.offline.heads import is_attribute_listing
+from agent.skills.offline.joins import is_default
+from agent.skills.offline.links import Link
+from agent.skills.offline.plan import Plan, all_columns, is_asked, tie_break
+from agent.skills.offline.query import ColumnRef, Dimension, Query
+from agent.skills.offline.refusals import not_understood, unused_words
+from agent.skills.offline.restricting import is_aggregate
+from agent.skills.offline.schema import TableKey, kind_of
+
+
+def listed_query(plan: Plan) -> Query:
+    thresholds = [threshold for threshold in plan.filters.thresholds if is_aggregate(plan, threshold)]
+    base = _listed_base(plan)
+    if base is None:
+        raise not_understood(plan.reading.lexicon)
+    if thresholds:
+        return Query(base, dimensions=(Dimension(base),))
+    columns = _listed_columns(plan, base)
+    limit, plan.asks.limit = plan.asks.limit, None
+    if plan.asks.dimensions and not is_attribute_listing(plan):
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("each", "by")])
+    distinct = _is_distinct(plan, base, columns)
+    order = () if distinct else tie_break(plan, base)
+    return Query(base, tuple(columns), order=order, limit=limit, distinct=distinct)
+
+
+def _listed_base(plan: Plan) -> TableKey | None:
+    if is_attribute_listing(plan):
+        return plan.asks.dimensions[0].table
+    shown = [link.table for link in plan.projection] + [figure.link.table for figure in plan.bare if figure.link]
+    candidates = [*([plan.head] if plan.head else []), *shown]
+    candidates += [key for _, key in plan.tables]
+    candidates += [dimension.table for dimension in plan.asks.dimensions if dimension.table != ("", "")]
+    if not candidates:
+        candidates = _condition_tables(plan)
+    if not candidates:
+        return None
+    graph = plan.reading.graph
+    base = candidates[0]
+    for key in shown:
+        if key not in graph.above(base) and base in graph.above(key):
+            base = key
+    return base
+
+
+def _condition_tables(plan: Plan) -> list[TableKey]:
+    return [condition.column.table for condition in plan.filters.conditions][:1]
+
+
+def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:
+    shown = sorted(
+        [(index, link) for index, link in plan.named_at.items()]
+        + [(figure.position, figure.link) for figure in plan.bare if figure.link is not None],
+        key=lambda item: item[0],
+    )
+    columns = [column for index, link in shown for column in shown_column(plan, index, link)]
+    others = [
+        key
+        for index, key in plan.tables
+        if key != base and key in plan.reading.graph.above(base) and (key != plan.head or _is_joined(plan, index))
+    ]
+    facts = plan.reading.facts(base)
+    if is_attribute_listing(plan) or (others and columns == []) or _leads_columns(plan, base):
+        columns = [ColumnRef(base, name) for name in facts.display] + columns
+    if columns:
+        columns += [ColumnRef(key, name) for key in others for name in plan.reading.facts(key).display]
+        return list(dict.fromkeys(columns))
+    if plan.asks.which and facts.display:
+        return [ColumnRef(base, name) for name in facts.display]
+    return [ColumnRef(base, name) for name in all_columns(plan, base)]
+
+
+def _leads_columns(plan: Plan, base: TableKey) -> bool:
+    """`departments and their managers`: the thing itself is shown before what is told about it."""
+    for index, key in plan.tables:
+        joint = plan.reading.beside(index, 1, ("noise",))
+        if key == base and joint is not None and plan.reading.marks[joint].means("and"):
+            after = plan.reading.beside(joint, 1, ("noise", "of"), through_used=False)
+            return after in plan.named_at
+    return False
+
+
+def _is_joined(plan: Plan, index: int) -> bool:
+    """Whether the noun stands after an `and`."""
+    before = plan.reading.beside(index, -1, ("noise", "of"))
+    return before is not None and plan.reading.marks[before].means("and")
+
+
+def shown_column(plan: Plan, index: int, link: Link) -> list[ColumnRef]:
+    """A reference is shown by the name of what it points to, unless its number is asked for."""
+    facts = plan.reading.facts(link.table)
+    if link.column in facts.display and plan.reading.named_thing(index) == link.table:
+        return [ColumnRef(link.table, name) for name in facts.display]
+    says_key = re.search(r"(?i)\bids?\b|编号|编码|代码|id$", plan.reading.marks[index].text)
+    for edge in facts.edges:
+        display = plan.reading.facts(edge.parent).display
+        if edge.columns == (link.column,) and display and not says_key:
+            via = link.column if edge.parent == link.table or not is_default(edge) else None
+            return [ColumnRef(edge.parent, name, via) for name in display]
+    return [ref(link)]
+
+
+def _is_distinct(plan: Plan, base: TableKey, columns: list[ColumnRef]) -> bool:
+    """A listing of categories, or one that was asked to be: each value once."""
+    if plan.asks.distinct:
+        return True
+    asked = [index for index in plan.named_at if is_asked(plan, index)]
+    whose = plan.asks.which or any(mark.means("list") and "哪些" in mark.text for mark in plan.reading.marks)
+    if whose and asked and len(columns) == 1 and not _is_display(plan, columns[0]):
+        return True
+    facts = plan.reading.facts(base)
+    identifying = {*facts.key, *facts.display}
+    if plan.head is not None or any(column.column in identifying for column in columns):
+        return False
+    return all(
+        kind_of(plan.reading.schema.column(column.table, column.column)) in ("text", "boolean") for column in columns
+    )
+
+
+def _is_display(plan: Plan, column: ColumnRef) -> bool:
+    facts = plan.reading.facts(column.table)
+    return column.column in (*facts.display, *facts.key)

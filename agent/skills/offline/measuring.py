@@ -1,0 +1,119 @@
+"""Queries whose answer is figures: totals, averages, counts and shares, by group or alone."""
+
+from dataclasses import replace
+
+from agent.skills.offline.event_dates import date_column, resolved, trend_dimension
+from agent.skills.offline.groups import column_dimension
+from agent.skills.offline.plan import Plan, is_asked, is_restricted
+from agent.skills.offline.query import Dimension, Function, Measure, Order, Query
+from agent.skills.offline.refusals import not_understood, unused_words
+from agent.skills.offline.schema import TableKey
+from agent.skills.offline.wishes import Figure
+
+
+def measure_of(plan: Plan, figure: Figure, default: Function | None = None) -> Measure:
+    if figure.link is None:
+        assert figure.table is not None
+        return Measure("count", figure.table)
+    column = plan.reading.column_of(figure.link)
+    is_age = figure.link.derived == "age"
+    averaged = is_age or (figure.link.factor is None and plan.reading.facts(figure.link.table).is_averaged(column))
+    function = figure.function or default or ("avg" if averaged else "sum")
+    if figure.per_unit is not None:
+        per = Dimension(figure.link.table, date_column(plan, figure.link.table, figure.per_unit), figure.per_unit)
+        return Measure("sum", figure.link.table, figure.link.column, per=per)
+    if plan.reading.is_date(figure.link) and function in ("sum", "avg"):
+        raise unused_words([column.name])
+    return Measure(function, figure.link.table, figure.link.column, figure.link.factor, is_age=is_age)
+
+
+def figures_query(plan: Plan) -> Query:
+    figures = sorted([*plan.asks.figures, *plan.bare], key=lambda figure: figure.position)
+    if not figures:
+        figures = _shared_figure(plan)
+    measures = list(dict.fromkeys(measure_of(plan, figure) for figure in figures))
+    base = measures[0].table
+    dimensions = [dim for dim in _dimensions_of(plan, base, measures) if not _is_each_row(plan, dim, measures)]
+    if plan.asks.per_entity is not None:
+        return _average_per_entity(plan, measures, dimensions)
+    if plan.asks.share:
+        return _share_query(plan, base, measures, dimensions)
+    query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
+    return replace(query, order=_group_order(plan, query))
+
+
+def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
+    """Shares of groups in the total, or, without groups, of what meets the conditions in everything."""
+    if dimensions:
+        measures += [replace(measure, is_share=True) for measure in measures]
+        query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
+        return replace(query, order=_group_order(plan, query))
+    part = tuple(plan.filters.conditions)
+    above = plan.reading.graph.above(base)
+    if not part or plan.filters.thresholds or len(measures) != 1 or any(one.column.table not in above for one in part):
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
+    plan.filters.conditions.clear()
+    return Query(base, measures=(replace(measures[0], is_share=True, share_of=part),))
+
+
+def _is_each_row(plan: Plan, dimension: Dimension, measures: list[Measure]) -> bool:
+    """`average fare per trip`: per row of the measured events is no group."""
+    same = dimension.column is None and dimension.bucket is None and dimension.table == measures[0].table
+    return same and not plan.reading.facts(dimension.table).is_entity and measures[0].function == "avg"
+
+
+def _shared_figure(plan: Plan) -> list[Figure]:
+    """A share of nothing named counts the rows of the asked table."""
+    if plan.head is None:
+        raise not_understood(plan.reading.lexicon)
+    return [Figure("count", table=plan.head)]
+
+
+def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Dimension]) -> Query:
+    """`平均每个服务区有多少店铺`: one figure, the average over entities."""
+    entity = dimensions[0] if dimensions else Dimension(plan.head) if plan.head else None
+    if entity is None:
+        raise unused_words([plan.reading.marks[plan.asks.per_entity or 0].text])
+    return Query(measures[0].table, measures=(replace(measures[0], per=entity),))
+
+
+def _group_order(plan: Plan, query: Query) -> tuple[Order, ...]:
+    if not query.dimensions:
+        return ()
+    if any(dimension.bucket for dimension in query.dimensions):
+        return (Order(descending=False),)
+    return (Order(measure=query.measures[0]), Order(descending=False))
+
+
+def _dimensions_of(plan: Plan, base: TableKey, measures: list[Measure]) -> list[Dimension]:
+    """Groups said, with dates resolved; plus things named beside a figure of something else."""
+    dimensions = [resolved(plan, dimension, base) for dimension in plan.asks.dimensions]
+    if plan.asks.trend and not any(dimension.bucket for dimension in dimensions):
+        dimensions.insert(0, trend_dimension(plan, base))
+    if plan.asks.compare and not dimensions:
+        dimensions += [Dimension(column.table, column.column) for column in plan.filters.compared]
+        grains = {period.grain for span in plan.filters.spans if len(span.periods) > 1 for period in span.periods}
+        if len(grains) == 1 and (grain := grains.pop()) is not None:
+            dimensions.append(resolved(plan, Dimension(("", ""), None, grain), base))
+    if not dimensions:
+        dimensions = _implied_dimensions(plan, measures)
+    return list(dict.fromkeys(dimensions))
+
+
+def _implied_dimensions(plan: Plan, measures: list[Measure]) -> list[Dimension]:
+    """`服务区的店铺数量`, "customers and their number of orders": per thing named, unless it is restricted."""
+    found: list[Dimension] = []
+    measured = {measure.table for measure in measures}
+    explicit_total = any(figure.function in ("sum", "avg", "max", "min") for figure in plan.asks.figures)
+    for index, key in plan.tables:
+        if key in measured or not plan.reading.facts(key).is_entity:
+            continue
+        asked = is_asked(plan, index)
+        if asked or (plan.reading.is_chinese and not explicit_total and not is_restricted(plan)):
+            found.append(Dimension(key))
+    if found:
+        return found
+    for index, link in plan.named_at.items():
+        if is_asked(plan, index) or plan.asks.which or plan.asks.lists:
+            found.append(column_dimension(plan.reading, link))
+    return found

@@ -1,0 +1,79 @@
+"""Whether every named thing found its place; what did not makes the rules refuse."""
+
+from agent.skills.offline.atoms import stem, words_of
+from agent.skills.offline.joins import AmbiguousPath
+from agent.skills.offline.links import Link
+from agent.skills.offline.listing import shown_column
+from agent.skills.offline.naming import comment_names, english_words
+from agent.skills.offline.plan import Plan, shown_names
+from agent.skills.offline.query import ColumnRef, Query
+from agent.skills.offline.reading import ColumnIdentity
+from agent.skills.offline.refusals import unused_words
+from agent.skills.offline.schema import TableKey
+
+
+def measured_columns(plan: Plan) -> frozenset[ColumnIdentity]:
+    """What the figures were taken from, so that another reading of the same words can be tried."""
+    figures = [*plan.asks.figures, *plan.bare, *(ranking.figure for ranking in plan.asks.rankings)]
+    return frozenset((figure.link.table, figure.link.column) for figure in figures if figure and figure.link)
+
+
+def said_reference(plan: Plan, ambiguity: AmbiguousPath) -> str | None:
+    """The one referencing column of which a word stands in the question ("trips *started* at Harbor")."""
+    said = {stem(word) for mark in plan.reading.marks for word in words_of(mark.text)}
+    target = {stem(word) for word in words_of(ambiguity.target[1])}
+    scored = []
+    for key, column in ambiguity.choices:
+        names = [column, *comment_names(plan.reading.schema.column(key, column).comment)] if column else []
+        words = {stem(word) for name in names for word in english_words(name)} - target - {"id"}
+        scored.append((len(words & said), column))
+    scored.sort(reverse=True)
+    return scored[0][1] if scored[0][0] > 0 and (len(scored) == 1 or scored[0][0] > scored[1][0]) else None
+
+
+def refuse_unplaced(plan: Plan, query: Query) -> None:
+    """Tables and columns that were named must show up somewhere, or at least lie on the way up."""
+    touched = _touched(query)
+    reachable = {key for table in touched for key in plan.reading.graph.above(table)}
+    lost = [plan.reading.marks[index].text for index, key in plan.tables if key not in reachable]
+    shown = {(column.table, column.column) for column in query.columns}
+    shown |= {(dim.table, dim.column or name) for dim in query.dimensions for name in shown_names(plan, dim)}
+    shown |= {(order.column.table, order.column.column) for order in query.order if order.column is not None}
+    shown |= {
+        (column.table, column.column)
+        for index, link in plan.named_at.items()
+        if query.columns
+        for column in [ColumnRef(link.table, str(link.column))]
+        if set(shown_column(plan, index, link)) <= set(query.columns)
+    }
+    for index, link in plan.named_at.items():
+        if (link.table, link.column) not in shown and not _is_reference_to(plan, link, query):
+            lost.append(plan.reading.marks[index].text)
+    if lost:
+        raise unused_words(lost)
+
+
+def _is_reference_to(plan: Plan, link: Link, query: Query) -> bool:
+    """Whether the column only points to a thing that is shown or grouped by."""
+    grouped = {dimension.table for dimension in query.dimensions if dimension.column is None}
+    facts = plan.reading.facts(link.table)
+    return any(edge.columns == (link.column,) and edge.parent in grouped for edge in facts.edges) or (
+        link.table in grouped and link.column in facts.key
+    )
+
+
+def refuse_leftovers(plan: Plan, query: Query) -> None:
+    left = plan.reading.leftovers()
+    if query.measures or plan.named_at or plan.bare:
+        left = [mark for mark in left if not mark.means("count")]  # "is how much" asks for what is there already
+    if left:
+        raise unused_words([mark.text for mark in left])
+
+
+def _touched(query: Query) -> set[TableKey]:
+    """Tables that the structure mentions."""
+    keys = {query.base, *(column.table for column in query.columns), *(measure.table for measure in query.measures)}
+    keys |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}
+    keys |= {condition.column.table for condition in query.conditions}
+    keys |= {having.measure.table for having in query.having}
+    return keys | {related.table for related in query.related}

@@ -1,0 +1,60 @@
+"""Everything known about a question while its query is built, and what every part of the building needs."""
+
+from dataclasses import dataclass, field
+
+from agent.skills.offline.conditions import Filters
+from agent.skills.offline.links import Link
+from agent.skills.offline.query import ColumnRef, Dimension, Order
+from agent.skills.offline.reading import Reading
+from agent.skills.offline.schema import TableKey
+from agent.skills.offline.wishes import Asks, Figure
+from common.text import Text
+
+
+@dataclass
+class Plan:
+    """What is known so far.
+
+    Attributes:
+        head: the table whose rows answer, where one is named.
+        projection: columns to be shown, with `named_at` their positions in the question.
+        bare: measures named without a function.
+        tables: tables named, with their positions.
+    """
+
+    reading: Reading
+    filters: Filters
+    asks: Asks
+    head: TableKey | None = None
+    projection: list[Link] = field(default_factory=list)
+    bare: list[Figure] = field(default_factory=list)
+    named_at: dict[int, Link] = field(default_factory=dict)
+    tables: list[tuple[int, TableKey]] = field(default_factory=list)
+    warnings: list[Text] = field(default_factory=list)
+
+
+def is_asked(plan: Plan, index: int) -> bool:
+    reading = plan.reading
+    before = reading.beside(index, -1, ("noise", "of", "unit"))
+    return before is not None and reading.marks[before].means("list", "which")
+
+
+def is_restricted(plan: Plan) -> bool:
+    filters = plan.filters
+    return bool(filters.conditions or filters.related)
+
+
+def shown_names(plan: Plan, dimension: Dimension) -> tuple[str, ...]:
+    facts = plan.reading.facts(dimension.table)
+    return (dimension.column,) if dimension.column else facts.display or facts.key
+
+
+def all_columns(plan: Plan, table: TableKey) -> list[str]:
+    facts = plan.reading.facts(table)
+    names = [column.name for column in facts.table.columns if not facts.is_housekeeping(column)]
+    return names or [column.name for column in facts.table.columns]
+
+
+def tie_break(plan: Plan, table: TableKey) -> tuple[Order, ...]:
+    facts = plan.reading.facts(table)
+    return tuple(Order(column=ColumnRef(table, name), descending=False) for name in (facts.key or facts.display)[:2])

@@ -1,0 +1,219 @@
+"""Queries for the most and the least: rows, groups, and the extreme value itself."""
+
+from agent.skills.offline.conditions import ref
+from agent.skills.offline.event_dates import resolved
+from agent.skills.offline.groups import column_dimension
+from agent.skills.offline.links import Link, column_link
+from agent.skills.offline.measuring import figures_query, measure_of
+from agent.skills.offline.naming import label
+from agent.skills.offline.plan import Plan, all_columns, is_asked, shown_names, tie_break
+from agent.skills.offline.query import ColumnRef, Dimension, Function, Order, Query
+from agent.skills.offline.reading import Reading
+from agent.skills.offline.refusals import missing_measure, unused_words
+from agent.skills.offline.schema import TableKey
+from agent.skills.offline.wishes import Figure, Ranking
+
+
+def ranked_query(plan: Plan) -> Query:
+    ranking = plan.asks.rankings[0]
+    if len(plan.asks.rankings) > 1:
+        return _ranked_twice(plan)
+    if ranking.figure is None and not ranking.hint:
+        ranking.figure = _implied_figure(plan, ranking)
+    if ranking.is_value and ranking.figure is not None:
+        return _extreme_value(plan, ranking)
+    entity = _ranked_entity(plan, ranking)
+    figure = ranking.figure or _hinted_figure(plan, ranking, entity)
+    if ranking.hint.endswith("date") and ranking.hint:
+        pass
+    return _ranked_by(plan, ranking, figure, entity)
+
+
+def _ranked_twice(plan: Plan) -> Query:
+    """Highest and lowest of one figure, as values."""
+    rankings = plan.asks.rankings
+    if not all(ranking.is_value or ranking.figure is None for ranking in rankings):
+        raise unused_words([plan.reading.marks[ranking.position].text for ranking in rankings])
+    link = next((ranking.figure.link for ranking in rankings if ranking.figure is not None), None)
+    if link is None:
+        raise unused_words([plan.reading.marks[ranking.position].text for ranking in rankings])
+    for ranking in rankings:
+        plan.asks.figures.append(Figure("max" if ranking.descending else "min", link, position=ranking.position))
+    plan.asks.rankings.clear()
+    return figures_query(plan)
+
+
+def _implied_figure(plan: Plan, ranking: Ranking) -> Figure | None:
+    """A figure named elsewhere: a count asked for, or the one plain measure."""
+    if plan.asks.figures:
+        return plan.asks.figures.pop(0)
+    if plan.bare:
+        return plan.bare.pop(0)
+    return None
+
+
+def _extreme_value(plan: Plan, ranking: Ranking) -> Query:
+    figure = ranking.figure
+    assert figure is not None
+    function: Function = "max" if ranking.descending else "min"
+    if figure.function is not None:
+        raise unused_words([plan.reading.marks[ranking.position].text])
+    plan.asks.figures.insert(0, replace_figure(figure, function))
+    plan.asks.rankings.clear()
+    return figures_query(plan)
+
+
+def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
+    """The thing ranked: the asked table, else the asked column, else the only group."""
+    if plan.head is not None and plan.head != (ranking.figure.table if ranking.figure else None):
+        return Dimension(plan.head)
+    for index, link in plan.named_at.items():
+        if not plan.asks.dimensions or is_asked(plan, index):
+            plan.projection.remove(link)
+            return column_dimension(plan.reading, link)
+    if plan.asks.dimensions:
+        return plan.asks.dimensions.pop()
+    if plan.head is not None:
+        return Dimension(plan.head)
+    return None
+
+
+def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Figure:
+    """The column an adjective speaks of: the price of the cheapest, the date of the latest."""
+    reading = plan.reading
+    name = (
+        label(reading.schema.table(entity.table))
+        if entity and entity.table != ("", "")
+        else reading.marks[ranking.position].text
+    )
+    if entity is None or entity.table == ("", "") or not ranking.hint:
+        raise missing_measure(name, _measure_labels(plan, entity))
+    link = concept_column(reading, entity.table, ranking.hint)
+    if link is None:
+        raise missing_measure(name, _measure_labels(plan, entity))
+    if ranking.hint == "date" or (ranking.hint == "age" and reading.is_date(link)):
+        ranking.descending = ranking.descending if ranking.hint == "date" else not ranking.descending
+    return Figure(None, link)
+
+
+def _measure_labels(plan: Plan, entity: Dimension | None) -> list[str]:
+    if entity is None or entity.table == ("", ""):
+        return []
+    facts = plan.reading.facts(entity.table)
+    return [label(column) for column in facts.table.columns if facts.is_measure(column)][:4]
+
+
+def _ranked_by(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension | None) -> Query:
+    limit = ranking.limit if not ranking.is_order else plan.asks.limit
+    if limit is None and not ranking.is_order:
+        limit = 1
+    plan.asks.limit = None
+    link = figure.link
+    if entity is None and link is not None:
+        entity = Dimension(link.table)
+    if entity is None:
+        raise missing_measure(plan.reading.marks[ranking.position].text, [])
+    if link is not None and figure.function is None and _is_attribute(plan, link, entity):
+        return _ranked_rows(plan, ranking, link, entity, limit)
+    return _ranked_groups(plan, ranking, figure, entity, limit)
+
+
+def _is_attribute(plan: Plan, link: Link, entity: Dimension) -> bool:
+    """Whether the figure is a column of the ranked thing itself (or of something above it)."""
+    if entity.column is not None or entity.bucket is not None:
+        return False
+    return link.table in plan.reading.graph.above(entity.table) and (
+        link.table == entity.table or not plan.reading.facts(link.table).edges or True
+    )
+
+
+def _ranked_rows(plan: Plan, ranking: Ranking, link: Link, entity: Dimension, limit: int | None) -> Query:
+    facts = plan.reading.facts(entity.table)
+    columns = [ColumnRef(entity.table, name) for name in facts.display or all_columns(plan, entity.table)]
+    columns += [ref(shown) for shown in plan.projection]
+    columns += [ref(bare.link) for bare in plan.bare if bare.link is not None]
+    columns.append(ref(link))
+    top_per = tuple(resolved(plan, dimension, entity.table) for dimension in plan.asks.dimensions)
+    columns = [ColumnRef(dim.table, name) for dim in top_per for name in shown_names(plan, dim)] + columns
+    order = (Order(column=ref(link), descending=ranking.descending), *tie_break(plan, entity.table))
+    return Query(
+        entity.table, tuple(dict.fromkeys(columns)), order=order, limit=limit, top_per=top_per if limit else ()
+    )
+
+
+def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension, limit: int | None) -> Query:
+    default: Function | None = None
+    if figure.link is not None and plan.reading.facts(figure.link.table).is_averaged(
+        plan.reading.column_of(figure.link)
+    ):
+        default = "max" if ranking.descending else "min"
+    if figure.link is not None and not plan.reading.is_measure(figure.link):
+        if not plan.reading.is_date(figure.link):
+            raise missing_measure(plan.reading.marks[ranking.position].text, _measure_labels(plan, entity))
+        default = "max" if ranking.descending else "min"
+    measure = measure_of(plan, figure, default)
+    entity = resolved(plan, entity, measure.table)
+    others = [measure_of(plan, other) for other in [*plan.asks.figures, *plan.bare]]
+    top_per = tuple(resolved(plan, dimension, measure.table) for dimension in plan.asks.dimensions)
+    if ranking.is_order:
+        entity_dimensions, top_per = (*top_per, entity), ()
+    else:
+        entity_dimensions = (*top_per, entity)
+    order = (Order(measure=measure, descending=ranking.descending), Order(descending=False))
+    measures = tuple(dict.fromkeys((measure, *others)))
+    return Query(
+        measure.table,
+        dimensions=tuple(dict.fromkeys(entity_dimensions)),
+        measures=measures,
+        order=order,
+        limit=limit,
+        top_per=top_per,
+    )
+
+
+def replace_figure(figure: Figure, function: Function) -> Figure:
+    """The figure with another function."""
+    return Figure(function, figure.link, figure.table, figure.position)
+
+
+def concept_column(reading: Reading, table: TableKey, hint: str) -> Link | None:
+    """The table's column for a concept that only an adjective names."""
+    facts = reading.facts(table)
+    if hint == "date":
+        return column_link(table, facts.dates[0]) if facts.dates else None
+    for name in _HINTS[hint]:
+        for link in reading.lexicon.find(name):
+            if (
+                link.kind == "column"
+                and link.table == table
+                and link.quality >= 0.5
+                and (reading.is_measure(link) or reading.is_date(link))
+            ):
+                return link
+    return None
+
+
+_HINTS = {
+    "price": (
+        "price",
+        "cost",
+        "unit price",
+        "fee",
+        "fare",
+        "total amount",
+        "amount",
+        "total",
+        "价格",
+        "单价",
+        "费用",
+        "金额",
+    ),
+    "length": ("length", "duration", "时长", "长度"),
+    "weight": ("weight", "重量"),
+    "height": ("height", "高度", "身高"),
+    "age": ("age", "birth date", "年龄", "出生日期"),
+    "rating": ("rating", "score", "评分"),
+    "salary": ("salary", "工资"),
+    "quantity": ("quantity", "sales", "销量", "数量"),
+    "population": ("population", "人口"),
+}

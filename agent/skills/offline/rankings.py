@@ -1,0 +1,353 @@
+"""Rankings: the most and least of something, the first few, an order."""
+
+from agent.skills.offline.query import Dimension, Function
+from agent.skills.offline.reading import Reading
+from agent.skills.offline.wishes import AGGREGATES, Asks, Figure, Ranking
+
+
+class RankingReader:
+    """Takes superlatives, limits and orders out of a reading."""
+
+    def __init__(self, reading: Reading, found: Asks) -> None:
+        self._reading = reading
+        self.found = found
+
+    def read(self) -> None:
+        """Every ranking."""
+        reading = self._reading
+        for index in list(reading.having("super")):
+            if reading.free(index):
+                self._superlative(index)
+        for index in list(reading.having("top")):
+            if reading.free(index):
+                self._top(index)
+        for index in list(reading.having("rank")):
+            if reading.free(index):
+                self._rank(index)
+        self._by_measure()
+
+    def _superlative(self, index: int) -> None:
+        reading = self._reading
+        arg = reading.marks[index].arg
+        ranking = Ranking(arg[0] == "+", hint=arg[1:], position=index)
+        reading.use(index)
+        ranking.limit = self._number_near(index) or self._number_of_things()
+        if not ranking.hint:
+            ranking.figure = self._ranked_figure(index)
+        else:
+            self._say_hint(ranking, index)
+        self._ranked_dates(ranking, index)
+        ranking.is_value = self._wants_value(ranking, index) and not any(dim.bucket for dim in self.found.dimensions)
+        self.found.rankings.append(ranking)
+
+    def _say_hint(self, ranking: Ranking, index: int) -> None:
+        """Takes the column beside an adjective that implies one (`最早开业`, "latest order date") for its figure."""
+        reading = self._reading
+        accept = reading.is_date if ranking.hint == "date" else reading.is_measure
+        for step in (1, -1):
+            place = reading.free_beside(index, step, ("noise", "verb"))
+            if place is None or not self._is_hinted(place):
+                continue
+            noun = reading.nouns[place]
+            link = reading.pick(place, accept)
+            if link is not None and noun is not None and link.quality >= noun.columns[0][1].quality - 0.15:
+                ranking.figure = Figure(None, link, position=place)
+                ranking.hint = ""
+                reading.use(place)
+                return
+
+    def _ranked_dates(self, ranking: Ranking, index: int) -> None:
+        """`车流量最大的10天`, "the 3 months with the highest revenue": dates are what is ranked."""
+        reading = self._reading
+        for place, mark in enumerate(reading.marks):
+            if not reading.free(place) or not mark.means("date_part") or reading.nouns[place] is not None:
+                continue
+            before = place - 1
+            number = reading.marks[before].number if reading.free(before) else None
+            near = number is not None or abs(place - index) <= 3
+            if near and ranking.figure is not None:
+                reading.use(place)
+                if number is not None and ranking.limit is None:
+                    ranking.limit = int(number.value)
+                    reading.use(before)
+                self.found.dimensions.append(Dimension(("", ""), None, mark.arg))  # type: ignore[arg-type]
+                return
+
+    def _is_hinted(self, place: int) -> bool:
+        """Whether a noun beside `latest` is itself the date or measure ("latest order date")."""
+        noun = self._reading.noun(place)
+        return noun is not None and not noun.is_table and not noun.is_value and bool(noun.columns)
+
+    def _number_near(self, index: int) -> int | None:
+        """A count of things beside a superlative or `top`: `最高的3个`, "the 3 cheapest", "top 3"."""
+        reading = self._reading
+        for step in (1, -1):
+            place = index + step
+            while (
+                0 <= place < len(reading)
+                and reading.marks[place].means("noise", "of", "top", "which")
+                and reading.nouns[place] is None
+                and reading.marks[place].number is None
+            ):
+                place += step
+            if not reading.free(place):
+                continue
+            mark = reading.marks[place]
+            if (
+                mark.number is not None
+                and mark.number.value == int(mark.number.value)
+                and 0 < mark.number.value <= 10000
+            ):
+                reading.use(place)
+                for passed in range(min(place, index), max(place, index)):
+                    if reading.marks[passed].means("top"):
+                        reading.use(passed)
+                return int(mark.number.value)
+        return None
+
+    def _number_of_things(self) -> int | None:
+        """`the 5 shops with the highest rent`: a whole number right before a table."""
+        reading = self._reading
+        for index, mark in enumerate(reading.marks):
+            if not reading.free(index) or mark.number is None or not self._reading.counts_rows(index):
+                continue
+            reading.use(index)
+            return int(mark.number.value)
+        return None
+
+    def _ranked_figure(self, index: int) -> Figure | None:
+        """What a superlative is about: the noun before it in Chinese, after it in English, else the other one."""
+        reading = self._reading
+        tied = index > 0 and reading.marks[index - 1].means("of")
+        for step in (-1, 1) if reading.is_chinese and not tied else (1, -1):
+            figure = self._figure_beside(index, step)
+            if figure is not None:
+                return figure
+        return None
+
+    def _figure_beside(self, index: int, step: int) -> Figure | None:
+        reading = self._reading
+        skip = ("noise", "of", "unit", "count", "with", "number") if step == -1 else ("noise", "of", "count")
+        place = reading.free_beside(index, step, skip)
+        noun = reading.noun(place)
+        if place is None or noun is None or noun.is_value:
+            return None
+        function = self._function_beside(place)
+        link = reading.measure(place)
+        counted = any(reading.marks[at].means("count") for at in range(min(place, index), max(place, index) + 1))
+        if link is not None and not (
+            noun.is_table and (counted or noun.table is not None and link.quality < noun.table.quality - 0.25)
+        ):
+            reading.use(place)
+            return Figure(function, link, position=place)
+        if noun.is_table and noun.table is not None and not self._is_asked(place, step, counted):
+            reading.use(place)
+            for at in range(min(place, index), max(place, index)):
+                if reading.marks[at].means("count"):
+                    reading.use(at)
+            return Figure("count", table=noun.table.table, position=place)
+        return None
+
+    def _is_asked(self, place: int, step: int, counted: bool) -> bool:
+        """Whether the table beside a superlative is the thing asked for, not the thing counted."""
+        reading = self._reading
+        before = reading.beside(place, -1)
+        if before is not None and reading.marks[before].means("which"):
+            return True
+        if reading.is_chinese:
+            return step == 1
+        if counted:
+            return False
+        return step == -1 or not self._other_table(place)
+
+    def _other_table(self, place: int) -> bool:
+        reading = self._reading
+        return any(
+            noun is not None and at != place and reading.free(at) and not noun.is_value
+            for at, noun in enumerate(reading.nouns)
+        ) or any(dimension.table != ("", "") for dimension in self.found.dimensions)
+
+    def _function_beside(self, place: int) -> Function | None:
+        reading = self._reading
+        for step in (-1, 1):
+            at = reading.free_beside(place, step)
+            if at is not None and reading.marks[at].means("avg", "sum", "max", "min") and reading.nouns[at] is None:
+                if step == 1 and not reading.is_chinese:
+                    continue
+                reading.use(at)
+                return AGGREGATES[str(reading.marks[at].intent.kind)]  # type: ignore[union-attr]
+        return None
+
+    def _wants_value(self, ranking: Ranking, index: int) -> bool:
+        """Whether the extreme itself is asked for: "what is the highest rent", `最高的月租金是多少`."""
+        reading = self._reading
+        figure = ranking.figure
+        if figure is None or figure.link is None or ranking.limit is not None:
+            return False
+        if self._asks_for_thing():
+            return False
+        if reading.is_chinese:
+            after = reading.beside(max(index, figure.position), 1)
+            before_figure = figure.position > index
+            if before_figure and after is not None and reading.free(after) and self._is_table_noun(after):
+                return False
+            ends = after is None or reading.marks[after].means("count", "which", "list", "rank", "and", "by_end")
+            return before_figure or ends
+        before = reading.find(figure.position, -1, self._is_table_noun)
+        after_place = figure.position + 1
+        directly = after_place < len(reading) and reading.free(after_place) and self._is_table_noun(after_place)
+        return before is None and not directly
+
+    def _asks_for_thing(self) -> bool:
+        reading = self._reading
+        for index, mark in enumerate(reading.marks):
+            if mark.means("which", "date_which") and mark.arg != "when":
+                if mark.arg == "person":
+                    return True
+                place = reading.beside(index, 1, ("noise", "of", "unit", "number"))
+                noun = reading.nouns[place] if place is not None else None
+                if mark.means("date_which") or (
+                    noun is not None
+                    and reading.free(place or 0)
+                    and not mark.text.startswith("what")
+                    or self._is_table_noun_at(place)
+                ):
+                    return True
+        return False
+
+    def _is_table_noun_at(self, place: int | None) -> bool:
+        return place is not None and self._reading.free(place) and self._is_table_noun(place)
+
+    def _is_table_noun(self, index: int) -> bool:
+        noun = self._reading.nouns[index]
+        return noun is not None and noun.is_table
+
+    def _top(self, index: int) -> None:
+        """`前三`, "top 5 …": a limit, with the figure where one is named."""
+        reading = self._reading
+        limit = self._number_near(index)
+        mark = reading.marks[index]
+        if limit is None and self._first_by_date(index):
+            return
+        if limit is None and not ("第一" in mark.text or mark.text in ("居首", "top", "the top", "first", "倒数第一")):
+            return
+        reading.use(index)
+        descending = mark.arg != "-"
+        if self.found.rankings:
+            self.found.rankings[-1].limit = self.found.rankings[-1].limit or limit or 1
+            self.found.rankings[-1].is_value = False
+            return
+        figure = self._figure_beside(index, -1) if reading.is_chinese else None
+        self.found.rankings.append(Ranking(descending, figure, limit=limit or 1, position=index))
+
+    def _first_by_date(self, index: int) -> bool:
+        """`hired first`: the least of the date named before."""
+        reading = self._reading
+        place = reading.free_beside(index, -1)
+        noun = reading.noun(place)
+        if place is None or noun is None or noun.is_table or noun.column is None or not reading.is_date(noun.column):
+            return False
+        reading.use(index, place)
+        self.found.rankings.append(Ranking(False, Figure(None, noun.column, position=place), position=index))
+        return True
+
+    def _rank(self, index: int) -> None:
+        reading = self._reading
+        reading.use(index)
+        descending = reading.marks[index].arg != "asc"
+        said = bool(reading.marks[index].arg)
+        if self.found.rankings:
+            ranking = self.found.rankings[-1]
+            ranking.descending = descending if said else ranking.descending
+            ranking.is_value = False
+        else:
+            ranking = Ranking(descending, is_order=True, position=index)
+            self.found.rankings.append(ranking)
+        if ranking.figure is None and not ranking.hint:
+            ranking.figure = self._order_figure(index)
+            if (
+                not said
+                and not reading.is_chinese
+                and ranking.is_order
+                and ranking.figure is not None
+                and reading.marks[index].text.startswith(("sort", "order"))
+            ):
+                ranking.descending = ranking.figure.function is not None
+                ranking.hint = ""
+
+    def _order_figure(self, index: int) -> Figure | None:
+        """What an order is by: `按月租金排序`, "ranked by revenue", `营业收入排行`."""
+        reading = self._reading
+        for step in (-1, 1) if reading.is_chinese else (1, -1):
+            place = reading.free_beside(index, step, ("noise", "of", "by", "unit"))
+            noun = reading.noun(place)
+            if place is None or noun is None or noun.is_value:
+                continue
+            by = reading.free_beside(place, -1)
+            link = reading.measure(place) or reading.pick(place, reading.is_date)
+            if noun.is_table and (
+                link is None or (noun.table is not None and link.quality < noun.table.quality - 0.25)
+            ):
+                continue
+            link = link or reading.pick(place)
+            if link is not None:
+                function = self._function_beside(place)
+                reading.use(place, *((by,) if by is not None and reading.marks[by].means("by") else ()))
+                return Figure(function, link, position=place)
+        return self._counted_order(index)
+
+    def _counted_order(self, index: int) -> Figure | None:
+        """`按店铺数量排序`, `店铺数量排行`, "ranked by number of orders"."""
+        reading = self._reading
+        step = -1 if reading.is_chinese else 1
+        place = reading.find(index, step, lambda at: reading.marks[at].means("count"))
+        if place is None:
+            return None
+        noun_place = reading.free_beside(place, step)
+        noun = reading.noun(noun_place)
+        if noun is None or noun_place is None or noun.table is None or not noun.is_table:
+            return None
+        reading.use(place, noun_place)
+        self._reading.use_by_before(noun_place)
+        return Figure("count", table=noun.table.table, position=noun_place)
+
+    def _by_measure(self) -> None:
+        """`by revenue` that groups nothing: the figure of the ranking, or an order of its own."""
+        reading = self._reading
+        for index in list(reading.having("by")):
+            place = reading.free_beside(index, 1, ("noise", "of", "each"))
+            if place is None:
+                continue
+            function = self._leading_function(place)
+            place = reading.free_beside(place, 1) if function else place
+            if place is None:
+                continue
+            figure = self._by_figure(place, function)
+            if figure is None:
+                continue
+            reading.use(index)
+            if self.found.rankings and self.found.rankings[-1].figure is None:
+                self.found.rankings[-1].figure = figure
+            elif not self.found.rankings:
+                self.found.rankings.append(Ranking(True, figure, is_order=True, position=index))
+
+    def _leading_function(self, place: int) -> Function | None:
+        mark = self._reading.marks[place]
+        if not mark.means("avg", "sum", "max", "min", "count") or self._reading.nouns[place] is not None:
+            return None
+        self._reading.use(place)
+        return "count" if mark.means("count") else AGGREGATES[mark.intent.kind]  # type: ignore[union-attr]
+
+    def _by_figure(self, place: int, function: Function | None) -> Figure | None:
+        reading = self._reading
+        noun = reading.noun(place)
+        if noun is None or noun.is_value:
+            return None
+        if function == "count" and noun.table is not None:
+            reading.use(place)
+            return Figure("count", table=noun.table.table, position=place)
+        link = reading.measure(place) or reading.pick(place, reading.is_date)
+        if link is None:
+            return None
+        reading.use(place)
+        return Figure(function, link, position=place)

@@ -1,0 +1,196 @@
+"""Conditions put in their place: on rows, on groups, on what exists, in a period."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+from agent.skills.offline.conditions import Span, Threshold, ref
+from agent.skills.offline.dates import Period
+from agent.skills.offline.event_dates import no_date_of, span_date
+from agent.skills.offline.links import Link, column_link
+from agent.skills.offline.measuring import measure_of
+from agent.skills.offline.naming import label
+from agent.skills.offline.plan import Plan
+from agent.skills.offline.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
+from agent.skills.offline.ranked import concept_column
+from agent.skills.offline.refusals import missing_measure, no_date_column, unused_words
+from agent.skills.offline.schema import TableKey, is_year
+from agent.skills.offline.wishes import Figure
+
+
+def with_conditions(plan: Plan, query: Query) -> Query:
+    """The query with every condition in its place."""
+    filters = plan.filters
+    query = _with_thresholds(plan, query)
+    query = _with_spans(plan, query)
+    conditions = (*query.conditions, *filters.conditions)
+    query = replace(query, conditions=tuple(dict.fromkeys(conditions)), with_deleted=frozenset(filters.with_deleted))
+    related = [*query.related, *filters.related]
+    query, lacking = _split_lacking(plan, query)
+    related = _with_existence(plan, query, [*related, *lacking])
+    return _limited(plan, replace(query, related=tuple(related)))
+
+
+def _split_lacking(plan: Plan, query: Query) -> tuple[Query, list[Related]]:
+    """`没有加油站的服务区`: another value somewhere below is no answer; there must be no row with that value."""
+    below = plan.reading.graph.below(query.base)
+    above = plan.reading.graph.above(query.base)
+    kept: list[Condition] = []
+    lacking: list[Related] = []
+    for condition in query.conditions:
+        key, operator = condition.column.table, _POSITIVE.get(condition.operator)
+        if operator is not None and key not in above and key in below and not query.dimensions:
+            positive = replace(condition, operator=operator)
+            lacking.append(Related(key, (positive,), negated=True))
+        else:
+            kept.append(condition)
+    return replace(query, conditions=tuple(kept)), lacking
+
+
+def _with_existence(plan: Plan, query: Query, related: list[Related]) -> list[Related]:
+    """Tables merely mentioned below the listed one: "customers with orders"."""
+    used = {query.base, *(column.table for column in query.columns), *(dim.table for dim in query.dimensions)}
+    used |= {measure.table for measure in query.measures} | {one.table for one in related}
+    used |= {condition.column.table for condition in query.conditions}
+    above = plan.reading.graph.above(query.base)
+    for index, key in plan.tables:
+        if key not in used and key not in above:
+            before = plan.reading.beside(index, -1, ("noise", "of", "unit"))
+            if before is not None and plan.reading.marks[before].means("with", "and", "verb"):
+                related.append(Related(key))
+    return related
+
+
+def is_aggregate(plan: Plan, threshold: Threshold) -> bool:
+    """Whether a comparison is about a figure of the asked thing, not about one of its columns."""
+    if threshold.function is not None or threshold.table is not None:
+        return True
+    link, head = threshold.link, plan.head
+    if link is None or head is None:
+        return False
+    return link.table not in plan.reading.graph.above(head)
+
+
+def _with_thresholds(plan: Plan, query: Query) -> Query:
+    for threshold in plan.filters.thresholds:
+        query = _with_threshold(plan, query, threshold)
+    return query
+
+
+def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
+    if threshold.hint:
+        link = concept_column(plan.reading, query.base, threshold.hint)
+        if link is None:
+            raise missing_measure(label(plan.reading.schema.table(query.base)), [])
+        threshold.link = (
+            replace(link, derived="age") if threshold.hint == "age" and plan.reading.is_date(link) else link
+        )
+    if threshold.link is None and threshold.table is None:
+        threshold.link = _implied_threshold(plan, query)
+    grouped = bool(query.measures and query.dimensions)
+    aggregated = is_aggregate(plan, threshold)
+    if (
+        threshold.link is not None
+        and not aggregated
+        and not (grouped and _compares_figure(plan, query, threshold.link))
+    ):
+        condition = Condition(ref(threshold.link), threshold.operator, threshold.operands)
+        return replace(query, conditions=(*query.conditions, condition))
+    figure = Figure(threshold.function, threshold.link, threshold.table)  # type: ignore[arg-type]
+    measure = measure_of(plan, figure)
+    having = Having(measure, threshold.operator, threshold.operands)
+    return _with_having(plan, query, having)
+
+
+def _implied_threshold(plan: Plan, query: Query) -> Link | None:
+    """`超过5个的服务区` after the measure was already taken: compare the figure asked for."""
+    measure = next((measure for measure in query.measures), None)
+    if measure is None and (only := _only_measure(plan, query.base)) is not None:
+        return only
+    if measure is None or measure.column is None:
+        words = [mark.text for mark in plan.reading.marks if mark.means("cmp", "between")]
+        raise unused_words(words or ["?"])
+    return column_link(measure.table, measure.column)
+
+
+def _only_measure(plan: Plan, table: TableKey) -> Link | None:
+    """The measure of a table that has just one ("invoices over 15")."""
+    facts = plan.reading.facts(table)
+    names = [column.name for column in facts.table.columns if facts.is_measure(column)]
+    return column_link(table, names[0]) if len(names) == 1 else None
+
+
+def _compares_figure(plan: Plan, query: Query, link: Link) -> bool:
+    return any(measure.column == link.column and measure.table == link.table for measure in query.measures)
+
+
+def _with_having(plan: Plan, query: Query, having: Having) -> Query:
+    if not query.dimensions:
+        if query.measures and query.measures[0].column is None and query.measures[0].function == "count":
+            entity = query.measures[0].table
+            query = replace(
+                query, measures=(having.measure,), dimensions=(Dimension(entity),), base=entity, counts_rows=True
+            )
+        else:
+            raise unused_words([mark.text for mark in plan.reading.marks if mark.means("cmp", "between")])
+    measures = query.measures or (having.measure,)
+    if having.measure.table not in {measure.table for measure in measures}:
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("cmp", "between")])
+    order = query.order or (Order(measure=measures[0]), Order(descending=False))
+    if query.counts_rows:
+        order = ()
+    return replace(query, base=measures[0].table, measures=measures, having=(*query.having, having), order=order)
+
+
+def _limited(plan: Plan, query: Query) -> Query:
+    return replace(query, limit=plan.asks.limit) if plan.asks.limit and query.limit is None else query
+
+
+def _with_spans(plan: Plan, query: Query) -> Query:
+    plain = [span for span in plan.filters.spans if span.link is None]
+    if len(plain) > 1 and not _are_bounds(plain):
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.date is not None])
+    for span in plan.filters.spans:
+        date = (ref(span.link) if span.link else None) or span_date(plan, query.base)
+        if date is None:
+            raise no_date_of(plan, query.base)
+        query = replace(query, conditions=(*query.conditions, *_during_conditions(plan, date, span)))
+    return query
+
+
+def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Condition]:
+    """The period as a condition on a date column, or on a column of years."""
+    if not is_year(plan.reading.schema.column(date.table, date.column)):
+        return [Condition(date, "not during" if span.negated else "during", tuple(span.periods))]
+    found: list[Condition] = []
+    for period in span.periods:
+        found += year_conditions(date, period)
+    if not found or (len(span.periods) > 1 and any(condition.operator != "=" for condition in found)):
+        raise no_date_column(label(plan.reading.schema.table(date.table)))
+    if len(found) > 1 and len(span.periods) > 1:
+        return [Condition(date, "in", tuple(condition.operands[0] for condition in found))]
+    return found
+
+
+def _are_bounds(spans: list[Span]) -> bool:
+    """Whether several periods are one beginning and one end ("since 2022 … until 2024")."""
+    starts = [span for span in spans if span.periods[0].start is None]
+    ends = [span for span in spans if span.periods[0].end is None]
+    return len(spans) == 2 and len(starts) == len(ends) == 1
+
+
+def year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
+    """A period of whole calendar years as conditions on a number column; empty when it is no such period."""
+    bounds = [moment for moment in (period.start, period.end) if moment is not None]
+    if any(moment.day is None or (moment.day.month, moment.day.day) != (1, 1) for moment in bounds):
+        return []
+    if period.grain == "year" and period.start is not None and period.start.day is not None:
+        return [Condition(column, "=", (Decimal(period.start.day.year),))]
+    found = []
+    if period.start is not None and period.start.day is not None:
+        found.append(Condition(column, ">=", (Decimal(period.start.day.year),)))
+    if period.end is not None and period.end.day is not None:
+        found.append(Condition(column, "<", (Decimal(period.end.day.year),)))
+    return found
+
+
+_POSITIVE: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not contains": "contains"}

@@ -1,0 +1,243 @@
+"""Stored values, keys and flags said in the question, as conditions on their columns."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+from agent.skills.offline.absences import AbsenceReader
+from agent.skills.offline.conditions import Filters, ref
+from agent.skills.offline.links import Link
+from agent.skills.offline.query import OPPOSITE, ColumnRef, Condition, Operator
+from agent.skills.offline.reading import Reading
+from agent.skills.offline.schema import TableKey, kind_of
+
+
+class ValueReader:
+    """Takes values, keys and flags out of a reading."""
+
+    def __init__(self, reading: Reading, found: Filters) -> None:
+        self._reading = reading
+        self.found = found
+        self._roles: dict[int, str] = {}
+
+    def read(self) -> None:
+        """Every value, number of a thing, and flag."""
+        reading = self._reading
+        index = 0
+        while index < len(reading):
+            noun = reading.noun(index)
+            if noun is not None and noun.value is not None and (noun.is_value or self._after_column(index)):
+                index = index if AbsenceReader(reading, self.found).undone(index) else self._value_list(index)
+            index += 1
+        self._identities()
+        self._booleans()
+
+    def _after_column(self, index: int) -> bool:
+        """Whether a word that is also a name is used as a value: `status is open`, `类别为餐饮`."""
+        reading = self._reading
+        before = reading.beside(index, -1, ("noise", "cmp"))
+        noun, own = (reading.nouns[before] if before is not None else None), reading.nouns[index]
+        if noun is None or own is None or own.value is None or before == index - 1 and not reading.is_chinese:
+            return False
+        pairs = {(link.table, link.column) for _, link in noun.columns}
+        return any((link.table, link.column) in pairs for _, link in own.values)
+
+    def _value_list(self, index: int) -> int:
+        """Reads values joined by 和 / or / commas as one condition; returns the last position."""
+        reading = self._reading
+        places = [index]
+        joints: list[int] = []
+        while True:
+            joint = places[-1] + 1
+            skipped = reading.beside(places[-1], 1, ("and", "or", "noise", "of"))
+            if skipped is None or skipped == joint:
+                break
+            noun = reading.noun(skipped)
+            between = range(joint, skipped)
+            if (
+                noun is None
+                or not noun.is_value
+                or not any(reading.marks[place].means("and", "or") for place in between)
+            ):
+                break
+            if not self._common_columns([*places, skipped]):
+                break
+            places.append(skipped)
+            joints += between
+        links = self._chosen_values(places)
+        reading.use(*places, *joints)
+        self._add_values(places, links)
+        return places[-1]
+
+    def _common_columns(self, places: list[int]) -> list[tuple[TableKey, str | None]]:
+        nouns = [self._reading.nouns[place] for place in places]
+        columns = [[(link.table, link.column) for _, link in noun.values] if noun else [] for noun in nouns]
+        return [column for column in columns[0] if all(column in others for others in columns[1:])]
+
+    def _chosen_values(self, places: list[int]) -> list[Link]:
+        column = self._common_columns(places)[0]
+        chosen = []
+        for place in places:
+            noun = self._reading.nouns[place]
+            assert noun is not None
+            chosen.append(next(link for _, link in noun.values if (link.table, link.column) == column))
+        return chosen
+
+    def _add_values(self, places: list[int], links: list[Link]) -> None:
+        reading = self._reading
+        operator: Operator = "=" if len(links) == 1 else "in"
+        self._absorb_label(places[0], -1, links[0])
+        self._absorb_label(places[-1], 1, links[0])
+        negation = reading.free_beside(places[0], -1, _NEGATION_SKIP)
+        closing = reading.free_beside(places[-1], 1, ("noise",))
+        excepted = closing is not None and reading.marks[closing].means("except_end")
+        if excepted and closing is not None:
+            reading.use(closing)
+        if (negation is not None and reading.marks[negation].means("not")) or excepted:
+            operator = OPPOSITE[operator]
+            reading.use(*(() if negation is None or not reading.marks[negation].means("not") else (negation,)))
+        elif (unequal := reading.free_beside(places[0], -1, ("noise",))) is not None and reading.marks[unequal].means(
+            "cmp"
+        ):
+            operator = OPPOSITE[operator] if reading.marks[unequal].arg == "!=" else operator
+            reading.use(unequal)
+        operands = tuple(str(link.value) for link in links)
+        if reading.facts(links[0].table).deleted == links[0].column:
+            self.found.with_deleted.add(links[0].table)
+        if reading.kind(links[0]) == "boolean":
+            operator, operands = ("false" if operator == "=" else "true"), ()
+        column = replace(ref(links[0]), via=self._role_before(places[0], links[0]))
+        if len(links) > 1:
+            self.found.compared.append(column)
+        self.found.conditions.append(Condition(column, operator, operands))
+
+    def _role_before(self, index: int, link: Link) -> str | None:
+        """The referencing column said right before a value of what it points to: "whose manager is Nancy Fuller"."""
+        reading = self._reading
+        place = reading.beside(index, -1, ("noise", "cmp", "verb", "with", "to"))
+        noun = reading.nouns[place] if place is not None else None
+        if place is None or noun is None:
+            return None
+        if noun.is_value:
+            return self._roles.get(place) if index - place == 1 else None
+        for edge in reading.facts(noun.column.table).edges if noun.column is not None and not noun.is_table else ():
+            if edge.columns == (noun.column.column if noun.column else None,) and edge.parent == link.table:
+                self._roles[index] = edge.columns[0]
+                reading.use(place)
+                return edge.columns[0]
+        return None
+
+    def _absorb_label(self, index: int, step: int, link: Link) -> None:
+        """Uses up the column's own name beside its value (`支付方式为微信`, "category Electronics")."""
+        reading = self._reading
+        place = reading.free_beside(index, step, ("noise", "cmp", "of", "not", "from") if step == -1 else ("noise",))
+        noun = reading.noun(place)
+        if place is None or noun is None or noun.is_value:
+            return
+        before = reading.beside(place, -1)
+        if before is not None and reading.marks[before].means("each", "by", "which"):
+            return
+        same = any((other.table, other.column) == (link.table, link.column) for _, other in noun.columns)
+        own_table = noun.table is not None and noun.table.table == link.table and noun.is_table
+        shows = link.column in reading.facts(link.table).display
+        if same and not noun.is_table:
+            reading.use(place)
+        elif own_table and shows and not self._is_only_table(place):
+            reading.use(place)
+
+    def _is_only_table(self, index: int) -> bool:
+        others = [
+            place
+            for place, noun in enumerate(self._reading.nouns)
+            if noun is not None and place != index and not noun.is_value and place not in self._reading.used
+        ]
+        return not others
+
+    def _identities(self) -> None:
+        """`order 1001`, `编号为3的服务区`: a table or key column followed by a number or quotation."""
+        reading = self._reading
+        for index in range(len(reading)):
+            mark = reading.marks[index]
+            if (
+                not reading.free(index)
+                or (mark.number is None and mark.literal is None)
+                or self._reading.is_ordinal(index)
+            ):
+                continue
+            before = reading.free_beside(index, -1, ("noise", "cmp"))
+            noun = reading.noun(before)
+            if before is None or noun is None or noun.is_value:
+                continue
+            target = self._identity_column(before, is_text=mark.literal is not None)
+            if target is not None:
+                operand = mark.literal if mark.literal is not None else mark.number.value  # type: ignore[union-attr]
+                reading.use(index, *(() if noun.is_table else (before,)), *self._between_marks(before, index))
+                self.found.conditions.append(Condition(target, "=", (operand,)))
+
+    def _between_marks(self, first: int, last: int) -> list[int]:
+        return [place for place in range(first + 1, last) if self._reading.marks[place].means("cmp")]
+
+    def _identity_column(self, index: int, *, is_text: bool) -> ColumnRef | None:
+        reading = self._reading
+        noun = reading.nouns[index]
+        if noun is not None and noun.is_table and noun.table is not None:
+            facts = reading.facts(noun.table.table)
+            if is_text:
+                return ColumnRef(noun.table.table, facts.display[0]) if len(facts.display) == 1 else None
+            if len(facts.key) != 1 or kind_of(reading.schema.column(noun.table.table, facts.key[0])) != "number":
+                return None
+            return ColumnRef(noun.table.table, facts.key[0])
+        kinds = ("text", "other") if is_text else ("number", "text")
+        link = reading.pick(index, lambda link: reading.kind(link) in kinds)
+        return ref(link) if link is not None else None
+
+    def _booleans(self) -> None:
+        reading = self._reading
+        for index in range(len(reading)):
+            noun = reading.noun(index)
+            if noun is None or noun.is_value or noun.is_table or noun.column is None:
+                continue
+            link = noun.column
+            before = reading.beside(index, -1)
+            grouped = before is not None and reading.marks[before].means("each", "by")
+            if not grouped and reading.facts(link.table).deleted == link.column and self._deleted_rows(index, link):
+                continue
+            if reading.kind(link) != "boolean" or grouped:
+                continue
+            operator = self._reading.negated(index, "true")
+            reading.use(index)
+            self.found.conditions.append(Condition(ref(link), operator))
+            if reading.facts(link.table).deleted == link.column:
+                self.found.with_deleted.add(link.table)
+
+    def _deleted_rows(self, index: int, link: Link) -> bool:
+        """`deleted employees` where a time or a number marks deletion."""
+        kind = self._reading.kind(link)
+        if kind not in ("date", "timestamp", "number"):
+            return False
+        operator = self._reading.negated(index, "not null" if kind != "number" else "!=")
+        operands = (Decimal(0),) if kind == "number" else ()
+        self._reading.use(index)
+        self.found.conditions.append(Condition(ref(link), operator if operator != "in" else "=", operands))
+        self.found.with_deleted.add(link.table)
+        return True
+
+    def merge_alternatives(self) -> None:
+        """`男读者和女读者`: two values that one row can't have at once are alternatives."""
+        kept: list[Condition] = []
+        for condition in self.found.conditions:
+            other = next((one for one in kept if _are_alternatives(one, condition)), None)
+            if other is None:
+                kept.append(condition)
+                continue
+            operands = tuple(dict.fromkeys((*other.operands, *condition.operands)))
+            kept[kept.index(other)] = Condition(condition.column, "in", operands)
+            self.found.compared.append(condition.column)
+        self.found.conditions = kept
+
+
+def _are_alternatives(first: Condition, second: Condition) -> bool:
+    operators = {first.operator, second.operator}
+    return first.column == second.column and operators <= {"=", "in"}
+
+
+_NEGATION_SKIP = ("noise", "of", "unit", "cmp", "list", "with", "from", "verb")

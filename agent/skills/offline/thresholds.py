@@ -1,0 +1,234 @@
+"""Comparisons with numbers and averages, and what is compared."""
+
+from decimal import Decimal
+
+from agent.skills.offline.conditions import Filters, Threshold, ref
+from agent.skills.offline.links import Link
+from agent.skills.offline.query import Condition, Operator
+from agent.skills.offline.reading import Reading
+
+
+class ThresholdReader:
+    """Takes comparisons out of a reading."""
+
+    def __init__(self, reading: Reading, found: Filters) -> None:
+        self._reading = reading
+        self.found = found
+
+    def read(self) -> None:
+        """Every comparison."""
+        for index in list(self._reading.having("between", "between_end")):
+            self._between(index)
+        for index in list(self._reading.having("cmp")):
+            self._threshold(index)
+        self._implicit_ranges()
+        self._plain_equalities()
+        self._averages()
+
+    def _between(self, index: int) -> None:
+        reading = self._reading
+        forward = reading.marks[index].means("between")
+        first = reading.find(index, 1 if forward else -1, self._reading.is_number)
+        if first is None:
+            return
+        low, high = self._pair(first, 1 if forward else -1)
+        if low is None or high is None:
+            return
+        if (
+            forward
+            and (closing := reading.free_beside(high, 1)) is not None
+            and reading.marks[closing].means("between_end")
+        ):
+            reading.use(closing)
+        reading.use(index)
+        self._add_range(low, high, min(index, low), max(index, high))
+
+    def _pair(self, first: int, step: int) -> tuple[int | None, int | None]:
+        """Two numbers with `到` or `and` between them, in order."""
+        reading = self._reading
+        joint = reading.beside(first, step)
+        other = reading.free_beside(joint, step) if joint is not None else None
+        if joint is None or other is None or not self._reading.is_number(other) or not self._joins_range(joint):
+            return None, None
+        reading.use(joint)
+        return (first, other) if step == 1 else (other, first)
+
+    def _joins_range(self, index: int) -> bool:
+        mark = self._reading.marks[index]
+        return mark.means("to", "and") or mark.text == "to"
+
+    def _implicit_ranges(self) -> None:
+        """`1万到3万`, `10-20` without "between"."""
+        reading = self._reading
+        for index in range(len(reading)):
+            if reading.free(index) and self._reading.is_number(index):
+                joint = reading.beside(index, 1)
+                if joint is None or not (reading.marks[joint].means("to") or reading.marks[joint].text == "to"):
+                    continue
+                low, high = self._pair(index, 1)
+                if low is not None and high is not None:
+                    self._add_range(low, high, low, high)
+
+    def _add_range(self, low: int, high: int, opening: int, closing: int) -> None:
+        reading = self._reading
+        first, second = reading.marks[low].number, reading.marks[high].number
+        assert first is not None and second is not None
+        scale = second.value / first.value if first.value else Decimal(0)
+        start = first.value * 10000 if scale >= 10000 and reading.marks[high].text.endswith("万") else first.value
+        threshold = Threshold("between", (start, second.value), position=low)
+        reading.use(low, high)
+        self._attach(threshold, opening, closing)
+
+    def _threshold(self, index: int) -> None:
+        reading = self._reading
+        mark = reading.marks[index]
+        operator, hint = (mark.arg[:1], mark.arg[1:]) if mark.arg[1:].isalpha() else (mark.arg, "")
+        after = reading.free_beside(index, 1)
+        before = reading.free_beside(index, -1)
+        leading = after is not None and self._reading.is_number(after)
+        place = after if leading else before if before is not None and self._reading.is_number(before) else None
+        if place is None or (not leading and mark.text not in _TRAILING) or (leading and mark.text.startswith("or ")):
+            return
+        number = reading.marks[place].number
+        assert number is not None
+        negated = self._reading.negated(min(index, place), operator)  # type: ignore[arg-type]
+        threshold = Threshold(negated, (number.value,), hint=hint, position=place)
+        reading.use(index, place)
+        self._attach(threshold, min(index, place), max(index, place))
+
+    def _attach(self, threshold: Threshold, first: int, last: int) -> None:
+        """Finds what is compared: the noun before, else the noun right after (`超过5个订单`, "more than 5 orders")."""
+        reading = self._reading
+        self.found.thresholds.append(threshold)
+        if threshold.hint:
+            return
+        before = reading.free_beside(first, -1, ("noise", "of", "with", "count", "by", "unit"))
+        after = reading.free_beside(last, 1, ("noise", "unit"))
+        if before is not None and self._compares(before, threshold, is_before=True):
+            self._take_count_words(before, first)
+            return
+        if after is not None and self._compares(after, threshold, is_before=False):
+            return
+        counts = before is not None and (reading.is_chinese or self._is_counted(before))
+        if counts and before is not None and self._take_table(before, threshold):
+            self._take_count_words(before, first)
+
+    def _compares(self, index: int, threshold: Threshold, *, is_before: bool) -> bool:
+        """Takes the noun as the compared thing, when it is a number column, or a counted table after the number."""
+        reading = self._reading
+        noun = reading.noun(index)
+        if noun is None or noun.is_value:
+            return False
+        link = reading.pick(index, lambda link: reading.kind(link) == "number" and not self._is_key(link))
+        counted = is_before and self._is_counted(index)
+        if link is not None and not counted and not (noun.is_table and link.quality < 0.75 and not is_before):
+            threshold.link = link
+            threshold.function = self._function_before(index)
+            reading.use(index)
+            return True
+        return self._take_table(index, threshold) if not is_before or counted else False
+
+    def _is_key(self, link: Link) -> bool:
+        facts = self._reading.facts(link.table)
+        return link.column in facts.reference_columns or facts.key == (link.column,)
+
+    def _is_counted(self, index: int) -> bool:
+        """Whether a count word follows the noun (`店铺数量超过`) or precedes it ("number of orders above")."""
+        place = self._reading.beside(index, 1 if self._reading.is_chinese else -1)
+        noun = self._reading.nouns[index]
+        counted = place is not None and self._reading.marks[place].means("count")
+        heads = place is not None and self._reading.marks[place].text.lower().startswith("how")
+        return counted and not heads and noun is not None and noun.is_table
+
+    def _take_table(self, index: int, threshold: Threshold) -> bool:
+        noun = self._reading.noun(index)
+        if noun is None or noun.table is None or not noun.is_table:
+            return False
+        before = self._reading.beside(index, -1)
+        if before is not None and self._reading.marks[before].means("each", "which", "list"):
+            return False
+        threshold.table = noun.table.table
+        self._reading.use(index)
+        return True
+
+    def _take_count_words(self, start: int, end: int) -> None:
+        for place in range(max(0, start - 1), end):
+            mark = self._reading.marks[place]
+            if mark.means("count") and self._reading.free(place) and not mark.text.lower().startswith("how"):
+                self._reading.use(place)
+
+    def _function_before(self, index: int) -> str | None:
+        place = self._reading.free_beside(index, -1)
+        if place is not None and self._reading.marks[place].means("avg", "sum", "max", "min"):
+            self._reading.use(place)
+            return self._reading.marks[place].intent.kind  # type: ignore[union-attr]
+        after = self._reading.free_beside(index, 1)
+        if (
+            after is not None
+            and self._reading.marks[after].means("avg", "sum", "max", "min")
+            and self._reading.is_chinese
+        ):
+            self._reading.use(after)
+            return self._reading.marks[after].intent.kind  # type: ignore[union-attr]
+        return None
+
+    def _plain_equalities(self) -> None:
+        """A number column right before a number: `rating 5`, `年龄30`."""
+        reading = self._reading
+        for index in range(len(reading)):
+            if not reading.free(index) or not self._reading.is_number(index):
+                continue
+            if self._counted_equality(index):
+                continue
+            before = reading.free_beside(index, -1, ("noise",))
+            noun = reading.noun(before)
+            if before is None or noun is None or noun.is_value or noun.is_table:
+                continue
+            link = reading.pick(before, lambda link: reading.kind(link) in ("number", "text"))
+            number = reading.marks[index].number
+            if link is not None and number is not None and not self._reading.is_ordinal(index):
+                reading.use(index, before)
+                self.found.conditions.append(Condition(ref(link), "=", (number.value,)))
+
+    def _counted_equality(self, index: int) -> bool:
+        """`courses with 4 credits`, `3个车位的…`: a number before the column it is a value of."""
+        reading = self._reading
+        after = reading.free_beside(index, 1, ("unit",))
+        before = reading.beside(index, -1, ("noise", "with", "verb"))
+        noun, owner = reading.noun(after), reading.nouns[before] if before is not None else None
+        number = reading.marks[index].number
+        if after is None or noun is None or noun.is_value or noun.is_table or owner is None or number is None:
+            return False
+        link = reading.measure(after)
+        if link is None or self._reading.is_ordinal(index) or not owner.is_table:
+            return False
+        reading.use(index, after)
+        self.found.conditions.append(Condition(ref(link), "=", (number.value,)))
+        return True
+
+    def _averages(self) -> None:
+        """`above average`: compared with the average of the same column."""
+        reading = self._reading
+        for index in list(reading.having("above_average", "below_average")):
+            operator: Operator = "above average" if reading.marks[index].means("above_average") else "below average"
+            for place in (reading.free_beside(index, -1, ("noise", "of", "with")), reading.free_beside(index, 1)):
+                link = reading.measure(place) if place is not None and reading.free(place) else None
+                if link is not None and place is not None:
+                    reading.use(index, place)
+                    self.found.conditions.append(Condition(ref(link), operator))
+                    self._same_noun_again(index, link)
+                    break
+
+    def _same_noun_again(self, index: int, link: Link) -> None:
+        """`rent above the average rent` says the column twice."""
+        after = self._reading.free_beside(index, 1)
+        if after is not None and self._reading.noun(after) is not None and self._reading.measure(after) == link:
+            self._reading.use(after)
+
+
+_TRAILING = frozenset(
+    (
+        "以上|及以上|以上的|或以上|起|以下|及以下|以内|以下的|或以下|或更多|or more|or above|or higher|and above|and up|or greater|"
+        "or over|or less|or fewer|or below|or lower|or under|and below"
+    ).split("|")
+)
