@@ -104,7 +104,9 @@ class FunctionRule:
     def _is_builtin(self, call: Call) -> bool:
         if call.schema is not None:
             return call.schema == "pg_catalog"
-        return not self.facts.is_complete or call.name in self.facts.builtins or call.name in self.facts.types
+        if not self.facts.is_complete or call.name in self.facts.builtins:
+            return True
+        return call.name in self.facts.types and call.name not in self.facts.routines  # a cast, written like a call
 
     def _judge_builtin(self, call: Call) -> StatementRejected | None:
         if self._is_configured("pg_catalog", call):
