@@ -216,6 +216,24 @@ def test_the_previous_copy_serves_while_the_database_is_away(url: str) -> None:
         asyncio.run(database.run("SELECT 1"))
 
 
+def test_steady_traffic_never_waits_for_a_reload(make_database: Callable[[str], str], admin_url: str) -> None:
+    url = make_database("CREATE TABLE one (n integer)")
+    database = open_asked(url, catalog_ttl_s=0.5)
+
+    async def ask() -> None:
+        before = await database.catalog()
+        execute(as_admin(url, admin_url), "CREATE TABLE two (n integer)", "GRANT SELECT ON two TO PUBLIC")
+        catalogs = [before]
+        async with asyncio.timeout(10):
+            while len(catalogs[-1].tables) == 1:
+                catalogs.append(await database.catalog())
+                await asyncio.sleep(0.001)  # less than a reload takes
+        assert catalogs[-2] is before
+
+    asyncio.run(ask())
+    database.close()
+
+
 def test_one_caller_leaving_does_not_spoil_it_for_the_others(url: str) -> None:
     database = open_asked(url)
 

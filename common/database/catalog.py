@@ -46,8 +46,11 @@ class Knowledge:
 
 
 class CatalogReader:
-    """Keeps `Knowledge` for `ttl_s` seconds. Callers at the same time share one load; a failed reload serves the
-    previous copy."""
+    """Keeps `Knowledge` for `ttl_s` seconds.
+
+    Callers at the same time share one load. For as long again the old copy is served while a new one is read, so that
+    steady traffic never waits; and it is served for as long as reading again fails.
+    """
 
     def __init__(self, load: Callable[[], Awaitable[Knowledge]], *, ttl_s: float) -> None:
         self._load = load
@@ -57,29 +60,37 @@ class CatalogReader:
         self._loading: asyncio.Task[Knowledge] | None = None
 
     async def get(self) -> Knowledge:
-        """The knowledge, at most `ttl_s` old unless a reload fails."""
-        if self._kept is not None and time.monotonic() < self._kept_until:
-            return self._kept
-        try:
+        """The knowledge; raises what loading raises while there is none yet."""
+        overdue = time.monotonic() - self._kept_until
+        if self._kept is None or overdue > self._ttl_s:
             return await asyncio.shield(self._shared_load())
-        except CituError:
-            if self._kept is None:
-                raise
-            _log.warning("the catalogue could not be read again; the previous one stays in use")
-            self._kept_until = time.monotonic() + min(_RETRY_S, self._ttl_s)
-            return self._kept
+        if overdue > 0:
+            self._shared_load()
+        return self._kept
 
     def _shared_load(self) -> "asyncio.Task[Knowledge]":
         loop = asyncio.get_running_loop()
         if self._loading is None or self._loading.done() or self._loading.get_loop() is not loop:
             self._loading = loop.create_task(self._reload())
+            self._loading.add_done_callback(_look_at_failure)
         return self._loading
 
     async def _reload(self) -> Knowledge:
-        knowledge = await self._load()
-        self._kept = knowledge
-        self._kept_until = time.monotonic() + self._ttl_s
-        return knowledge
+        try:
+            self._kept = await self._load()
+            self._kept_until = time.monotonic() + self._ttl_s
+        except CituError:
+            if self._kept is None:
+                raise
+            _log.warning("the catalogue could not be read again; the previous one stays in use")
+            self._kept_until = time.monotonic() + min(_RETRY_S, self._ttl_s)
+        return self._kept
+
+
+def _look_at_failure(loading: "asyncio.Task[Knowledge]") -> None:
+    """Whoever waited has it; if all have left, asyncio need not complain."""
+    if not loading.cancelled():
+        loading.exception()
 
 
 async def read_knowledge(connection: Connection, *, with_views: bool) -> Knowledge:
