@@ -29,7 +29,7 @@ class AbsenceReader:
             self.found.conditions.append(Condition(ref(link), operator))
 
     def _null_target(self, index: int) -> int | None:
-        """The column a null test is about: `缺少电话`, "missing phone" before it, `电话为空`, "phone is missing" after it."""
+        """The column a null test is about: `缺少电话` and "missing phone" before it, `电话为空` after it."""
         reading = self._reading
         text = reading.marks[index].text
         trailing = text.endswith(("空", "空的", "空值")) or text.startswith(("is ", "are ", "为", "是", "缺失"))

@@ -34,6 +34,11 @@ _IRREGULAR = {
 }  # fmt: skip
 
 
+def listed(text: str, separator: str | None = None) -> tuple[str, ...]:
+    """The words of a table that is written as one string, for legibility."""
+    return tuple(text.split(separator))
+
+
 @dataclass(frozen=True)
 class Atom:
     """One piece of text.

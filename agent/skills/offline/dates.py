@@ -1,7 +1,8 @@
 """Dates as people write them, absolute or relative to today, as half-open periods of days.
 
-Relative periods stay relative (`Moment.trunc`): the SQL says CURRENT_DATE, so that the server's calendar decides and the
-statement can be run again tomorrow. Weeks begin on Monday, as PostgreSQL's date_trunc has it. "The last 7 days" begin 7
+Relative periods stay relative (`Moment.trunc`): the SQL says CURRENT_DATE, so that the server's calendar decides and
+the statement can be run again tomorrow.
+Weeks begin on Monday, as PostgreSQL's date_trunc has it. "The last 7 days" begin 7
 days ago and include today; "last month" is the calendar month before this one.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.numerals import chinese_number
 
 Unit = Literal["day", "week", "month", "quarter", "year"]
@@ -96,8 +98,12 @@ _Y = r"((?:19|20)\d\d|[一二][零〇一二三四五六七八九]{3})"
 _MONTH_NAMES = {
     name: number
     for number, names in enumerate(
-        "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sep sept|october oct"
-        "|november nov|december dec".split("|"),
+        listed(
+            "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sep sept|"
+            "october oct"
+            "|november nov|december dec",
+            "|",
+        ),
         start=1,
     )
     for name in names.split()
@@ -117,7 +123,7 @@ _EN_YEARS = {"this year": 0, "last year": -1, "previous year": -1}
 _EY = rf"({'|'.join(_EN_YEARS)})"
 _NUMBER_WORDS = {
     word: value
-    for value, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), start=1)
+    for value, word in enumerate(listed("one two three four five six seven eight nine ten eleven twelve"), start=1)
 }
 _N = rf"(\d{{1,4}}|{'|'.join(_NUMBER_WORDS)})"
 

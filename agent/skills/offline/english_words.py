@@ -2,7 +2,8 @@
 
 ENGLISH: dict[tuple[str, str], str] = {
     ("noise", ""): (
-        "worth|costing|priced at|a|an|the|is|are|was|were|be|been|being|am|do|does|did|done|there|please|can|could|would|will|shall|"
+        "worth|costing|priced at|a|an|the|is|are|was|were|be|been|being|am|do|does|did|done|there|please|can|"
+        "could|would|will|shall|"
         "should|may|might|must|i|me|my|we|our|us|you|your|he|she|his|her|it|its|they|them|their|this|these|those|"
         "that|as|so|just|also|only|now|then|here|too|very|really|currently|existing|exist|exists|available|"
         "overall|altogether|want|need|like to|would like|tell|know|see|look|let|to|in|on|at|for|all|any|some|"
@@ -50,8 +51,12 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("max", ""): "maximum|max|maximum of|greatest value|highest value|peak",
     ("min", ""): "minimum|min|lowest value|smallest value",
     ("distinct", ""): "distinct|different|unique|various|unique values of|distinct values of|types of|type of",
-    ("share", ""): "percentage|share|proportion|percentage of|share of|proportion of|percent of|as a percentage|fraction of",
-    ("each", ""): "each|every|per|for each|for every|in each|of each|by each|within each|at each|from each|for all|per each",
+    ("share", ""): (
+        "percentage|share|proportion|percentage of|share of|proportion of|percent of|as a percentage|fraction of"
+    ),
+    ("each", ""): (
+        "each|every|per|for each|for every|in each|of each|by each|within each|at each|from each|for all|per each"
+    ),
     ("by", ""): (
         "by|group by|grouped by|grouping by|broken down by|break down by|split by|according to|aggregated by|"
         "breakdown by|categorized by|summarized by|separated by|distribution by|distributed by|across different|"
@@ -59,7 +64,9 @@ ENGLISH: dict[tuple[str, str], str] = {
     ),
     ("bucket", "day"): "daily|per day|by day|each day|every day|day by day|for each day|on each day",
     ("bucket", "week"): "weekly|per week|by week|each week|every week|week by week|for each week",
-    ("bucket", "month"): "monthly|per month|by month|each month|every month|month by month|for each month|in each month",
+    ("bucket", "month"): (
+        "monthly|per month|by month|each month|every month|month by month|for each month|in each month"
+    ),
     ("bucket", "quarter"): "quarterly|per quarter|by quarter|each quarter|every quarter|for each quarter",
     ("bucket", "year"): (
         "yearly|annual|annually|per year|by year|each year|every year|year by year|for each year|per annum|"
@@ -182,13 +189,17 @@ ENGLISH: dict[tuple[str, str], str] = {
     ),
     ("range", "after"): "after|later than|following the",
     ("range", "before"): "before|earlier than|prior to|older than the date",
-    ("range", "until"): "until|by the end of|up until|on or before|up to and including|through the end of|or earlier|not after",
+    ("range", "until"): (
+        "until|by the end of|up until|on or before|up to and including|through the end of|or earlier|not after"
+    ),
     ("unit", ""): (
-        "dollars|dollar|usd|euros|euro|eur|pounds|gbp|yuan|rmb|cny|yen|$|€|¥|£|times|items|pieces|people in|kg|kilograms|grams|"
+        "dollars|dollar|usd|euros|euro|eur|pounds|gbp|yuan|rmb|cny|yen|$|€|¥|£|times|items|pieces|people in|kg|"
+        "kilograms|grams|"
         "km|kilometers|miles|meters|cm|years old|year old|years of age"
     ),
     ("compare", ""): (
-        "respectively|compare|comparison|comparison of|comparison between|versus|vs|compared to|compared with|comparing|"
+        "respectively|compare|comparison|comparison of|comparison between|versus|vs|compared to|compared with|"
+        "comparing|"
         "compared"
     ),
     ("deleted", "with"): (

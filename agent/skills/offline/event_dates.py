@@ -12,6 +12,11 @@ from agent.skills.offline.schema import TableKey, is_year
 
 
 def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
+    """The dimension with its date column, when it only names a unit of time.
+
+    Raises:
+        Refusal: the rows of `base` carry no date.
+    """
     if dimension.table != ("", ""):
         return dimension
     date = span_date(plan, base)
@@ -25,19 +30,25 @@ def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
 
 
 def trend_dimension(plan: Plan, base: TableKey) -> Dimension:
+    """Time as a dimension: days for short periods, else months."""
     unit: Unit = "month"
     for span in plan.filters.spans:
-        if span.periods[0].grain in ("day", "week", "month") or _is_short(plan, span):
+        if span.periods[0].grain in ("day", "week", "month") or _is_short(span):
             unit = "day"
     return resolved(plan, Dimension(("", ""), None, unit), base)
 
 
-def _is_short(plan: Plan, span: Span) -> bool:
+def _is_short(span: Span) -> bool:
     start = span.periods[0].start
     return start is not None and start.day is None and start.trunc == "day" and start.months == 0 and start.days >= -62
 
 
 def date_column(plan: Plan, table: TableKey, what: str = "") -> str:
+    """The column of `table` that dates its rows.
+
+    Raises:
+        Refusal: there is none.
+    """
     found = event_date(plan, table)
     if found is None or found.table != table:
         raise no_date_column(label(plan.reading.schema.table(table)) + (f" ({what})" if what else ""))
@@ -78,6 +89,7 @@ def _default_date(plan: Plan, table: TableKey) -> str | None:
 
 
 def no_date_of(plan: Plan, table: TableKey) -> Refusal:
+    """Why a period can't be applied to the rows of a table: no date, or several that may be meant."""
     facts = plan.reading.facts(table)
     word = label(facts.table)
     choices = [(table, name) for name in facts.dates]

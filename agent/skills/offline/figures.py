@@ -1,5 +1,6 @@
 """Figures: counts, totals, averages and extremes."""
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.query import Function
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure
@@ -143,7 +144,11 @@ class FigureReader:
 
 
 _FORWARD_COUNTS = frozenset(
-    "多少 多少个 多少家 多少条 多少人 多少名 多少位 多少种 多少次 多少笔 多少件 几个 几家 几条 几名 几位 几种 几次 几笔 几人 有多少 有多少个 "
-    "有多少家 有几个 有几家 共有多少 一共有多少 总共有多少 共有多少个 一共有多少个 总共有多少个 有多少种 有几种 有多少条 有多少人 有多少名 有多少位 有多少次 "
-    "有多少笔".split()
+    listed(
+        "多少 多少个 多少家 多少条 多少人 多少名 多少位 多少种 多少次 多少笔 多少件 几个 几家 几条 几名 几位 "
+        "几种 几次 几笔 几人 有多少 有多少个 "
+        "有多少家 有几个 有几家 共有多少 一共有多少 总共有多少 共有多少个 一共有多少个 总共有多少个 有多少种 "
+        "有几种 有多少条 有多少人 有多少名 有多少位 有多少次 "
+        "有多少笔"
+    )
 )

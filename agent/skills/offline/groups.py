@@ -74,7 +74,7 @@ class GroupReader:
             return
         reading.use(index, place, *self._each_marks(index, place))
         self.found.dimensions.append(dimension)
-        self._more_dimensions(place, index)
+        self._more_dimensions(place)
 
     def _is_agent(self, index: int, dimension: Dimension) -> bool:
         """`orders placed by customers from Japan`: who did it, not a group."""
@@ -89,7 +89,7 @@ class GroupReader:
     def _each_marks(self, first: int, last: int) -> list[int]:
         return [place for place in range(first, last) if self._reading.marks[place].means("each", "unit", "distinct")]
 
-    def _more_dimensions(self, last: int, opener: int) -> None:
+    def _more_dimensions(self, last: int) -> None:
         """Further groups after `和` or "and": only where they are of a kind that groups."""
         reading = self._reading
         while True:
@@ -119,7 +119,7 @@ class GroupReader:
         if noun is None or noun.is_value:
             return None
         if noun.is_table and noun.table is not None:
-            if is_by and self._orders(index) and reading.measure(index) is not None:
+            if is_by and self._orders() and reading.measure(index) is not None:
                 return None
             return Dimension(noun.table.table)
         link = reading.column(index)
@@ -127,7 +127,7 @@ class GroupReader:
             return None
         return column_dimension(self._reading, link)
 
-    def _orders(self, index: int) -> bool:
+    def _orders(self) -> bool:
         """Whether the question ranks, so that `by <measure>` names the order."""
         return self._reading.has("rank", "top", "super")
 

@@ -17,7 +17,7 @@ def sort_heads(plan: Plan) -> None:
         noun = reading.nouns[index]
         assert noun is not None
         measure = reading.measure(index)
-        if measure is not None and not (noun.is_table and _is_plain_table(plan, index, noun, measure)):
+        if measure is not None and not (noun.is_table and _is_plain_table(plan, noun, measure)):
             plan.bare.append(Figure(None, measure, position=index))
         elif noun.is_table and noun.table is not None:
             tables.append((index, noun.table.table))
@@ -61,7 +61,7 @@ def _left_column(plan: Plan, index: int) -> Link | None:
 def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
     """`shipped orders`, `注册用户`: the verb of a date beside the table says that the date is there."""
     reading = plan.reading
-    if not reading.is_date(link) or link.quality >= 0.9 or not 0.68 <= link.quality:
+    if not reading.is_date(link) or link.quality >= 0.9 or not link.quality >= 0.68:
         return False
     for step in (1, -1):
         skip = ("noise", "of", "verb") if step == 1 else ("noise", "verb")
@@ -73,7 +73,7 @@ def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
     return False
 
 
-def _is_plain_table(plan: Plan, index: int, noun: Noun, measure: Link) -> bool:
+def _is_plain_table(plan: Plan, noun: Noun, measure: Link) -> bool:
     """Whether a word that names a table and one of its measures means the table."""
     if noun.table is None:
         return False

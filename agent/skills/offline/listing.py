@@ -14,6 +14,7 @@ from agent.skills.offline.schema import TableKey, kind_of
 
 
 def listed_query(plan: Plan) -> Query:
+    """Rows of the asked table, or its entities where figures of theirs are compared."""
     thresholds = [threshold for threshold in plan.filters.thresholds if is_aggregate(plan, threshold)]
     base = _listed_base(plan)
     if base is None:

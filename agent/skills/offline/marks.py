@@ -8,7 +8,7 @@ cost; dynamic programming takes the cover of least total cost, which prefers few
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from agent.skills.offline.atoms import Atom, atoms_of, join, normalise
+from agent.skills.offline.atoms import Atom, atoms_of, join, listed, normalise
 from agent.skills.offline.dates import DateSpan, spans_of
 from agent.skills.offline.lexicon import MAX_PHRASE_ATOMS, Lexicon
 from agent.skills.offline.links import Link
@@ -16,7 +16,7 @@ from agent.skills.offline.numerals import Numeral, numerals_of
 from agent.skills.offline.vocabulary import INTENTS, Intent
 
 _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark": 0.0}
-_BUCKET_WORDS = frozenset("daily weekly monthly quarterly yearly annual".split())
+_BUCKET_WORDS = frozenset(listed("daily weekly monthly quarterly yearly annual"))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from agent.skills.offline.wishes import Figure
 
 
 def measure_of(plan: Plan, figure: Figure, default: Function | None = None) -> Measure:
+    """The measure a figure asks for; a plain column is added up, rates and prices are averaged."""
     if figure.link is None:
         assert figure.table is not None
         return Measure("count", figure.table)
@@ -28,6 +29,7 @@ def measure_of(plan: Plan, figure: Figure, default: Function | None = None) -> M
 
 
 def figures_query(plan: Plan) -> Query:
+    """Figures, by group where there are groups."""
     figures = sorted([*plan.asks.figures, *plan.bare], key=lambda figure: figure.position)
     if not figures:
         figures = _shared_figure(plan)
@@ -39,7 +41,7 @@ def figures_query(plan: Plan) -> Query:
     if plan.asks.share:
         return _share_query(plan, base, measures, dimensions)
     query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
-    return replace(query, order=_group_order(plan, query))
+    return replace(query, order=_group_order(query))
 
 
 def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
@@ -47,7 +49,7 @@ def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions
     if dimensions:
         measures += [replace(measure, is_share=True) for measure in measures]
         query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
-        return replace(query, order=_group_order(plan, query))
+        return replace(query, order=_group_order(query))
     part = tuple(plan.filters.conditions)
     above = plan.reading.graph.above(base)
     if not part or plan.filters.thresholds or len(measures) != 1 or any(one.column.table not in above for one in part):
@@ -77,7 +79,7 @@ def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Di
     return Query(measures[0].table, measures=(replace(measures[0], per=entity),))
 
 
-def _group_order(plan: Plan, query: Query) -> tuple[Order, ...]:
+def _group_order(query: Query) -> tuple[Order, ...]:
     if not query.dimensions:
         return ()
     if any(dimension.bucket for dimension in query.dimensions):

@@ -8,7 +8,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from agent.skills.offline.atoms import key_of, normalise, words_of
+from agent.skills.offline.atoms import key_of, listed, normalise, words_of
 from agent.skills.offline.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, ZH_TO_EN, ZH_TO_ZH
 from common.values import Column, Table
 
@@ -27,11 +27,14 @@ _ENGLISH_TAILS: dict[str, float] = {
 }
 _ENGLISH_HEADS = {"is": 0.95, "has": 0.9, "was": 0.9, "num": 0.9, "number": 0.85, "total": 0.8, "n": 0.85, "no": 0.7}
 _GENERIC_WORDS = frozenset(
-    "id name date time at on type code status number no count total value key flag text day of is has the and per in by "
-    "amount quantity first last new description note list info data".split()
+    listed(
+        "id name date time at on type code status number no count total value key flag text day of is has the "
+        "and per in by "
+        "amount quantity first last new description note list info data"
+    )
 )
-_TABLE_PREFIXES = frozenset("tbl t tb dim fact fct vw v tab sys app dw ods dwd dws ads stg".split())
-_TABLE_SUFFIXES = frozenset("table tbl tab info information data list master record dim fact view detail".split())
+_TABLE_PREFIXES = frozenset(listed("tbl t tb dim fact fct vw v tab sys app dw ods dwd dws ads stg"))
+_TABLE_SUFFIXES = frozenset(listed("table tbl tab info information data list master record dim fact view detail"))
 
 _HAN_PREFIXES = ("是否已", "是否", "所属的", "所属", "所在", "当前", "对应的", "对应", "关联的", "关联", "已", "实际")
 _HAN_TAILS: dict[str, float] = {
@@ -41,17 +44,22 @@ _HAN_TAILS: dict[str, float] = {
     **dict.fromkeys(("编号", "编码", "代码", "id", "ID", "Id", "号", "主键", "标识"), 0.55),
     **dict.fromkeys(("类型", "方式", "状态", "标志", "标记", "情况"), 0.7),
 }
-_HAN_TABLE_TAILS = (
-    "基本信息表", "信息表", "记录表", "明细表", "数据表", "基本信息", "日汇总视图", "汇总视图", "汇总表", "主表", "档案表",
-    "信息", "记录", "明细", "日报表", "日报", "月报", "报表", "档案", "资料", "数据", "列表", "视图", "汇总", "台账", "清单",
-    "字典", "表",
-)  # fmt: skip
+_HAN_TABLE_TAILS = listed(
+    "基本信息表 信息表 记录表 明细表 数据表 基本信息 日汇总视图 汇总视图 汇总表 主表 档案表 信息 记录 明细 日报表 "
+    "日报 月报 报表 档案 资料 数据 列表 视图 汇总 台账 清单 字典 表"
+)
 _GENERIC_HAN = frozenset(
-    "合计 总额 总数 标志 标记 情况 所属 所在 是否 当前 信息 记录 明细 数据 部分 基本 平均 每日 每月 每年 统计 说明 更新 管理 填写 "
-    "实际 总量".split()
+    listed(
+        "合计 总额 总数 标志 标记 情况 所属 所在 是否 当前 信息 记录 明细 数据 部分 基本 平均 每日 每月 每年 "
+        "统计 说明 更新 管理 填写 "
+        "实际 总量"
+    )
 )
 _UNITS = frozenset(
-    "元 万元 千元 亿元 美元 平方米 平米 米 公里 千米 个 人 次 辆次 辆 分钟 小时 天 岁 吨 千克 公斤 克 % 百分比 件 单位元 单位".split()
+    listed(
+        "元 万元 千元 亿元 美元 平方米 平米 米 公里 千米 个 人 次 辆次 辆 分钟 小时 天 岁 吨 千克 公斤 克 % "
+        "百分比 件 单位元 单位"
+    )
 )
 
 Name = tuple[str, float]
@@ -216,7 +224,7 @@ def _han_parts(text: str, quality: float) -> Iterator[Name]:
 
 
 def borrowed_names(names: dict[str, float]) -> dict[str, float]:
-    """Names that general language uses for the same (`营收` for `营业收入`, `customer` for `客户`), with their quality."""
+    """Names that general language uses for the same (`营收` for `营业收入`), with their quality."""
     return _best(
         (other, quality * 0.85)
         for name, quality in names.items()

@@ -60,7 +60,7 @@ class PatternReader:
         return None
 
     def _pattern_target(self, index: int) -> ColumnRef | None:
-        """The column a LIKE applies to: a text column named before, else the name of the thing named before or after."""
+        """The column a LIKE applies to: a text column named before, else the name of the thing named."""
         reading = self._reading
         for step in (-1, 1):
             place = reading.find(index + step, step, lambda at: self._names_text(at))

@@ -3,31 +3,34 @@
 import re
 from collections.abc import Iterator
 
-from agent.skills.offline.atoms import key_of, words_of
+from agent.skills.offline.atoms import key_of, listed, words_of
 from agent.skills.offline.links import Link
 from agent.skills.offline.naming import borrowed_names, column_names, comment_names, english_words, table_names
 from agent.skills.offline.schema import Schema, is_birth_date, kind_of
 from agent.skills.offline.stored_values import gender_names, labelled_values, negated_flags, value_names
 from common.values import Column, Table
 
-_BARE_MEASURES = frozenset("amount total value sum money count quantity qty 金额 数量 总额 数额 总金额".split()) | {
+_BARE_MEASURES = frozenset(listed("amount total value sum money count quantity qty 金额 数量 总额 数额 总金额")) | {
     "total amount", "grand total", "total price", "amount total", "net amount", "sales amount", "sale amount",
 }  # fmt: skip
 _MASS_NOUNS = frozenset(
     key_of(word, stems=True)
-    for word in "revenue sales income turnover cost expense spending profit traffic consumption usage production output".split()
+    for word in listed(
+        "revenue sales income turnover cost expense spending profit traffic consumption usage production output"
+    )
 )
-_PARTIAL = frozenset("discount refund tax fee shipping freight tip deposit balance budget fine penalty cost".split())
+_PARTIAL = frozenset(listed("discount refund tax fee shipping freight tip deposit balance budget fine penalty cost"))
 _PARTIAL_HAN = re.compile("优惠|退款|折扣|税|运费|手续费|罚款|押金|余额|定金|成本|预算")
 _AMOUNT_HAN = re.compile("(金额|总额|总价|小计)$")
-_COUNTED = frozenset("quantity qty count 数量 件数".split())
+_COUNTED = frozenset(listed("quantity qty count 数量 件数"))
 _SELLING = frozenset(
-    key_of(word, stems=True) for word in "order sale invoice transaction bill receipt 订单 销售".split()
+    key_of(word, stems=True) for word in listed("order sale invoice transaction bill receipt 订单 销售")
 )
-_MONEY_NAMES = (
-    "revenue", "sales", "total sales", "sales amount", "turnover", "spent", "spend", "spending", "营业收入", "营收", "收入",
-    "销售额", "营业额", "消费", "消费金额", "花费",
-)  # fmt: skip
+_MONEY_NAMES = listed(
+    "revenue|sales|total sales|sales amount|turnover|spent|spend|spending|"
+    "营业收入|营收|收入|销售额|营业额|消费|消费金额|花费",
+    "|",
+)
 _AGGREGATED = re.compile(
     "(合计|总额|总数|总量|汇总|平均|均值)$|^(total|sum|avg|average|count)\\b|\\b(total|sum|average|count)$"
 )

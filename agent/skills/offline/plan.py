@@ -34,27 +34,32 @@ class Plan:
 
 
 def is_asked(plan: Plan, index: int) -> bool:
+    """Whether the noun directly follows a word that asks for it."""
     reading = plan.reading
     before = reading.beside(index, -1, ("noise", "of", "unit"))
     return before is not None and reading.marks[before].means("list", "which")
 
 
 def is_restricted(plan: Plan) -> bool:
+    """Whether any condition on rows is known."""
     filters = plan.filters
     return bool(filters.conditions or filters.related)
 
 
 def shown_names(plan: Plan, dimension: Dimension) -> tuple[str, ...]:
+    """The columns that show a dimension."""
     facts = plan.reading.facts(dimension.table)
     return (dimension.column,) if dimension.column else facts.display or facts.key
 
 
 def all_columns(plan: Plan, table: TableKey) -> list[str]:
+    """The columns of a table that serve the reader."""
     facts = plan.reading.facts(table)
     names = [column.name for column in facts.table.columns if not facts.is_housekeeping(column)]
     return names or [column.name for column in facts.table.columns]
 
 
 def tie_break(plan: Plan, table: TableKey) -> tuple[Order, ...]:
+    """An order that makes the rows of a table come out the same every time."""
     facts = plan.reading.facts(table)
     return tuple(Order(column=ColumnRef(table, name), descending=False) for name in (facts.key or facts.display)[:2])

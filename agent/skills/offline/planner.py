@@ -1,7 +1,7 @@
 """From a question to one `Query` and its statement, or a refusal that says what is missing.
 
-`understand` is the only entry. It reads the question, decides which table answers it, gives every wish and condition its
-place, and refuses when a meaningful word found none.
+`understand` is the only entry. It reads the question, decides which table answers it, gives every wish and condition
+its place, and refuses when a meaningful word found none.
 """
 
 from dataclasses import dataclass, replace
@@ -29,9 +29,10 @@ from agent.skills.offline.refusals import (
     unknown_words,
     unsupported,
 )
-from agent.skills.offline.render import Unrenderable, render
+from agent.skills.offline.render import render
 from agent.skills.offline.restricting import with_conditions
 from agent.skills.offline.schema import TableKey
+from agent.skills.offline.statement import Unrenderable
 from common.text import language_of
 
 

@@ -15,11 +15,16 @@ from agent.skills.offline.wishes import Figure, Ranking
 
 
 def ranked_query(plan: Plan) -> Query:
+    """The most or least of something.
+
+    Raises:
+        Refusal: it is not said by which figure.
+    """
     ranking = plan.asks.rankings[0]
     if len(plan.asks.rankings) > 1:
         return _ranked_twice(plan)
     if ranking.figure is None and not ranking.hint:
-        ranking.figure = _implied_figure(plan, ranking)
+        ranking.figure = _implied_figure(plan)
     if ranking.is_value and ranking.figure is not None:
         return _extreme_value(plan, ranking)
     entity = _ranked_entity(plan, ranking)
@@ -43,7 +48,7 @@ def _ranked_twice(plan: Plan) -> Query:
     return figures_query(plan)
 
 
-def _implied_figure(plan: Plan, ranking: Ranking) -> Figure | None:
+def _implied_figure(plan: Plan) -> Figure | None:
     """A figure named elsewhere: a count asked for, or the one plain measure."""
     if plan.asks.figures:
         return plan.asks.figures.pop(0)

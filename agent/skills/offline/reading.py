@@ -7,6 +7,7 @@ the planner refuses rather than answer only a part of the question.
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.lexicon import Lexicon
 from agent.skills.offline.linking import Linker, Noun
 from agent.skills.offline.links import Link
@@ -20,8 +21,11 @@ from common.values import Column
 TIES = ("noise", "of", "unit", "verb")
 # Intents that change the answer: left unused, the answer would be to another question.
 _MEANINGFUL = frozenset(
-    "not null notnull cmp between like named super top rank share avg_per per_entity min max avg sum each bucket trend or "
-    "date_which except_end range compare above_average below_average unsupported deleted count".split()
+    listed(
+        "not null notnull cmp between like named super top rank share avg_per per_entity min max avg sum each "
+        "bucket trend or "
+        "date_which except_end range compare above_average below_average unsupported deleted count"
+    )
 )
 
 
@@ -42,7 +46,7 @@ _TAKEN_OUT = (
 )
 
 
-_NAME_WORDS = frozenset("name names full_name 名称 名字 姓名 名".split()) | {"full name", "full names"}
+_NAME_WORDS = frozenset(listed("name names full_name 名称 名字 姓名 名")) | {"full name", "full names"}
 ColumnIdentity = tuple[TableKey, str | None]
 
 
@@ -231,7 +235,7 @@ class Reading:
         return named[0] if len(named) == 1 else None
 
     def column(self, index: int) -> Link | None:
-        """The column the mark names; a measure before a date that is only called after it (`revenue` of `revenue_date`).
+        """The column the mark names; a measure before a date that is only called after it.
 
         Raises:
             Refusal: two columns of different tables are equally likely.

@@ -88,11 +88,7 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
         threshold.link = _implied_threshold(plan, query)
     grouped = bool(query.measures and query.dimensions)
     aggregated = is_aggregate(plan, threshold)
-    if (
-        threshold.link is not None
-        and not aggregated
-        and not (grouped and _compares_figure(plan, query, threshold.link))
-    ):
+    if threshold.link is not None and not aggregated and not (grouped and _compares_figure(query, threshold.link)):
         condition = Condition(ref(threshold.link), threshold.operator, threshold.operands)
         return replace(query, conditions=(*query.conditions, condition))
     figure = Figure(threshold.function, threshold.link, threshold.table)  # type: ignore[arg-type]
@@ -119,7 +115,7 @@ def _only_measure(plan: Plan, table: TableKey) -> Link | None:
     return column_link(table, names[0]) if len(names) == 1 else None
 
 
-def _compares_figure(plan: Plan, query: Query, link: Link) -> bool:
+def _compares_figure(query: Query, link: Link) -> bool:
     return any(measure.column == link.column and measure.table == link.table for measure in query.measures)
 
 

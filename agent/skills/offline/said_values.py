@@ -139,9 +139,7 @@ class ValueReader:
         same = any((other.table, other.column) == (link.table, link.column) for _, other in noun.columns)
         own_table = noun.table is not None and noun.table.table == link.table and noun.is_table
         shows = link.column in reading.facts(link.table).display
-        if same and not noun.is_table:
-            reading.use(place)
-        elif own_table and shows and not self._is_only_table(place):
+        if same and not noun.is_table or own_table and shows and not self._is_only_table(place):
             reading.use(place)
 
     def _is_only_table(self, index: int) -> bool:

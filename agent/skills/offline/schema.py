@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.naming import comment_names, english_words
 from agent.skills.offline.stored_values import has_labels
 from common.values import Catalog, Column, Table
@@ -38,20 +39,26 @@ _NAME_WORDS = ("name", "title", "label")
 _HAN_NAME = re.compile("(名称|姓名|名字|昵称|标题|书名|片名|品名|名)$")
 _TEXT_KEYS = ("code", "sku", "username", "login", "number", "email", "symbol", "slug", "subject")
 _CODE_WORDS = frozenset(
-    "id no code zip zipcode postcode phone mobile fax tel telephone year month day week quarter hour lat latitude lng "
-    "lon longitude number isbn ssn flag version seq sequence rank sort order_no level".split()
+    listed(
+        "id no code zip zipcode postcode phone mobile fax tel telephone year month day week quarter hour lat "
+        "latitude lng "
+        "lon longitude number isbn ssn flag version seq sequence rank sort order_no level"
+    )
 )
 _CODE_HAN = re.compile("(编号|编码|代码|号码|号|年份|年度|月份|序号|排序|邮编|电话|经度|纬度|标志|标识|ID|id)$")
 _AVERAGED = frozenset(
-    "price rate ratio percent percentage age rating score temperature grade gpa discount average avg latitude longitude "
-    "height weight speed length duration margin interest cost_per pct mark level size".split()
+    listed(
+        "price rate ratio percent percentage age rating score temperature grade gpa discount average avg "
+        "latitude longitude "
+        "height weight speed length duration margin interest cost_per pct mark level size"
+    )
 )
 _AVERAGED_HAN = re.compile(
     "(单价|价格|售价|定价|率|比例|百分比|年龄|评分|得分|分数|成绩|温度|身高|体重|均价|折扣|平均.*|时长|速度)$"
 )
 _COUNTED = re.compile("(_count|_num|_qty|count|quantity|qty)$|^(num|number|n)_|^num$", re.IGNORECASE)
 _COUNTED_HAN = re.compile("(数量|数|量|次数|人数)$")
-_CODED = frozenset("status state type flag gender sex kind category class code enabled active".split())
+_CODED = frozenset(listed("status state type flag gender sex kind category class code enabled active"))
 _CODED_HAN = re.compile("(状态|类型|类别|标志|标识|性别|等级|级别|方式|是否.*)$")
 
 
@@ -188,7 +195,7 @@ def _core_words(name: str) -> set[str]:
 
 
 def _display_score(column: Column, table: Table, own: set[str]) -> int:
-    """How well the column names the table's rows; 0 not at all. A name of something else only serves where nothing points up."""
+    """How well the column names the rows; 0 not at all. Names of other things serve where nothing points up."""
     words = english_words(column.name)
     spelled = [name for name in (*comment_names(column.comment)[:1], column.name) if _HAN_NAME.search(name)]
     if spelled:

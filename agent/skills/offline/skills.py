@@ -24,7 +24,7 @@ class OfflineSkills:
         return Thought(classified(inquiry))
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
-        """See `Skills.write_sql`. SQL pasted into the question is the draft, verbatim: judging it is the guard's task."""
+        """See `Skills.write_sql`. SQL pasted into the question is the draft, verbatim: the guard judges it."""
         pasted = pasted_sql(inquiry.question)
         if pasted is not None:
             return Thought(Sql(pasted))

@@ -128,10 +128,10 @@ class SpanReader:
             elif mark.means("between_end"):
                 reading.use(place)
         before = reading.beside(span.first, -1)
-        if before is not None and reading.free(before) and reading.marks[before].means("not"):
-            if self._negates_directly(before, span.first):
-                reading.use(before)
-                span.negated = True
+        negates = before is not None and reading.free(before) and reading.marks[before].means("not")
+        if negates and before is not None and self._negates_directly(before, span.first):
+            reading.use(before)
+            span.negated = True
 
     def _negates_directly(self, negation: int, first: int) -> bool:
         return first - negation <= 2 and self._reading.marks[negation].text not in ("没有", "没", "未", "no")

@@ -1,7 +1,8 @@
 """Words of general business language that mean the same, in English and Chinese, as data.
 
 One line is one concept: the English words, a bar, the Chinese words. A catalogue that says `revenue` is found by a
-question that says 营收 and the other way round. Only general language belongs here, nothing about one customer's domain.
+question that says 营收 and the other way round. Only general language belongs here, nothing about one customer's
+domain.
 """
 
 from agent.skills.offline.atoms import key_of, words_of
@@ -20,7 +21,7 @@ discount rebate | 折扣 优惠
 tax | 税额 税费 税
 fee charge | 费用 手续费
 balance | 余额 结余
-quantity qty unit volume sales_quantity sales_volume units_sold quantity_sold sold_quantity | 数量 件数 个数 销量 销售数量 销售量
+quantity qty unit volume sales_quantity units_sold quantity_sold sold_quantity | 数量 件数 个数 销量 销售数量 销售量
 stock inventory in_stock units_in_stock | 库存 库存量 存货
 order purchase | 订单 单子 订购
 order_line order_item line_item order_detail | 订单明细 订单项

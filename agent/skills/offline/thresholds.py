@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.conditions import Filters, Threshold, ref
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import Condition, Operator
@@ -227,8 +228,10 @@ class ThresholdReader:
 
 
 _TRAILING = frozenset(
-    (
-        "以上|及以上|以上的|或以上|起|以下|及以下|以内|以下的|或以下|或更多|or more|or above|or higher|and above|and up|or greater|"
-        "or over|or less|or fewer|or below|or lower|or under|and below"
-    ).split("|")
+    listed(
+        "以上|及以上|以上的|或以上|起|以下|及以下|以内|以下的|或以下|或更多|or more|or above|or higher|and "
+        "above|and up|or greater|"
+        "or over|or less|or fewer|or below|or lower|or under|and below",
+        "|",
+    )
 )

@@ -46,7 +46,8 @@ _SQL_REST = re.compile(
 
 _POLITE = (
     r"^\s*(?:please|pls|kindly|can you|could you|would you|will you|i want to|i want you to|i need to|i need you to|"
-    r"i'd like to|i would like to|go ahead and|help me|let's|now|then|just|quickly|immediately|ok|okay|hey|and|you must|you should|"
+    r"i'd like to|i would like to|go ahead and|help me|let's|now|then|just|quickly|immediately|ok|okay|hey|and|"
+    r"you must|you should|"
     r"ignore [^.,;:]*[.,;:]|,|\.|:|to)*\s*"
 )
 _VERBS: tuple[tuple[str, str], ...] = (
@@ -54,14 +55,18 @@ _VERBS: tuple[tuple[str, str], ...] = (
     ("TRUNCATE", r"truncate|wipe|empty(?= (?:the|all|out)\b)|purge"),
     (
         "DELETE",
-        r"delete(?! (?:time|date|flag|rate|count))|remove(?! duplicates?\b)|erase|get rid of|clean up|clear(?= (?:the|all|out)\b)",
+        r"delete(?! (?:time|date|flag|rate|count))|remove(?! duplicates?\b)|erase|get rid of|clean up|clear(?= "
+        r"(?:the|all|out)\b)",
     ),
     (
         "UPDATE",
-        r"update(?! (?:time|date|history|log|frequency|count)s?\b)|modify|change(?! (?:in|of|over|from last|rate)\b)|edit|rename|"
+        r"update(?! (?:time|date|history|log|frequency|count)s?\b)|modify|change(?! (?:in|of|over|from last|"
+        r"rate)\b)|edit|rename|"
         r"increase (?:the|all|every|each|\w+s by)|raise (?:the|all|every|each|\w+s by)|reduce (?:the|all|every)|"
-        r"decrease (?:the|all|every)|lower (?:the|all|every)|double (?:the|all|every)|set (?=.+\b(?:to|as|=)\b)|mark (?=.+\bas\b)|"
-        r"cancel(?! rate|led)|archive|approve|assign|transfer|restore|replace|overwrite|reset|fix|correct(?= the)|give (?=.+\b(?:raise|discount)\b)",
+        r"decrease (?:the|all|every)|lower (?:the|all|every)|double (?:the|all|every)|set (?=.+\b(?:to|as|"
+        r"=)\b)|mark (?=.+\bas\b)|"
+        r"cancel(?! rate|led)|archive|approve|assign|transfer|restore|replace|overwrite|reset|fix|correct(?= "
+        r"the)|give (?=.+\b(?:raise|discount)\b)",
     ),
     (
         "INSERT",
@@ -76,7 +81,8 @@ _CLAUSE = tuple(
     (
         name,
         re.compile(
-            rf"\b(?:and then|then|and also|and|;|,)\s+(?:{verbs})\s+(?:the|all|it|them|those|these|every|any|\w+ table|from)\b",
+            rf"\b(?:and then|then|and also|and|;|,)\s+(?:{verbs})\s+(?:the|all|it|them|those|these|every|any|"
+            rf"\w+ table|from)\b",
             re.IGNORECASE,
         ),
     )
@@ -84,7 +90,10 @@ _CLAUSE = tuple(
 )
 _TABLE_OBJECT = re.compile(r"\b(?:table|view|index|column|schema|database)s?\b", re.IGNORECASE)
 
-_POLITE_HAN = r"^(?:请|帮我|帮忙|麻烦|麻烦你|我要|我想|我想要|我需要|给我|你|您|能否|可以|可不可以|能不能|现在|立即|马上|直接|一下|先|就|去|,|、|:|\s|忽略[^,。;]*[,。;])*"
+_POLITE_HAN = (
+    r"^(?:请|帮我|帮忙|麻烦|麻烦你|我要|我想|我想要|我需要|给我|你|您|能否|可以|可不可以|能不能|现在|"
+    r"立即|马上|直接|一下|先|就|去|,|、|:|\s|忽略[^,。;]*[,。;])*"
+)
 _NOT_VERB = r"(?!的|了多少|了几|时间|日期|标志|标记|标识|人|状态|情况|数|次数|过|率|量|于|最|前|后|及|和)"
 _HAN_VERBS: tuple[tuple[str, str], ...] = (
     ("DROP", "删表|删库|删除(?=.{0,12}(?:表$|表格|数据库|视图|索引|字段|列$))|销毁"),
