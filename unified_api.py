@@ -22,6 +22,7 @@ from api.openapi import openapi_blueprint
 from api.page import page_blueprint
 from api.places import Places
 from api.replies import register_error_handlers
+from api.sql import sql_blueprint
 from app_config import ConfigurationError, Settings
 from common import logs, serving
 from common.database import AccessRuleError
@@ -39,14 +40,16 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     services = services or bootstrap(settings)
     app = Flask(__name__, static_folder="static", static_url_path="/static")
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
+    places = Places(settings.max_streams)
     app.register_blueprint(
         ask_blueprint(
             services.agent,
-            Places(settings.max_streams),
+            places,
             max_question_chars=settings.max_question_chars,
             ping_interval_s=settings.ping_interval_s,
         )
     )
+    app.register_blueprint(sql_blueprint(services.desk, places))
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
     app.register_blueprint(openapi_blueprint())
     app.register_blueprint(page_blueprint())

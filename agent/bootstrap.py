@@ -13,6 +13,7 @@ from agent.skills import Inquiry
 from agent.skills.fallback import FallbackSkills
 from agent.skills.llm import LlmSkills
 from agent.skills.offline import OfflineSkills
+from agent.sql_desk import SqlDesk
 from app_config import Settings
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.database import GuardedDatabase, open_database
@@ -36,6 +37,7 @@ class Services:
     """
 
     agent: CituLangGraphAgent
+    desk: SqlDesk
     source: UrlSource
     thinker: str
     checks: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
@@ -63,16 +65,17 @@ def bootstrap(settings: Settings) -> Services:
 
     audit = _audit(settings)
 
-    def new_context(question: Question) -> Context:
+    def new_context(occasion: Occasion) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(thinking, rules) if thinking else rules
-        asker = (question.user_id, question.conversation_id, question.question)
-        audited = AuditedDatabase(database, audit, Occasion("ask", question.run_id, *asker))
-        return Context(audited, skills, rules, behaviour)
+        return Context(AuditedDatabase(database, audit, occasion), skills, rules, behaviour)
 
     agent = CituLangGraphAgent(
-        new_context, routing_mode=settings.routing_mode, request_timeout_s=settings.request_timeout_s
+        lambda question: new_context(_occasion(question)),
+        routing_mode=settings.routing_mode,
+        request_timeout_s=settings.request_timeout_s,
     )
+    desk = SqlDesk(database, new_context, request_timeout_s=settings.request_timeout_s)
 
     async def warm() -> None:
         compiled_graph()
@@ -87,7 +90,7 @@ def bootstrap(settings: Settings) -> Services:
         if model:
             await model.aclose()
 
-    return Services(agent, source, model.name if model else rules.name, _checks(database, model), warm, aclose)
+    return Services(agent, desk, source, model.name if model else rules.name, _checks(database, model), warm, aclose)
 
 
 def _database(settings: Settings, source: UrlSource) -> GuardedDatabase:
@@ -114,6 +117,10 @@ def _audit(settings: Settings) -> Audit:
         return NoAudit()
     given = Path(settings.audit_log).expanduser().resolve() if settings.audit_log else None
     return AuditLog(given or settings.data_path / "logs/audit.jsonl")
+
+
+def _occasion(question: Question) -> Occasion:
+    return Occasion("ask", question.run_id, question.user_id, question.conversation_id, question.question)
 
 
 def _listed(text: str) -> list[str]:

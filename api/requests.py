@@ -10,6 +10,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from agent.citu_agent import Question, new_conversation_id
 from agent.routing import ROUTING_MODES
+from agent.sql_desk import GivenSql
 from common.errors import InvalidRequest
 from common.text import Lang, Text, language_of
 
@@ -18,6 +19,7 @@ _ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")
 _MAX_NAME_CHARS = 256
 _MISSING = Text("缺少 question：请填写要问的问题。", "question is missing: say what you want to know.")
+_NO_SQL = Text("缺少 sql：请填写要执行的查询。", "sql is missing: give the query.")
 _BLANK = Text("question 不能为空：请填写要问的问题。", "question is blank: say what you want to know.")
 
 
@@ -75,6 +77,21 @@ def parse_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
         ),
         cancels_on_disconnect=_optional(body, "on_disconnect", _choice("cancel", "continue")) != "continue",
     )
+
+
+def parse_sql(body: dict[str, Any], accept_language: str | None) -> GivenSql:
+    """The checked body of both SQL endpoints. Any text is a statement: what it is worth is the guard's to say.
+
+    Raises:
+        InvalidRequest: naming the field and what is allowed.
+    """
+    sql = body.get("sql")
+    if sql is None or (isinstance(sql, str) and not sql.strip()):
+        raise InvalidRequest(_NO_SQL, field="sql")
+    if not isinstance(sql, str):
+        raise _wrong("sql", "一个字符串", "a string")
+    lang = _optional(body, "lang", _choice("zh", "en")) or language_of_body({}, accept_language)
+    return GivenSql(sql=sql, lang=lang, user_id=_optional(body, "user_id", _name))
 
 
 def language_of_body(body: object, accept_language: str | None) -> Lang:

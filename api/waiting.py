@@ -56,12 +56,13 @@ def result_of(work: Coroutine[Any, Any, T], places: Places, environ: dict[str, A
         work.close()
         raise
     feed = Feed(_outcome(work), on_end=leave)
-    while (item := next_item(feed, environ)) is not None:
-        if isinstance(item, _Failure):
-            raise item.error
+    result: T | _Failure = _Failure(InternalError(INTERNAL_ERROR_TEXT))  # stays when the work broke; the log has it
+    while (item := next_item(feed, environ)) is not None:  # to the end, where the place is free again
         if not isinstance(item, Quiet):
-            return item
-    raise InternalError(INTERNAL_ERROR_TEXT)  # what it was is in the log
+            result = item
+    if isinstance(result, _Failure):
+        raise result.error
+    return result
 
 
 async def _outcome(work: Coroutine[Any, Any, T]) -> AsyncIterator[T | _Failure]:

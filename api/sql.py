@@ -1,0 +1,37 @@
+"""`POST /api/v0/sql/validate` and `POST /api/v0/sql/run`: SQL given as such, judged or run like the agent's own."""
+
+from flask import Blueprint, Response, request
+
+from agent.sql_desk import GivenSql, SqlDesk
+from api.places import Places
+from api.replies import reply
+from api.requests import json_object, parse_sql
+from api.waiting import result_of
+from common.envelope import success
+from common.text import Text
+
+_ACCEPTED = Text("SQL验证通过", "The SQL is valid")
+_REFUSED = Text("SQL验证未通过", "The SQL is refused")
+_DONE = Text("处理完成", "Done")
+
+
+def sql_blueprint(desk: SqlDesk, places: Places) -> Blueprint:
+    """Both endpoints over one desk; each request takes one of the `places` that questions take."""
+    blueprint = Blueprint("sql", __name__)
+
+    @blueprint.post("/api/v0/sql/validate")
+    def validate_sql() -> Response:
+        given = _given()
+        verdict = result_of(desk.validate(given), places, request.environ)
+        return reply(success(verdict, (_ACCEPTED if verdict["ok"] else _REFUSED).to(given.lang)))
+
+    @blueprint.post("/api/v0/sql/run")
+    def run_sql() -> Response:
+        given = _given()
+        return reply(success(result_of(desk.run(given), places, request.environ), _DONE.to(given.lang)))
+
+    return blueprint
+
+
+def _given() -> GivenSql:
+    return parse_sql(json_object(request), request.headers.get("Accept-Language"))
