@@ -41,6 +41,7 @@ class FigureReader:
             reading.use(place)
             self._absorb_sum(index, place)
             self.found.figures.append(Figure("count", table=noun.table.table, position=place))
+            self._count_more(place, 1 if place > index else -1)
             return
         link = reading.pick(place)
         if link is None:
@@ -48,6 +49,19 @@ class FigureReader:
         reading.use(place)
         function: Function = "sum" if reading.is_measure(link) and not self.found.distinct else "count_distinct"
         self.found.figures.append(Figure(function, link, position=place))
+
+    def _count_more(self, place: int, step: int) -> None:
+        """Further counted things: "number of tracks and albums", `店铺和服务区数量`."""
+        reading = self._reading
+        joint = reading.free_beside(place, step, ("noise", "of"))
+        other = reading.free_beside(joint, step, ("noise", "of")) if joint is not None else None
+        noun = reading.noun(other)
+        if joint is None or other is None or not reading.marks[joint].means("and") or noun is None:
+            return
+        if noun.is_table and noun.table is not None and not reading.is_followed_by_figure(other):
+            reading.use(joint, other)
+            self.found.figures.append(Figure("count", table=noun.table.table, position=other))
+            self._count_more(other, step)
 
     def _count_of_value(self, index: int) -> None:
         """`how many professors`: where only a value is named, rows that have it are counted."""

@@ -15,6 +15,7 @@ from agent.skills.offline.marks import Mark
 from agent.skills.offline.schema import TableKey
 
 _TIE = 0.015
+_PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb")
 _LEAST_QUALITY = 0.4
 
 
@@ -197,10 +198,7 @@ class Linker:
         columns: set[tuple[TableKey, str | None]] = set()
         for step in (-1, 1):
             place = index + step
-            while 0 <= place < len(marks) and (
-                marks[place].means("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super")
-                and not marks[place].links
-            ):
+            while 0 <= place < len(marks) and (marks[place].means(*_PASSED) and not marks[place].links):
                 place += step
             if 0 <= place < len(marks):
                 best = marks[place].quality

@@ -80,7 +80,7 @@ def _leads_columns(plan: Plan, base: TableKey) -> bool:
     """`departments and their managers`: the thing itself is shown before what is told about it."""
     for index, key in plan.tables:
         joint = plan.reading.beside(index, 1, ("noise",))
-        if key == base and joint is not None and plan.reading.marks[joint].means("and"):
+        if key == base and joint is not None and plan.reading.marks[joint].means("and", "with"):
             after = plan.reading.beside(joint, 1, ("noise", "of"), through_used=False)
             return after in plan.named_at
     return False

@@ -171,6 +171,11 @@ class Reading:
         if before is not None and self.marks[before].means("by", "each"):
             self.use(before)
 
+    def is_followed_by_figure(self, index: int) -> bool:
+        """Whether a count or measure right after the noun belongs to it (`服务区和店铺数量` counts only shops)."""
+        after = index + 1
+        return self.free(after) and (self.marks[after].means("count") or self.measure(after) is not None)
+
     def counts_rows(self, index: int) -> bool:
         """`列出10个客户`, "show 10 customers"."""
         after = self.beside(index, 1)

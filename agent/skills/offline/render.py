@@ -102,7 +102,7 @@ def _top_of_groups(statement: Statement) -> str:
     frame = statement.frame()
     outputs = [*statement.dimension_outputs(frame), *statement.column_outputs(frame)]
     outputs += [statement.measure_output(frame, measure) for measure in query.measures]
-    aliases = [output.alias or output.sql.split(".")[-1] for output in outputs]
+    aliases = [quoted(output.alias) if output.alias else output.sql.split(".")[-1] for output in outputs]
     partition = [sql for dimension in query.top_per for sql in statement.group_columns(frame, dimension)]
     order = query.order[0]
     if order.measure is not None:
@@ -110,7 +110,18 @@ def _top_of_groups(statement: Statement) -> str:
     else:
         by = frame.column(order.column or query.columns[0])
     direction = " DESC NULLS LAST" if order.descending else ""
-    rank = f"rank() OVER (PARTITION BY {', '.join(partition)} ORDER BY {by}{direction})"
+    # The best of a group may be several; of the best three each place is given once.
+    ties = (
+        ""
+        if (query.limit or 1) == 1
+        else f", {statement.group_columns(frame, query.dimensions[-1])[0]}"
+        if query.dimensions
+        else ""
+    )
+    if not query.dimensions and (query.limit or 1) > 1 and len(query.order) > 1 and query.order[1].column is not None:
+        ties = f", {frame.column(query.order[1].column)}"
+    function = "row_number" if ties else "rank"
+    rank = f"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {by}{direction}{ties})"
     body = [
         "SELECT " + ", ".join([*map(str, outputs), f"{rank} AS place"]),
         *frame.from_lines(),
@@ -136,7 +147,7 @@ def _several_bases(statement: Statement, bases: list[TableKey]) -> str:
     for base in bases:
         measures = tuple(measure for measure in query.measures if measure.table == base)
         part = replace(query, base=base, measures=measures, order=(), limit=None)
-        text = Statement(part, statement.schema, statement.graph, whole=query).text()
+        text = Statement(part, statement.schema, statement.graph, whole=query).text(with_keys=True)
         parts.append((quoted(f"by_{base[1]}".lower()), text, measures))
     with_ = "WITH " + ",\n".join(f"{name} AS (\n{_indented(text)}\n)" for name, text, _ in parts) + "\n"
     return with_ + (_joined(statement, parts) if query.dimensions else _side_by_side(statement, parts))
@@ -149,9 +160,10 @@ def _side_by_side(statement: Statement, parts: list[tuple[str, str, tuple[Measur
 
 def _joined(statement: Statement, parts: list[tuple[str, str, tuple[Measure, ...]]]) -> str:
     query = statement.query
-    keys = _shared_names(statement)
+    shown = _shared_names(statement)
+    keys = [*shown, *statement.key_names()]
     figures = [quoted(statement.alias(measure)) for measure in query.measures]
-    lines = ["SELECT " + ", ".join([*keys, *figures]), f"FROM {parts[0][0]}"]
+    lines = ["SELECT " + ", ".join([*shown, *figures]), f"FROM {parts[0][0]}"]
     lines += [f"FULL JOIN {name} USING ({', '.join(keys)})" for name, _, _ in parts[1:]]
     order = query.order[0] if query.order else None
     if order is not None and order.measure is not None:

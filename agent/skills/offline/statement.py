@@ -51,14 +51,34 @@ class Statement:
         frame.restrict(query.conditions, query.related)
         return frame
 
-    def text(self) -> str:
-        """The statement, of one SELECT."""
+    def key_names(self) -> list[str]:
+        """Names of the outputs that identify the entities grouped by, where they are asked for."""
+        keys = [
+            name
+            for dimension in self.query.dimensions
+            if not dimension.column
+            for name in self._facts(dimension.table).key
+        ]
+        return [f"key{index}" for index in range(len(keys))]
+
+    def _key_outputs(self, frame: Frame) -> list[Output]:
+        columns = [
+            frame.column(ColumnRef(dimension.table, name, dimension.via))
+            for dimension in self.query.dimensions
+            if not dimension.column
+            for name in self._facts(dimension.table).key
+        ]
+        return [Output(sql, name) for sql, name in zip(columns, self.key_names(), strict=True)]
+
+    def text(self, *, with_keys: bool = False) -> str:
+        """The statement, of one SELECT; `with_keys` adds what identifies the entities, for joining it with others."""
         frame = self.frame()
         query = self.query
         if frame.multiplies and any(measure.function in ("sum", "avg") for measure in query.measures):
             frame = self._deduplicated(frame)
         outputs = [*self.dimension_outputs(frame), *self.column_outputs(frame)]
         outputs += [self.measure_output(frame, measure) for measure in query.measures]
+        outputs += self._key_outputs(frame) if with_keys else []
         lines = [
             f"SELECT {'DISTINCT ' if query.distinct else ''}" + ", ".join(map(str, outputs)),
             *frame.from_lines(),
