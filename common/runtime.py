@@ -134,7 +134,8 @@ class Feed(Generic[T]):
 
     def cancel(self) -> None:
         """Cancels the producer; a source that answers cancellation with a last item is still read to its end."""
-        self._loop.call_soon_threadsafe(self._cancel)
+        if not self._ended:  # after its end there is nothing to wake the loop for
+            self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
         # _start was scheduled first, so there is a task.
