@@ -6,6 +6,7 @@ import time
 from contextvars import ContextVar
 
 from common.envelope import to_json
+from common.redaction import described, redacted
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 """Id of the request being served; asyncio tasks started for a request inherit it."""
@@ -14,7 +15,10 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 
 class JsonLines(logging.Formatter):
-    """A record as one JSON object: time (UTC), level, logger, request_id, message, exception, and any `extra`."""
+    """A record as one JSON object: time (UTC), level, logger, request_id, message, exception, and any `extra`.
+
+    Whatever is logged, no credentials and no paths of stack traces stand in it.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """One line of JSON."""
@@ -26,12 +30,13 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
         }
         line.update({key: value for key, value in vars(record).items() if key not in _STANDARD})
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+        if record.exc_info and record.exc_info[1] is not None:
+            line["exception"] = described(record.exc_info[1])
+        line = {key: redacted(value) if isinstance(value, str) else value for key, value in line.items()}
         try:
             return to_json(line)
         except TypeError:
-            return to_json({key: str(value) for key, value in line.items()})
+            return to_json({key: redacted(str(value)) for key, value in line.items()})
 
 
 def configure(level: str) -> None:

@@ -1,0 +1,204 @@
+"""Answers and logs never hold a DSN, a key, a path of the server or a stack trace, whatever goes wrong."""
+
+import io
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.skills.offline import OfflineSkills
+from app_config import Settings
+from common.logs import JsonLines
+from common.redaction import described, redacted
+from tests.asking import STREAM, SYNC, Asking
+from tests.openai_replies import Reply
+from tests.openai_server import OpenAiServer
+from tests.test_ask import SCENARIOS, Scenario
+
+PASSWORD, KEY = "hunter2-p4ss", "sk-test-0123456789abcdef"
+ASKED = {"question": "店铺有多少家", "routing_mode": "database_direct"}
+WRITTEN_BY_PYTHON = re.compile(r"Traceback|File \"/|psycopg2\.|site-packages")
+
+
+@contextmanager
+def _logged() -> Iterator[io.StringIO]:
+    """Everything logged meanwhile, as operators get it."""
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(JsonLines())
+    root, ours = logging.getLogger(), [logging.getLogger(name) for name in ("agent", "api", "common", "unified_api")]
+    levels = [logger.level for logger in ours]
+    root.addHandler(handler)
+    for logger in ours:
+        logger.setLevel("DEBUG")
+    try:
+        yield written
+    finally:
+        root.removeHandler(handler)
+        for logger, level in zip(ours, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _secret_url(demo_url: str) -> str:
+    """The demo database's URL with a password, which the server ignores."""
+    parts = urlsplit(demo_url)
+    return parts._replace(netloc=parts.netloc.replace("citu_reader", f"citu_reader:{PASSWORD}")).geturl()
+
+
+def _secrets(url: str, data_dir: Path) -> list[str]:
+    found = [url, PASSWORD, KEY, str(Path.cwd()), str(data_dir), sys.prefix]
+    return found + parse_qs(urlsplit(url).query).get("host", [])
+
+
+def _ask_both(asking: Asking, body: dict[str, Any], *replies: Reply) -> str:
+    model = asking._model
+    texts = []
+    for path in (SYNC, STREAM):
+        if model is not None:
+            model.replies(*replies)
+        texts.append(asking.client.post(path, json=body).get_data().decode())
+    return "\n".join(texts)
+
+
+def _assert_clean(text: str, secrets: list[str]) -> None:
+    assert text
+    for secret in secrets:
+        assert secret not in text
+    assert WRITTEN_BY_PYTHON.search(text) is None
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAiServer]:
+    with OpenAiServer() as server:
+        yield server
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_every_way_a_question_can_go(scenario: Scenario, demo_url: str, model: OpenAiServer, tmp_path: Path) -> None:
+    url = _secret_url(demo_url)
+    settings = Settings(database_url=url, data_dir=str(tmp_path), llm_max_retries=0)
+    changes = dict(scenario.settings)
+    if scenario.replies is not None:
+        changes |= {"openai_api_key": KEY, "openai_base_url": model.url, "openai_model": "scripted"}
+    with _logged() as log, Asking(replace(settings, **changes)) as asking:
+        asking._model = model if scenario.replies is not None else None
+        said = _ask_both(asking, scenario.body, *scenario.replies or ())
+    _assert_clean(said, _secrets(url, tmp_path))
+    _assert_clean(log.getvalue(), _secrets(url, tmp_path))
+
+
+FAULTY = {
+    "refused": Reply(status=401, body={"error": {"message": f"Incorrect API key provided: {KEY}"}}),
+    "busy": Reply(status=429, body={"error": {"message": f"Bearer {KEY} is out of quota"}}),
+    "broken": Reply(status=500, body=f"<html>postgresql://u:{PASSWORD}@h/db {KEY}</html>"),
+    "garbage": Reply(body="{}"),
+    "gone": Reply("x", ending="disconnect"),
+    "slow": Reply("x", delay_s=5),
+}
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_a_faulty_model(name: str, demo_url: str, model: OpenAiServer, tmp_path: Path) -> None:
+    url = _secret_url(demo_url)
+    settings = Settings(
+        database_url=url, data_dir=str(tmp_path), openai_api_key=KEY, openai_base_url=model.url, llm_max_retries=0
+    )
+    with _logged() as log, Asking(replace(settings, llm_timeout_s=0.3)) as asking:
+        asking._model = model
+        said = _ask_both(asking, {**ASKED, "question": "为什么天空是蓝色的"}, FAULTY[name])
+    _assert_clean(said, _secrets(url, tmp_path))
+    _assert_clean(log.getvalue(), _secrets(url, tmp_path))
+    assert "llm_unavailable" in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://app:{PASSWORD}@127.0.0.1:1/sales",
+        f"host=127.0.0.1 port=1 user=app password={PASSWORD} dbname=sales",
+        f"postgresql://app:{PASSWORD}@/sales?host=/nowhere/secret-folder",
+        f"postgresql://app:{PASSWORD}@no-such-host.invalid/sales",
+        f"postgresql://app:{PASSWORD}@[/sales",
+    ],
+)
+def test_a_database_that_is_not_there(url: str, tmp_path: Path) -> None:
+    with _logged() as log, Asking(Settings(database_url=url, data_dir=str(tmp_path))) as asking:
+        said = _ask_both(asking, ASKED) + asking.client.get("/ready").get_data().decode()
+        for path in ("/api/v0/sql/validate", "/api/v0/sql/run"):
+            said += asking.client.post(path, json={"sql": "SELECT 1"}).get_data().decode()
+    for text in (said, log.getvalue()):
+        _assert_clean(text, [PASSWORD, "secret-folder", str(tmp_path), str(Path.cwd())])
+    assert "database_unavailable" in said
+
+
+def test_a_fault_of_our_own(demo_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    url = _secret_url(demo_url)
+
+    async def broken(*_: object) -> None:
+        raise RuntimeError(f"can't use {url} with {KEY}")
+
+    monkeypatch.setattr(OfflineSkills, "write_sql", broken)
+    with _logged() as log, Asking(Settings(database_url=url, data_dir=str(tmp_path))) as asking:
+        said = _ask_both(asking, ASKED)
+    _assert_clean(said, [*_secrets(url, tmp_path), "RuntimeError"])
+    _assert_clean(log.getvalue(), _secrets(url, tmp_path))
+    assert "internal_error" in said
+    (line,) = [json.loads(line) for line in log.getvalue().splitlines() if "exception" in line][:1]
+    assert line["exception"].startswith("RuntimeError: can't use postgresql://…")
+    assert "agent/nodes/agent_sql_generation.py:" in line["exception"], "operators still see where"
+
+
+# ---------------------------------------------------------------------------------------------------------- redaction
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("see postgresql://u:p@h:5432/db?x=1 now", "see postgresql://… now"),
+        ("redis://:p@h/0", "redis://…"),
+        ("https://me:pw@proxy:3128/x", "https://…@proxy:3128/x"),
+        ("host=h password='p w' x=1", "host=h password='…' x=1"),
+        ("host=h password=p.w x=1", "host=h password=… x=1"),
+        ("PGPASSWORD: abc, next", "PGPASSWORD: …, next"),
+        ('{"api_key":"abc","x":1}', '{"api_key":"…","x":1}'),
+        ("Authorization: Bearer abc.def-ghi", "Authorization: Bearer …"),
+        ("key sk-abcdef123456 is wrong", "key sk-… is wrong"),
+        ("营业收入 password 是什么", "营业收入 password 是什么"),
+        ("1.2.3:456 and a@b.c", "1.2.3:456 and a@b.c"),
+    ],
+)
+def test_what_looks_like_a_credential_is_hidden(text: str, safe: str) -> None:
+    assert redacted(text) == safe
+
+
+@given(st.from_regex(r"[A-Za-z0-9!#$%^*()_+.-]{6,20}", fullmatch=True), st.text(max_size=20))
+def test_passwords_in_urls_never_stay(password: str, around: str) -> None:
+    assert f":{password}@" not in redacted(f"{around} postgresql://user:{password}@host/db {around}")
+
+
+def _raise(error: Exception, cause: Callable[[], object]) -> None:
+    try:
+        cause()
+    except ZeroDivisionError as exc:
+        raise error from exc
+
+
+def test_an_exception_is_one_line_with_its_cause() -> None:
+    with pytest.raises(ValueError, match="outer") as caught:
+        _raise(ValueError("outer\nlines"), lambda: 1 / 0)
+    line = described(caught.value)
+    assert re.match(
+        r"ValueError: outer lines \(at tests/test_secrets\.py:\d+ .*\) <- ZeroDivisionError: division", line
+    )
+    assert "\n" not in line
+    assert str(Path.cwd()) not in line
