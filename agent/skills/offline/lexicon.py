@@ -72,6 +72,12 @@ class Lexicon:
 _LEXICONS: dict[int, tuple["weakref.ref[Catalog]", Lexicon]] = {}
 
 
+def is_indexed(catalog: Catalog) -> bool:
+    """Whether the lexicon of this very catalogue object is there already."""
+    known = _LEXICONS.get(id(catalog))
+    return known is not None and known[0]() is catalog
+
+
 def lexicon_of(catalog: Catalog) -> Lexicon:
     """The lexicon of this very catalogue object, built on first use and dropped with it."""
     known = _LEXICONS.get(id(catalog))

@@ -125,6 +125,8 @@ def _best(names: Iterable[Name]) -> dict[str, float]:
 
 
 def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Name]:
+    if not words:
+        return
     yield " ".join(words), quality
     core = list(words)
     while len(core) > 1 and core[0] in _TABLE_PREFIXES:
@@ -137,6 +139,8 @@ def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Nam
 
 
 def _english_column_names(words: tuple[str, ...], quality: float, table_words: tuple[str, ...]) -> Iterator[Name]:
+    if not words or not table_words:
+        return
     yield " ".join(words), quality
     yield "".join(words), quality
     owner = _singular_words(table_words)

@@ -1,9 +1,11 @@
 """The five skills by rules: the default without a model, and the fallback when the model is down."""
 
+import asyncio
+
 from agent.skills import Emit, Inquiry
 from agent.skills.offline.chat import chat_pieces
 from agent.skills.offline.classify import classified
-from agent.skills.offline.lexicon import lexicon_of
+from agent.skills.offline.lexicon import is_indexed, lexicon_of
 from agent.skills.offline.planner import understand
 from agent.skills.offline.query import Query
 from agent.skills.offline.refusals import Refusal
@@ -11,7 +13,7 @@ from agent.skills.offline.repair import repaired
 from agent.skills.offline.summarize import column_labels, summary_pieces
 from agent.skills.offline.writes import pasted_sql, write_request
 from common.errors import ForbiddenStatement, InvalidSql
-from common.values import Classification, Draft, QueryResult, Sql, Thought
+from common.values import Catalog, Classification, Draft, QueryResult, Sql, Thought
 
 
 class OfflineSkills:
@@ -21,10 +23,12 @@ class OfflineSkills:
 
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """See `Skills.classify`."""
+        await _indexed(inquiry.catalog)
         return Thought(classified(inquiry))
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`. SQL pasted into the question is the draft, verbatim: the guard judges it."""
+        await _indexed(inquiry.catalog)
         pasted = pasted_sql(inquiry.question)
         if pasted is not None:
             return Thought(Sql(pasted))
@@ -48,13 +52,21 @@ class OfflineSkills:
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
     ) -> Thought[str]:
         """See `Skills.summarize`."""
+        await _indexed(inquiry.catalog)
         schema = lexicon_of(inquiry.catalog).schema
         labels = column_labels(_query_of(inquiry, sql), result, schema, inquiry.lang)
         return Thought(_emitted(summary_pieces(result, inquiry.lang, labels), emit))
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
         """See `Skills.chat`."""
+        await _indexed(inquiry.catalog)
         return Thought(_emitted(chat_pieces(inquiry), emit))
+
+
+async def _indexed(catalog: Catalog) -> None:
+    """Reads a catalogue that is new; a large one takes seconds, in which other questions must go on."""
+    if not is_indexed(catalog):
+        await asyncio.to_thread(lexicon_of, catalog)
 
 
 def _emitted(pieces: list[str], emit: Emit | None) -> str:

@@ -12,6 +12,7 @@ from common.values import QueryResult
 
 _MAX_FIELDS = 6
 _MAX_DECIMALS = 4
+_MAX_DIGITS = 18  # beyond, figures stay in scientific notation
 _FUNCTIONS = {
     "count": Text("数量", "count"),
     "count_distinct": Text("去重数量", "distinct count"),
@@ -90,7 +91,9 @@ def _row_name(row: Sequence[Any], figure: int, lang: Lang) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and value == value
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return False
+    return not value.is_nan() if isinstance(value, Decimal) else value == value
 
 
 def spoken(value: Any, lang: Lang) -> str:
@@ -108,7 +111,7 @@ def spoken(value: Any, lang: Lang) -> str:
 
 def _spoken_fraction(value: float | Decimal, lang: Lang) -> str:
     number = Decimal(str(value))
-    if not number.is_finite():
+    if not number.is_finite() or abs(number.adjusted()) > _MAX_DIGITS:
         return str(value)
     shortened = round(number, _MAX_DECIMALS)
     text = f"{shortened:,f}"
