@@ -17,6 +17,7 @@ from common.values import Catalog, QueryResult
 
 _MOST_ADDED = 2  # one text may be this many times as long as the other that it begins with
 _SHORTEST_MISSPELT = 5  # characters; one letter more or less makes another word of a shorter one
+_WILDCARDS = re.compile(r"[%_\\]")
 _LONG = 10  # characters of a word that may hold two slips
 
 
@@ -30,7 +31,7 @@ class Replacement:
     @property
     def notice(self) -> Text:
         """What the user must know about it."""
-        column, literal = self.comparison.column.name, self.comparison.literal
+        column, literal = self.comparison.column.name, self.comparison.text
         return Text(
             f"{column} 中没有“{literal}”，已改按“{self.stored}”查询。",
             f'{column} holds no "{literal}"; "{self.stored}" was used instead.',
@@ -51,9 +52,10 @@ def replacements(sql: str, catalog: Catalog) -> tuple[Replacement, ...]:
     found = []
     for comparison in references(sql, catalog).comparisons:
         column = comparison.column
-        if column.is_complete and comparison.literal not in column.values:
-            stored = near_value(comparison.literal, column.values)
-            if stored is not None:
+        if column.is_complete and not any(map(comparison.finds, column.values)):
+            stored = near_value(comparison.text, column.values)
+            # In a pattern, a value that holds wildcards would mean something else.
+            if stored is not None and not (comparison.is_pattern and _WILDCARDS.search(stored)):
                 found.append(Replacement(comparison, stored))
     return tuple(found)
 
@@ -61,8 +63,9 @@ def replacements(sql: str, catalog: Catalog) -> tuple[Replacement, ...]:
 def rewritten(sql: str, changes: Iterable[Replacement]) -> str:
     """`sql` with the literals replaced."""
     for change in sorted(changes, key=lambda change: -change.comparison.start):
-        literal = "'" + change.stored.replace("'", "''") + "'"
-        sql = sql[: change.comparison.start] + literal + sql[change.comparison.end :]
+        where = change.comparison
+        literal = f"{where.before}{change.stored}{where.after}".replace("'", "''")
+        sql = f"{sql[: where.start]}'{literal}'{sql[where.end :]}"
     return sql
 
 

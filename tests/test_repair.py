@@ -115,6 +115,12 @@ def test_any_text_has_a_verdict(sql: str, position: int, state: str) -> None:
         ("SELECT 1 FROM shop s WHERE EXISTS (SELECT 1 FROM payment WHERE region = 'y')", ["region y"]),
         ("WITH t AS (SELECT * FROM payment WHERE kind = 'x') SELECT * FROM t WHERE region = 'y'", ["kind x"]),
         ('SELECT * FROM "Sales"."Order Items" i WHERE i.kind = \'x\'', ["kind x"]),
+        (
+            "SELECT * FROM payment WHERE kind LIKE '%x' OR kind ILIKE 'y%' OR kind LIKE '%z%'",
+            ["kind x", "kind y", "kind z"],
+        ),
+        ("SELECT * FROM payment WHERE kind LIKE 'a%b' OR kind LIKE '_x%' OR kind LIKE '%' OR kind LIKE '%5\\%%'", []),
+        ("SELECT * FROM payment WHERE kind NOT LIKE '%x%' OR 'x' LIKE kind OR kind ~ 'x'", []),
         # not conditions that rows must meet
         ("SELECT * FROM payment WHERE kind <> 'x'", []),
         ("SELECT * FROM payment WHERE NOT (kind = 'x')", []),
@@ -136,9 +142,9 @@ def test_any_text_has_a_verdict(sql: str, position: int, state: str) -> None:
 )
 def test_conditions_that_rows_must_meet(sql: str, found: list[str]) -> None:
     compared = references(sql, CATALOG).comparisons
-    assert [f"{one.column.name} {one.literal}" for one in compared] == found
+    assert [f"{one.column.name} {one.text}" for one in compared] == found
     for one in compared:
-        assert sql[one.start : one.end] == "'" + one.literal.replace("'", "''") + "'"
+        assert sql[one.start : one.end] == "'" + f"{one.before}{one.text}{one.after}".replace("'", "''") + "'"
 
 
 # ------------------------------------------------------------------------------------------------------- near values
@@ -193,6 +199,22 @@ def test_only_the_literals_change(literals: list[str]) -> None:
     meant = {"CARD": "card", "微信支付": "微信", "o'neill & co": "O'Neill & Co"}
     expected = ", ".join("'" + meant.get(one, one).replace("'", "''") + "'" for one in literals)
     assert new == f"SELECT '餐饮', kind FROM payment WHERE kind IN ({expected}) -- 'CARD'"
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("kind LIKE '%微信支付%'", "kind LIKE '%微信%'"),
+        ("kind ILIKE 'CARDS%'", None),
+        ("kind LIKE 'Cash%'", "kind LIKE 'cash%'"),
+        ("kind LIKE 'ca%'", None),
+        ("kind LIKE '%o''neill & co'", "kind LIKE '%O''Neill & Co'"),
+        ("kind ILIKE '%NEILL%'", None),
+    ],
+)
+def test_patterns(condition: str, expected: str | None) -> None:
+    sql = f"SELECT * FROM payment WHERE {condition}"
+    assert rewritten(sql, replacements(sql, CATALOG)) == f"SELECT * FROM payment WHERE {expected or condition}"
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,9 @@ def _nodes(top: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def with_known_scans(plan: PlanEstimate, catalog: Catalog, parents: Mapping[Key, frozenset[Key]]) -> PlanEstimate:
     """`plan` naming only tables of `catalog`: partitions by their table, and nothing that a view hides."""
-    above = {child: tuple(name for _, name in tops) for (_, child), tops in parents.items()} if plan.scans else {}
+    if all(scan in catalog.by_name for scan in plan.scans):
+        return plan
+    above = {child: tuple(name for _, name in tops) for (_, child), tops in parents.items()}
     known = [name for scan in plan.scans for name in (scan, *above.get(scan, ())) if name in catalog.by_name]
     return replace(plan, scans=tuple(dict.fromkeys(known)))
 

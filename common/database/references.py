@@ -1,5 +1,5 @@
 """What a query's text refers to in the catalogue: which table a name or alias stands for, and which stored column a
-condition compares with which literal.
+condition compares with which text.
 
 Reads PostgreSQL's own parse tree, resolving names the way PostgreSQL does as far as base tables go. What is not
 certain (columns of subqueries, CTEs, functions) is left out.
@@ -15,23 +15,48 @@ from common.errors import StatementRejected
 from common.values import Catalog, Column, Table
 
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
+_PATTERN = re.compile(r"(%?)([^%_\\]+)(%?)")
+
+# Kinds of expressions in the tree, and their operators.
+_Operator = tuple[str | None, str]
+_EQUALS, _IN, _ANY = ("AEXPR_OP", "="), ("AEXPR_IN", "="), ("AEXPR_OP_ANY", "=")
+_LIKE, _ILIKE = ("AEXPR_LIKE", "~~"), ("AEXPR_ILIKE", "~~*")
+_COMPARING = frozenset((_EQUALS, _IN, _ANY, _LIKE, _ILIKE))
+
 # Conditions that rows must meet; those of a CASE, or under NOT, are none.
 _FILTERS = frozenset(("whereClause", "quals", "agg_filter"))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`column = 'literal'`, or one literal of a list the column is compared with.
+    """`column = 'text'`, one text of a list the column is compared with, or `column LIKE '%text%'`.
 
     Attributes:
-        start, end: where the literal stands in the text, quotes included, in characters.
+        text: what is looked for, without wildcards at its ends.
+        before, after: those wildcards: `%` or nothing.
+        is_pattern: whether it is a LIKE.
+        folds_case: whether case makes no difference.
+        start, end: where the literal stands in the query, quotes included, in characters.
     """
 
     table: Table
     column: Column
-    literal: str
+    text: str
     start: int
     end: int
+    before: str = ""
+    after: str = ""
+    is_pattern: bool = False
+    folds_case: bool = False
+
+    def finds(self, value: str) -> bool:
+        """Whether a row with `value` meets the condition."""
+        text, value = (self.text.casefold(), value.casefold()) if self.folds_case else (self.text, value)
+        if self.before and self.after:
+            return text in value
+        if self.before:
+            return value.endswith(text)
+        return value.startswith(text) if self.after else value == text
 
 
 @dataclass(frozen=True)
@@ -41,7 +66,7 @@ class References:
     Attributes:
         sources: tables by the name they go by in the query, wherever in it; None for subqueries, CTEs and functions.
         labels: names the query gives to its own expressions.
-        comparisons: the equalities that rows must meet, in the order of the text.
+        comparisons: the ones that rows must meet, in the order of the text.
     """
 
     sources: Mapping[str, Table | None] = field(default_factory=dict)
@@ -176,24 +201,23 @@ class _Reader:
                 yield alias, None
 
     def _compared(self, node: Node, scope: _Scope) -> Iterator[Comparison]:
-        if node.get("kind") not in ("AEXPR_OP", "AEXPR_IN", "AEXPR_OP_ANY") or _operator(node) != "=":
+        operator = (node.get("kind"), _operator(node))
+        if operator not in _COMPARING:
             return
         left, right = _bare(node.get("lexpr", {})), _bare(node.get("rexpr", {}))
-        if "ColumnRef" not in left:
+        if operator == _EQUALS and "ColumnRef" not in left:
             left, right = right, left
         fields = left.get("ColumnRef", {}).get("fields", ())
         found = scope.column(tuple(part["String"]["sval"] for part in fields if "String" in part)) if fields else None
         if found is None:
             return
-        items = right.get("List", {}).get("items") or right.get("A_ArrayExpr", {}).get("elements") or [right]
-        for item in items if isinstance(items, list) else ():
+        for item in _items(right):
             literal = self._literal(_bare(item))
             if literal is not None:
-                value, start, end = literal
-                yield Comparison(*found, value, start, end)
+                yield from _comparison(operator, *found, literal)
 
-    def _literal(self, node: Node) -> tuple[str, int, int] | None:
-        """A plain string constant: its value, and where it stands."""
+    def _literal(self, node: Node) -> "_Literal | None":
+        """A plain string constant."""
         constant = node.get("A_Const", {})
         value = constant.get("sval", {}).get("sval")
         if not value:
@@ -202,7 +226,32 @@ class _Reader:
         written = _LITERAL.match(self._sql, start)
         if written is None or written.group()[1:-1].replace("''", "'") != value:
             return None
-        return value, start, written.end()
+        return _Literal(value, start, written.end())
+
+
+@dataclass(frozen=True)
+class _Literal:
+    """A string constant: its value, and where it stands in the text, quotes included."""
+
+    value: str
+    start: int
+    end: int
+
+
+def _items(node: Node) -> list[Node]:
+    """What a column is compared with: the members of a list or an array, or the one thing."""
+    items = node.get("List", {}).get("items") or node.get("A_ArrayExpr", {}).get("elements") or [node]
+    return items if isinstance(items, list) else []
+
+
+def _comparison(operator: _Operator, table: Table, column: Column, literal: _Literal) -> Iterator[Comparison]:
+    if operator not in (_LIKE, _ILIKE):
+        yield Comparison(table, column, literal.value, literal.start, literal.end)
+        return
+    pattern = _PATTERN.fullmatch(literal.value)
+    if pattern is not None:
+        before, text, after = pattern.groups()
+        yield Comparison(table, column, text, literal.start, literal.end, before, after, True, operator == _ILIKE)
 
 
 def _inside(key: str, node: Node, place: _Place) -> _Place:
