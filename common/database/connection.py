@@ -1,8 +1,7 @@
 """One connection to PostgreSQL that an event loop drives, and how to open it.
 
 psycopg2 in its asynchronous mode: statements are sent, and the loop watches the socket, so that waiting takes no
-thread and a cancelled caller is noticed at once. Only opening (name look-up, TLS) and sending a cancel request block,
-and are done in a thread.
+thread and a cancelled caller is noticed at once. Only opening blocks (name look-up, TLS), and is done in a thread.
 """
 
 import asyncio
@@ -17,6 +16,8 @@ from typing import Any
 import psycopg2
 from psycopg2 import extensions
 
+from common.database.addresses import with_addresses
+from common.database.cancelling import request_cancel
 from common.database.failures import UNREACHABLE, describe
 from common.database.rendering import parse_array
 from common.errors import DatabaseUnavailable
@@ -146,7 +147,7 @@ class Connection:
         self._busy = True
         try:
             while (state := self._raw.poll()) != extensions.POLL_OK:
-                await _socket_ready(self._raw.fileno(), is_read=state == extensions.POLL_READ)
+                await _socket_ready(self._raw.fileno(), state == extensions.POLL_READ)
         except psycopg2.Error:
             self._busy = self._is_leaving = False
             raise
@@ -156,7 +157,7 @@ class Connection:
     async def reset(self) -> None:
         """Stops a statement that still runs in the server, and leaves any transaction."""
         while self._busy:
-            await asyncio.to_thread(self._raw.cancel)
+            await request_cancel(self._raw, _socket_ready)
             with contextlib.suppress(psycopg2.Error, TimeoutError):
                 # A request that overtakes the statement it is meant for has no effect: asked again until it has.
                 async with asyncio.timeout(_CANCEL_AGAIN_S):
@@ -170,7 +171,7 @@ class Connection:
             self._raw.close()
 
 
-async def _socket_ready(fd: int, *, is_read: bool) -> None:
+async def _socket_ready(fd: int, is_read: bool) -> None:
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
     add, remove = (loop.add_reader, loop.remove_reader) if is_read else (loop.add_writer, loop.remove_writer)
@@ -224,8 +225,7 @@ def _close_unclaimed(opening: "asyncio.Future[extensions.connection]") -> None:
 
 
 def _open(source: UrlSource) -> extensions.connection:
-    url = source()
-    parameters = {**_DEFAULTS, **extensions.parse_dsn(url), **_PARAMETERS}
+    parameters = with_addresses({**_DEFAULTS, **extensions.parse_dsn(source()), **_PARAMETERS})
     raw: extensions.connection = psycopg2.connect(**parameters, async_=True)
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     while (state := raw.poll()) != extensions.POLL_OK:

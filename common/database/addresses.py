@@ -1,0 +1,45 @@
+"""Looks up the host names of a connection string.
+
+libpq does so too, but psycopg2 keeps Python's interpreter lock meanwhile when it connects asynchronously: a name server
+that is slow to answer would stop the whole process, and not only whoever waits for a connection.
+"""
+
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg2
+
+
+def with_addresses(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """libpq's parameters with `hostaddr` beside `host`, one entry per address; blocks.
+
+    The names stay, for certificates and password files. Parameters that name no host, or have addresses, are returned
+    as they are.
+
+    Raises:
+        psycopg2.OperationalError: no host has an address.
+    """
+    if not parameters.get("host") or parameters.get("hostaddr"):
+        return dict(parameters)
+    hosts = str(parameters["host"]).split(",")
+    ports = str(parameters.get("port", "")).split(",")
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    found = [(host, port, each) for host, port in zip(hosts, ports, strict=False) for each in _addresses(host)]
+    if not found:
+        raise psycopg2.OperationalError("the host name can't be looked up")
+    names = dict(
+        zip(("host", "port", "hostaddr"), (",".join(column) for column in zip(*found, strict=True)), strict=True)
+    )
+    return {**parameters, **{name: text for name, text in names.items() if text.strip(",")}}
+
+
+def _addresses(host: str) -> list[str]:
+    """The addresses of a host name; an empty one for a socket's folder."""
+    if not host or host[0] in "/@":
+        return [""]
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    return [str(address[0]) for *_, address in found]
