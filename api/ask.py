@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response, after_this_request, request
 
 from agent.citu_agent import CituLangGraphAgent
 from agent.events import Event
@@ -26,23 +26,28 @@ def ask_blueprint(
     """Both endpoints over one agent."""
     blueprint = Blueprint("ask", __name__)
 
+    def begin(*, streams: bool) -> "_Answering":
+        asked = parse_ask(json_object(request), max_question_chars)
+        answering = _Answering(agent, asked, places, request.environ, streams=streams)
+
+        # Closed when the response, whichever it will be, has been written: until then it holds a thread. A `finally` in
+        # frames() would not do: a generator that was never started does not run its body when it is closed.
+        @after_this_request
+        def close_with(response: Response) -> Response:
+            response.call_on_close(answering.close)
+            return response
+
+        return answering
+
     @blueprint.post("/api/v0/ask_agent")
     def ask_agent() -> Response:
-        asked = parse_ask(json_object(request), max_question_chars)
-        answering = _Answering(agent, asked, places, request.environ, streams=False)
-        try:
-            return reply(answering.terminal_event().sync_envelope())
-        finally:
-            answering.close()
+        answering = begin(streams=False)
+        return reply(answering.terminal_event().sync_envelope())
 
     @blueprint.post("/api/v0/ask_agent_stream")
     def ask_agent_stream() -> Response:
-        asked = parse_ask(json_object(request), max_question_chars)
-        answering = _Answering(agent, asked, places, request.environ, streams=True)
-        response = Response(answering.frames(ping_interval_s), content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
-        # Not a `finally` in frames(): a generator that was never started does not run its body when it is closed.
-        response.call_on_close(answering.close)
-        return response
+        answering = begin(streams=True)
+        return Response(answering.frames(ping_interval_s), content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
 
     return blueprint
 

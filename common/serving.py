@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import socket
 import struct
 import sys
@@ -15,6 +16,8 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.workers.gthread import ThreadWorker
 
 from common import runtime
+
+_log = logging.getLogger(__name__)
 
 # Threads beyond MAX_STREAMS: health checks, static files and refusals while every place is taken.
 _SPARE_THREADS = 16
@@ -63,7 +66,7 @@ class Log(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
     def exception(self, msg: str, *args: Any, **kwargs: Any) -> None:
         """A client that stalls or vanishes is no fault of ours, and no traceback."""
         if isinstance(sys.exc_info()[1], (BlockingIOError, TimeoutError)):
-            self.info("a client took or sent nothing for too long and was dropped")
+            _log.info("a client took or sent nothing for too long and was dropped")
         else:
             super().exception(msg, *args, **kwargs)
 
