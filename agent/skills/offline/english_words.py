@@ -11,16 +11,16 @@ ENGLISH: dict[tuple[str, str], str] = {
         "both of|such|following|given|based|based on|data|information|info|details|detail|record|records|"
         "rows|row|entries|entry|table|database|db|result|results|list of|names of all|please show|hi|hello|hey|"
         "ok|okay|thanks|thank you|how about|what about|if|located|situated|belong|belongs|belonging|belong to|"
-        "belongs to|assigned|assigned to|associated with|related to|placed|made|make|work|works|working|"
-        "worked|live|lives|living|lived|come|comes|coming|contained in|go|goes|went|take|takes|took|taken|happen|"
-        "happened|occur|occurred|generated|generate|produced|received|receive|performed|perform|ever|yet|still|"
+        "belongs to|assigned|assigned to|associated with|related to|work|works|working|"
+        "worked|live|lives|living|lived|come|comes|coming|contained in|go|goes|went|happen|"
+        "happened|occur|occurred|ever|yet|still|"
         "already|been made|it has|whats|stored|recorded|registered in|different from each other|total of all|"
         "sum of all|customer's own|there any|kind of|kinds of|system|figures|figure|statistics|stats|"
         "summary|breakdown|overview|in total|in all|each of|who are|who is|person who|people who|actually|"
         "exactly|approximately|i'm|i'd|let's|we're|they're"
     ),
     ("verb", ""): (
-        "bring|brings|brought|generates|gets|makes|handled|handle|handles|supplied|supply|supplies|sold|sell|sells|place|places|processed|process|processes|manage|"
+        "placed|made|make|makes|performed|perform|received|receive|generated|generate|produced|take|takes|took|taken|bring|brings|brought|generates|gets|makes|handled|handle|handles|supplied|supply|supplies|sold|sell|sells|place|places|processed|process|processes|manage|"
         "manages|managed|supervised|supervise|supervises|lead|leads|led|serve|serves|served|teach|teaches|taught|write|"
         "writes|wrote|written|buy|buys|bought|purchase|purchased|purchases|spend|spends|spent|earn|earns|earned|"
         "support|supports|supported|treat|treats|treated|attend|attends|attended|visit|visits|visited|borrow|borrowed|"
@@ -225,6 +225,10 @@ ENGLISH: dict[tuple[str, str], str] = {
         "growing|grew|declined|rate of change|percent change|percentage change|compared to last year|"
         "compared to last month|difference|difference between|ratio|ratio of|same period last year|increase|"
         "decline|change in|changes in|grow"
+    ),
+    ("unsupported", "calendar"): (
+        "day of week|day of the week|days of the week|weekday|weekdays|weekend|weekends|hour of day|"
+        "hour of the day|by hour|per hour|each hour|hourly|time of day|month of year"
     ),
     ("unsupported", "set"): (
         "both|neither|simultaneously|at the same time|consecutive|consecutively|in a row|same|as many|half of|"

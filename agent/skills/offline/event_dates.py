@@ -57,6 +57,10 @@ def date_column(plan: Plan, table: TableKey, what: str = "") -> str:
 
 def span_date(plan: Plan, base: TableKey) -> ColumnRef | None:
     """The date that dates the base's rows: its own, or that of the event it is a part of."""
+    below = plan.reading.graph.below(base)
+    for _, key in plan.tables:
+        if key != base and key in below and (found := event_date(plan, key)) is not None:
+            return found  # "customers who placed orders in 2024": when the orders were
     for related in plan.filters.related:
         if related.table in plan.reading.graph.below(base):
             found = event_date(plan, related.table)

@@ -30,9 +30,11 @@ class Frame:
         base: TableKey,
         with_deleted: frozenset[TableKey],
         taken: frozenset[str] = frozenset(),
+        through: frozenset[TableKey] = frozenset(),
     ) -> None:
         self._schema, self._graph, self._base, self._with_deleted = schema, graph, base, with_deleted
         self._root = base
+        self._through = through
         self._taken = set(taken)
         self._nodes: dict[Path, str] = {}
         self._conditions: list[str] = []
@@ -179,10 +181,10 @@ class Frame:
 
     def _exists(self, related: Related) -> str:
         """`EXISTS (…)` for rows of the related table that belong to the base's row."""
-        meeting = self._graph.meeting(self._base, related.table, below=True)
+        meeting = self._graph.meeting(self._base, related.table, self._through, below=True)
         if meeting is None or not meeting.to_first:
             raise LookupError(f"nothing connects {self._base} with {related.table}")
-        inner = Frame(self._schema, self._graph, meeting.at, self._with_deleted, frozenset(self._taken))
+        inner = Frame(self._schema, self._graph, meeting.at, self._with_deleted, frozenset(self._taken), self._through)
         last = meeting.to_first[-1]
         inner.include([(related.table, None), (last.child, None)], frozenset())
         inner.restrict(related.conditions, ())

@@ -55,6 +55,7 @@ class GroupReader:
         reading.use(index)
         self._reading.use_by_before(index)
         self.found.dimensions.append(Dimension(("", ""), None, unit))
+        self._more_dimensions(index)
 
     def _grouped_nouns(self, index: int) -> None:
         """Takes `各公司和各省份`, `by region and status`, unless the words order rather than group."""

@@ -89,7 +89,7 @@ def _choose_head(plan: Plan, tables: list[tuple[int, TableKey]]) -> TableKey | N
     reading = plan.reading
     for index, key in tables:
         before = reading.beside(index, -1, ("noise", "of", "unit", "top", "super"))
-        if before is not None and reading.marks[before].means("which"):
+        if before is not None and reading.asks_for(before):
             return key
     return tables[-1][1] if reading.is_chinese else tables[0][1]
 

@@ -110,8 +110,14 @@ class Graph:
             AmbiguousPath: two tables are equally near to both.
         """
         below_first, below_second = self.below(first), self.below(second)
+        said = preferred - {first, second}
         common = [
-            (key not in preferred, below_first[key] + below_second[key], key not in (first, second), key)
+            (
+                bool(said) and not said & self.above(key).keys(),
+                below_first[key] + below_second[key],
+                key not in (first, second),
+                key,
+            )
             for key in below_first
             if key in below_second and self._schema.table(key).kind == "table" and not (below and key == first)
         ]
@@ -119,11 +125,18 @@ class Graph:
             return None
         common.sort()
         best = common[0]
-        rivals = [item[3] for item in common if item[:3] == best[:3]]
-        if len(rivals) > 1:
-            raise AmbiguousPath(second, tuple((key, "") for key in rivals))
+        rivals = [item[3] for item in common[1:] if self._rivals(best, item, {first, second})]
+        if rivals:
+            raise AmbiguousPath(second, tuple((key, "") for key in (best[3], *rivals)))
         to_first, to_second = self.up(best[3], first), self.up(best[3], second)
         return None if to_first is None or to_second is None else Meeting(best[3], to_first, to_second)
+
+    def _rivals(
+        self, best: tuple[bool, float, bool, TableKey], other: tuple[bool, float, bool, TableKey], ends: set[TableKey]
+    ) -> bool:
+        """Whether another event ties the two about as closely (products are both ordered and reviewed by customers)."""
+        near = other[0] == best[0] and other[1] <= best[1] + 1 and best[3] not in ends and other[3] not in ends
+        return near and other[3] not in self.below(best[3]) and best[3] not in self.below(other[3])
 
     def distance(self, first: TableKey, second: TableKey) -> float | None:
         """Steps between two tables through their nearest meeting; None when nothing connects them."""

@@ -147,7 +147,7 @@ class Linker:
             for scored in (noun.columns, noun.values) if noun else ():
                 close = [link.table for score, link in scored if score >= scored[0][0] - 0.1]
                 if 0 < len(close) <= 2:
-                    leaning.update(dict.fromkeys(close, 0.06 / len(close)))
+                    leaning.update(dict.fromkeys(close, 0.12 / len(close)))
         return leaning
 
     def _noun(

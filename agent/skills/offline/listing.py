@@ -67,7 +67,8 @@ def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:
     ]
     facts = plan.reading.facts(base)
     if is_attribute_listing(plan) or (others and columns == []) or _leads_columns(plan, base):
-        columns = [ColumnRef(base, name) for name in facts.display] + columns
+        names = facts.display or (all_columns(plan, base) if _leads_columns(plan, base) else ())
+        columns = [ColumnRef(base, name) for name in names] + columns
     if columns:
         columns += [ColumnRef(key, name) for key in others for name in plan.reading.facts(key).display]
         return list(dict.fromkeys(columns))
@@ -81,8 +82,8 @@ def _leads_columns(plan: Plan, base: TableKey) -> bool:
     for index, key in plan.tables:
         joint = plan.reading.beside(index, 1, ("noise",))
         if key == base and joint is not None and plan.reading.marks[joint].means("and", "with"):
-            after = plan.reading.beside(joint, 1, ("noise", "of"), through_used=False)
-            return after in plan.named_at
+            span = range(joint + 1, joint + 5)
+            return any(place in plan.named_at for place in span)
     return False
 
 

@@ -132,6 +132,8 @@ def _outweighs(link: Link, written: str, intent: Intent) -> bool:
     """Whether a name that is also an intent word may be meant: only as a whole name, or a value written as stored."""
     if link.kind == "value":
         return intent.kind == "bucket" or (link.value == written and written != written.lower())
+    if intent.kind == "named":
+        return False
     if intent.kind == "unit":
         return link.quality >= 0.6
     return link.quality >= (0.9 if intent.kind in ("noise", "list", "which", "of", "with", "and") else 0.7)
@@ -152,6 +154,8 @@ def _add_numbers_and_dates(found: _Candidates) -> None:
 
 def _cost(mark: Mark) -> float:
     costs = []
+    if mark.intent is not None and not any(char.isalnum() for char in mark.text):
+        return -0.5 * (mark.end - mark.start)  # signs are never better left out
     if mark.intent is not None:
         costs.append(1.05 if mark.intent.kind == "noise" else 1.0)
     if mark.links:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from agent.skills.offline.event_dates import date_column, resolved, trend_dimension
 from agent.skills.offline.groups import column_dimension
-from agent.skills.offline.plan import Plan, is_asked, is_restricted
+from agent.skills.offline.plan import Plan, is_asked, is_restricted, leads
 from agent.skills.offline.query import Dimension, Function, Measure, Order, Query
 from agent.skills.offline.refusals import not_understood, unused_words
 from agent.skills.offline.schema import TableKey
@@ -110,7 +110,7 @@ def _implied_dimensions(plan: Plan, measures: list[Measure]) -> list[Dimension]:
     for index, key in plan.tables:
         if key in measured or not plan.reading.facts(key).is_entity:
             continue
-        asked = is_asked(plan, index)
+        asked = is_asked(plan, index) or leads(plan.reading, index)
         if asked or (plan.reading.is_chinese and not explicit_total and not is_restricted(plan)):
             found.append(Dimension(key))
     if found:

@@ -104,14 +104,17 @@ def table_names(table: Table) -> dict[str, float]:
     return _best(names)
 
 
-def column_names(table: Table, column: Column) -> dict[str, float]:
-    """Everything people may call the column, keyed by comparison key, with the best quality of each."""
+def column_names(table: Table, column: Column, *, with_owner: bool = True) -> dict[str, float]:
+    """Everything people may call the column, keyed by comparison key, with the best quality of each.
+
+    Without `with_owner`, only what does not name its table as well.
+    """
     names: list[Name] = []
     for text, quality in [(column.name, 1.0), *((name, 0.98) for name in comment_names(column.comment))]:
         if has_han(text):
-            names.extend(_han_column_names(normalise(text), quality, _han_owner(table)))
+            names.extend(_han_column_names(normalise(text), quality, _han_owner(table) if with_owner else []))
         else:
-            names.extend(_english_column_names(english_words(text), quality, english_words(table.name)))
+            names.extend(_english_column_names(english_words(text), quality, english_words(table.name), with_owner))
     return _best(names)
 
 
@@ -138,7 +141,9 @@ def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Nam
         yield core[-1], quality * 0.65
 
 
-def _english_column_names(words: tuple[str, ...], quality: float, table_words: tuple[str, ...]) -> Iterator[Name]:
+def _english_column_names(
+    words: tuple[str, ...], quality: float, table_words: tuple[str, ...], with_owner: bool
+) -> Iterator[Name]:
     if not words or not table_words:
         return
     yield " ".join(words), quality
@@ -146,7 +151,7 @@ def _english_column_names(words: tuple[str, ...], quality: float, table_words: t
     owner = _singular_words(table_words)
     if _singular_words(words[: len(owner)]) == owner and len(words) > len(owner):
         yield " ".join(words[len(owner) :]), quality * 0.8
-    else:
+    elif with_owner:
         yield " ".join((*owner, *words)), quality * 0.97
         yield " ".join((owner[-1], *words)), quality * 0.9
     if len(words) == 1:

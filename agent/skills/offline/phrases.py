@@ -61,7 +61,7 @@ def borrowed_phrases(table: Table) -> Iterator[tuple[str, Link]]:
     for phrase, quality in borrowed_names(table_names(table)).items():
         yield phrase, Link("table", table.key, None, None, quality - penalty, phrase)
     for column in table.columns:
-        for phrase, quality in borrowed_names(column_names(table, column)).items():
+        for phrase, quality in borrowed_names(column_names(table, column, with_owner=False)).items():
             summed = 0.45 if penalty and _AGGREGATED.search(phrase) else 0.0
             yield phrase, _link(table, column, quality - penalty - summed, phrase)
 

@@ -37,7 +37,7 @@ def is_asked(plan: Plan, index: int) -> bool:
     """Whether the noun directly follows a word that asks for it."""
     reading = plan.reading
     before = reading.beside(index, -1, ("noise", "of", "unit"))
-    return before is not None and reading.marks[before].means("list", "which")
+    return before is not None and (reading.marks[before].means("list") or reading.asks_for(before))
 
 
 def is_restricted(plan: Plan) -> bool:
@@ -63,3 +63,9 @@ def tie_break(plan: Plan, table: TableKey) -> tuple[Order, ...]:
     """An order that makes the rows of a table come out the same every time."""
     facts = plan.reading.facts(table)
     return tuple(Order(column=ColumnRef(table, name), descending=False) for name in (facts.key or facts.display)[:2])
+
+
+def leads(reading: Reading, index: int) -> bool:
+    """Whether a noun is followed by what is told about it: "customers and their orders", `服务区及其店铺数量`."""
+    joint = reading.beside(index, 1, ("noise",))
+    return joint is not None and reading.marks[joint].means("and", "with")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from agent.skills import Inquiry
 from agent.skills.offline.asks import read_asks
+from agent.skills.offline.atoms import key_of
 from agent.skills.offline.filters import read_filters
 from agent.skills.offline.heads import sort_heads, split_attributes, wants_figures
 from agent.skills.offline.joins import AmbiguousPath
@@ -33,6 +34,7 @@ from agent.skills.offline.render import render
 from agent.skills.offline.restricting import with_conditions
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.statement import Unrenderable
+from agent.skills.offline.thesaurus import EVENTS_OF_VERBS
 from common.text import language_of
 
 
@@ -147,7 +149,18 @@ def _query(plan: Plan) -> Query:
         query = ranked_query(plan)
     else:
         query = figures_query(plan) if wants_figures(plan) else listed_query(plan)
-    query = with_conditions(plan, query)
+    query = replace(with_conditions(plan, query), through=_spoken_events(plan.reading))
     refuse_leftovers(plan, query)
     refuse_unplaced(plan, query)
     return query
+
+
+def _spoken_events(reading: Reading) -> frozenset[TableKey]:
+    """Tables of the events that verbs speak of: "bought" of orders, "reviewed" of reviews."""
+    found: set[TableKey] = set()
+    for mark in reading.marks:
+        verb = key_of(mark.text, stems=True).rstrip("过了")
+        for name in EVENTS_OF_VERBS.get(verb, ()) if mark.means("verb") else ():
+            links = reading.lexicon.find(name)
+            found |= {link.table for link in links if link.kind == "table" and link.quality >= 0.6}
+    return frozenset(found)

@@ -121,6 +121,7 @@ class Query:
         distinct: list each combination of values once.
         top_per: the limit holds within each of these groups.
         with_deleted: tables whose soft-deleted rows take part.
+        through: events that a verb of the question speaks of, through which tables are to be tied.
         counts_rows: the answer is how many rows the rest of the query gives.
     """
 
@@ -136,4 +137,5 @@ class Query:
     distinct: bool = False
     top_per: tuple[Dimension, ...] = ()
     with_deleted: frozenset[TableKey] = frozenset()
+    through: frozenset[TableKey] = frozenset()
     counts_rows: bool = False

@@ -152,7 +152,7 @@ class RankingReader:
         """Whether the table beside a superlative is the thing asked for, not the thing counted."""
         reading = self._reading
         before = reading.beside(place, -1)
-        if before is not None and reading.marks[before].means("which"):
+        if before is not None and reading.asks_for(before):
             return True
         if reading.is_chinese:
             return step == 1

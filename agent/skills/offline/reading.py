@@ -146,6 +146,17 @@ class Reading:
             return OPPOSITE[operator]
         return operator
 
+    def is_equality(self, index: int) -> bool:
+        """Whether the mark says that something is or is not something."""
+        return self.marks[index].means("cmp") and self.marks[index].arg in ("=", "!=")
+
+    def asks_for(self, index: int) -> bool:
+        """Whether the mark asks for what follows; the "who" of "customers who ordered" does not."""
+        if not self.marks[index].means("which"):
+            return False
+        before = self.nouns[index - 1] if index else None
+        return not (self.marks[index].arg == "person" and before is not None and before.is_table)
+
     def is_number(self, index: int) -> bool:
         """Whether the mark is a number."""
         return self.marks[index].number is not None

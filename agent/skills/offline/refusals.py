@@ -29,6 +29,7 @@ _UNSUPPORTED = {
     "statistics": Text(
         "这类统计（相关性、中位数、累计等）", "this kind of statistics (correlation, median, running totals, …)"
     ),
+    "calendar": Text("按星期、工作日、小时等划分时间", "divide time by weekdays or hours"),
     "growth": Text("计算同比、环比、增长或差额", "compute growth, differences or ratios"),
     "set": Text("处理“同时”“只有”“相同”“第几名”这类条件", 'handle conditions such as "both", "same", "second highest"'),
 }

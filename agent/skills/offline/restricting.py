@@ -55,7 +55,7 @@ def _with_existence(plan: Plan, query: Query, related: list[Related]) -> list[Re
     for index, key in plan.tables:
         if key not in used and key not in above:
             before = plan.reading.beside(index, -1, ("noise", "of", "unit"))
-            if before is not None and plan.reading.marks[before].means("with", "and", "verb"):
+            if before is not None and plan.reading.marks[before].means("with", "and", "verb", "which"):
                 related.append(Related(key))
     return related
 

@@ -95,11 +95,9 @@ class ValueReader:
         if (negation is not None and reading.marks[negation].means("not")) or excepted:
             operator = OPPOSITE[operator]
             reading.use(*(() if negation is None or not reading.marks[negation].means("not") else (negation,)))
-        elif (unequal := reading.free_beside(places[0], -1, ("noise",))) is not None and reading.marks[unequal].means(
-            "cmp"
-        ):
-            operator = OPPOSITE[operator] if reading.marks[unequal].arg == "!=" else operator
-            reading.use(unequal)
+        elif (sign := reading.free_beside(places[0], -1, ("noise",))) is not None and reading.is_equality(sign):
+            operator = OPPOSITE[operator] if reading.marks[sign].arg == "!=" else operator
+            reading.use(sign)
         operands = tuple(str(link.value) for link in links)
         if reading.facts(links[0].table).deleted == links[0].column:
             self.found.with_deleted.add(links[0].table)

@@ -40,12 +40,12 @@ class Statement:
         """The FROM and WHERE the query needs."""
         query = self.query
         base = query.measures[0].table if query.measures else query.base
-        frame = Frame(self.schema, self.graph, base, query.with_deleted)
+        frame = Frame(self.schema, self.graph, base, query.with_deleted, through=query.through)
         needed = [(dim.table, dim.via) for dim in (*query.dimensions, *query.top_per)]
         needed += [(column.table, column.via) for column in query.columns]
         needed += [(key.column.table, key.column.via) for key in query.order if key.column is not None]
         needed += [(one.column.table, one.column.via) for measure in query.measures for one in measure.share_of]
-        preferred = frozenset(related.table for related in query.related)
+        preferred = query.through | {related.table for related in query.related}
         if not frame.include(needed, preferred):
             raise Unrenderable(f"nothing connects {base} with {needed}")
         frame.restrict(query.conditions, query.related)

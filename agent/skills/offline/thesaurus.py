@@ -164,3 +164,31 @@ def _groups() -> tuple[dict[str, tuple[str, ...]], ...]:
 
 
 EN_TO_EN, EN_TO_ZH, ZH_TO_ZH, ZH_TO_EN = _groups()
+
+
+# Verbs that speak of an event, and what a table of such events may be called.
+_EVENTS = """
+buy purchase order sell spend 买 购买 下单 订购 卖 销售 消费 | order purchase sale invoice transaction 订单 销售 交易
+review rate comment 评价 评论 | review rating comment 评论 评价
+borrow lend checkout 借 借阅 借过 借了 | loan borrow checkout lending 借阅 借书
+rent 租 租赁 租用 | rental rent lease 租赁
+enroll take study attend register 选修 选课 学习 报名 选 | enrollment registration attendance 选课 成绩 报名
+visit treat see prescribe 就诊 接诊 诊治 看 | visit appointment treatment 就诊 预约 挂号
+book stay reserve 入住 预订 订 | booking reservation stay 预订 入住 订单
+pay 支付 缴纳 付款 | payment 支付 付款
+play star appear act perform 参演 出演 主演 | cast role performance 演员
+teach lecture 教 教授 讲授 | section teaching course_offering 授课 开课
+ship deliver 发货 配送 | shipment delivery 发货
+""".strip()
+
+
+def _events() -> dict[str, tuple[str, ...]]:
+    events: dict[str, tuple[str, ...]] = {}
+    for line in _EVENTS.splitlines():
+        verbs, tables = line.split("|")
+        for verb in verbs.split():
+            events[key_of(verb, stems=True)] = tuple(tables.split())
+    return events
+
+
+EVENTS_OF_VERBS = _events()

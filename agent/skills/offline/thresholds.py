@@ -103,6 +103,10 @@ class ThresholdReader:
         self.found.thresholds.append(threshold)
         if threshold.hint:
             return
+        said = reading.free_beside(first, -1, ("noise",))
+        if said is not None and reading.marks[said].means("sum") and reading.noun(said) is None:
+            reading.use(said)  # "with total over 1000": the one measure there is
+            return
         before = reading.free_beside(first, -1, ("noise", "of", "with", "count", "by", "unit"))
         after = reading.free_beside(last, 1, ("noise", "unit"))
         if before is not None and self._compares(before, threshold, is_before=True):
