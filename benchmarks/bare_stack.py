@@ -74,8 +74,15 @@ def bare_app(database_url: str, openai_url: str, model: str) -> Flask:
         return {"body": {key: state.get(key) for key in keys}}
 
     graph = StateGraph(State)
-    for node in (classify, generate, execute, chat, respond):
-        graph.add_node(node.__name__, node)
+    nodes: dict[str, Any] = {
+        "classify": classify,
+        "generate": generate,
+        "execute": execute,
+        "chat": chat,
+        "respond": respond,
+    }
+    for name, node in nodes.items():
+        graph.add_node(name, node)
     graph.add_edge(START, "classify")
     graph.add_conditional_edges("classify", lambda state: state["kind"], {"DATABASE": "generate", "CHAT": "chat"})
     graph.add_edge("generate", "execute")

@@ -56,7 +56,10 @@ class Asked:
             return whole[:_MAX_VALUES]
         if not self._any_telling.search(stored.text):
             return ()
-        telling = [term for term in self._telling if term in stored.text]
+        # A word of most values (`服务区` among service areas) tells none of them apart.
+        telling = [term for term in self._telling if 0 < stored.text.count(term) <= max(1, len(stored.values) / 2)]
+        if not telling:
+            return ()
         shared = [sum(term in low for term in telling) for low in stored.lowered]
         most = max(shared)
         return [value for value, count in zip(stored.values, shared, strict=True) if count == most > 0][:_MAX_PARTIAL]
