@@ -56,6 +56,33 @@ class AbsenceReader:
         noun = reading.nouns[place]
         return reading.pick(place, is_plain) if noun is not None and noun.is_table else reading.pick(place)
 
+    def read_possessions(self) -> None:
+        """`employees with a commission`, `有手机号的客户`: the column must not be empty."""
+        reading = self._reading
+        for index in list(reading.having("with")):
+            place = reading.free_beside(index, 1, ("noise",))
+            noun = reading.noun(place)
+            said = reading.marks[index].text.lower()
+            singular = said.endswith((" a", " an")) or (
+                place is not None and reading.marks[place - 1].text.lower() in ("a", "an")
+            )
+            tied = place is not None and place + 1 < len(reading) and reading.marks[place + 1].means("of")
+            if (
+                place is None
+                or noun is None
+                or noun.is_value
+                or noun.is_table
+                or not (tied if reading.is_chinese else singular)
+            ):
+                continue
+            link = reading.pick(
+                place, lambda link: reading.column_of(link).nullable and reading.kind(link) != "boolean"
+            )
+            after = reading.beside(place, 1, ("noise",))
+            if link is not None and not (after is not None and reading.marks[after].means("cmp", "super", "between")):
+                reading.use(place)
+                self.found.conditions.append(Condition(ref(link), "not null"))
+
     def read_negated_nouns(self) -> None:
         """A negation before a noun: a missing value of a column, or no related rows of a table."""
         reading = self._reading

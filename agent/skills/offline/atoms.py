@@ -63,6 +63,7 @@ class Atom:
 def normalise(text: str) -> str:
     """Full-width letters, digits and punctuation as half-width, one kind of apostrophe, no control characters."""
     text = unicodedata.normalize("NFKC", text).replace("\u2019", "'").replace("\u02bc", "'")
+    text = re.sub(r"(?<=\d)'s\b", "", text)
     return "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in text).strip()
 
 

@@ -23,5 +23,6 @@ def read_filters(reading: Reading) -> Filters:
     values = ValueReader(reading, found)
     values.read()
     absences.read_negated_nouns()
+    absences.read_possessions()
     values.merge_alternatives()
     return found

@@ -72,7 +72,11 @@ class Frame:
         return set(self._schema.facts[self._root].key) == columns
 
     def _path(self, table: TableKey, via: str | None) -> Path | None:
-        return self._graph.up(self._root, table, via)
+        """The way up to a table; None when there is none, or when a table that links the two ties them closer."""
+        path = self._graph.up(self._root, table, via)
+        if path is None or via is not None or len(path) < 2 or self._root != self._base:
+            return path
+        return None if self._graph.is_linked_closer(self._root, table, path) else path
 
     def _join(self, table: TableKey, via: str | None) -> str:
         path = self._path(table, via)

@@ -138,6 +138,14 @@ class Graph:
         near = other[0] == best[0] and other[1] <= best[1] + 1 and best[3] not in ends and other[3] not in ends
         return near and other[3] not in self.below(best[3]) and best[3] not in self.below(other[3])
 
+    def is_linked_closer(self, first: TableKey, second: TableKey, path: Path) -> bool:
+        """Whether a table below both ties them by fewer steps than the path from one up to the other."""
+        below_first, below_second = self.below(first), self.below(second)
+        steps = [
+            count + below_second[key] for key, count in below_first.items() if key in below_second and key != first
+        ]
+        return min(steps, default=float("inf")) < sum(_cost(edge) for edge in path)
+
     def distance(self, first: TableKey, second: TableKey) -> float | None:
         """Steps between two tables through their nearest meeting; None when nothing connects them."""
         if (first, second) not in self._distances:

@@ -15,6 +15,8 @@ from agent.skills.offline.marks import Mark
 from agent.skills.offline.schema import TableKey
 
 _TIE = 0.015
+# What stands around a word may add this part of a candidate's quality: a part of a name never beats another's whole.
+_MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
 _PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb")
 _LEAST_QUALITY = 0.4
 
@@ -133,7 +135,7 @@ class Linker:
         for mark in marks:
             best = mark.quality
             for link in mark.links:
-                if link.kind == "table" and link.quality >= max(0.6, best - 0.15):
+                if link.kind == "table" and link.quality >= max(0.6, best - 0.12):
                     mentioned[link.table] = max(mentioned.get(link.table, 0.0), link.quality)
         for key in self._lexicon.schema.facts:
             if self._hint in (key[1].lower(), f"{key[0]}.{key[1]}".lower()):
@@ -159,7 +161,7 @@ class Linker:
         beside = self._beside(marks, index)
         tables = [link for link in mark.links if link.kind == "table" and link.quality >= _LEAST_QUALITY]
         scored = [
-            (link.quality + self._context(link, mentioned, leaning, beside), link)
+            (link.quality * (1 + min(self._context(link, mentioned, leaning, beside), _MOST_CONTEXT[link.kind])), link)
             for link in mark.links
             if link.kind != "table" and link.quality >= _LEAST_QUALITY
         ]

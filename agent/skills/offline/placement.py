@@ -78,3 +78,13 @@ def _touched(query: Query) -> set[TableKey]:
     keys |= {condition.column.table for condition in query.conditions}
     keys |= {having.measure.table for having in query.having}
     return keys | {related.table for related in query.related}
+
+
+def refuse_things_for_people(plan: Plan, query: Query) -> None:
+    """`Who manages the Sales department?` is not answered by a department."""
+    reading = plan.reading
+    asked = [index for index, mark in enumerate(reading.marks) if mark.arg == "person" and reading.asks_for(index)]
+    shown = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
+    shown |= {dimension.table for dimension in query.dimensions}
+    if asked and not any(reading.facts(key).is_person for key in shown):
+        raise unused_words([reading.marks[index].text for index in asked])

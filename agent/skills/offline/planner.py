@@ -17,7 +17,13 @@ from agent.skills.offline.listing import listed_query
 from agent.skills.offline.marks import marks_of
 from agent.skills.offline.measuring import figures_query
 from agent.skills.offline.naming import label
-from agent.skills.offline.placement import measured_columns, refuse_leftovers, refuse_unplaced, said_reference
+from agent.skills.offline.placement import (
+    measured_columns,
+    refuse_leftovers,
+    refuse_things_for_people,
+    refuse_unplaced,
+    said_reference,
+)
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Dimension, Query
 from agent.skills.offline.ranked import ranked_query
@@ -152,6 +158,7 @@ def _query(plan: Plan) -> Query:
     query = replace(with_conditions(plan, query), through=_spoken_events(plan.reading))
     refuse_leftovers(plan, query)
     refuse_unplaced(plan, query)
+    refuse_things_for_people(plan, query)
     return query
 
 

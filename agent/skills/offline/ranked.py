@@ -94,6 +94,8 @@ def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Fi
     if entity is None or entity.table == ("", "") or not ranking.hint:
         raise missing_measure(name, _measure_labels(plan, entity))
     link = concept_column(reading, entity.table, ranking.hint)
+    if link is None and ranking.hint == "age" and not reading.facts(entity.table).is_person:
+        link = concept_column(reading, entity.table, "date")  # the oldest order is the first one
     if link is None:
         raise missing_measure(name, _measure_labels(plan, entity))
     if ranking.hint == "date" or (ranking.hint == "age" and reading.is_date(link)):

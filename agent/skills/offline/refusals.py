@@ -27,7 +27,7 @@ _UNSUPPORTED = {
     "why": Text("解释原因", "explain why something is so"),
     "forecast": Text("预测或发现异常", "forecast, estimate or find anomalies"),
     "statistics": Text(
-        "这类统计（相关性、中位数、累计等）", "this kind of statistics (correlation, median, running totals, …)"
+        "这类统计（相关性、中位数、累计等）", "compute this kind of statistics (correlation, median, running totals, …)"
     ),
     "calendar": Text("按星期、工作日、小时等划分时间", "divide time by weekdays or hours"),
     "growth": Text("计算同比、环比、增长或差额", "compute growth, differences or ratios"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from agent.skills.offline.atoms import listed
+from agent.skills.offline.atoms import listed, stem
 from agent.skills.offline.naming import comment_names, english_words
 from agent.skills.offline.stored_values import has_labels
 from common.values import Catalog, Column, Table
@@ -57,6 +57,17 @@ _AVERAGED_HAN = re.compile(
     "(单价|价格|售价|定价|率|比例|百分比|年龄|评分|得分|分数|成绩|温度|身高|体重|均价|折扣|平均.*|时长|速度)$"
 )
 _COUNTED = re.compile("(_count|_num|_qty|count|quantity|qty)$|^(num|number|n)_|^num$", re.IGNORECASE)
+_PEOPLE = frozenset(
+    stem(word)
+    for word in listed(
+        "person people employee staff worker customer client user member student pupil teacher instructor professor "
+        "author actor artist driver rider doctor patient guest passenger reader manager agent player contact candidate "
+        "applicant owner tenant subscriber supplier vendor friend buyer seller host singer director trainer coach lawyer nurse"
+    )
+)
+_PEOPLE_HAN = re.compile(
+    "姓名|full_?name|员工|雇员|职员|客户|顾客|用户|会员|学生|学员|教师|老师|作者|演员|医生|患者|读者|司机|乘客|经理|人员"
+)
 _COUNTED_HAN = re.compile("(数量|数|量|次数|人数)$")
 _CODED = frozenset(listed("status state type flag gender sex kind category class code enabled active"))
 _CODED_HAN = re.compile("(状态|类型|类别|标志|标识|性别|等级|级别|方式|是否.*)$")
@@ -153,6 +164,16 @@ class Facts:
         return bool(_HOUSEKEEPING.match(column.name)) or column.name == self.deleted
 
     @property
+    def is_person(self) -> bool:
+        """Whether rows are people."""
+        if len(self.display) > 1:
+            return True
+        named = " ".join((self.table.name, *self.display, *comment_names(self.table.comment))).lower()
+        return bool(_PEOPLE & {stem(word) for word in english_words(self.table.name)}) or bool(
+            _PEOPLE_HAN.search(named)
+        )
+
+    @property
     def is_entity(self) -> bool:
         """Whether rows are things with a name rather than events."""
         return bool(self.display)
@@ -191,7 +212,7 @@ def _display(table: Table, references: set[str]) -> tuple[str, ...]:
 
 
 def _core_words(name: str) -> set[str]:
-    return {word.rstrip("s") for word in english_words(name)}
+    return {stem(word) for word in english_words(name)}
 
 
 def _display_score(column: Column, table: Table, own: set[str]) -> int:
@@ -203,11 +224,11 @@ def _display_score(column: Column, table: Table, own: set[str]) -> int:
         rest = _HAN_NAME.sub("", spelled[0])
         return 9 if not rest or set(rest) & set(owner) else 0 if table.foreign_keys else 3
     if words and words[-1] in _NAME_WORDS:
-        rest_words = {word.rstrip("s") for word in words[:-1]}
+        rest_words = {stem(word) for word in words[:-1]}
         if not rest_words or rest_words <= own:
             return 10
         return 8 if rest_words == {"full"} else 6 if rest_words & own else 0 if table.foreign_keys else 3
-    if {word.rstrip("s") for word in words} == own:
+    if {stem(word) for word in words} == own:
         return 5
     if words and words[-1].endswith("name"):
         return 4
@@ -223,7 +244,7 @@ def _dates(table: Table) -> tuple[str, ...]:
         words = set(english_words(column.name))
         if _CREATED.match(column.name):
             return (3, index)
-        if {word.rstrip("s") for word in words} & own or words <= {"date", "day", "time", "at", "on", "timestamp"}:
+        if {stem(word) for word in words} & own or words <= {"date", "day", "time", "at", "on", "timestamp"}:
             return (0, index)
         return (1, index)
 
@@ -309,5 +330,5 @@ class Schema:
         words = english_words(column.name)
         if len(words) < 2 or words[-1] != "id":
             return None
-        target = self._by_stem.get(tuple(sorted(word.rstrip("s") for word in words[:-1])))
+        target = self._by_stem.get(tuple(sorted(stem(word) for word in words[:-1])))
         return target if target is not None and len(target.primary_key) == 1 else None

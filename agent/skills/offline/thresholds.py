@@ -103,6 +103,8 @@ class ThresholdReader:
         self.found.thresholds.append(threshold)
         if threshold.hint:
             return
+        if self._continues(threshold, first):
+            return
         said = reading.free_beside(first, -1, ("noise",))
         if said is not None and reading.marks[said].means("sum") and reading.noun(said) is None:
             reading.use(said)  # "with total over 1000": the one measure there is
@@ -117,6 +119,19 @@ class ThresholdReader:
         counts = before is not None and (reading.is_chinese or self._is_counted(before))
         if counts and before is not None and self._take_table(before, threshold):
             self._take_count_words(before, first)
+
+    def _continues(self, threshold: Threshold, first: int) -> bool:
+        """`at least 5000 but less than 7000`: the second comparison is about what the first is about."""
+        reading = self._reading
+        joint = first - 1
+        if len(self.found.thresholds) < 2 or not reading.free(joint) or not reading.marks[joint].means("and"):
+            return False
+        before = self.found.thresholds[-2]
+        if not 0 < joint - before.position <= 2 or reading.noun(joint - 1) is not None:
+            return False
+        threshold.link, threshold.table, threshold.function = before.link, before.table, before.function
+        reading.use(joint)
+        return True
 
     def _compares(self, index: int, threshold: Threshold, *, is_before: bool) -> bool:
         """Takes the noun as the compared thing, when it is a number column, or a counted table after the number."""
