@@ -18,7 +18,7 @@ def main() -> None:
         Path(folder).chmod(0o755)  # as root, the embedded server runs as another user
         demo = EmbeddedDemo(Path(folder))
         try:
-            found = answer_cost.run(demo.start(), rounds=options.rounds, answers=options.answers)
+            found = answer_cost.run(demo.start(), Path(folder), rounds=options.rounds, answers=options.answers)
         finally:
             demo.release()
     bare = found["bare stack"]

@@ -85,7 +85,7 @@ def _cpu_ms(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S * 1000
 
 
-def run(database_url: str, *, rounds: int = 10, answers: int = 50) -> dict[str, dict[str, float]]:
+def run(database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 50) -> dict[str, dict[str, float]]:
     """Medians per application: `ms` of latency and `cpu_ms` per answer."""
     context = multiprocessing.get_context("fork")
     url: Any = context.Queue()
@@ -93,7 +93,11 @@ def run(database_url: str, *, rounds: int = 10, answers: int = 50) -> dict[str, 
     model.start()
     openai_url = url.get(timeout=30)
     settings = Settings(
-        database_url=database_url, openai_api_key="bench", openai_base_url=openai_url, openai_model=_MODEL
+        data_dir=str(data_dir),
+        database_url=database_url,
+        openai_api_key="bench",
+        openai_base_url=openai_url,
+        openai_model=_MODEL,
     )
     makers: dict[str, Callable[[], Any]] = {
         "bare stack": lambda: bare_app(database_url, openai_url, _MODEL),
