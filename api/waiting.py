@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from flask import Response, after_this_request
+
 from api.disconnect import client_has_left
 from api.places import Places
 from common.errors import (
@@ -44,20 +46,28 @@ class _Failure:
 
 
 def result_of(work: Coroutine[Any, Any, T], places: Places, environ: dict[str, Any]) -> T:
-    """What `work` returns, run on the event loop in one of `places`; a client that leaves cancels it.
+    """What `work` returns, run on the event loop; a client that leaves cancels it.
+
+    It takes one of `places` until it has ended and the request's response has been written.
 
     Raises:
         TooManyStreams: there is no place.
         CituError: whatever `work` raises; `Cancelled` when the client left.
     """
     try:
-        leave = places.take(holders=1)
+        leave = places.take(holders=2)
     except CituError:
         work.close()
         raise
+
+    @after_this_request
+    def leave_when_written(response: Response) -> Response:
+        response.call_on_close(leave)
+        return response
+
     feed = Feed(_outcome(work), on_end=leave)
     result: T | _Failure = _Failure(InternalError(INTERNAL_ERROR_TEXT))  # stays when the work broke; the log has it
-    while (item := next_item(feed, environ)) is not None:  # to the end, where the place is free again
+    while (item := next_item(feed, environ)) is not None:
         if not isinstance(item, Quiet):
             result = item
     if isinstance(result, _Failure):

@@ -23,6 +23,7 @@ is the `Text` given here, so no traceback, DSN or key can slip into an answer.
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from common.text import Lang, Text
@@ -169,13 +170,17 @@ class ValidationFailed(StatementRejected):
 
 
 class CostExceeded(StatementRejected):
-    """The plan is estimated to be more expensive than the operator allows; `plan` is the estimate, when there is one."""
+    """The plan is estimated to be more expensive than the operator allows; `plan` is the estimate, if known."""
 
     error_type = "cost_exceeded"
 
     def __init__(self, text: Text, *, plan: PlanEstimate | None = None) -> None:
         super().__init__(text)
         self.plan = plan
+
+    def details(self) -> dict[str, Any]:
+        """The estimate."""
+        return {"plan": asdict(self.plan)} if self.plan else {}
 
 
 class TooManyStreams(CituError):

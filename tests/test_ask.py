@@ -140,6 +140,23 @@ SCENARIOS = [
         },
     ),
     Scenario(
+        "no more than four model calls, whatever needs mending",
+        _asked("各类别的店铺", routing_mode="llm_only"),
+        [*DATABASE[:3], "sql_repair_success", *DATABASE[3:]],
+        (
+            Reply('{"type": "DATABASE", "confidence": 0.9, "reason": "查数据"}'),
+            Reply("SELECT shop_nme FROM shop WHERE category = '餐饮业' LIMIT 2"),
+            Reply("SELECT shop_name FROM shop WHERE category = '餐饮业' LIMIT 2"),
+            Reply("两家店铺。"),
+        ),
+        calls=4,
+        has={
+            "sql": "SELECT shop_name FROM shop WHERE category = '餐饮' LIMIT 2",
+            "summary": "两家店铺。",
+            "sql_repair_applied": True,
+        },
+    ),
+    Scenario(
         "a literal that is not stored stays when repairs are switched off",
         _asked(),
         DATABASE,

@@ -94,7 +94,8 @@ def test_an_expensive_statement_is_refused_and_not_repaired(demo_url: str, model
     assert (code, data["error_type"], data["retryable"]) == (422, "cost_exceeded", False)
     assert "daily_revenue" in data["error"]
     assert "revenue_date" in data["error"]
-    assert data["state_summary"]["plan"]["total_cost"] > 1_000_000
+    assert data["plan"] == data["state_summary"]["plan"]
+    assert data["plan"]["total_cost"] > 1_000_000
     assert data["state_summary"]["execution_path"][-2:] == ["sql_validation_failed", "format_response"]
     _check_estimate(events[3]["data"])
 

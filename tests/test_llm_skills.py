@@ -110,8 +110,9 @@ def test_a_refusal_is_an_explanation(server: OpenAiServer, reply: Reply) -> None
 
 def test_a_write_is_refused_as_forbidden(server: OpenAiServer) -> None:
     server.replies(Reply("NO_SQL: write_requested: DELETE"))
-    with pytest.raises(ForbiddenStatement):
+    with pytest.raises(ForbiddenStatement) as caught:
         think(server, lambda skills: skills.write_sql(inquiry("删除所有服务区")))
+    assert caught.value.usage.llm_calls == 1
 
 
 def test_a_repair_is_one_call_and_no_more(server: OpenAiServer) -> None:

@@ -35,7 +35,7 @@ def asking(demo_url: str, audit_path: Path) -> Iterator[Asking]:
 
 
 def _post(asking: Asking, path: str, body: Any, **headers: str) -> tuple[int, dict[str, Any]]:
-    response = asking.client.post(path, json=body, headers=headers)
+    response = asking.client.post(path, json=body, headers=headers, buffered=True)
     envelope = json.loads(response.get_data())
     assert (envelope["code"], envelope["success"]) == (response.status_code, response.status_code == 200)
     return response.status_code, envelope["data"]
@@ -232,7 +232,9 @@ def test_a_client_that_leaves_cancels_its_statement(asking: Asking, demo_url: st
     codes: list[int] = []
 
     def post() -> None:
-        response = asking.client.post(RUN, json={"sql": ENDLESS}, environ_overrides={"werkzeug.socket": ours})
+        response = asking.client.post(
+            RUN, json={"sql": ENDLESS}, environ_overrides={"werkzeug.socket": ours}, buffered=True
+        )
         codes.append(response.status_code)
 
     client = threading.Thread(target=post)
