@@ -1,5 +1,7 @@
 """The nouns that are neither conditions nor figures: the asked table, plain measures, shown columns."""
 
+import re
+
 from agent.skills.offline.conditions import ref
 from agent.skills.offline.linking import Noun
 from agent.skills.offline.links import Link, column_link
@@ -61,9 +63,9 @@ def _left_column(plan: Plan, index: int) -> Link | None:
 def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
     """`shipped orders`, `注册用户`: the verb of a date beside the table says that the date is there."""
     reading = plan.reading
-    if not reading.is_date(link) or link.quality >= 0.9 or not link.quality >= 0.68:
+    if not reading.is_date(link) or not 0.68 <= link.quality < 0.9 or _DATE_WORD.search(reading.marks[index].text):
         return False
-    for step in (1, -1):
+    for step in (1,) if reading.is_chinese else (1, -1):
         skip = ("noise", "of", "verb") if step == 1 else ("noise", "verb")
         place = reading.beside(index, step, skip, through_used=False)
         noun = reading.nouns[place] if place is not None else None
@@ -144,3 +146,6 @@ def _bare_is_total(plan: Plan) -> bool:
     if not facts.is_entity and facts.edges:
         return not plan.asks.lists or plan.head is None
     return False
+
+
+_DATE_WORD = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$", re.IGNORECASE)

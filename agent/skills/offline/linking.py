@@ -172,10 +172,22 @@ class Linker:
         if role and values and mark.text == mark.text.lower() and all(link.value != mark.text for _, link in values):
             values = ()  # "managers" beside a column manager_id, though a job is called "Manager"
         noun = Noun(self._best_table(tables, mentioned) or self._referenced(columns), columns, values)
+        noun = self._as_entity(noun)
         referenced = self._referenced(columns)
         if referenced is not None and (noun.table is None or noun.table.table == referenced.table):
             noun = replace(noun, table=referenced)
         return noun if tables or columns or values else None
+
+    def _as_entity(self, noun: Noun) -> Noun:
+        """A word that best matches a thing's name or key column (`公司` of 公司名称) means the thing."""
+        table, column = noun.table, noun.column
+        if table is None or column is None or table.quality < 0.6 or column.table != table.table:
+            return noun
+        facts = self._lexicon.schema.facts[table.table]
+        names = column.column in facts.display or facts.key == (column.column,)
+        if not facts.is_entity or not names or column.quality >= 0.9:
+            return noun
+        return replace(noun, table=replace(table, quality=max(table.quality, column.quality)))
 
     def _is_reference(self, link: Link) -> bool:
         return link.column in self._lexicon.schema.facts[link.table].reference_columns

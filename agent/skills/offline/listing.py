@@ -66,7 +66,12 @@ def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:
         if key != base and key in plan.reading.graph.above(base) and (key != plan.head or _is_joined(plan, index))
     ]
     facts = plan.reading.facts(base)
-    if is_attribute_listing(plan) or (others and columns == []) or _leads_columns(plan, base):
+    if (
+        is_attribute_listing(plan)
+        or (others and columns == [])
+        or _leads_columns(plan, base)
+        or _tells_apart(plan, base)
+    ):
         names = facts.display or (all_columns(plan, base) if _leads_columns(plan, base) else ())
         columns = [ColumnRef(base, name) for name in names] + columns
     if columns:
@@ -75,6 +80,17 @@ def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:
     if plan.asks.which and facts.display:
         return [ColumnRef(base, name) for name in facts.display]
     return [ColumnRef(base, name) for name in all_columns(plan, base)]
+
+
+def _tells_apart(plan: Plan, base: TableKey) -> bool:
+    """`服务区的开业时间`: what is told about many things stands beside their names."""
+    owned = base in {key for _, key in (*plan.tables, *plan.asks.qualifiers)}
+    named = {condition.column.column for condition in plan.filters.conditions}
+    known = bool(named & {*plan.reading.facts(base).display, *plan.reading.facts(base).key})
+    if any(is_asked(plan, index) for index in plan.named_at):
+        return False
+    keyed = any(_is_display(plan, ref(link)) for link in plan.named_at.values())
+    return plan.reading.is_chinese and owned and not known and not keyed and bool(plan.named_at or plan.bare)
 
 
 def _leads_columns(plan: Plan, base: TableKey) -> bool:

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 from agent.skills.offline.event_dates import date_column, resolved, trend_dimension
 from agent.skills.offline.groups import column_dimension
+from agent.skills.offline.links import column_link
+from agent.skills.offline.naming import label
 from agent.skills.offline.plan import Plan, is_asked, is_restricted, leads
 from agent.skills.offline.query import Dimension, Function, Measure, Order, Query
-from agent.skills.offline.refusals import not_understood, unused_words
+from agent.skills.offline.refusals import missing_measure, not_understood, unused_words
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import Figure
 
@@ -65,10 +67,19 @@ def _is_each_row(plan: Plan, dimension: Dimension, measures: list[Measure]) -> b
 
 
 def _shared_figure(plan: Plan) -> list[Figure]:
-    """A share of nothing named counts the rows of the asked table."""
-    if plan.head is None:
+    """A share of nothing named: of the things asked for, or of the one figure of the events grouped or restricted."""
+    named = [dimension.table for dimension in plan.asks.dimensions if dimension.column is not None]
+    named += [condition.column.table for condition in plan.filters.conditions]
+    table = plan.head or next(iter(named), None)
+    if table is None:
         raise not_understood(plan.reading.lexicon)
-    return [Figure("count", table=plan.head)]
+    facts = plan.reading.facts(table)
+    if plan.head is not None or facts.is_entity:
+        return [Figure("count", table=table)]
+    measures = [column for column in facts.table.columns if facts.is_measure(column)]
+    if len(measures) > 1:
+        raise missing_measure(label(facts.table), [label(column) for column in measures])
+    return [Figure("sum", column_link(table, measures[0].name)) if measures else Figure("count", table=table)]
 
 
 def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Dimension]) -> Query:
@@ -93,7 +104,8 @@ def _dimensions_of(plan: Plan, base: TableKey, measures: list[Measure]) -> list[
     if plan.asks.trend and not any(dimension.bucket for dimension in dimensions):
         dimensions.insert(0, trend_dimension(plan, base))
     if plan.asks.compare and not dimensions:
-        dimensions += [Dimension(column.table, column.column) for column in plan.filters.compared]
+        links = [column_link(column.table, column.column) for column in plan.filters.compared]
+        dimensions += [column_dimension(plan.reading, link) for link in links]
         grains = {period.grain for span in plan.filters.spans if len(span.periods) > 1 for period in span.periods}
         if len(grains) == 1 and (grain := grains.pop()) is not None:
             dimensions.append(resolved(plan, Dimension(("", ""), None, grain), base))

@@ -36,6 +36,9 @@ def refuse_unplaced(plan: Plan, query: Query) -> None:
     touched = _touched(query)
     reachable = {key for table in touched for key in plan.reading.graph.above(table)}
     lost = [plan.reading.marks[index].text for index, key in plan.tables if key not in reachable]
+    averaged = any(measure.function == "avg" and measure.per is None for measure in query.measures)
+    if averaged and not query.dimensions:  # "average revenue of shops" may mean per shop: not the average of all rows
+        lost += [plan.reading.marks[index].text for index, key in plan.tables if key not in touched]
     shown = {(column.table, column.column) for column in query.columns}
     shown |= {(dim.table, dim.column or name) for dim in query.dimensions for name in shown_names(plan, dim)}
     shown |= {(order.column.table, order.column.column) for order in query.order if order.column is not None}

@@ -31,8 +31,8 @@ from agent.skills.offline.reading import ColumnIdentity, Reading
 from agent.skills.offline.refusals import (
     Refusal,
     ambiguous_way,
+    not_combinable,
     not_connected,
-    not_understood,
     unknown_words,
     unsupported,
 )
@@ -125,7 +125,7 @@ def _unconnected(reading: Reading, lexicon: Lexicon) -> Refusal:
     names = [label(lexicon.schema.table(key)) for key in keys]
     if len(names) >= 2:
         return not_connected(names[0], names[1])
-    return not_understood(lexicon)
+    return not_combinable()
 
 
 def _planned(reading: Reading) -> Plan:

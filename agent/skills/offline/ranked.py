@@ -21,6 +21,9 @@ def ranked_query(plan: Plan) -> Query:
         Refusal: it is not said by which figure.
     """
     ranking = plan.asks.rankings[0]
+    for mark in plan.reading.marks[ranking.position :]:
+        if mark.means("noise") and mark.text.startswith(("所属", "所在")):
+            raise unused_words([mark.text])  # the owner of the one that has the most is another question
     if len(plan.asks.rankings) > 1:
         return _ranked_twice(plan)
     if ranking.figure is None and not ranking.hint:

@@ -205,6 +205,8 @@ class RankingReader:
                 if mark.arg == "person":
                     return True
                 place = reading.beside(index, 1, ("noise", "of", "unit", "number"))
+                if place is None and reading.is_chinese and not mark.text.startswith("什么"):
+                    return any(self._is_table_noun_at(at) for at in range(index))
                 noun = reading.nouns[place] if place is not None else None
                 if mark.means("date_which") or (
                     noun is not None

@@ -177,3 +177,15 @@ def not_connected(first: str, second: str) -> Refusal:
             f'Nothing in the database relates "{first}" to "{second}".',
         ),
     )
+
+
+def not_combinable() -> Refusal:
+    """The tables needed can't be joined without counting rows several times."""
+    return Refusal(
+        "unknown_generation_failure",
+        Text(
+            "这个问题涉及的数据无法在不重复计算的情况下合并成一条查询。请把问题拆成几个分别提问。",
+            "The data this question needs can't be combined in one query without counting rows twice. "
+            "Please ask for the parts separately.",
+        ),
+    )

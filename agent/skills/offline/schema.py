@@ -62,11 +62,13 @@ _PEOPLE = frozenset(
     for word in listed(
         "person people employee staff worker customer client user member student pupil teacher instructor professor "
         "author actor artist driver rider doctor patient guest passenger reader manager agent player contact candidate "
-        "applicant owner tenant subscriber supplier vendor friend buyer seller host singer director trainer coach lawyer nurse"
+        "applicant owner tenant subscriber supplier vendor friend buyer seller host singer director trainer "
+        "coach lawyer nurse"
     )
 )
 _PEOPLE_HAN = re.compile(
-    "姓名|full_?name|员工|雇员|职员|客户|顾客|用户|会员|学生|学员|教师|老师|作者|演员|医生|患者|读者|司机|乘客|经理|人员"
+    "姓名|full_?name|员工|雇员|职员|客户|顾客|用户|"
+    "会员|学生|学员|教师|老师|作者|演员|医生|患者|读者|司机|乘客|经理|人员"
 )
 _COUNTED_HAN = re.compile("(数量|数|量|次数|人数)$")
 _CODED = frozenset(listed("status state type flag gender sex kind category class code enabled active"))

@@ -114,6 +114,8 @@ class SpanReader:
             arg = mark.arg if mark.means("range") else _BOUND_WORDS.get(mark.text, "") if place > span.last else ""
             if mark.means("cmp") and place < span.first:
                 arg = _BOUND_OPERATORS.get(mark.arg, "")
+                if reading.marks[span.first].text.endswith(("ago", "前")):
+                    arg = _LONGER_AGO.get(arg, "")
                 if mark.text.lower() == "over" and period.is_relative:
                     arg = ""
                     reading.use(place)
@@ -142,6 +144,7 @@ class SpanReader:
 
 _BOUND_WORDS = {"前": "before", "后": "after", "起": "since", "前的": "before", "to now": "since"}
 _BOUND_OPERATORS = {">": "after", ">=": "since", "<": "before", "<=": "until", "=": ""}
+_LONGER_AGO = {"after": "before", "since": "until", "before": "after", "until": "since"}
 _BOUNDS = {
     "since": lambda period: Period(period.start, None),
     "after": lambda period: Period(period.end, None),

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 from agent.skills.offline.atoms import listed
 from agent.skills.offline.conditions import Filters, Threshold, ref
+from agent.skills.offline.dates import Moment, Period, Unit
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import Condition, Operator
 from agent.skills.offline.reading import Reading
@@ -92,10 +93,28 @@ class ThresholdReader:
             return
         number = reading.marks[place].number
         assert number is not None
+        if place + 1 < len(reading) and reading.marks[place + 1].means("date_part"):
+            self._duration(index, place, operator, number.value)
+            return
         negated = self._reading.negated(min(index, place), operator)  # type: ignore[arg-type]
         threshold = Threshold(negated, (number.value,), hint=hint, position=place)
         reading.use(index, place)
         self._attach(threshold, min(index, place), max(index, place))
+
+    def _duration(self, index: int, place: int, operator: str, count: Decimal) -> None:
+        """`开业超过10年`, "open for more than 10 years": how long ago the date before was."""
+        reading = self._reading
+        target = reading.free_beside(min(index, place), -1, ("noise", "of", "with"))
+        link = (
+            reading.pick(target, reading.is_date) if target is not None and reading.noun(target) is not None else None
+        )
+        if link is None or target is None or count != int(count):
+            return
+        unit: Unit = reading.marks[place + 1].arg  # type: ignore[assignment]
+        then = Moment().shifted(unit, -int(count))
+        period = Period(None, then) if operator.startswith(">") else Period(then, None)
+        reading.use(index, place, place + 1, target)
+        self.found.conditions.append(Condition(ref(link), "during", (period,)))
 
     def _attach(self, threshold: Threshold, first: int, last: int) -> None:
         """Finds what is compared: the noun before, else the noun right after (`超过5个订单`, "more than 5 orders")."""
