@@ -17,6 +17,8 @@ from common.values import Catalog, QueryResult
 
 _MOST_ADDED = 2  # one text may be this many times as long as the other that it begins with
 _SHORTEST_MISSPELT = 5  # characters; one letter more or less makes another word of a shorter one
+_LONGEST_MISSPELT = 40  # what is longer is a code or a sentence
+_MOST_JUDGED = 20  # texts of one query; long lists are rarely the reason why nothing is found
 _WILDCARDS = re.compile(r"[%_\\]")
 _LONG = 10  # characters of a word that may hold two slips
 
@@ -50,7 +52,7 @@ def looks_empty(result: QueryResult) -> bool:
 def replacements(sql: str, catalog: Catalog) -> tuple[Replacement, ...]:
     """The literals of `sql` that no row can have, each with the stored value that was most likely meant."""
     found = []
-    for comparison in references(sql, catalog).comparisons:
+    for comparison in references(sql, catalog).comparisons[:_MOST_JUDGED]:
         column = comparison.column
         if column.is_complete and not any(map(comparison.finds, column.values)):
             stored = near_value(comparison.text, column.values)
@@ -104,17 +106,22 @@ def _is_misspelt(one: str, other: str) -> bool:
 
 def _is_slip(one: str, other: str) -> bool:
     shortest = min(len(one), len(other))
-    if shortest < _SHORTEST_MISSPELT or one[0] != other[0] or not (_is_alphabetic(one) and _is_alphabetic(other)):
+    if (
+        not _SHORTEST_MISSPELT <= shortest <= _LONGEST_MISSPELT
+        or one[0] != other[0]
+        or not (_is_alphabetic(one) and _is_alphabetic(other))
+    ):
         return False
-    return _edits(one, other) <= (2 if shortest >= _LONG else 1)
+    most = 2 if shortest >= _LONG else 1
+    return abs(len(one) - len(other)) <= most and _edits(one, other, most) <= most
 
 
 def _is_alphabetic(word: str) -> bool:
     return all(unicodedata.category(letter) in ("Ll", "Lm", "Mn") for letter in word)
 
 
-def _edits(one: str, other: str) -> int:
-    """Letters added, left out, changed or swapped with their neighbour."""
+def _edits(one: str, other: str, most: int) -> int:
+    """Letters added, left out, changed or swapped with their neighbour; counts no further than beyond `most`."""
     rows = [list(range(len(other) + 1))]
     for i, a in enumerate(one):
         above, row = rows[i], [i + 1]
@@ -124,7 +131,9 @@ def _edits(one: str, other: str) -> int:
                 steps.append(rows[i - 1][j - 1] + 1)
             row.append(min(steps))
         rows.append(row)
-    return rows[-1][-1]
+        if min(row) > most:
+            break
+    return min(rows[-1]) if len(rows) <= len(one) else rows[-1][-1]
 
 
 def _plain(text: str) -> str:

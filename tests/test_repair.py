@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from agent.second_look import looks_empty, near_value, replacements, rewritten
 from agent.skills.near_names import near_names
+from agent.skills.repair_hints import error_text
+from agent.skills.schema_text import SchemaText
 from app_config import Settings
 from common.database.references import references
 from common.errors import InvalidSql
@@ -97,6 +99,21 @@ def test_without_a_position_the_message_is_read() -> None:
 def test_any_text_has_a_verdict(sql: str, position: int, state: str) -> None:
     names = near_names(InvalidSql(sql[:20], sqlstate=state, position=position), sql, CATALOG)
     assert len(names) <= 5
+
+
+@pytest.mark.parametrize(
+    ("hint", "is_told"),
+    [
+        ('Perhaps you meant to reference the column "payment.paid_amount".', True),
+        ('Perhaps you meant to reference the column "payment.salary".', False),
+        ("也许您想要引用列“payment.salary”。", False),
+        ("No operator matches the given name.", True),
+        ('There is an alias "nme".', True),
+    ],
+)
+def test_hints_that_name_what_is_not_open_are_kept_back(hint: str, is_told: bool) -> None:
+    error = InvalidSql('column "nme" does not exist', sqlstate="42703", hint=hint)
+    assert (hint in error_text(error, "SELECT nme FROM payment", SchemaText(CATALOG))) == is_told
 
 
 # ------------------------------------------------------------------------------------------- which literals are judged
