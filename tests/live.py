@@ -50,11 +50,33 @@ class Citu:
 def serving(log: Path, *, model: OpenAiServer | None = None, **environment: str) -> Iterator[Citu]:
     """`python unified_api.py` until its banner is complete; ended as Ctrl-C in a terminal ends it."""
     port = environment.setdefault("PORT", str(free_port()))
-    if model is not None:
-        environment |= {"OPENAI_API_KEY": "test", "OPENAI_BASE_URL": model.url, "OPENAI_MODEL": "scripted"}
+    with _running([sys.executable, "unified_api.py"], log, environment | _model_settings(model)) as process:
+        yield Citu(process, int(port), log, _banner(process))
+
+
+@contextmanager
+def serving_by_gunicorn(
+    configuration: Path, log: Path, *, model: OpenAiServer | None = None, **environment: str
+) -> Iterator[Citu]:
+    """`gunicorn -c configuration unified_api:app` from when it answers."""
+    port = environment.setdefault("PORT", str(free_port()))
+    command = [sys.executable, "-m", "gunicorn", "-c", str(configuration), "unified_api:app"]
+    with _running(command, log, environment | _model_settings(model)) as process:
+        eventually(lambda: _listens(int(port)), START_TIMEOUT_S)
+        yield Citu(process, int(port), log, ())
+
+
+def _model_settings(model: OpenAiServer | None) -> dict[str, str]:
+    if model is None:
+        return {}
+    return {"OPENAI_API_KEY": "test", "OPENAI_BASE_URL": model.url, "OPENAI_MODEL": "scripted"}
+
+
+@contextmanager
+def _running(command: list[str], log: Path, environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
     with log.open("a") as errors:
         process = subprocess.Popen(
-            [sys.executable, "unified_api.py"],
+            command,
             cwd=ROOT,
             env=clean_environment(environment),
             text=True,
@@ -65,11 +87,16 @@ def serving(log: Path, *, model: OpenAiServer | None = None, **environment: str)
     assert process.stdout is not None
     with process.stdout:
         try:
-            yield Citu(process, int(port), log, _banner(process))
+            yield process
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGINT)
             process.wait(30)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def clean_environment(changes: dict[str, str]) -> dict[str, str]:
@@ -160,10 +187,10 @@ class Watch:
             return cursor.fetchall()
 
     def running(self, word: str) -> list[int]:
-        """Process ids of Citu's statements that run now and contain `word`."""
+        """Process ids of Citu's statements that run now and contain `word`, those that are only planned left out."""
         rows = self.query(
             "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND application_name = 'citu' "
-            f"AND datname = current_database() AND query LIKE '%{word}%'"
+            f"AND datname = current_database() AND query LIKE '%{word}%' AND query NOT LIKE '%EXPLAIN%'"
         )
         return [pid for (pid,) in rows]
 

@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -26,14 +25,10 @@ from tests.http_stream import Stream, post_json
 from tests.live import GAUGES, Citu, Watch, children, descriptor_count, eventually, is_alive, serving, thread_count
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
+from tests.questions import ASK, CHAT, ENDLESS, ROWS, STREAM, SYNC, error_of, last, scripted, send
 from unified_api import create_app
 
-SYNC, STREAM = "/api/v0/ask_agent", "/api/v0/ask_agent_stream"
 GONE_S = 2.0  # how long SQL and model calls may outlive whoever stopped them
-ASK = {"question": "how many gauges", "routing_mode": "database_direct"}
-CHAT = {"question": "hello", "routing_mode": "chat_direct"}
-ROWS = Reply("SELECT n, name FROM gauge")
-ENDLESS = Reply("SELECT n FROM endless")
 
 
 @pytest.fixture(scope="module")
@@ -74,31 +69,10 @@ def _has_place(port: int) -> bool:
     return status == 200
 
 
-@contextmanager
-def scripted(model: OpenAiServer, *replies: Reply) -> Iterator[None]:
-    """The model gives these replies; those nobody asked for are gone afterwards."""
-    rest = deque(replies)
-    before = model.default
-    model.default = lambda request: rest.popleft() if rest else before(request)
-    yield
-    model.default = before
-
-
 def _nothing_is_left(citu: Citu, watch: Watch) -> None:
     """The place is free, and no SQL runs for somebody who has left."""
     eventually(lambda: _has_place(citu.port), GONE_S)
     assert not watch.running("endless")
-
-
-def _send(port: int, path: str, body: dict[str, Any], after: bytes = b"") -> socket.socket:
-    """A request whose answer is not waited for; `after` follows its body."""
-    data = json.dumps(body).encode()
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: citu\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
-    )
-    client = socket.create_connection(("127.0.0.1", port))
-    client.sendall(head.encode() + data + after)
-    return client
 
 
 # ------------------------------------------------------------------------------------------------- clients that leave
@@ -107,7 +81,7 @@ def _send(port: int, path: str, body: dict[str, Any], after: bytes = b"") -> soc
 @pytest.mark.parametrize("path", [SYNC, STREAM])
 def test_a_client_that_leaves_stops_the_model(path: str, narrow: Citu, watch: Watch, model: OpenAiServer) -> None:
     gate = Gate()
-    with scripted(model, Reply("SELECT 1", gate=gate)), _send(narrow.port, path, ASK):
+    with scripted(model, Reply("SELECT 1", gate=gate)), send(narrow.port, path, ASK):
         assert gate.reached.wait(10)
     assert model.requests[-1].disconnected.wait(GONE_S)
     _nothing_is_left(narrow, watch)
@@ -118,7 +92,7 @@ def test_a_client_that_leaves_stops_the_model(path: str, narrow: Citu, watch: Wa
 def test_a_client_that_leaves_stops_the_sql(
     path: str, after: bytes, narrow: Citu, watch: Watch, model: OpenAiServer
 ) -> None:
-    with scripted(model, ENDLESS), _send(narrow.port, path, ASK, after):
+    with scripted(model, ENDLESS), send(narrow.port, path, ASK, after):
         eventually(lambda: watch.running("endless"))
     eventually(lambda: not watch.running("endless"), GONE_S)
     _nothing_is_left(narrow, watch)
@@ -134,30 +108,32 @@ HOLDS: dict[str, Callable[[Gate], tuple[Reply, ...]]] = {
 
 @pytest.mark.parametrize("hold", HOLDS)
 def test_a_stream_may_be_left_after_any_event(hold: str, narrow: Citu, watch: Watch, model: OpenAiServer) -> None:
-    """Leaves after 0, 1, 2, … events, until the run is held (a ping comes instead) or over."""
+    """Leaves after 0, 1, 2, … events, until the run is held (pings come instead) or over."""
     left_after = 0
-    while _leaves_after(left_after, HOLDS[hold], narrow, model):
+    while _leaves_after(left_after, HOLDS[hold], narrow, watch, model):
         _nothing_is_left(narrow, watch)
         left_after += 1
     _nothing_is_left(narrow, watch)
     assert left_after >= 3, "there were events to leave after"
 
 
-def _leaves_after(count: int, hold: Callable[[Gate], tuple[Reply, ...]], citu: Citu, model: OpenAiServer) -> bool:
+def _leaves_after(
+    count: int, hold: Callable[[Gate], tuple[Reply, ...]], citu: Citu, watch: Watch, model: OpenAiServer
+) -> bool:
     """Whether there were so many events."""
     gate, first = Gate(), len(model.requests)
     with scripted(model, *hold(gate)), Stream(citu.port, STREAM, ASK) as stream:
-        found = _read_events(stream, count)
+        found = _read_events(stream, count, lambda: gate.reached.is_set() or bool(watch.running("endless")))
     if gate.reached.is_set():
         eventually(lambda: any(request.disconnected.is_set() for request in model.requests[first:]), GONE_S)
     return found
 
 
-def _read_events(stream: Stream, count: int) -> bool:
-    """Reads `count` events; false when there are no more now."""
+def _read_events(stream: Stream, count: int, is_held: Callable[[], bool]) -> bool:
+    """Reads `count` events; false when there are no more, or no more now."""
     while count:
         block = stream.next_block()
-        if not block or block.startswith(":"):
+        if not block or (block.startswith(":") and is_held()):
             return False
         count -= block.startswith("id: ")
     return True
@@ -170,9 +146,9 @@ def test_a_run_may_go_on_without_its_client(path: str, wide: Citu, watch: Watch,
     watch.close_gate()
     with scripted(model, Reply("SELECT n FROM gated"), ENDLESS, Reply("three", gate=summarizing)):
         try:
-            with _send(wide.port, path, {**ASK, "on_disconnect": "continue"}):
+            with send(wide.port, path, {**ASK, "on_disconnect": "continue"}):
                 eventually(lambda: watch.running("gated"))
-                with _send(wide.port, path, ASK):
+                with send(wide.port, path, ASK):
                     eventually(lambda: watch.running("endless"))
             eventually(lambda: not watch.running("endless"), GONE_S)
             assert watch.running("gated")
@@ -205,7 +181,7 @@ def _descriptors(worker: int, model: OpenAiServer) -> int:
 
 def _ask_and_leave(port: int, count: int, watch: Watch) -> None:
     """Many clients at once, sync and streaming; all leave when some of their SQL runs."""
-    clients = [_send(port, (SYNC, STREAM)[number % 2], ASK) for number in range(count)]
+    clients = [send(port, (SYNC, STREAM)[number % 2], ASK) for number in range(count)]
     eventually(lambda: watch.running("endless"))
     for client in clients:
         client.close()
@@ -214,7 +190,7 @@ def _ask_and_leave(port: int, count: int, watch: Watch) -> None:
 
 def _all_places_are_free(port: int) -> bool:
     """Fifty at once are answered, none refused."""
-    clients = [_send(port, SYNC, CHAT) for _ in range(50)]
+    clients = [send(port, SYNC, CHAT) for _ in range(50)]
     answers = []
     for client in clients:
         with client:
@@ -266,33 +242,17 @@ def hasty(model: OpenAiServer, database: str, tmp_path_factory: pytest.TempPathF
 @pytest.mark.parametrize("path", [SYNC, STREAM])
 def test_the_deadline_of_a_request_stops_the_model(path: str, hasty: Citu, model: OpenAiServer) -> None:
     with scripted(model, Reply("SELECT 1", gate=Gate())):
-        envelope = _last(hasty.port, path, ASK)
-    assert _error(envelope) == (504, "query_timeout", True, "agent_sql_generation")
+        envelope = last(hasty.port, path, ASK)
+    assert error_of(envelope) == (504, "query_timeout", True, "agent_sql_generation")
     assert model.requests[-1].disconnected.wait(GONE_S)
 
 
 @pytest.mark.parametrize("path", [SYNC, STREAM])
 def test_the_deadline_of_a_request_stops_the_sql(path: str, hasty: Citu, watch: Watch, model: OpenAiServer) -> None:
     with scripted(model, ENDLESS):
-        envelope = _last(hasty.port, path, ASK)
-    assert _error(envelope) == (504, "query_timeout", True, "agent_sql_execution")
+        envelope = last(hasty.port, path, ASK)
+    assert error_of(envelope) == (504, "query_timeout", True, "agent_sql_execution")
     eventually(lambda: not watch.running("endless"), GONE_S)
-
-
-def _last(port: int, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The terminal envelope of a question."""
-    if path == SYNC:
-        status, envelope = post_json(port, path, body)
-        assert status == envelope["code"]
-        return envelope
-    with Stream(port, path, body) as stream:
-        return list(stream.events())[-1]
-
-
-def _error(envelope: dict[str, Any]) -> tuple[int, str, bool, str | None]:
-    data = envelope["data"]
-    assert (data["type"], envelope["success"]) == ("error", False)
-    return envelope["code"], data["error_type"], data["retryable"], data.get("node")
 
 
 # ------------------------------------------------------------------------------------------------------------- signals
@@ -319,7 +279,7 @@ def _held(citu: Citu, watch: Watch, model: OpenAiServer) -> Iterator[_Held]:
         streams = [stack.enter_context(Stream(citu.port, STREAM, ASK))]
         assert gate.reached.wait(10)
         streams.append(stack.enter_context(Stream(citu.port, STREAM, ASK)))
-        sync = stack.enter_context(_send(citu.port, SYNC, ASK))
+        sync = stack.enter_context(send(citu.port, SYNC, ASK))
         eventually(lambda: len(watch.running("endless")) == 2)
         yield _Held(streams, sync)
 
@@ -333,7 +293,7 @@ def test_stopping_the_service_stops_what_runs(
         worker = citu.worker()
         with _held(citu, watch, model) as held:
             citu.signal(number)
-            ends = [_error(envelope) for envelope in held.ends()]
+            ends = [error_of(envelope) for envelope in held.ends()]
             assert {end[:3] for end in ends} == {(499, "cancelled", True)}
             eventually(lambda: not watch.running("endless"), GONE_S)
         assert citu.process.wait(patience_s) == 0

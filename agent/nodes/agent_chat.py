@@ -4,7 +4,7 @@ from langgraph.runtime import Runtime
 
 from agent.context import Context, emitter, inquiry_of
 from agent.state import State, Update
-from common.errors import DatabaseUnavailable
+from common.errors import DatabaseUnavailable, QueryTimeout
 from common.values import Catalog
 
 
@@ -12,7 +12,7 @@ async def agent_chat(state: State, runtime: Runtime[Context]) -> Update:
     """Writes the answer, streamed while it is written."""
     try:
         catalog = await runtime.context.database.catalog()
-    except DatabaseUnavailable:
+    except (DatabaseUnavailable, QueryTimeout):
         catalog = Catalog(())
     thought = await runtime.context.skills.chat(inquiry_of(state, catalog), emitter(state, runtime))
     return {

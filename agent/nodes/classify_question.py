@@ -5,7 +5,7 @@ from langgraph.runtime import Runtime
 from agent.context import Context, inquiry_of
 from agent.routing import ROUTING_MODES
 from agent.state import State, Update
-from common.errors import DatabaseUnavailable
+from common.errors import DatabaseUnavailable, QueryTimeout
 from common.values import Catalog
 
 
@@ -13,13 +13,13 @@ async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
     """Decides by the routing mode; see `agent.routing`.
 
     Raises:
-        DatabaseUnavailable: the question is not plainly conversation and the catalogue can't be read.
+        DatabaseUnavailable, QueryTimeout: the question is not plainly conversation and the catalogue can't be read.
     """
     context = runtime.context
     classify = ROUTING_MODES[state["routing_mode"]]
     try:
         catalog = await context.database.catalog()
-    except DatabaseUnavailable:
+    except (DatabaseUnavailable, QueryTimeout):
         # Conversation must work without a database; anything else would be answered wrongly without its words.
         thought = await context.rules.classify(inquiry_of(state, Catalog(())))
         if state["routing_mode"] != "chat_direct" and thought.value.method != "rule_based_chat":

@@ -16,15 +16,17 @@ import psycopg2
 
 from common.database import catalog_queries as queries
 from common.database.connection import Connection
+from common.database.failures import UNREACHABLE
 from common.database.guard import BUILTIN, ServerFacts
 from common.database.guard.facts import Key
 from common.database.rendering import parse_array
-from common.errors import CituError
+from common.errors import CituError, DatabaseUnavailable
 from common.values import Catalog, Column, ForeignKey, Table
 
 _log = logging.getLogger(__name__)
 
 _RETRY_S = 5.0  # after a failed reload
+_PATIENCE_S = 1.0  # how long a caller waits for the next try when the last one failed
 _SAMPLING_S = 3.0  # for all tables together
 _SAMPLING_STATEMENT_MS = 500
 _SAMPLING_TABLE_BYTES = 16 * 1024 * 1024  # larger tables are not read; their statistics are
@@ -49,7 +51,8 @@ class CatalogReader:
     """Keeps `Knowledge` for `ttl_s` seconds.
 
     Callers at the same time share one load. For as long again the old copy is served while a new one is read, so that
-    steady traffic never waits; and it is served for as long as reading again fails.
+    steady traffic never waits; and it is served for as long as reading again fails. A database that doesn't answer is
+    waited for once; while it stays silent, nobody else has to wait long to hear it.
     """
 
     def __init__(self, load: Callable[[], Awaitable[Knowledge]], *, ttl_s: float) -> None:
@@ -58,15 +61,26 @@ class CatalogReader:
         self._kept: Knowledge | None = None
         self._kept_until = 0.0
         self._loading: asyncio.Task[Knowledge] | None = None
+        self._has_failed = False
 
     async def get(self) -> Knowledge:
         """The knowledge; raises what loading raises while there is none yet."""
         overdue = time.monotonic() - self._kept_until
         if self._kept is None or overdue > self._ttl_s:
-            return await asyncio.shield(self._shared_load())
+            return await self._awaited()
         if overdue > 0:
             self._shared_load()
         return self._kept
+
+    async def _awaited(self) -> Knowledge:
+        loading = self._shared_load()
+        try:
+            async with asyncio.timeout(_PATIENCE_S if self._has_failed else None):
+                return await asyncio.shield(loading)
+        except TimeoutError as exc:
+            if self._kept is not None:
+                return self._kept
+            raise DatabaseUnavailable(UNREACHABLE) from exc
 
     def _shared_load(self) -> "asyncio.Task[Knowledge]":
         loop = asyncio.get_running_loop()
@@ -79,7 +93,9 @@ class CatalogReader:
         try:
             self._kept = await self._load()
             self._kept_until = time.monotonic() + self._ttl_s
+            self._has_failed = False
         except CituError:
+            self._has_failed = True
             if self._kept is None:
                 raise
             _log.warning("the catalogue could not be read again; the previous one stays in use")

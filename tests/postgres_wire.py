@@ -1,0 +1,75 @@
+"""A Unix socket in front of PostgreSQL's that falls silent and loses cancel requests: no server does so on its own."""
+
+import socket
+import struct
+import threading
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from psycopg2.extensions import make_dsn
+
+_CANCEL = struct.pack("!II", 16, 80877102)  # how a CancelRequest begins
+
+
+class Wire:
+    """A context manager; `url` leads through it.
+
+    Attributes:
+        is_silent: nothing passes, in either direction; what is sent meanwhile is lost.
+        cancels_to_lose: how many of the next cancel requests don't arrive.
+    """
+
+    def __init__(self, server_url: str, folder: Path) -> None:
+        found = parse_qs(urlsplit(server_url).query)
+        self._upstream = f"{found['host'][0]}/.s.PGSQL.{found['port'][0]}"
+        self.url = make_dsn(server_url, host=str(folder))
+        self.is_silent = False
+        self.cancels_to_lose = 0
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(f"{folder}/.s.PGSQL.{found['port'][0]}")
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
+
+    def __enter__(self) -> "Wire":
+        self._listener.listen()
+        self._acceptor.start()
+        return self
+
+    def __exit__(self, *_exc_info: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept(), which close() alone does not
+        self._acceptor.join()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._connect, args=[client], daemon=True).start()
+
+    def _connect(self, client: socket.socket) -> None:
+        with client, socket.socket(socket.AF_UNIX) as server:
+            try:
+                server.connect(self._upstream)
+            except OSError:
+                return  # no server: the client is refused
+            back = threading.Thread(target=self._pass, args=[server, client], daemon=True)
+            back.start()
+            self._pass(client, server)
+            back.join()
+
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if self._loses(data):
+                    break
+                if not self.is_silent:
+                    target.sendall(data)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _loses(self, data: bytes) -> bool:
+        if not data.startswith(_CANCEL) or not self.cancels_to_lose:
+            return False
+        self.cancels_to_lose -= 1
+        return True
