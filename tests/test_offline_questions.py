@@ -19,7 +19,7 @@ from common.text import language_of
 from common.values import Catalog, NoSql, Sql
 from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
 
-SCHEMAS = ("store", "music", "hr", "clinic", "univ", "lib", "bike")
+SCHEMAS = ("store", "music", "hr", "clinic", "univ", "lib", "bike", "mall")
 DEMO = ("zh", "en")
 
 
@@ -95,6 +95,7 @@ def _check(asked: Asked, case: Case) -> None:
 def _demo_cases() -> Iterator[Case]:
     for lang in DEMO:
         yield from cases_of(FIXTURES / f"questions_{lang}.sql")
+    yield from cases_of(FIXTURES / "questions_more.sql")
 
 
 def _foreign_cases() -> Iterator[tuple[str, Case]]:

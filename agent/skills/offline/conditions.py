@@ -7,6 +7,7 @@ from agent.skills.offline.dates import Period
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import ColumnRef, Condition, Operator, Related
 from agent.skills.offline.schema import TableKey
+from common.text import Text
 
 
 @dataclass
@@ -50,6 +51,7 @@ class Filters:
     with_deleted: set[TableKey] = field(default_factory=set)
     compared: list[ColumnRef] = field(default_factory=list)
     compares: bool = False
+    notes: list[Text] = field(default_factory=list)
 
 
 def ref(link: Link) -> ColumnRef:

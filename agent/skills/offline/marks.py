@@ -16,6 +16,7 @@ from agent.skills.offline.numerals import Numeral, numerals_of
 from agent.skills.offline.vocabulary import INTENTS, Intent
 
 _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark": 0.0}
+_WHOLE_VALUE = 0.8
 _BUCKET_WORDS = frozenset(listed("daily weekly monthly quarterly yearly annual"))
 
 
@@ -118,6 +119,7 @@ def _add_words(found: _Candidates, lexicon: Lexicon, start: int, end: int, key: 
     is_quote = atom.kind == "quote"
     intent = None if is_quote else INTENTS.get(key)
     links = lexicon.links(key, stem_key) if stem_key else ()
+    links = tuple(link for link in links if not _is_chance(link, atom.text))
     if intent is not None and links:
         links = tuple(
             link for link in links if _outweighs(link, found.text[atom.start : found.atoms[end - 1].end], intent)
@@ -126,6 +128,12 @@ def _add_words(found: _Candidates, lexicon: Lexicon, start: int, end: int, key: 
         return
     mark = found.at(start, end)
     found.put(replace(mark, intent=intent, links=links, literal=atom.text if is_quote else None))
+
+
+def _is_chance(link: Link, written: str) -> bool:
+    """Whether a common word merely happens to be a part of a stored value: parts of names are capitalised."""
+    partial = link.kind == "value" and link.quality < _WHOLE_VALUE
+    return partial and written.isascii() and not written[:1].isupper()
 
 
 def _outweighs(link: Link, written: str, intent: Intent) -> bool:

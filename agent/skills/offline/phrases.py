@@ -7,7 +7,7 @@ from agent.skills.offline.atoms import key_of, listed, words_of
 from agent.skills.offline.links import Link
 from agent.skills.offline.naming import borrowed_names, column_names, comment_names, english_words, table_names
 from agent.skills.offline.schema import Schema, is_birth_date, kind_of
-from agent.skills.offline.stored_values import gender_names, labelled_values, negated_flags, value_names
+from agent.skills.offline.stored_values import gender_names, labelled_values, negated_flags, partial_names, value_names
 from common.values import Column, Table
 
 _BARE_MEASURES = frozenset(listed("amount total value sum money count quantity qty 金额 数量 总额 数额 总金额")) | {
@@ -126,7 +126,7 @@ def _texts(column: Column) -> str:
 
 
 def _values(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
-    found = [*labelled_values(column), *value_names(column), *gender_names(column)]
+    found = [*labelled_values(column), *value_names(column), *gender_names(column), *partial_names(column)]
     if kind_of(column) == "boolean":
         found += negated_flags(column_names(table, column))
     for value, phrase, quality in found:

@@ -136,11 +136,11 @@ def _planned(reading: Reading) -> Plan:
     """
     filters = read_filters(reading)
     if unknown := reading.unknown():
-        raise unknown_words([mark.text for mark in unknown], reading.lexicon)
+        raise unknown_words([reading.widened(mark) for mark in unknown], reading.lexicon)
     restricted = frozenset(condition.column.table for condition in filters.conditions)
     asks = read_asks(reading, restricted)
     asks.compare = asks.compare or filters.compares
-    return Plan(reading, filters, asks)
+    return Plan(reading, filters, asks, warnings=list(filters.notes))
 
 
 def _query(plan: Plan) -> Query:

@@ -297,6 +297,22 @@ class Reading:
         """Words that name nothing and that no pattern or name condition took."""
         return [mark for index, mark in enumerate(self.marks) if mark.is_unknown and index not in self.used]
 
+    def widened(self, mark: Mark) -> str:
+        """The unknown word with the single characters glued to it that are words by themselves (`星巴` + `克`)."""
+        place = self.marks.index(mark)
+        text = mark.text
+        for step in (-1, 1):
+            other = place + step
+            while 0 <= other < len(self.marks) and self._is_scrap(other, place):
+                text = self.marks[other].text + text if step == -1 else text + self.marks[other].text
+                other += step
+        return text
+
+    def _is_scrap(self, index: int, unknown: int) -> bool:
+        mark = self.marks[index]
+        glued = self.marks[max(index, unknown)].glued if abs(index - unknown) == 1 else mark.glued
+        return glued and len(mark.text) == 1 and not mark.text.isascii() and mark.means("unit") and not mark.links
+
     def leftovers(self) -> list[Mark]:
         """Marks with a meaning that nothing used."""
         return [mark for index, mark in enumerate(self.marks) if index not in self.used and self._matters(index)]

@@ -9,6 +9,7 @@ from agent.skills.offline.links import Link
 from agent.skills.offline.query import OPPOSITE, ColumnRef, Condition, Operator
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.schema import TableKey, kind_of
+from common.text import Text
 
 
 class ValueReader:
@@ -99,6 +100,7 @@ class ValueReader:
             operator = OPPOSITE[operator] if reading.marks[sign].arg == "!=" else operator
             reading.use(sign)
         operands = tuple(str(link.value) for link in links)
+        self._note_guesses(places, links)
         if reading.facts(links[0].table).deleted == links[0].column:
             self.found.with_deleted.add(links[0].table)
         if reading.kind(links[0]) == "boolean":
@@ -107,6 +109,14 @@ class ValueReader:
         if len(links) > 1:
             self.found.compared.append(column)
         self.found.conditions.append(Condition(column, operator, operands))
+
+    def _note_guesses(self, places: list[int], links: list[Link]) -> None:
+        """Tells the user where a part of a value was taken for the whole."""
+        for place, link in zip(places, links, strict=True):
+            if link.quality < _WHOLE_VALUE:
+                said = self._reading.marks[place].text
+                note = Text(f"“{said}”按“{link.value}”查询。", f'"{said}" was taken to mean "{link.value}".')
+                self.found.notes.append(note)
 
     def _role_before(self, index: int, link: Link) -> str | None:
         """The referencing column said right before a value of what it points to: "whose manager is Nancy Fuller"."""
@@ -236,4 +246,5 @@ def _are_alternatives(first: Condition, second: Condition) -> bool:
     return first.column == second.column and operators <= {"=", "in"}
 
 
+_WHOLE_VALUE = 0.8
 _NEGATION_SKIP = ("noise", "of", "unit", "cmp", "list", "with", "from", "verb")

@@ -24,6 +24,7 @@ _PLACE_TAILS = (
     "集团",
 )
 _MAX_LISTED = 12
+_LONGEST_SHORTENED = 24
 
 ValueName = tuple[str, str, float]
 
@@ -67,6 +68,30 @@ def negated_flags(names: dict[str, float]) -> Iterator[ValueName]:
 def has_labels(column: Column) -> bool:
     """Whether the comment explains the column's values as codes."""
     return len(_LABELLED.findall(normalise(column.comment or ""))) >= 2
+
+
+def partial_names(column: Column) -> Iterator[ValueName]:
+    """(stored value, a part of it that only this value has, quality): `沪昆高速` of G60沪昆高速."""
+    owners: dict[str, set[str]] = {}
+    for value in column.values:
+        for part in _parts(normalise(value)):
+            owners.setdefault(part, set()).add(value)
+    for part, values in owners.items():
+        if len(values) == 1:
+            value = next(iter(values))
+            yield value, part, 0.55 + 0.2 * len(part) / max(len(value), 1)
+
+
+def _parts(value: str) -> set[str]:
+    """Beginnings and ends that people shorten a value to."""
+    if not 3 <= len(value) <= _LONGEST_SHORTENED:
+        return set()
+    if has_han(value):
+        cuts = {value[:end] for end in range(2, len(value))} | {value[start:] for start in range(1, len(value) - 2)}
+        return {part for part in cuts if not part.isdigit()}
+    words = value.split()
+    parts = {" ".join(words[:end]) for end in range(1, len(words))} | ({words[-1]} if len(words) > 1 else set())
+    return {part for part in parts if len(part) >= 3 and not part.isdigit()}
 
 
 def value_names(column: Column) -> Iterator[ValueName]:
