@@ -1,4 +1,4 @@
-"""How many questions may run at once: a counted number of places, refused at once when all are taken."""
+"""How many questions may run at once: a counted number of places; who finds none is refused and does not queue."""
 
 import threading
 from collections.abc import Callable
@@ -7,6 +7,9 @@ from common.errors import TooManyStreams
 from common.text import Text
 
 _RETRY_AFTER_S = 2
+# A place is given back when the answer has been written, a moment after the client has read its end. A client that asks
+# its next question in that moment must not be refused because of its last one.
+_MOMENT_S = 0.1
 _FULL = Text("同时进行的提问已达上限，请稍后重试。", "All places for questions are taken; try again in a moment.")
 
 
@@ -22,7 +25,7 @@ class Places:
         Raises:
             TooManyStreams: there is none.
         """
-        if not self._free.acquire(blocking=False):
+        if not self._free.acquire(timeout=_MOMENT_S):
             raise TooManyStreams(_FULL, retry_after_s=_RETRY_AFTER_S)
         lock = threading.Lock()
 
