@@ -36,6 +36,21 @@ def sort_heads(plan: Plan) -> None:
     if not reading.is_chinese:
         named = sorted([*tables, *plan.asks.qualifiers])
     plan.head = _choose_head(plan, named)
+    if plan.head is None and any(mark.arg == "person" for mark in reading.marks) and not plan.asks.dimensions:
+        plan.head = _person_concerned(plan)
+
+
+def _person_concerned(plan: Plan) -> TableKey | None:
+    """`Who placed the most orders?`: the nearest people that the rows spoken of belong to."""
+    figures = [*plan.asks.figures, *plan.bare, *(ranking.figure for ranking in plan.asks.rankings)]
+    spoken = [figure.link.table if figure.link else figure.table for figure in figures if figure]
+    spoken += [condition.column.table for condition in plan.filters.conditions]
+    for table in spoken:
+        above = plan.reading.graph.above(table) if table else {}
+        people = sorted((steps, key) for key, steps in above.items() if plan.reading.facts(key).is_person)
+        if people and (len(people) == 1 or people[0][0] < people[1][0]):
+            return people[0][1]
+    return None
 
 
 def split_attributes(plan: Plan) -> None:

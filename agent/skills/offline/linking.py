@@ -17,7 +17,7 @@ from agent.skills.offline.schema import TableKey
 _TIE = 0.015
 # What stands around a word may add this part of a candidate's quality: a part of a name never beats another's whole.
 _MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
-_PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb")
+_PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb", "which")
 _LEAST_QUALITY = 0.4
 
 

@@ -62,6 +62,12 @@ _UNITS = frozenset(
     )
 )
 
+# Words that identifiers end in without a separator, and words that only look so.
+_GLUED_TAILS = ("date", "name", "number", "price", "amount", "code")
+_WHOLE_WORDS = frozenset(
+    listed("candidate mandate validate consolidate barcode nickname surname rename filename hostname decode encode")
+)
+
 Name = tuple[str, float]
 
 
@@ -71,8 +77,23 @@ def has_han(text: str) -> bool:
 
 
 def english_words(identifier: str) -> tuple[str, ...]:
-    """The words of an identifier with abbreviations spelled out."""
-    return tuple(itertools.chain.from_iterable(ABBREVIATIONS.get(word, word).split() for word in words_of(identifier)))
+    """The words of an identifier: words written together taken apart (`hiredate`), abbreviations spelled out."""
+    words = itertools.chain.from_iterable(_apart(word) for word in words_of(identifier))
+    return tuple(itertools.chain.from_iterable(ABBREVIATIONS.get(word, word).split() for word in words))
+
+
+def _apart(word: str) -> tuple[str, ...]:
+    if word in ABBREVIATIONS or word in _WHOLE_WORDS:
+        return (word,)
+    for tail in _GLUED_TAILS:
+        head = word.removesuffix(tail)
+        if head != word and (len(head) >= 4 or (len(head) == 3 and tail in ("date", "name")) or head in ABBREVIATIONS):
+            return (head, tail)
+    for tail in ("no", "id"):
+        head = word.removesuffix(tail)
+        if head != word and head in ABBREVIATIONS:
+            return (head, tail)
+    return (word,)
 
 
 def comment_names(comment: str | None) -> list[str]:
@@ -115,6 +136,7 @@ def column_names(table: Table, column: Column, *, with_owner: bool = True) -> di
             names.extend(_han_column_names(normalise(text), quality, _han_owner(table) if with_owner else []))
         else:
             names.extend(_english_column_names(english_words(text), quality, english_words(table.name), with_owner))
+            names.append((" ".join(words_of(text)), quality))
     return _best(names)
 
 

@@ -240,7 +240,7 @@ class Reading:
             return None
         steps = (-1, 1) if self.is_chinese else (1, -1)
         for step in steps:
-            place = self.beside(index, step, ("noise", "of", "each", "and"))
+            place = self.beside(index, step, ("noise", "of", "each", "and"), through_used=False)
             noun = self.nouns[place] if place is not None else None
             if noun is not None and noun.is_table and noun.table is not None and self.facts(noun.table.table).display:
                 return noun.table.table

@@ -70,6 +70,8 @@ _PEOPLE_HAN = re.compile(
     "姓名|full_?name|员工|雇员|职员|客户|顾客|用户|"
     "会员|学生|学员|教师|老师|作者|演员|医生|患者|读者|司机|乘客|经理|人员"
 )
+# Columns that point to another row of their own table.
+_OWN_KIND = {("manager",), ("supervisor",), ("boss",), ("parent",), ("reports", "to"), ("report", "to"), ("leader",)}
 _COUNTED_HAN = re.compile("(数量|数|量|次数|人数)$")
 _CODED = frozenset(listed("status state type flag gender sex kind category class code enabled active"))
 _CODED_HAN = re.compile("(状态|类型|类别|标志|标识|性别|等级|级别|方式|是否.*)$")
@@ -326,7 +328,24 @@ class Schema:
             identity = target.column(target.primary_key[0]) if target.primary_key else None
             if identity is not None and kind_of(identity) == kind_of(column):
                 edges.append(Edge(table.key, (column.name,), target.key, target.primary_key, is_declared=False))
-        return edges
+        own = self._self_edge(table, declared)
+        return [*edges, own] if own is not None else edges
+
+    def _self_edge(self, table: Table, declared: set[str]) -> Edge | None:
+        """An undeclared reference to another row of the same table, by the words such columns are called."""
+        if len(table.primary_key) != 1:
+            return None
+        identity = table.column(table.primary_key[0])
+        for column in table.columns:
+            words = tuple(word for word in english_words(column.name) if word not in ("id", "no", "code"))
+            if (
+                column.name not in declared
+                and words in _OWN_KIND
+                and identity is not None
+                and column.name != identity.name
+            ) and kind_of(column) == kind_of(identity) == "number":
+                return Edge(table.key, (column.name,), table.key, table.primary_key, is_declared=False)
+        return None
 
     def _by_suffix(self, column: Column) -> Table | None:
         words = english_words(column.name)

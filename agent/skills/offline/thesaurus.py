@@ -143,6 +143,8 @@ ABBREVIATIONS = {
     "fname": "first name", "lname": "last name", "firstname": "first name", "lastname": "last name",
     "fullname": "full name", "username": "user name", "zipcode": "zip code", "pwd": "password", "msg": "message",
     "img": "image", "nbr": "number", "trans": "transaction", "txn": "transaction", "avg": "average", "bal": "balance",
+    "comm": "commission", "ord": "order", "pos": "position", "supp": "supplier", "std": "student", "stu": "student",
+    "crs": "course", "inst": "instructor", "cmp": "company",
 }  # fmt: skip
 
 
