@@ -143,7 +143,7 @@ def _outweighs(link: Link, written: str, intent: Intent) -> bool:
     if intent.kind == "named":
         return False
     if intent.kind == "verb":
-        return link.quality >= 0.75
+        return link.quality >= 0.73
     if intent.kind == "unit":
         return link.quality >= 0.6
     return link.quality >= (0.9 if intent.kind in ("noise", "list", "which", "of", "with", "and") else 0.7)

@@ -76,7 +76,7 @@ province | 省份 省
 state | 州 省
 region area zone district | 地区 区域 片区 大区
 address | 地址 住址
-location place site | 位置 地点 所在地
+location site | 位置 地点 所在地
 postcode zip postal_code zip_code | 邮编 邮政编码
 phone telephone mobile phone_number | 电话 手机 电话号码 手机号 联系电话
 email mail e_mail email_address | 邮箱 电子邮件 邮件
