@@ -35,6 +35,8 @@ ABOUT_CITU = re.compile(
     r"你的功能|可以问什么|能问什么|能问哪些|可以问哪些|能查什么|可以查什么|能查哪些|可以查询哪些|有哪些数据|有什么数据|有哪些表|有什么表|^帮助$|你是(机器人|人|真人|AI)",
     re.IGNORECASE,
 )
+_TO_CITU = re.compile(r"\b(your name|who are you|what are you|are you an?)\b|你是谁|你叫什么|你的名字", re.IGNORECASE)
+_THANKS = re.compile(r"^\W*(thanks|thank you|thx|谢谢|感谢|多谢)", re.IGNORECASE)
 _GENERAL = re.compile(
     r"\b(weather|joke|poem|poetry|story|song lyrics|recipe|translate|translation|meaning of life|capital of|"
     r"president of|"
@@ -67,10 +69,12 @@ def classified(inquiry: Inquiry) -> Classification:
 
 
 def _chat_verdict(inquiry: Inquiry, question: str, names: list[Mark], asks: list[Mark]) -> Classification | None:
-    if ABOUT_CITU.search(question) and not names:
+    if ABOUT_CITU.search(question) and (not names or _TO_CITU.search(question)):
         return _verdict(
             inquiry, "CHAT", 0.9, "rule_based_chat", Text("问题与本系统有关", "The question is about this system")
         )
+    if _THANKS.search(question) and not names:
+        return _verdict(inquiry, "CHAT", 0.9, "rule_based_chat", Text("问题是寒暄", "The question is small talk"))
     if _GENERAL.search(question):
         sure = 0.9 if not names else 0.7 if len(names) == 1 and len(asks) <= 1 else 0.0
         if sure:

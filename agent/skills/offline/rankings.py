@@ -156,8 +156,8 @@ class RankingReader:
             return True
         if reading.is_chinese:
             return step == 1
-        if counted:
-            return False
+        if counted or any(mark.arg == "person" for mark in reading.marks):
+            return False  # "who placed the most orders": people are asked for
         return step == -1 or not self._other_table(place)
 
     def _other_table(self, place: int) -> bool:

@@ -14,12 +14,12 @@ _MAX_FIELDS = 6
 _MAX_DECIMALS = 4
 _MAX_DIGITS = 18  # beyond, figures stay in scientific notation
 _FUNCTIONS = {
-    "count": Text("数量", "count"),
-    "count_distinct": Text("去重数量", "distinct count"),
+    "count": Text("数量", "number of"),
+    "count_distinct": Text("去重数量", "number of distinct"),
     "sum": Text("合计", "total"),
     "avg": Text("平均", "average"),
-    "min": Text("最小值", "minimum"),
-    "max": Text("最大值", "maximum"),
+    "min": Text("最小值", "lowest"),
+    "max": Text("最大值", "highest"),
 }
 
 
@@ -37,12 +37,15 @@ def _single(result: QueryResult, lang: Lang, labels: Sequence[str]) -> str:
     fields = [_field(name, value, lang) for name, value in zip(labels, row, strict=True)]
     text = ("，" if lang == "zh" else ", ").join(fields[:_MAX_FIELDS])
     if len(row) == 1:
-        return f"{text}。" if lang == "zh" else f"{text}."
+        return f"{text}。" if lang == "zh" else f"{_capitalised(text)}."
     return f"查到 1 条记录：{text}。" if lang == "zh" else f"Found 1 row: {text}."
 
 
 def _field(name: str, value: Any, lang: Lang) -> str:
-    return f"{name}为 {spoken(value, lang)}" if lang == "zh" else f"{name}: {spoken(value, lang)}"
+    text = spoken(value, lang)
+    if lang == "zh":
+        return f"{name}约为 {text.removeprefix('约 ')}" if text.startswith("约 ") else f"{name}为 {text}"
+    return f"{name}: {text}"
 
 
 def _several(result: QueryResult, lang: Lang, labels: Sequence[str]) -> list[str]:
@@ -70,12 +73,12 @@ def _extremes(result: QueryResult, lang: Lang, labels: Sequence[str]) -> str:
     name = labels[figure]
     high, low = spoken(top[figure], lang), spoken(bottom[figure], lang)
     if top[figure] == bottom[figure]:
-        return f"{name}均为 {high}。" if lang == "zh" else f"{name} is {high} throughout."
+        return f"{name}均为 {high}。" if lang == "zh" else _capitalised(f"{name} is {high} throughout.")
     top_name, bottom_name = _row_name(top, figure, lang), _row_name(bottom, figure, lang)
     scope = Text("在返回的记录中，", "Among the rows shown, ").to(lang) if result.is_limited else ""
     if lang == "zh":
         return f"{scope}{name}最高的是{top_name}（{high}），最低的是{bottom_name}（{low}）。"
-    return f"{scope}{name} is highest for {top_name} ({high}) and lowest for {bottom_name} ({low})."
+    return _capitalised(f"{scope}{name} is highest for {top_name} ({high}) and lowest for {bottom_name} ({low}).")
 
 
 def _figure_column(result: QueryResult) -> int | None:
@@ -87,7 +90,12 @@ def _figure_column(result: QueryResult) -> int | None:
 
 
 def _row_name(row: Sequence[Any], figure: int, lang: Lang) -> str:
-    return " ".join(spoken(value, lang) for index, value in enumerate(row) if index < figure)
+    named = [value for value in row[:figure] if not _is_number(value)] or row[:figure]
+    return " ".join(spoken(value, lang) for value in named)
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _is_number(value: Any) -> bool:
@@ -141,14 +149,14 @@ def _dimension_labels(dimension: Dimension, schema: Schema) -> list[str]:
 
 def _column_label(ref: ColumnRef, schema: Schema, lang: Lang) -> str:
     column = schema.column(ref.table, ref.column)
-    return label(column) if lang == "zh" else column.name
+    return label(column) if lang == "zh" else column.name.replace("_", " ")
 
 
 def _measure_label(measure: Measure, schema: Schema, lang: Lang) -> str:
     what = schema.table(measure.table) if measure.column is None else schema.column(measure.table, measure.column)
     function = _FUNCTIONS[measure.function].to(lang)
-    name = label(what) if lang == "zh" else what.name
-    text = f"{name}{function}" if lang == "zh" else f"{function} of {name}"
+    name = label(what) if lang == "zh" else what.name.replace("_", " ")
+    text = f"{name}{function}" if lang == "zh" else f"{function} {name}"
     if measure.per is not None:
         text = f"每组{text}的平均" if lang == "zh" else f"average {text}"
     return f"{text}占比(%)" if measure.is_share and lang == "zh" else f"{text} in percent" if measure.is_share else text
