@@ -76,6 +76,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """Gunicorn's threaded worker where clients can't hold it up, and where stopping stops what runs."""
 
     stall_s = _STALL_S
+    grace_s = _GRACE_S
     _hurries = False
 
     def enqueue_req(self, conn: Any) -> None:
@@ -93,7 +94,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """SIGTERM: running questions get a moment to finish."""
-        runtime.cancel_feeds(after_s=_GRACE_S)
+        runtime.cancel_feeds(after_s=self.grace_s)
         super().handle_exit(sig, frame)
 
     def handle_quit(self, sig: int, frame: Any) -> None:
@@ -114,7 +115,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         """Asked once a second; without the master nobody would end this process."""
         is_alive: bool = super().is_parent_alive()
         if not is_alive:
-            runtime.cancel_feeds(after_s=_GRACE_S)
+            runtime.cancel_feeds(after_s=self.grace_s)
         return is_alive
 
 

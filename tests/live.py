@@ -66,6 +66,25 @@ def serving_by_gunicorn(
         yield Citu(process, int(port), log, ())
 
 
+# As `gunicorn.conf.py`, with two places and less patience.
+_IMPATIENT = """
+import os
+from common.serving import Worker, gunicorn_options
+class Impatient(Worker):
+    stall_s = 1.0
+    grace_s = 0.5
+globals().update(gunicorn_options(2) | {"worker_class": Impatient})
+bind = "127.0.0.1:" + os.environ["PORT"]
+"""
+
+
+def impatient(folder: Path) -> Path:
+    """A configuration file for `serving_by_gunicorn`: clients may stall for 1 s, questions outlive SIGTERM by 0.5 s."""
+    path = folder / "impatient.conf.py"
+    path.write_text(_IMPATIENT)
+    return path
+
+
 def _model_settings(model: OpenAiServer | None) -> dict[str, str]:
     if model is None:
         return {}

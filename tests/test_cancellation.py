@@ -22,7 +22,19 @@ from agent.bootstrap import bootstrap
 from app_config import Settings
 from common.runtime import run
 from tests.http_stream import Stream, post_json
-from tests.live import GAUGES, Citu, Watch, children, descriptor_count, eventually, is_alive, serving, thread_count
+from tests.live import (
+    GAUGES,
+    Citu,
+    Watch,
+    children,
+    descriptor_count,
+    eventually,
+    impatient,
+    is_alive,
+    serving,
+    serving_by_gunicorn,
+    thread_count,
+)
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.questions import ASK, CHAT, ENDLESS, ROWS, STREAM, SYNC, error_of, last, scripted, send
@@ -284,36 +296,42 @@ def _held(citu: Citu, watch: Watch, model: OpenAiServer) -> Iterator[_Held]:
         yield _Held(streams, sync)
 
 
-@pytest.mark.parametrize(("number", "patience_s"), [(signal.SIGINT, 4), (signal.SIGTERM, 10)])
-def test_stopping_the_service_stops_what_runs(
-    number: signal.Signals, patience_s: float, database: str, watch: Watch, model: OpenAiServer, tmp_path: Path
-) -> None:
-    """SIGTERM gives running questions some seconds; a second signal, SIGINT, would not."""
+def test_ctrl_c_stops_what_runs(database: str, watch: Watch, model: OpenAiServer, tmp_path: Path) -> None:
     with serving(tmp_path / "log", model=model, DATABASE_URL=database) as citu:
-        worker = citu.worker()
-        with _held(citu, watch, model) as held:
-            citu.signal(number)
-            ends = [error_of(envelope) for envelope in held.ends()]
-            assert {end[:3] for end in ends} == {(499, "cancelled", True)}
-            eventually(lambda: not watch.running("endless"), GONE_S)
-        assert citu.process.wait(patience_s) == 0
-        assert not is_alive(worker)
+        _stops_everything(citu, signal.SIGINT, watch, model)
+
+
+def test_sigterm_stops_what_does_not_end_by_itself(
+    database: str, watch: Watch, model: OpenAiServer, tmp_path: Path
+) -> None:
+    with serving_by_gunicorn(impatient(tmp_path), tmp_path / "log", model=model, DATABASE_URL=database) as citu:
+        _stops_everything(citu, signal.SIGTERM, watch, model)
+
+
+def _stops_everything(citu: Citu, number: signal.Signals, watch: Watch, model: OpenAiServer) -> None:
+    worker = citu.worker()
+    with _held(citu, watch, model) as held:
+        citu.signal(number)
+        ends = {error_of(envelope)[:3] for envelope in held.ends()}
+        assert ends == {(499, "cancelled", True)}
+        eventually(lambda: not watch.running("endless"), GONE_S)
+    assert citu.process.wait(8) == 0
+    assert not is_alive(worker)
     assert "SIGKILL" not in citu.log.read_text(), "the worker ended by itself"
 
 
 def test_a_killed_worker_is_replaced_and_a_worker_without_master_ends(
     database: str, watch: Watch, model: OpenAiServer, tmp_path: Path
 ) -> None:
-    with serving(tmp_path / "log", model=model, DATABASE_URL=database) as citu:
+    with serving_by_gunicorn(impatient(tmp_path), tmp_path / "log", model=model, DATABASE_URL=database) as citu:
         first = citu.worker()
         with _held(citu, watch, model) as held:
             os.kill(first, signal.SIGKILL)
             held.sync.settimeout(10)
             assert held.sync.recv(1) == b"", "the client is not left waiting"
             eventually(lambda: not watch.running("endless"), GONE_S + 2)
-        eventually(lambda: children(citu.process.pid) not in ([], [first]))
+        second = eventually(lambda: next((pid for pid in children(citu.process.pid) if pid != first), None))
         assert post_json(citu.port, SYNC, CHAT)[0] == 200
-        second = citu.worker()
         with _held(citu, watch, model):
             citu.signal(signal.SIGKILL)
             eventually(lambda: not watch.running("endless"), 8)

@@ -29,7 +29,7 @@ from common.errors import DatabaseUnavailable
 from common.values import Catalog
 from tests.conftest import reachable_folder
 from tests.http_stream import Stream, get_json, post_json
-from tests.live import GAUGES, Citu, Watch, children, eventually, is_alive, serving, serving_by_gunicorn
+from tests.live import GAUGES, Citu, Watch, children, eventually, impatient, is_alive, serving, serving_by_gunicorn
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.postgres_wire import Wire
@@ -173,9 +173,8 @@ def test_a_service_begun_without_its_database_converses_and_recovers(
     server: EmbeddedServer, model: OpenAiServer, wire: Wire, tmp_path: Path
 ) -> None:
     """Nothing is known of the tables: gunicorn starts the application without looking for the database."""
-    configuration = Path("gunicorn.conf.py")
     _stop(server)
-    with serving_by_gunicorn(configuration, tmp_path / "log", model=model, DATABASE_URL=wire.url) as citu:
+    with serving_by_gunicorn(Path("gunicorn.conf.py"), tmp_path / "log", model=model, DATABASE_URL=wire.url) as citu:
         assert last(citu.port, SYNC, CHAT)["data"]["response"] == "hello"
         assert error_of(last(citu.port, SYNC, ASK))[:3] == DATABASE_DOWN
         server.ensure_running()
@@ -420,25 +419,14 @@ def test_a_slow_database_does_not_silence_the_stream(citu: Citu, watch: Watch, m
 
 # ------------------------------------------------------------------------------------------------------- slow clients
 
-# As `gunicorn.conf.py`, for clients that have less time.
-IMPATIENT = """
-import os
-from common.serving import Worker, gunicorn_options
-class Impatient(Worker):
-    stall_s = 1.0
-globals().update(gunicorn_options(2) | {"worker_class": Impatient})
-bind = "127.0.0.1:" + os.environ["PORT"]
-"""
-
 
 @pytest.fixture(scope="module")
 def small(server: EmbeddedServer, model: OpenAiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Citu]:
     """Two places."""
     server.ensure_running()
     folder = tmp_path_factory.mktemp("small")
-    (folder / "conf.py").write_text(IMPATIENT)
     settings = {"DATABASE_URL": server.url("gauges", READER), "MAX_STREAMS": "2", "MAX_RESULT_BYTES": "30000000"}
-    with serving_by_gunicorn(folder / "conf.py", folder / "log", model=model, **settings) as citu:
+    with serving_by_gunicorn(impatient(folder), folder / "log", model=model, **settings) as citu:
         yield citu
 
 
@@ -483,7 +471,7 @@ def _lazy(port: int, path: str) -> socket.socket:
 
 def test_requests_that_never_get_whole_do_not_keep_others_out(small: Citu) -> None:
     with ExitStack() as held:
-        for _ in range(30):  # more than there are threads
+        for _ in range(20):  # more than there are threads
             held.enter_context(_raw(small.port, b"POST /api/v0/ask_agent HTTP/1.1\r\nContent-"))
         assert get_json(small.port, "/health")[0] == 200
 
