@@ -19,6 +19,7 @@ _MASS_NOUNS = frozenset(
         "revenue sales income turnover cost expense spending profit traffic consumption usage production output"
     )
 )
+_MASS_QUALITY = 0.88  # above the rest of `traffic_date` without its date: asked for a mass, people want its figure
 _PARTIAL = frozenset(listed("discount refund tax fee shipping freight tip deposit balance budget fine penalty cost"))
 _PARTIAL_HAN = re.compile("优惠|退款|折扣|税|运费|手续费|罚款|押金|余额|定金|成本|预算")
 _AMOUNT_HAN = re.compile("(金额|总额|总价|小计)$")
@@ -83,11 +84,16 @@ def _bare_measure(schema: Schema, table: Table, column: Column, penalty: float) 
     `daily_revenue.amount` is what people mean by "revenue", `orders.total_amount` what they mean by "sales".
     """
     facts = schema.facts[table.key]
-    if facts.is_entity or not facts.is_measure(column) or not _is_amount(column):
+    if facts.is_entity or not facts.is_measure(column):
         return
-    for phrase, quality in table_names(table).items():
-        if quality >= 0.5 and key_of(phrase.split(" ")[-1], stems=True) in _MASS_NOUNS:
-            yield phrase, _link(table, column, quality * 0.95 - penalty, phrase)
+    is_amount = _is_amount(column)
+    # `daily_traffic.vehicle_count`: the only figure of a table named after a mass is that mass, money or not.
+    if is_amount or sum(map(facts.is_measure, table.columns)) == 1:
+        for phrase, quality in table_names(table).items():
+            if quality >= 0.5 and key_of(phrase.split(" ")[-1], stems=True) in _MASS_NOUNS:
+                yield phrase, _link(table, column, max(quality * 0.95, _MASS_QUALITY) - penalty, phrase)
+    if not is_amount:
+        return
     if column.name.lower() not in _COUNTED:
         sells = any(key_of(word, stems=True) in _SELLING for word in words_of(table.name))
         weight = 0.7 if not facts.dates else 0.74 if sells else 0.72
