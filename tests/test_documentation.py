@@ -1,4 +1,4 @@
-"""Documentation that can be checked is checked: the drawing, the endpoints, the errors, the events, the OpenAPI file."""
+"""Documentation that can be checked is: the drawing, the endpoints, the errors, the events, the OpenAPI document."""
 
 import json
 import re
