@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from psycopg2.extensions import cursor
 
 from agent.skills import Inquiry
+from agent.skills.figures import doubtful_figures
 from agent.skills.offline import OfflineSkills
 from agent.skills.offline.naming import column_names, table_names
 from agent.skills.offline.vocabulary import INTENTS
@@ -104,6 +105,20 @@ def test_any_rows_can_be_put_into_words(rows: list[tuple[object, object]], limit
     result = QueryResult(("a", "b"), ("text", "numeric"), tuple(list(row) for row in rows), is_limited=limited)
     thought = asyncio.run(SKILLS.summarize(Inquiry("?", lang, SHOP), "SELECT 1", result, pieces.append))
     assert thought.value == "".join(pieces) != ""
+
+
+figures = st.decimals(min_value=-(10**12), max_value=10**12, places=6) | st.integers(-(10**12), 10**12)
+
+
+@RELAXED
+@given(
+    rows=st.lists(st.tuples(st.sampled_from(["A", "乙", "c d"]), figures), max_size=6),
+    lang=st.sampled_from(["zh", "en"]),
+)
+def test_summaries_state_no_figure_of_their_own(rows: list[tuple[str, object]], lang: Lang) -> None:
+    result = QueryResult(("name", "total"), ("text", "numeric"), tuple(list(row) for row in rows))
+    thought = asyncio.run(SKILLS.summarize(Inquiry("?", lang, SHOP), "SELECT 1", result))
+    assert doubtful_figures(thought.value, result) == []
 
 
 @pytest.mark.parametrize("catalog", [CATALOG, SHOP, AIR, CHINESE, wide_catalog(900), Catalog(())], ids=range(6))

@@ -93,7 +93,7 @@ class AbsenceReader:
                 continue
             if noun.is_table and noun.table is not None:
                 reading.use(index, place)
-                self.found.related.append(Related(noun.table.table, negated=True))
+                self.found.related.append(Related(noun.table.table, self._said_of(place), negated=True))
             elif (link := reading.pick(place)) is not None:
                 reading.use(index, place)
                 if reading.is_date(link) and self._happens_below(link):
@@ -112,6 +112,17 @@ class AbsenceReader:
         reading.use(index, negation)
         self.found.conditions.append(Condition(ref(dates[0]), "null"))
         return True
+
+    def _said_of(self, place: int) -> tuple[Condition, ...]:
+        """The value right after a negated event belongs to it: "never ordered Laptop Pro"."""
+        reading = self._reading
+        after = reading.beside(place, 1, ("noise", "of", "verb"))
+        noun = reading.nouns[after] if after is not None and after in reading.used else None
+        if noun is None or noun.value is None or not noun.is_value:
+            return ()
+        said = tuple(one for one in self.found.conditions if one.operands == (noun.value.value,))
+        self.found.conditions = [one for one in self.found.conditions if one not in said]
+        return said
 
     def _happens_below(self, link: Link) -> bool:
         """`从未下单的用户`: the date is of an event of the thing named, so what is missing is the event."""

@@ -51,6 +51,7 @@ class Filters:
     with_deleted: set[TableKey] = field(default_factory=set)
     compared: list[ColumnRef] = field(default_factory=list)
     compares: bool = False
+    conjoined: set[ColumnRef] = field(default_factory=set)
     notes: list[Text] = field(default_factory=list)
 
 

@@ -20,7 +20,7 @@ ENGLISH: dict[tuple[str, str], str] = {
         "exactly|approximately|i'm|i'd|let's|we're|they're"
     ),
     ("verb", ""): (
-        "placed|made|make|makes|performed|perform|received|receive|generated|generate|produced|take|takes|took|taken|bring|brings|brought|generates|gets|makes|handled|handle|handles|supplied|supply|supplies|sold|sell|sells|place|places|processed|process|processes|manage|"
+        "new|placed|made|make|makes|performed|perform|received|receive|generated|generate|produced|take|takes|took|taken|bring|brings|brought|generates|gets|makes|handled|handle|handles|supplied|supply|supplies|sold|sell|sells|place|places|processed|process|processes|manage|"
         "manages|managed|supervised|supervise|supervises|lead|leads|led|serve|serves|served|teach|teaches|taught|write|"
         "writes|wrote|written|buy|buys|bought|purchase|purchased|purchases|spend|spends|spent|earn|earns|earned|"
         "support|supports|supported|treat|treats|treated|attend|attends|attended|visit|visits|visited|borrow|borrowed|"

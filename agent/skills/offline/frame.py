@@ -124,11 +124,14 @@ class Frame:
             else:
                 self._join(table, via)
                 above.append(condition)
-        needs = list(related)
-        self._must_qualify = self._must_qualify or bool(beside or needs)
-        implied = [Related(table, tuple(those)) for table, those in beside.items() if not _absorbed(table, needs)]
+        needs = _existence(list(related), beside)
+        self._must_qualify = self._must_qualify or bool(needs)
         self._conditions = [self.condition(condition) for condition in above]
-        self._conditions += [self._exists(_merged(one, beside)) for one in [*needs, *implied]]
+        self._conditions += [self._exists(one) for one in needs]
+
+    def has_beside(self, conditions: Iterable[Condition]) -> bool:
+        """Whether any condition is on a table that is not above the root."""
+        return any(self._path(condition.column.table, condition.column.via) is None for condition in conditions)
 
     def conditions(self) -> list[str]:
         """Everything that restricts rows, soft deletion last."""
@@ -247,13 +250,24 @@ def not_deleted(schema: Schema, key: TableKey, name: str, qualifier: str) -> str
     return f"coalesce({sql}, {literal(kept)}) = {literal(kept)}"
 
 
-def _absorbed(table: TableKey, related: list[Related]) -> bool:
-    return any(one.table == table for one in related)
+def _existence(related: list[Related], beside: dict[TableKey, list[Condition]]) -> list[Related]:
+    """Every existence to test: those asked for, with what is said about their rows, and those conditions imply."""
+    found: list[Related] = []
+    for one in related:
+        own = [condition for condition in beside.get(one.table, ()) if not one.conditions or _is_period(condition)]
+        found.append(Related(one.table, (*one.conditions, *own), one.negated))
+    for table, conditions in beside.items():
+        asked = [one for one in related if one.table == table]
+        if any(not one.conditions for one in asked):
+            continue
+        left = [condition for condition in conditions if not (asked and _is_period(condition))]
+        if left:
+            found.append(Related(table, tuple(left)))
+    return found
 
 
-def _merged(related: Related, beside: dict[TableKey, list[Condition]]) -> Related:
-    extra = tuple(condition for condition in beside.get(related.table, ()) if condition not in related.conditions)
-    return Related(related.table, related.conditions + extra, related.negated)
+def _is_period(condition: Condition) -> bool:
+    return condition.operator in ("during", "not during")
 
 
 def _as_stored(operand: Operand, kind: str) -> Operand:

@@ -18,6 +18,7 @@ class PatternReader:
         for index in list(reading.having("like", "named")):
             text = self._pattern_text(index)
             if text is None:
+                self._contain(index)
                 continue
             target = self._pattern_target(index)
             if target is None:
@@ -30,6 +31,16 @@ class PatternReader:
             stored = self._stored_text(text, target) if operator == "=" else None
             written = stored or (mark.literal if mark.literal is not None else mark.text)
             self.found.conditions.append(Condition(target, operator, (written,)))
+
+    def _contain(self, index: int) -> None:
+        """`orders that contain more than 3 items`: no text, so the word only ties."""
+        after = self._reading.beside(index, 1, ("noise",))
+        noun = self._reading.nouns[after] if after is not None else None
+        tied = after is not None and (
+            self._reading.marks[after].means("cmp") or (noun is not None and not noun.is_value)
+        )
+        if self._reading.marks[index].means("like") and tied:
+            self._reading.use(index)
 
     def _stored_text(self, index: int, target: ColumnRef) -> str | None:
         noun = self._reading.nouns[index]
@@ -51,7 +62,7 @@ class PatternReader:
                 mark.literal is not None
                 or mark.is_unknown
                 or (len(mark.text) == 1 and mark.text.isascii() and mark.text.isalpha())
-                or mark.number is not None
+                or (mark.number is not None and abs(place - index) == 1)
                 or (noun is not None and noun.is_value)
             ):
                 if step == -1 and place > 0 and reading.marks[place - 1].means("by"):

@@ -164,7 +164,9 @@ def _query(plan: Plan) -> Query:
 
 def _spoken_events(reading: Reading) -> frozenset[TableKey]:
     """Tables of the events that verbs speak of: "bought" of orders, "reviewed" of reviews."""
-    found: set[TableKey] = set()
+    found = {
+        noun.table.table for noun in reading.nouns if noun is not None and noun.is_table and noun.table is not None
+    }
     for mark in reading.marks:
         verb = key_of(mark.text, stems=True).rstrip("过了")
         for name in EVENTS_OF_VERBS.get(verb, ()) if mark.means("verb") else ():

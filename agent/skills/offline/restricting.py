@@ -32,15 +32,19 @@ def with_conditions(plan: Plan, query: Query) -> Query:
 
 def _split_lacking(plan: Plan, query: Query) -> tuple[Query, list[Related]]:
     """`没有加油站的服务区`: another value somewhere below is no answer; there must be no row with that value."""
-    below = plan.reading.graph.below(query.base)
     above = plan.reading.graph.above(query.base)
+    summed = any(measure.function in ("sum", "avg") for measure in query.measures)
     kept: list[Condition] = []
     lacking: list[Related] = []
     for condition in query.conditions:
         key, operator = condition.column.table, _POSITIVE.get(condition.operator)
-        if operator is not None and key not in above and key in below and not query.dimensions:
+        beside = key not in above and not query.dimensions and not summed
+        if operator is not None and beside:
             positive = replace(condition, operator=operator)
             lacking.append(Related(key, (positive,), negated=True))
+        elif beside and condition.operator == "in" and condition.column in plan.filters.conjoined:
+            each = [replace(condition, operator="=", operands=(operand,)) for operand in condition.operands]
+            lacking += [Related(key, (one,)) for one in each]  # bought this *and* that
         else:
             kept.append(condition)
     return replace(query, conditions=tuple(kept)), lacking

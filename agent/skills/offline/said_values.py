@@ -66,6 +66,8 @@ class ValueReader:
             joints += between
         links = self._chosen_values(places)
         reading.use(*places, *joints)
+        if joints and not any(reading.marks[place].means("or") for place in joints):
+            self.found.conjoined.add(ref(links[0]))
         self._add_values(places, links)
         return places[-1]
 

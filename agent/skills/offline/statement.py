@@ -48,6 +48,9 @@ class Statement:
         preferred = query.through | {related.table for related in query.related}
         if not frame.include(needed, preferred):
             raise Unrenderable(f"nothing connects {base} with {needed}")
+        added = any(measure.function in ("sum", "avg") for measure in query.measures)
+        if added and not self._facts(base).is_entity and frame.has_beside(query.conditions):
+            raise Unrenderable("a sum over events can't be restricted by what only parts of them have")
         frame.restrict(query.conditions, query.related)
         return frame
 
