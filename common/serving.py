@@ -25,7 +25,7 @@ _SPARE_THREADS = 16
 _STALL_S = 15.0  # a client that takes and sends nothing for so long is dropped, so that its thread is free again
 _GRACE_S = 4.0  # how long running questions may go on after SIGTERM; then they are cancelled
 _STOP_S = 8  # then gunicorn kills a worker that is still there; container runtimes kill all after 10
-_LINGER_S = 2.0  # how long to wait for the client's end of a connection that is being closed
+_LINGER_S = 1.0  # how long to wait for the client's end of a connection that is being closed
 
 
 class PortUnavailable(Exception):

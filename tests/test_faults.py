@@ -231,21 +231,6 @@ def test_a_lost_cancel_request_is_sent_again(citu: Citu, wire: Wire, watch: Watc
     assert watch.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'citu'") == [pid], "still good"
 
 
-def test_the_embedded_server_is_started_again(tmp_path: Path) -> None:
-    """By whoever asks next, in the same worker."""
-    with reachable_folder() as folder, serving(tmp_path / "log", DATA_DIR=str(folder / "var")) as citu:
-        worker = citu.worker()
-        question = {"question": "店铺有多少家"}
-        before = last(citu.port, SYNC, question)["data"]["query_result"]
-        for pid in Path(folder).rglob("postmaster.pid"):
-            os.kill(int(pid.read_text().split()[0]), signal.SIGKILL)
-        with Stream(citu.port, STREAM, question) as stream:
-            after = list(stream.events())[-1]["data"]["query_result"]
-        assert after == before
-        assert get_json(citu.port, "/ready")[0] == 200
-        assert citu.worker() == worker
-
-
 def test_a_database_that_stays_silent_is_waited_for_once() -> None:
     """Whoever comes later hears soon that nothing is known of the tables, and gets them as soon as they are there."""
     answer = asyncio.Event()

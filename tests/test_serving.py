@@ -1,7 +1,9 @@
 """The service as a process: what it says when it starts, when it can't, and what it leaves behind."""
 
 import json
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +15,8 @@ import pytest
 
 from tests.http_stream import Stream, get_json, post_json
 from tests.live import ROOT, clean_environment, serving
+
+SHOPS = {"question": "店铺有多少家"}
 
 
 def test_importing_starts_nothing() -> None:
@@ -109,10 +113,19 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_ctrl_c_leaves_no_process_behind(open_folder: Path, tmp_path: Path) -> None:
+def test_the_embedded_server_is_started_again_and_ctrl_c_leaves_no_process_behind(
+    open_folder: Path, tmp_path: Path
+) -> None:
     data_dir = open_folder / "data dir"
     with serving(tmp_path / "log", DATA_DIR=str(data_dir)) as citu:
         assert _processes_about(data_dir), "the embedded server runs"
+        worker = citu.worker()
+        _, before = post_json(citu.port, "/api/v0/ask_agent", SHOPS)
+        (pid_file,) = open_folder.rglob("postmaster.pid")
+        os.kill(int(pid_file.read_text().split()[0]), signal.SIGKILL)
+        _, after = post_json(citu.port, "/api/v0/ask_agent", SHOPS)
+        assert after["data"]["query_result"] == before["data"]["query_result"]
+        assert citu.worker() == worker
     assert citu.process.returncode == 0
     assert _processes_about(data_dir) == []
 
