@@ -48,6 +48,7 @@ _PINNED: Mapping[str, str] = {
     "bytea_output": "hex",
     "extra_float_digits": "1",
     "xmloption": "content",
+    "work_mem": "16MB",  # of one sort or hash; a statement of many costs time on disk, not the server's memory
 }
 # Set where the server knows them and the role may.
 _OPTIONAL: Mapping[str, str] = {"client_connection_check_interval": "1000", "temp_file_limit": "1048576"}
