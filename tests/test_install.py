@@ -22,11 +22,16 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
+def _surroundings() -> dict[str, str]:
+    """The environment without what a make above this one leaves in it."""
+    return {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
+
+
 def make(checkout: Path, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         ["make", f"PYTHON={sys.executable}", *arguments],
         cwd=checkout,
-        env=os.environ | {"PIP_INDEX_URL": UNREACHABLE, "PIP_EXTRA_INDEX_URL": "", "HOME": ""} | environment,
+        env=_surroundings() | {"PIP_INDEX_URL": UNREACHABLE, "PIP_EXTRA_INDEX_URL": "", "HOME": ""} | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
