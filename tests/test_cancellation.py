@@ -110,6 +110,13 @@ def test_a_client_that_leaves_stops_the_sql(
     _nothing_is_left(narrow, watch)
 
 
+def test_a_client_that_leaves_stops_its_own_sql(narrow: Citu, watch: Watch) -> None:
+    with send(narrow.port, "/api/v0/sql/run", {"sql": "SELECT n FROM endless"}):
+        eventually(lambda: watch.running("endless"))
+    eventually(lambda: not watch.running("endless"), GONE_S)
+    _nothing_is_left(narrow, watch)
+
+
 HOLDS: dict[str, Callable[[Gate], tuple[Reply, ...]]] = {
     "while the model writes SQL": lambda gate: (Reply("SELECT 1", gate=gate),),
     "while SQL runs": lambda _: (ENDLESS,),
