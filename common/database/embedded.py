@@ -143,10 +143,11 @@ def _start_supervisor(home: Home) -> str | None:
         cwd=_PROJECT,
         start_new_session=True,  # Ctrl-C in the terminal is for us, not for the server
     )
-    said = result.stdout.strip()
-    if said == READY:
+    # The last line counts: an interpreter may have warnings of its own to print first.
+    last = result.stdout.strip().rpartition("\n")[2]
+    if last == READY:
         return None
-    return said.splitlines()[-1] if said else "The embedded PostgreSQL's supervisor was killed: try again."
+    return last or "The embedded PostgreSQL's supervisor was killed: try again."
 
 
 # -------------------------------------------------------------------------------------------------------------- locks
