@@ -37,6 +37,14 @@ ALLOWED_OBJECTS = ""  # if any, only these may be read: schema, schema.table or 
 DENIED_OBJECTS = ""  # these may not be read, written the same way; a denial wins
 REQUIRE_READ_ONLY_ROLE = False  # run nothing for a database role that may do more than read
 
+# ------------------------------------------------------------------------------------------- conversations and runs
+REDIS_URL = ""  # Redis 6 or newer that keeps conversations and runs, for example redis://localhost:6379/0
+APP_DATABASE_URL = ""  # without REDIS_URL, the PostgreSQL database that keeps them; empty: the embedded server
+STORE_TIMEOUT_S = 2.0  # seconds one access to them may take; answers don't wait longer for it
+CONVERSATION_TTL_S = 2592000.0  # seconds a conversation is kept after its last turn
+MAX_TURNS = 100  # turns kept of one conversation; the oldest go first
+RUN_TTL_S = 3600.0  # seconds a run, its events and its Idempotency-Key are kept after its last event
+
 # ------------------------------------------------------------------------------------------------------------- model
 OPENAI_API_KEY = ""  # key of an OpenAI-compatible endpoint; with neither key Citu answers by rules, offline
 OPENAI_BASE_URL = ""  # its base URL; empty: OpenAI's own
@@ -150,6 +158,12 @@ class Settings:
     allowed_objects: str = ALLOWED_OBJECTS
     denied_objects: str = DENIED_OBJECTS
     require_read_only_role: bool = REQUIRE_READ_ONLY_ROLE
+    redis_url: str = REDIS_URL
+    app_database_url: str = APP_DATABASE_URL
+    store_timeout_s: float = STORE_TIMEOUT_S
+    conversation_ttl_s: float = CONVERSATION_TTL_S
+    max_turns: int = MAX_TURNS
+    run_ttl_s: float = RUN_TTL_S
     openai_api_key: str = OPENAI_API_KEY
     openai_base_url: str = OPENAI_BASE_URL
     openai_model: str = OPENAI_MODEL

@@ -1,5 +1,6 @@
 """What nodes may use, handed to them by LangGraph beside the state; they know ports, never HTTP or configuration."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from langgraph.runtime import Runtime
@@ -7,7 +8,15 @@ from langgraph.runtime import Runtime
 from agent.skills import Emit, Inquiry, Skills
 from agent.state import State
 from common.ports import Database
-from common.values import Catalog, PlanEstimate
+from common.values import Catalog, PlanEstimate, Turn
+
+Recall = Callable[[], Awaitable[tuple[Turn, ...]]]
+"""Gives the latest turns of the question's conversation, oldest first; raises `StoreUnavailable`."""
+
+
+async def nothing_before() -> tuple[Turn, ...]:
+    """The `Recall` of a conversation that begins."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -31,12 +40,14 @@ class Context:
     Attributes:
         skills: who thinks; made for this question alone.
         rules: the offline skills, which need no model.
+        recall: what was said before in the conversation.
     """
 
     database: Database
     skills: Skills
     rules: Skills
     behaviour: Behaviour
+    recall: Recall = nothing_before
 
     @property
     def has_model(self) -> bool:
@@ -60,6 +71,7 @@ def inquiry_of(state: State, catalog: Catalog) -> Inquiry:
         catalog=catalog,
         table=state["table"],
         context_type=state["context_type"],
+        history=state.get("history", ()),
     )
 
 

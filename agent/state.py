@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict
 
 from common.errors import CituError
 from common.text import Lang
-from common.values import Classification, FailureReason, PlanEstimate, QueryResult, Usage
+from common.values import Classification, FailureReason, PlanEstimate, QueryResult, Turn, Usage
 
 
 class Path(TypedDict):
@@ -41,6 +41,7 @@ class Update(Path, total=False):
     """What nodes write.
 
     Attributes:
+        history: earlier turns of the conversation, oldest first.
         sql_generation_success: whether `sql` is proven valid and may run.
         failure_reason, user_prompt: why no SQL could be written, and what the user can do.
         error: why the SQL may not run; ends the question with an error.
@@ -49,6 +50,7 @@ class Update(Path, total=False):
 
     usage: Annotated[Usage, operator.add]
     warnings: Annotated[list[str], operator.add]
+    history: tuple[Turn, ...]
     classification: Classification
     sql: str
     sql_generation_success: bool

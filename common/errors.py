@@ -2,7 +2,11 @@
 
     CituError
     ├── InvalidRequest        400 invalid_request
+    ├── Unauthorized          401 unauthorized          no key, or none that is known
     ├── NotFound              404 not_found
+    ├── Conflict              409 conflict              the same Idempotency-Key is being answered
+    ├── IdempotencyKeyReused  422 idempotency_key_reused the key belongs to another request
+    ├── RateLimited           429 rate_limited
     ├── StatementRejected         what is wrong with one SQL statement
     │   ├── ForbiddenStatement 403 forbidden_keywords   it is not a read-only query
     │   ├── ForbiddenObject   403 forbidden_object      it reads what may not be read
@@ -13,7 +17,8 @@
     ├── QueryTimeout          504 query_timeout
     ├── LlmUnavailable        503 llm_unavailable
     │   └── LlmMisconfigured  503 llm_unavailable       not retryable: the key, the model's name, the request
-    ├── DatabaseUnavailable   503 database_unavailable
+    ├── DatabaseUnavailable   503 database_unavailable  the database that is asked
+    ├── StoreUnavailable      503 store_unavailable     Citu's own memory: conversations and runs
     ├── Cancelled             499 cancelled
     │   └── ServiceEnding     499 cancelled             retryable: Citu is being stopped or restarted
     └── InternalError         500 internal_error
@@ -83,6 +88,48 @@ class NotFound(CituError):
     code = 404
     error_type = "not_found"
     title = Text("资源不存在", "Not found")
+
+
+class Unauthorized(CituError):
+    """The caller gave no API key where one is needed, or one that is not known."""
+
+    code = 401
+    error_type = "unauthorized"
+    title = Text("未授权", "Unauthorized")
+
+
+class Conflict(CituError):
+    """The request can't be taken now because of another one; `run_id` is that one's."""
+
+    code = 409
+    error_type = "conflict"
+    title = Text("请求冲突", "Conflict")
+    retryable = True
+
+    def __init__(self, text: Text, *, run_id: str, retry_after_s: int | None = None) -> None:
+        super().__init__(text, retry_after_s=retry_after_s)
+        self.run_id = run_id
+
+    def details(self) -> dict[str, Any]:
+        """The other run."""
+        return {"run_id": self.run_id}
+
+
+class IdempotencyKeyReused(CituError):
+    """An Idempotency-Key was sent before, with another body."""
+
+    code = 422
+    error_type = "idempotency_key_reused"
+    title = Text("Idempotency-Key 已被使用", "Idempotency-Key already used")
+
+
+class RateLimited(CituError):
+    """The caller asks more often than allowed."""
+
+    code = 429
+    error_type = "rate_limited"
+    title = Text("请求过于频繁", "Too many requests")
+    retryable = True
 
 
 class StatementRejected(CituError):
@@ -222,6 +269,15 @@ class DatabaseUnavailable(CituError):
     code = 503
     error_type = "database_unavailable"
     title = Text("数据库不可用", "Database unavailable")
+    retryable = True
+
+
+class StoreUnavailable(CituError):
+    """Conversations and runs can't be read or kept: their store can't be reached or doesn't answer in time."""
+
+    code = 503
+    error_type = "store_unavailable"
+    title = Text("会话存储不可用", "Conversation store unavailable")
     retryable = True
 
 

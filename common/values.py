@@ -134,6 +134,34 @@ class QueryResult:
         return len(self.rows)
 
 
+# -------------------------------------------------------------------------------------------- what was said before
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One question of a conversation and its answer.
+
+    Attributes:
+        run_id: of the run that answered it.
+        routing_mode: the one that was used.
+        answer: the text the user was shown.
+        sql, row_count: of an answer from the database, else None.
+        columns, rows: the first few rows of the result, as JSON holds them; a look back, never the whole.
+        asked_at: ISO 8601, UTC, milliseconds.
+    """
+
+    run_id: str
+    question: str
+    question_type: QuestionType
+    routing_mode: str
+    answer: str
+    asked_at: str
+    sql: str | None = None
+    row_count: int | None = None
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Any, ...], ...] = ()
+
+
 # --------------------------------------------------------------------------------------------------- what skills think
 
 

@@ -5,8 +5,14 @@ from langgraph.runtime import Runtime
 from agent.context import Context, inquiry_of
 from agent.routing import ROUTING_MODES
 from agent.state import State, Update
-from common.errors import DatabaseUnavailable, QueryTimeout
-from common.values import Catalog
+from common.errors import DatabaseUnavailable, QueryTimeout, StoreUnavailable
+from common.text import Text
+from common.values import Catalog, Turn
+
+_NO_HISTORY = Text(
+    "会话存储暂时不可用，本次回答没有参考之前的对话。",
+    "The conversation store is unavailable; this answer does not know the earlier turns.",
+)
 
 
 async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
@@ -17,6 +23,8 @@ async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
     """
     context = runtime.context
     classify = ROUTING_MODES[state["routing_mode"]]
+    history, warnings = await _history(state, context)
+    state = {**state, "history": history}
     try:
         catalog = await context.database.catalog()
     except (DatabaseUnavailable, QueryTimeout):
@@ -27,8 +35,17 @@ async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
         catalog = Catalog(())
     thought = await classify(inquiry_of(state, catalog), context)
     return {
+        "history": history,
         "classification": thought.value,
         "usage": thought.usage,
-        "warnings": list(thought.warnings),
+        "warnings": [*warnings, *thought.warnings],
         "execution_path": ["classify"],
     }
+
+
+async def _history(state: State, context: Context) -> tuple[tuple[Turn, ...], list[str]]:
+    """What was said before; a question is answered without it rather than not at all."""
+    try:
+        return await context.recall(), []
+    except StoreUnavailable:
+        return (), [_NO_HISTORY.to(state["lang"])]

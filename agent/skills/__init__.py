@@ -9,7 +9,7 @@ from typing import Protocol
 
 from common.errors import InvalidSql
 from common.text import Lang
-from common.values import Catalog, Classification, Draft, QueryResult, Thought
+from common.values import Catalog, Classification, Draft, QueryResult, Thought, Turn
 
 Emit = Callable[[str], None]
 """Takes pieces of text as they are written; pieces concatenate to the full text. None: nobody is watching."""
@@ -23,6 +23,7 @@ class Inquiry:
         lang: language of every sentence the answer will hold.
         table: the table the caller says the question is about.
         context_type: kind of the previous turn (`DATABASE` or `CHAT`), as the caller knows it.
+        history: earlier turns of the same conversation, oldest first; only the latest few.
     """
 
     question: str
@@ -30,6 +31,12 @@ class Inquiry:
     catalog: Catalog
     table: str | None = None
     context_type: str | None = None
+    history: tuple[Turn, ...] = ()
+
+    @property
+    def previous_type(self) -> str | None:
+        """Kind of the previous turn: what the caller says, else what the conversation shows."""
+        return self.context_type or (self.history[-1].question_type if self.history else None)
 
 
 class Skills(Protocol):
