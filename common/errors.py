@@ -3,6 +3,7 @@
     CituError
     ├── InvalidRequest        400 invalid_request
     ├── Unauthorized          401 unauthorized          no key, or none that is known
+    ├── ForbiddenOrigin       403 forbidden_origin      a browser sent it for another site, or under a foreign name
     ├── NotFound              404 not_found
     ├── Conflict              409 conflict              the same Idempotency-Key is being answered
     ├── IdempotencyKeyReused  422 idempotency_key_reused the key belongs to another request
@@ -96,6 +97,14 @@ class Unauthorized(CituError):
     code = 401
     error_type = "unauthorized"
     title = Text("未授权", "Unauthorized")
+
+
+class ForbiddenOrigin(CituError):
+    """No key vouches for the request, and a browser may have sent it for a site that has no business here."""
+
+    code = 403
+    error_type = "forbidden_origin"
+    title = Text("来源不被允许", "Origin not allowed")
 
 
 class Conflict(CituError):
