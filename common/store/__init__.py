@@ -12,8 +12,12 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from common.text import Lang
+from common.text import Lang, Text
 from common.values import Turn
+
+UNREACHABLE = Text(
+    "会话存储暂时无法访问，请稍后重试。", "The store of conversations can't be reached; try again in a moment."
+)
 
 RunState = Literal["running", "completed", "error", "cancelled"]
 
@@ -159,6 +163,8 @@ class Runs(Protocol):
 
     async def write(self, writes: Sequence[RunWrite]) -> Collection[str]:
         """Keeps what is new, each write whole or not at all, and makes runs known that are not yet.
+
+        At most one write is of the same run.
 
         Repeating a write changes nothing: frames have their numbers, and a run ends once.
 

@@ -1,0 +1,98 @@
+"""Group commit: what many runs have to keep at the same moment is written in one access to the store.
+
+A stream's frames are shown when they are kept, so that nothing a client has seen is lost with its worker. That is one
+write per frame in the worst case; under load the frames of all runs that arrive during one write go into the next.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections import deque
+
+from common.errors import StoreUnavailable
+from common.store import UNREACHABLE, Runs, RunWrite
+
+_log = logging.getLogger(__name__)
+
+_MAX_WRITES = 256  # of one batch
+_MAX_BYTES = 8 * 1024 * 1024  # of one batch's frames; a single write may be larger
+_PATIENCE_S = 1.0  # how long after a failure the store is not tried again
+
+
+class Journal:
+    """Keeps writes of runs, at most one at a time of each run. Used on the event loop only."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._pid = 0
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._pending: deque[tuple[RunWrite, asyncio.Future[bool]]] = deque()
+        self._flushing: asyncio.Task[None] | None = None
+        self._failed: tuple[float, StoreUnavailable] | None = None
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last write failed."""
+        return self._failed is not None and self._pid == os.getpid()
+
+    async def keep(self, write: RunWrite, *, at_once: bool = False) -> bool:
+        """Returns when `write` is kept; false when the run was ended by somebody else and nothing was kept.
+
+        Args:
+            at_once: try the store although it has just failed.
+
+        Raises:
+            StoreUnavailable: it was not kept, or nobody knows; repeating it is harmless.
+        """
+        if self._pid != os.getpid():
+            self._start()
+        if self._failed is not None and not at_once and time.monotonic() - self._failed[0] < _PATIENCE_S:
+            raise self._failed[1]
+        kept = asyncio.get_running_loop().create_future()
+        self._pending.append((write, kept))
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush())
+        return await kept
+
+    async def _flush(self) -> None:
+        try:
+            while self._pending:
+                await self._write(self._batch())
+        finally:
+            self._flushing = None
+
+    def _batch(self) -> list[tuple[RunWrite, "asyncio.Future[bool]"]]:
+        batch: list[tuple[RunWrite, asyncio.Future[bool]]] = []
+        size = 0
+        while self._pending and len(batch) < _MAX_WRITES:
+            size += sum(len(frame.data) for frame in self._pending[0][0].frames)
+            if batch and size > _MAX_BYTES:
+                break
+            batch.append(self._pending.popleft())
+        return batch
+
+    async def _write(self, batch: list[tuple[RunWrite, "asyncio.Future[bool]"]]) -> None:
+        try:
+            refused = await self._runs.write([write for write, _ in batch])
+        except Exception as exc:  # noqa: BLE001 - whatever it is, nobody may wait for ever for what was not kept
+            self._fail(exc, [kept for _, kept in batch])
+            return
+        self._failed = None
+        for write, kept in batch:
+            if not kept.done():  # whoever waited may have gone
+                kept.set_result(write.head.run_id not in refused)
+
+    def _fail(self, exc: Exception, waiting: list["asyncio.Future[bool]"]) -> None:
+        failure = exc if isinstance(exc, StoreUnavailable) else StoreUnavailable(UNREACHABLE)
+        if failure is not exc:
+            _log.error("the store failed in an unknown way", exc_info=exc)
+        elif self._failed is None:
+            _log.warning("runs can't be kept: %s", failure.text.en)
+        self._failed = (time.monotonic(), failure)
+        for kept in waiting:
+            if not kept.done():
+                kept.set_exception(failure)
