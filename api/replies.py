@@ -39,7 +39,8 @@ def _request_language() -> Lang:
         body = request.get_json(force=True, silent=True)
     except HTTPException:
         body = None
-    return language_of_body(body, request.headers.get("Accept-Language"))
+    spoken = body if isinstance(body, dict) else request.args
+    return language_of_body(dict(spoken), request.headers.get("Accept-Language"))
 
 
 def _citu_error(error: CituError) -> Response:

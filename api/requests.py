@@ -1,7 +1,8 @@
 """Bodies of requests, checked field by field, and what a client is told about a field that is wrong."""
 
 import re
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,11 @@ _ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 # NUL can't be stored or sent to PostgreSQL; a lone surrogate is half a character and can't be encoded.
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")
 _MAX_NAME_CHARS = 256
+_MAX_TITLE_CHARS = 200
+_MAX_PAGE = 100
+_DEFAULT_PAGE = 20
+# Categories of characters a line of a list can't show: controls, halves of characters, line and paragraph breaks.
+_NOT_IN_A_TITLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _MISSING = Text("缺少 question：请填写要问的问题。", "question is missing: say what you want to know.")
 _NO_SQL = Text("缺少 sql：请填写要执行的查询。", "sql is missing: give the query.")
 _BLANK = Text("question 不能为空：请填写要问的问题。", "question is blank: say what you want to know.")
@@ -33,6 +39,14 @@ class AskRequest:
 
     question: Question
     cancels_on_disconnect: bool
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Whose conversations are meant, as far as the request says so, and the language to answer in."""
+
+    user_id: str | None
+    lang: Lang
 
 
 def json_object(request: Request) -> dict[str, Any]:
@@ -94,6 +108,51 @@ def parse_sql(body: dict[str, Any], accept_language: str | None) -> GivenSql:
     return GivenSql(sql=sql, lang=lang, user_id=_optional(body, "user_id", _name))
 
 
+def parse_reader(fields: Mapping[str, Any], accept_language: str | None) -> Reader:
+    """`user_id` and `lang` of a query string or a body.
+
+    Raises:
+        InvalidRequest: naming the field and what is allowed.
+    """
+    lang = _optional(fields, "lang", _choice("zh", "en")) or language_of_body({}, accept_language)
+    return Reader(_optional(fields, "user_id", _name), lang)
+
+
+def parse_page(query: Mapping[str, str]) -> tuple[int, str | None]:
+    """`limit` and `cursor` of a query string; what a cursor is worth is the store's to say.
+
+    Raises:
+        InvalidRequest: naming the field and what is allowed.
+    """
+    return _optional(query, "limit", _page_size) or _DEFAULT_PAGE, _optional(query, "cursor", _name)
+
+
+def parse_conversation_id(text: str) -> str:
+    """The id in an address.
+
+    Raises:
+        InvalidRequest: no conversation can have it.
+    """
+    return _identifier("conversation_id", text)
+
+
+def parse_title(body: Mapping[str, Any]) -> str:
+    """A conversation's new title, trimmed.
+
+    Raises:
+        InvalidRequest: there is none that fits on a line.
+    """
+    value = body.get("title")
+    title = value.strip() if isinstance(value, str) else ""
+    if 0 < len(title) <= _MAX_TITLE_CHARS and not any(unicodedata.category(c) in _NOT_IN_A_TITLE for c in title):
+        return title
+    raise _wrong(
+        "title",
+        f"1 到 {_MAX_TITLE_CHARS} 个字符、不含换行等控制字符的字符串",
+        f"a string of 1 to {_MAX_TITLE_CHARS} characters without line breaks or other control characters",
+    )
+
+
 def language_of_body(body: object, accept_language: str | None) -> Lang:
     """Best guess at the language for an error about a body that may be anything."""
     if isinstance(body, dict):
@@ -126,7 +185,7 @@ def _question(value: object, max_chars: int) -> str:
     return text
 
 
-def _optional(body: dict[str, Any], field: str, parse: Callable[[str, object], Any]) -> Any:
+def _optional(body: Mapping[str, Any], field: str, parse: Callable[[str, object], Any]) -> Any:
     value = body.get(field)
     return None if value is None else parse(field, value)
 
@@ -152,6 +211,12 @@ def _identifier(field: str, value: object) -> str:
     raise _wrong(
         field, "1 到 128 个字母、数字或 _ . : - 组成的字符串", "a string of 1 to 128 letters, digits, _ . : or -"
     )
+
+
+def _page_size(field: str, value: object) -> int:
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,3}", value) and 1 <= int(value) <= _MAX_PAGE:
+        return int(value)
+    raise _wrong(field, f"1 到 {_MAX_PAGE} 的整数", f"a whole number from 1 to {_MAX_PAGE}")
 
 
 def _name(field: str, value: object) -> str:

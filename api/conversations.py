@@ -1,0 +1,145 @@
+"""`/api/v0/conversations`: what a user asked before, to look at, name and forget.
+
+Another user's conversation is as unknown as one that never was.
+"""
+
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
+
+from flask import Blueprint, Response, request
+
+from api.callers import acting_user
+from api.replies import reply
+from api.requests import Reader, json_object, parse_conversation_id, parse_page, parse_reader, parse_title
+from common.envelope import success
+from common.errors import InvalidRequest, NotFound, StoreUnavailable
+from common.runtime import run
+from common.store import Conversation, Conversations, InvalidCursor
+from common.text import Text
+from common.values import Turn
+
+T = TypeVar("T")
+
+_TIMEOUT_S = 10.0  # the store's own limits end sooner; this one is for a loop that is held up
+_RETRY_AFTER_S = 2
+_DONE = Text("处理完成", "Done")
+_UNREACHED = Text("会话存储暂时不可用，请稍后重试。", "Conversations can't be reached now; try again in a moment.")
+_CURSOR = Text(
+    "cursor 无效：必须是上一页返回的 next_cursor。",
+    "cursor is not valid: it must be the next_cursor of the page before.",
+)
+
+
+def conversations_blueprint(kept: Conversations) -> Blueprint:
+    """All endpoints over one store."""
+    blueprint = Blueprint("conversations", __name__, url_prefix="/api/v0/conversations")
+
+    @blueprint.get("")
+    def list_conversations() -> Response:
+        reader, (limit, cursor) = _reader(request.args), parse_page(request.args)
+        page = _answer(kept.page(_user(reader), limit, cursor))
+        listed = [_listed(conversation) for conversation in page.conversations]
+        return _done({"conversations": listed, "next_cursor": page.next_cursor}, reader)
+
+    @blueprint.delete("")
+    def delete_conversations() -> Response:
+        reader = _reader(request.args)
+        return _done({"deleted": _answer(kept.delete_all(_user(reader)))}, reader)
+
+    @blueprint.get("/<conversation_id>")
+    def read_conversation(conversation_id: str) -> Response:
+        known, reader, (limit, cursor) = (
+            parse_conversation_id(conversation_id),
+            _reader(request.args),
+            parse_page(request.args),
+        )
+        page = _answer(kept.turns(_user(reader), known, limit, cursor))
+        if page is None:
+            raise _unknown(known)
+        shown = {"conversation": _listed(page.conversation), "turns": [_shown(turn) for turn in page.turns]}
+        return _done({**shown, "next_cursor": page.next_cursor}, reader)
+
+    @blueprint.patch("/<conversation_id>")
+    def rename_conversation(conversation_id: str) -> Response:
+        known, body = parse_conversation_id(conversation_id), json_object(request)
+        reader, title = _reader(body), parse_title(body)
+        _require(_answer(kept.rename(_user(reader), known, title)), known)
+        return _done({"conversation_id": known, "title": title}, reader)
+
+    @blueprint.delete("/<conversation_id>")
+    def delete_conversation(conversation_id: str) -> Response:
+        known, reader = parse_conversation_id(conversation_id), _reader(request.args)
+        _require(_answer(kept.delete(_user(reader), known)), known)
+        return _done({"deleted": 1}, reader)
+
+    @blueprint.delete("/<conversation_id>/turns")
+    def clear_conversation(conversation_id: str) -> Response:
+        known, reader = parse_conversation_id(conversation_id), _reader(request.args)
+        _require(_answer(kept.clear(_user(reader), known)), known)
+        return _done({"conversation_id": known, "turn_count": 0}, reader)
+
+    return blueprint
+
+
+def _reader(fields: Mapping[str, Any]) -> Reader:
+    return parse_reader(fields, request.headers.get("Accept-Language"))
+
+
+def _user(reader: Reader) -> str:
+    return acting_user(reader.user_id)
+
+
+def _answer(work: Coroutine[Any, Any, T]) -> T:
+    """What the store answers.
+
+    Raises:
+        InvalidRequest: the cursor is none of the store's.
+        StoreUnavailable: with a time to try again.
+    """
+    try:
+        return run(work, _TIMEOUT_S)
+    except InvalidCursor as exc:
+        raise InvalidRequest(_CURSOR, field="cursor") from exc
+    except TimeoutError as exc:
+        raise StoreUnavailable(_UNREACHED, retry_after_s=_RETRY_AFTER_S) from exc
+    except StoreUnavailable as exc:
+        raise StoreUnavailable(exc.text, retry_after_s=exc.retry_after_s or _RETRY_AFTER_S) from exc
+
+
+def _require(was_found: bool, known: str) -> None:
+    if not was_found:
+        raise _unknown(known)
+
+
+def _unknown(known: str) -> NotFound:
+    return NotFound(Text(f"没有会话 {known}。", f"There is no conversation {known}."))
+
+
+def _done(data: dict[str, Any], reader: Reader) -> Response:
+    return reply(success(data, _DONE.to(reader.lang)))
+
+
+def _listed(conversation: Conversation) -> dict[str, Any]:
+    return {
+        "conversation_id": conversation.conversation_id,
+        "title": conversation.title,
+        "created_at": conversation.created_at,
+        "updated_at": conversation.updated_at,
+        "turn_count": conversation.turn_count,
+    }
+
+
+def _shown(turn: Turn) -> dict[str, Any]:
+    """A turn by the names an answer has for the same things."""
+    return {
+        "run_id": turn.run_id,
+        "question": turn.question,
+        "question_type": turn.question_type,
+        "routing_mode": turn.routing_mode,
+        "response": turn.answer,
+        "sql": turn.sql,
+        "row_count": turn.row_count,
+        "columns": list(turn.columns),
+        "rows": [list(row) for row in turn.rows],
+        "asked_at": turn.asked_at,
+    }
