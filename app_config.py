@@ -56,6 +56,7 @@ AZURE_OPENAI_DEPLOYMENT = ""  # Azure deployment name
 LLM_TIMEOUT_S = 60.0  # seconds one model call may take, further tries included
 LLM_MAX_RETRIES = 2  # further tries after 429, 5xx and broken connections, with back-off
 LLM_MAX_TOKENS = 2048  # longest reply of one model call, in tokens
+LLM_MAX_IN_FLIGHT = 256  # model calls running at once in one worker; further ones wait within LLM_TIMEOUT_S
 
 # --------------------------------------------------------------------------------------------------------- behaviour
 ROUTING_MODE = "hybrid"  # hybrid, llm_only, database_direct or chat_direct; a request may choose another
@@ -174,6 +175,7 @@ class Settings:
     llm_timeout_s: float = LLM_TIMEOUT_S
     llm_max_retries: int = LLM_MAX_RETRIES
     llm_max_tokens: int = LLM_MAX_TOKENS
+    llm_max_in_flight: int = LLM_MAX_IN_FLIGHT
     routing_mode: str = ROUTING_MODE
     enable_result_summary: bool = ENABLE_RESULT_SUMMARY
     enable_syntax_validation: bool = ENABLE_SYNTAX_VALIDATION

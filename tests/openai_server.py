@@ -55,6 +55,7 @@ class _Connection(asyncio.Protocol):
             self._task.cancel()
         if self._current:
             self._current.disconnected.set()
+            self._server.in_flight -= 1
         self.closed.set()
 
     def abort(self) -> None:
@@ -83,8 +84,13 @@ class _Connection(asyncio.Protocol):
         if reply.is_immediate:
             self._transport.write(self._whole(request, reply))
             return
-        self._current = request
+        self._begin(request)
         self._task = asyncio.get_running_loop().create_task(self._perform(request, reply))
+
+    def _begin(self, request: Request) -> None:
+        self._current = request
+        self._server.in_flight += 1
+        self._server.most_in_flight = max(self._server.most_in_flight, self._server.in_flight)
 
     def _whole(self, request: Request, reply: Reply) -> bytes:
         if not request.is_stream or reply.status != 200 or reply.body is not None:
@@ -141,6 +147,7 @@ class _Connection(asyncio.Protocol):
         if reply.ending == "silence":
             await asyncio.Event().wait()
         self._task, self._current = None, None
+        self._server.in_flight -= 1
         if reply.ending == "disconnect":
             self._transport.close()
         else:
@@ -155,6 +162,7 @@ class OpenAiServer:
         models: the reply to every request for the list of models.
         requests: what was received, in order.
         connection_count: connections accepted so far.
+        in_flight: delayed or gated requests that are not answered yet; `most_in_flight`: the most there have been.
     """
 
     def __init__(self, script: Script | None = None, port: int = 0) -> None:
@@ -163,6 +171,7 @@ class OpenAiServer:
         self.requests: list[Request] = []
         self.open_connections: set[_Connection] = set()
         self.connection_count = 0
+        self.in_flight = self.most_in_flight = 0
         self.port = port
         self._queue: deque[Reply] = deque()
         self._loop = asyncio.new_event_loop()

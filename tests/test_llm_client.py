@@ -11,7 +11,7 @@ from app_config import Settings
 from common.errors import LlmMisconfigured, LlmUnavailable
 from common.llm import ChatModel, Completion, Endpoint, IncompleteEndpoint, OpenAiChat, open_model
 from tests.model_calls import HELLO, KEY, complete, complete_with, stream, use
-from tests.openai_server import Gate, OpenAiServer, Reply
+from tests.openai_server import Gate, OpenAiServer, Reply, Request
 
 
 @pytest.fixture
@@ -261,6 +261,110 @@ def test_warming_sends_nothing(server: OpenAiServer) -> None:
 
     use(server.url, action)
     assert server.requests == []
+
+
+# --- turns
+
+
+def test_no_more_requests_are_in_flight_than_allowed(server: OpenAiServer) -> None:
+    server.default = lambda request: Reply("fine", delay_s=0.002)
+
+    async def action(model: OpenAiChat) -> None:
+        await asyncio.gather(*(model.complete(HELLO) for _ in range(20)))
+
+    use(server.url, action, max_in_flight=3)
+    assert len(server.requests) == 20
+    assert server.most_in_flight == 3
+
+
+def test_calls_beyond_one_pool_of_connections_are_in_flight_together(server: OpenAiServer) -> None:
+    gate = Gate()
+
+    def together(request: Request) -> Reply:
+        if len(server.requests) == 100:
+            gate.open()
+        return Reply("fine", gate=gate)
+
+    server.default = together
+
+    async def action(model: OpenAiChat) -> None:
+        await asyncio.gather(*(model.complete(HELLO) for _ in range(100)))
+        server.default = lambda request: Reply("quiet")
+        for _ in range(5):
+            await model.complete(HELLO)
+
+    use(server.url, action)
+    assert server.most_in_flight == 100
+    assert len({request.connection for request in server.requests[100:]}) == 1, "few connections are kept warm"
+
+
+def test_calls_take_turns_in_the_order_they_came(server: OpenAiServer) -> None:
+    server.default = lambda request: Reply("fine", delay_s=0.001)
+
+    async def action(model: OpenAiChat) -> None:
+        await asyncio.gather(*(model.complete([{"role": "user", "content": str(n)}]) for n in range(10)))
+
+    use(server.url, action, max_in_flight=1)
+    assert [request.question for request in server.requests] == [str(n) for n in range(10)]
+
+
+def test_a_call_cancelled_while_it_waits_takes_no_turn(server: OpenAiServer) -> None:
+    gate = Gate()
+    server.replies(Reply("first", gate=gate), Reply("third"))
+
+    async def action(model: OpenAiChat) -> list[str]:
+        first, second, third = (asyncio.create_task(model.complete(HELLO)) for _ in range(3))
+        await asyncio.to_thread(gate.reached.wait, 10)
+        second.cancel()
+        await asyncio.wait([second])
+        gate.open()
+        assert second.cancelled()
+        return [(await first).text, (await third).text]
+
+    assert use(server.url, action, max_in_flight=1) == ["first", "third"]
+    assert len(server.requests) == 2
+
+
+def test_a_call_cancelled_in_flight_gives_its_turn_back(server: OpenAiServer) -> None:
+    gate = Gate()
+    server.replies(Reply(gate=gate), Reply("second"))
+
+    async def action(model: OpenAiChat) -> str:
+        first, second = (asyncio.create_task(model.complete(HELLO)) for _ in range(2))
+        await asyncio.to_thread(gate.reached.wait, 10)
+        first.cancel()
+        return (await second).text
+
+    assert use(server.url, action, max_in_flight=1) == "second"
+
+
+def test_the_wait_for_a_turn_is_part_of_the_call(server: OpenAiServer) -> None:
+    server.replies(Reply(gate=Gate()), Reply("later"))
+
+    async def action(model: OpenAiChat) -> str:
+        calls = [asyncio.create_task(model.complete(HELLO)) for _ in range(3)]
+        await asyncio.wait(calls)
+        assert [type(call.exception()) for call in calls] == [LlmUnavailable] * 3
+        return (await model.complete(HELLO)).text
+
+    assert use(server.url, action, max_in_flight=1, timeout_s=0.3) == "later"
+    assert len(server.requests) == 2, "whoever did not get a turn in time has sent nothing"
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [Reply(status=500), Reply(status=401), Reply("half a", ending="disconnect"), Reply(body="garbage")],
+    ids=["server error", "refused", "broken off", "unusable"],
+)
+def test_a_call_that_fails_gives_its_turn_back(server: OpenAiServer, failing: Reply) -> None:
+    server.replies(failing, Reply("fine"))
+
+    async def action(model: OpenAiChat) -> str:
+        with pytest.raises(LlmUnavailable):
+            await model.complete(HELLO)
+        return (await model.complete(HELLO)).text
+
+    assert use(server.url, action, max_in_flight=1, max_retries=0) == "fine"
 
 
 # --- reachability

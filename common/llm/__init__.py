@@ -33,4 +33,5 @@ def open_model(settings: ModelSettings) -> ChatModel | None:
         timeout_s=settings.llm_timeout_s,
         max_retries=settings.llm_max_retries,
         max_tokens=settings.llm_max_tokens,
+        max_in_flight=settings.llm_max_in_flight,
     )

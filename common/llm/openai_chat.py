@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_MAX_IN_FLIGHT = 256
 _BACK_OFF_S = 0.5  # pause before the second try; doubles with every further one
 _PING_TIMEOUT_S = 5.0
 _MAX_PAUSE_S = 10.0  # an endpoint that asks for a longer pause is not waited for
@@ -45,6 +46,8 @@ class OpenAiChat:
         max_retries: further tries after 429, 5xx and broken connections. A reply that timed out or whose first token
             has been given out is not tried again.
         max_tokens: longest reply, in tokens.
+        max_in_flight: requests sent and not answered at any moment, per event loop; further calls wait for their turn
+            within their `timeout_s`.
         back_off_s: seconds before the second try; the pause doubles with every further one.
     """
 
@@ -55,6 +58,7 @@ class OpenAiChat:
         timeout_s: float,
         max_retries: int,
         max_tokens: int,
+        max_in_flight: int = _MAX_IN_FLIGHT,
         back_off_s: float = _BACK_OFF_S,
     ) -> None:
         self.name = endpoint.model
@@ -62,6 +66,7 @@ class OpenAiChat:
         self._timeout_s = timeout_s
         self._max_retries = max_retries
         self._max_tokens = max_tokens
+        self._max_in_flight = max_in_flight
         self._back_off_s = back_off_s
         self._refused: frozenset[str] = frozenset()
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Clients] = WeakKeyDictionary()
@@ -142,7 +147,7 @@ class OpenAiChat:
         if loop not in self._clients:
             open_clients = await asyncio.to_thread(_load_transport)
             if loop not in self._clients:  # another call may have been faster
-                self._clients[loop] = open_clients(self._endpoint, self._timeout_s)
+                self._clients[loop] = open_clients(self._endpoint, self._timeout_s, self._max_in_flight)
         return self._clients[loop]
 
 

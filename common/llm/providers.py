@@ -31,6 +31,9 @@ class ModelSettings(Protocol):
     @property
     def llm_max_tokens(self) -> int: ...  # noqa: D102
 
+    @property
+    def llm_max_in_flight(self) -> int: ...  # noqa: D102
+
 
 class IncompleteEndpoint(ValueError):
     """A key is set and another setting that its endpoint needs is not; the message names the setting."""

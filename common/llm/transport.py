@@ -4,6 +4,7 @@ Imported at the first use of a model and not before: importing openai takes over
 `import unified_api` nor an offline Citu should pay.
 """
 
+import asyncio
 import logging
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -18,9 +19,8 @@ from common.llm.failures import CallFailed, FailureKind
 from common.llm.providers import Endpoint
 
 # A pool of connections searches all of them for every request. Beyond some dozens in flight that search is most of the
-# work, so another client is opened when the least busy one has this many, up to a bound.
+# work, so another client is opened when every open one has this many.
 _IN_FLIGHT_PER_CLIENT = 32
-_MAX_CLIENTS = 16
 _CONNECT_TIMEOUT_S = 10.0
 
 # The openai client logs requests with their headers and bodies at DEBUG; neither belongs in Citu's log.
@@ -62,14 +62,19 @@ class _Client:
 class Clients:
     """The clients of one event loop: one, and more only under load. Connections can't be shared between loops.
 
+    Args:
+        timeout_s: seconds the endpoint may send nothing.
+        max_in_flight: requests sent and not answered at any moment; whoever comes later waits, first come first served.
+
     Raises:
         CallFailed: the endpoint's address is malformed.
     """
 
-    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
+    def __init__(self, endpoint: Endpoint, timeout_s: float, max_in_flight: int) -> None:
         self._endpoint = endpoint
         self._timeout = httpx2.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_TIMEOUT_S))
         self._tls = httpx2.create_ssl_context()  # reading the certificates is the expensive part of a client
+        self._turns = asyncio.Semaphore(max_in_flight)
         self._clients = [self._open()]
 
     def _open(self) -> _Client:
@@ -80,36 +85,32 @@ class Clients:
             # A malformed address, here or among the proxies of the environment (SOCKS needs a package of its own).
             raise CallFailed("settings") from None
 
-    def _least_busy(self) -> _Client:
-        client = min(self._clients, key=lambda client: client.in_flight)
-        if client.in_flight >= _IN_FLIGHT_PER_CLIENT and len(self._clients) < _MAX_CLIENTS:
-            client = self._open()
-            self._clients.append(client)
-        return client
+    def _with_room(self) -> _Client:
+        """The first that has room, so that few connections are kept and those are warm; a new one if none has."""
+        for client in self._clients:
+            if client.in_flight < _IN_FLIGHT_PER_CLIENT:
+                return client
+        self._clients.append(self._open())
+        return self._clients[-1]
 
     @asynccontextmanager
     async def send(self, body: dict[str, Any]) -> AsyncIterator[Response]:
-        """One request, tried once; the response is closed on leaving, read or not.
+        """One request, tried once, when it is its turn; the response is closed on leaving, read or not.
 
         Raises:
             CallFailed: whatever went wrong, also while the body is read.
         """
-        client = self._least_busy()
-        client.in_flight += 1
-        try:
-            # The client's way to send what it has no types for: a typed call would walk through the messages by their
-            # annotations and wrap the response, which costs more than everything else it does.
-            answer: object = await client.api.post(
-                "/chat/completions", body=body, cast_to=httpx2.Response, stream=True, stream_cls=openai.AsyncStream[Any]
-            )
-            response = cast(httpx2.Response, answer)  # what cast_to asks for, whatever the stream's type says
-            async with aclosing(response):
-                yield Response(response.headers.get("content-type", ""), response.aiter_bytes())
-        except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as exc:
-            # Not chained: these exceptions print addresses and the endpoint's words, which may repeat the key.
-            raise _failure(exc) from None
-        finally:
-            client.in_flight -= 1
+        async with self._turns:
+            client = self._with_room()
+            client.in_flight += 1
+            try:
+                async with aclosing(await _post(client.api, body)) as response:
+                    yield Response(response.headers.get("content-type", ""), response.aiter_bytes())
+            except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as exc:
+                # Not chained: these exceptions print addresses and the endpoint's words, which may repeat the key.
+                raise _failure(exc) from None
+            finally:
+                client.in_flight -= 1
 
     async def ping(self) -> None:
         """Asks for the list of models; an endpoint that has none (404) is reachable all the same.
@@ -118,7 +119,7 @@ class Clients:
             CallFailed: there was no answer, or one that would also meet a completion.
         """
         try:
-            async with self._least_busy().api.models.with_streaming_response.list():
+            async with self._clients[0].api.models.with_streaming_response.list():
                 return
         except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as exc:
             failure = _failure(exc)
@@ -129,6 +130,15 @@ class Clients:
         """Closes every connection."""
         for client in self._clients:
             await client.api.close()
+
+
+async def _post(api: openai.AsyncOpenAI, body: dict[str, Any]) -> httpx2.Response:
+    # The client's way to send what it has no types for: a typed call would walk through the messages by their
+    # annotations and wrap the response, which costs more than everything else it does.
+    answer: object = await api.post(
+        "/chat/completions", body=body, cast_to=httpx2.Response, stream=True, stream_cls=openai.AsyncStream[Any]
+    )
+    return cast(httpx2.Response, answer)  # what cast_to asks for, whatever the stream's type says
 
 
 def _open_openai(endpoint: Endpoint, timeout: httpx2.Timeout, http_client: httpx2.AsyncClient) -> openai.AsyncOpenAI:
