@@ -1,32 +1,51 @@
-"""`python -m benchmarks`: every measurement in one run, as a table of ratios."""
+"""`python -m benchmarks [answer_cost | many_streams]`: the measurements, by default all in one run."""
 
 import argparse
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import answer_cost
+from benchmarks import answer_cost, many_streams
 from common.database.source import EmbeddedDemo
 
 
 def main() -> None:
     """Measures on the embedded demo database and prints what was found."""
-    parser = argparse.ArgumentParser(description="Citu's cost per answer beside the bare stack's")
-    parser.add_argument("--rounds", type=int, default=10, help="alternating blocks per application (default 10)")
-    parser.add_argument("--answers", type=int, default=50, help="answers per block (default 50)")
+    parser = argparse.ArgumentParser(description="What Citu costs")
+    parser.add_argument("what", nargs="?", choices=_MEASUREMENTS, help="one measurement (default: all)")
+    parser.add_argument("--rounds", type=int, default=10, help="answer_cost: alternating blocks (default 10)")
+    parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
+    parser.add_argument("--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="citu-bench-") as folder:
         Path(folder).chmod(0o755)  # as root, the embedded server runs as another user
         demo = EmbeddedDemo(Path(folder))
         try:
-            found = answer_cost.run(demo.start(), Path(folder), rounds=options.rounds, answers=options.answers)
+            database_url = demo.start()
+            for name in [options.what] if options.what else _MEASUREMENTS:
+                _MEASUREMENTS[name](database_url, Path(folder), options)
         finally:
             demo.release()
+
+
+def _answer_cost(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    found = answer_cost.run(database_url, folder, rounds=options.rounds, answers=options.answers)
     bare = found["bare stack"]
     print(f"{'':12}{'added ms (median)':>20}{'CPU ms per answer':>20}")
     for name, cost in found.items():
         print(f"{name:12}{cost['ms']:>20.2f}{cost['cpu_ms']:>20.2f}")
     print(f"{'ratio':12}{found['Citu']['ms'] / bare['ms']:>20.2f}{found['Citu']['cpu_ms'] / bare['cpu_ms']:>20.2f}")
 
+
+def _many_streams(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    found = many_streams.run(database_url, folder, streams=options.streams)
+    print("\n".join([*found.lines(), *found.problems[:3]]))
+
+
+_MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
+    "answer_cost": _answer_cost,
+    "many_streams": _many_streams,
+}
 
 if __name__ == "__main__":
     main()

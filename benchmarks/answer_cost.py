@@ -18,6 +18,7 @@ from typing import Any
 
 from app_config import Settings
 from benchmarks.bare_stack import bare_app
+from benchmarks.worker_process import cpu_ms
 from common.serving import Server, gunicorn_options, listen
 from tests.openai_server import OpenAiServer, Reply, Request
 from unified_api import create_app
@@ -30,7 +31,6 @@ SQL = (
     " ORDER BY revenue DESC LIMIT 20"
 )
 _MODEL = "scripted"
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def _script(request: Request) -> Reply:
@@ -68,7 +68,7 @@ class Subject:
         """`answers` questions one after another over one connection."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         body = json.dumps({"question": QUESTION}).encode()
-        before = _cpu_ms(self.worker_pid)
+        before = cpu_ms(self.worker_pid)
         for _ in range(answers):
             start = time.perf_counter()
             connection.request("POST", "/api/v0/ask_agent", body, {"Content-Type": "application/json"})
@@ -76,13 +76,8 @@ class Subject:
             answer = response.read()
             self.milliseconds.append((time.perf_counter() - start) * 1000)
             assert response.status == 200, answer
-        self.cpu_ms.append((_cpu_ms(self.worker_pid) - before) / answers)
+        self.cpu_ms.append((cpu_ms(self.worker_pid) - before) / answers)
         connection.close()
-
-
-def _cpu_ms(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S * 1000
 
 
 def run(database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 50) -> dict[str, dict[str, float]]:
