@@ -9,7 +9,7 @@ import contextlib
 import logging
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,6 @@ _DEFAULTS: Mapping[str, Any] = {
 
 # What makes text mean the same to the guard, to the server and to the reader, whatever the role's defaults are.
 _PINNED: Mapping[str, str] = {
-    "default_transaction_read_only": "on",
     "standard_conforming_strings": "on",
     "DateStyle": "ISO",
     "IntervalStyle": "postgres",
@@ -118,11 +117,15 @@ class Connection:
         self._is_leaving = False
         return self.is_at_rest and not _is_ready(self._raw.fileno(), select.POLLIN, 0)
 
-    async def query(self, sql: str) -> Rows:
-        """Sends `sql`, which may be several of our own statements, and returns what the last one returns."""
+    async def query(self, sql: str, parameters: Sequence[Any] | None = None) -> Rows:
+        """Sends `sql`, which may be several of our own statements, and returns what the last one returns.
+
+        Args:
+            parameters: for the placeholders `%s`, quoted by psycopg2; without, `sql` is sent as it is.
+        """
         if self._is_leaving:
             await self._settle()
-        cursor = self._send(sql)
+        cursor = self._send(sql, parameters)
         await self._settle()
         columns = tuple((column.name, column.type_code) for column in cursor.description or ())
         rows = cursor.fetchall() if cursor.description is not None else []
@@ -137,10 +140,10 @@ class Connection:
         self._busy = False
         self._is_leaving = True
 
-    def _send(self, sql: str) -> extensions.cursor:
+    def _send(self, sql: str, parameters: Sequence[Any] | None = None) -> extensions.cursor:
         self._busy = True
         self._cursor = self._raw.cursor()  # kept: psycopg2 only holds it weakly, and needs it when the answer comes
-        self._cursor.execute(sql)
+        self._cursor.execute(sql, parameters)
         return self._cursor
 
     async def _settle(self) -> None:
@@ -188,11 +191,12 @@ def _resolve(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def connect(source: UrlSource, limits: Limits) -> Connection:
+async def connect(source: UrlSource, limits: Limits, *, writes: bool = False) -> Connection:
     """A new connection with everything pinned that must not depend on the role's defaults.
 
     Args:
         source: gives the URL; called in a thread, since it may have to start the server first.
+        writes: whether transactions may write; otherwise they are READ ONLY unless they say so.
 
     Raises:
         DatabaseUnavailable: the server can't be reached or refuses.
@@ -200,7 +204,7 @@ async def connect(source: UrlSource, limits: Limits) -> Connection:
     try:
         connection = Connection(await _open_in_thread(source))
         try:
-            await _prepare(connection, limits)
+            await _prepare(connection, limits, writes=writes)
         except BaseException:
             connection.close()
             raise
@@ -243,8 +247,8 @@ def _is_ready(fd: int, event: int, seconds: float) -> bool:
     return bool(poller.poll(seconds * 1000))
 
 
-async def _prepare(connection: Connection, limits: Limits) -> None:
-    pinned = {**_PINNED, **limits.settings}
+async def _prepare(connection: Connection, limits: Limits, *, writes: bool) -> None:
+    pinned = {"default_transaction_read_only": "off" if writes else "on", **_PINNED, **limits.settings}
     settings = "; ".join(f"SET {name} = '{value}'" for name, value in pinned.items())
     path = await connection.query(f"{settings}; {_PIN_SEARCH_PATH}")
     connection.search_path = tuple(parse_array(path.rows[0][0] or "{}", str))

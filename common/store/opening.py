@@ -1,0 +1,44 @@
+"""Which store there is: Redis when it is configured, else PostgreSQL. `open_store` is the only way to get one."""
+
+from collections.abc import Callable, Mapping
+
+from common.ports import UrlSource
+from common.store import Retention, Store
+from common.store.postgres_access import PostgresAccess
+from common.store.postgres_conversations import PostgresConversations
+from common.store.postgres_runs import PostgresRuns
+
+Opener = Callable[[UrlSource, Retention, float], Store]
+
+_POSTGRES_POOL_SIZE = 4  # connections of one worker: writes are batched, so that one is busy most of the time
+
+
+def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) -> Store:
+    access = PostgresAccess(source, timeout_s=timeout_s, pool_size=_POSTGRES_POOL_SIZE)
+
+    async def ping() -> None:
+        await access.rows("SELECT 1")
+
+    async def aclose() -> None:
+        access.close()
+
+    return Store("postgresql", PostgresConversations(access), PostgresRuns(access, retention), ping, aclose)
+
+
+BACKENDS: Mapping[str, Opener] = {"postgresql": _open_postgres}
+
+
+def open_store(*, app_source: str | UrlSource, redis_url: str = "", timeout_s: float, retention: Retention) -> Store:
+    """The store at `redis_url`, else the one in the database of `app_source`.
+
+    Opens no connection before the first use; survives a fork.
+
+    Args:
+        app_source: libpq connection string or URI, or what gives it; then called, in a thread, for every connection.
+        redis_url: `redis://`, `rediss://` or `unix://`.
+        timeout_s: seconds one access may take, connecting included.
+        retention: how much is kept, and for how long.
+    """
+    if redis_url:
+        return BACKENDS["redis"](lambda: redis_url, retention, timeout_s)
+    return BACKENDS["postgresql"](app_source if callable(app_source) else lambda: app_source, retention, timeout_s)

@@ -1,0 +1,93 @@
+"""Access to the PostgreSQL store: one statement at a time, bounded in time, tried again when that is safe."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg2
+from psycopg2 import errors
+
+from common.database.connection import Connection, Limits, connect
+from common.database.failures import describe
+from common.database.pool import Pool
+from common.errors import DatabaseUnavailable, StoreUnavailable
+from common.ports import UrlSource
+from common.store.failures import SLOW, UNREACHABLE
+from common.store.postgres_schema import ensure_schema
+
+_log = logging.getLogger(__name__)
+
+Row = tuple[str | None, ...]
+
+# After these the same statement, sent once more, most likely succeeds: the server was restarted or chose this
+# transaction to resolve a deadlock, or somebody has dropped the tables.
+_PASSING = (
+    psycopg2.InterfaceError,
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.DeadlockDetected,
+    errors.SerializationFailure,
+    errors.UndefinedTable,
+)
+
+
+class PostgresAccess:
+    """A pool of connections to the database at `source`; `timeout_s` bounds each call, connecting included."""
+
+    def __init__(self, source: UrlSource, *, timeout_s: float, pool_size: int) -> None:
+        self._source = source
+        self._timeout_s = timeout_s
+        self._limits = Limits(statement_s=timeout_s)
+        self._pool = Pool(self._connect, size=pool_size, wait_s=timeout_s)
+
+    async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """What the last of the statements in `sql` returns; all of them are one transaction.
+
+        Raises:
+            StoreUnavailable: the database can't be reached, refuses, or doesn't answer in time.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._rows(sql, parameters)
+        except TimeoutError as exc:
+            _log.warning("the store's database doesn't answer in time")
+            raise StoreUnavailable(SLOW) from exc
+        except DatabaseUnavailable as exc:
+            raise StoreUnavailable(UNREACHABLE) from exc
+        except psycopg2.Error as exc:
+            _log.warning("the store's database fails: SQLSTATE %s, %s", exc.pgcode, describe(exc))
+            raise StoreUnavailable(UNREACHABLE) from exc
+
+    async def _rows(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
+        try:
+            return await self._rows_once(sql, parameters)
+        except psycopg2.Error as exc:
+            # No SQLSTATE: the connection broke, which may have happened while nobody used it.
+            if exc.pgcode is not None and not isinstance(exc, _PASSING):
+                raise
+        return await self._rows_once(sql, parameters)
+
+    async def _rows_once(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
+        connection = await self._pool.acquire()
+        try:
+            return (await connection.query(sql, parameters or None)).rows
+        except errors.UndefinedTable:
+            connection.close()  # a new one makes the tables
+            raise
+        finally:
+            # A statement that still runs, since its caller left, is not waited for: its connection is closed.
+            self._pool.release(connection)
+
+    async def _connect(self) -> Connection:
+        connection = await connect(self._source, self._limits, writes=True)
+        try:
+            await ensure_schema(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Closes idle connections."""
+        self._pool.close()

@@ -1,0 +1,267 @@
+"""Runs in PostgreSQL.
+
+`write` is what everything waits for: whatever it is given, it is one round trip and one transaction.
+"""
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, get_args
+
+from common.store import Claim, Frame, Retention, RunRecord, RunState, RunWrite
+from common.store.postgres_access import PostgresAccess, Row
+from common.store.rendering import from_text, head_from_text, head_to_text, key, to_text, turn_to_text
+
+# Rows are locked in the order of their keys, so that writers of the same ones wait instead of deadlocking. A run that
+# has ended is left as it is, and so is what belongs to it: `kept` are the others.
+_KEEP_RUNS = """
+WITH kept AS (
+    INSERT INTO citu.run AS run
+        (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)
+    SELECT new.*, now() + %s * interval '1 second', now() + %s * interval '1 second'
+    FROM unnest(%s::bytea[], %s::bytea[], %s::bytea[], %s::text[], %s::text[], %s::integer[])
+        AS new (run_key, user_key, worker_key, head, state, last_seq)
+    ORDER BY run_key
+    ON CONFLICT (run_key) DO UPDATE SET
+        state = excluded.state, last_seq = greatest(run.last_seq, excluded.last_seq),
+        lease_until = excluded.lease_until, expires_at = excluded.expires_at
+    WHERE run.state = 'running'
+    RETURNING run_key
+)
+"""
+_KEEP_FRAMES = """
+, framed AS (
+    INSERT INTO citu.frame (run_key, seq, data)
+    SELECT run_key, seq, data
+    FROM unnest(%s::bytea[], %s::integer[], %s::bytea[]) AS new (run_key, seq, data) JOIN kept USING (run_key)
+    ON CONFLICT DO NOTHING
+)
+"""
+_KEEP_TURNS = """
+, said AS (
+    SELECT new.*, row_number() OVER (PARTITION BY conversation_key ORDER BY n) AS position,
+        count(*) OVER (PARTITION BY conversation_key) AS added
+    FROM unnest(%s::bytea[], %s::bytea[], %s::bytea[], %s::text[], %s::text[], %s::text[]) WITH ORDINALITY
+        AS new (run_key, user_key, conversation_key, conversation_id, title, data, n) JOIN kept USING (run_key)
+), continued AS (
+    INSERT INTO citu.conversation AS old
+        (conversation_key, user_key, conversation_id, title, created_at, updated_at, last_turn, forgotten, expires_at)
+    SELECT conversation_key, user_key, conversation_id, title, date_trunc('milliseconds', now()),
+        date_trunc('milliseconds', now()), added, greatest(0, added - %s), now() + %s * interval '1 second'
+    FROM said WHERE position = 1 ORDER BY conversation_key
+    ON CONFLICT (conversation_key) DO UPDATE SET
+        title = CASE WHEN old.expires_at > now() THEN old.title ELSE excluded.title END,
+        created_at = CASE WHEN old.expires_at > now() THEN old.created_at ELSE excluded.created_at END,
+        updated_at = greatest(old.updated_at, excluded.updated_at),
+        last_turn = old.last_turn + excluded.last_turn,
+        forgotten = greatest(
+            CASE WHEN old.expires_at > now() THEN old.forgotten ELSE old.last_turn END,
+            old.last_turn + excluded.last_turn - %s
+        ),
+        expires_at = greatest(old.expires_at, excluded.expires_at)
+    RETURNING conversation_key, last_turn
+), told AS (
+    INSERT INTO citu.turn (conversation_key, number, data)
+    SELECT conversation_key, last_turn - added + position, data FROM said JOIN continued USING (conversation_key)
+)
+"""
+_FORGET_TURNS = """
+DELETE FROM citu.turn USING citu.conversation AS c
+WHERE c.conversation_key = ANY (%s) AND turn.conversation_key = c.conversation_key AND number <= forgotten;
+"""
+_REFUSED = "SELECT run_key FROM citu.run WHERE run_key = ANY (%s) AND is_taken"
+
+_IS_ORPHANED = "state = 'running' AND lease_until <= now()"
+_FIND = f"""
+SELECT head, state, last_seq, {_IS_ORPHANED} FROM citu.run WHERE run_key = %s AND user_key = %s AND expires_at > now()
+"""
+_FRAMES = """
+SELECT seq, data FROM citu.frame JOIN citu.run USING (run_key)
+WHERE run_key = %s AND user_key = %s AND expires_at > now() AND seq > %s
+ORDER BY seq LIMIT %s
+"""
+_RENEW = """
+WITH held AS (
+    SELECT run_key FROM citu.run
+    WHERE run_key = ANY (%s) AND worker_key = %s AND state = 'running' AND expires_at > now()
+    ORDER BY run_key FOR UPDATE
+), renewed AS (
+    UPDATE citu.run SET lease_until = now() + %s * interval '1 second', expires_at = now() + %s * interval '1 second'
+    FROM held WHERE run.run_key = held.run_key RETURNING run.run_key, is_cancelling
+)
+SELECT run_key FROM renewed WHERE is_cancelling
+"""
+_REQUEST_CANCEL = """
+UPDATE citu.run SET is_cancelling = true WHERE run_key = %s AND user_key = %s AND state = 'running' RETURNING 1
+"""
+_ORPHANS = f"SELECT head, state, last_seq, true FROM citu.run WHERE {_IS_ORPHANED} AND expires_at > now()"
+_END_ORPHAN = f"""
+WITH ended AS (
+    UPDATE citu.run SET state = 'error', is_taken = true, last_seq = %s, expires_at = now() + %s * interval '1 second'
+    WHERE run_key = %s AND last_seq + 1 = %s AND {_IS_ORPHANED} AND expires_at > now() RETURNING run_key
+), framed AS (
+    INSERT INTO citu.frame (run_key, seq, data) SELECT run_key, %s, %s FROM ended ON CONFLICT DO NOTHING
+)
+SELECT FROM ended
+"""
+# A claim by the same run prolongs it.
+_CLAIM = """
+INSERT INTO citu.claim AS old (claim_key, run_id, fingerprint, expires_at)
+VALUES (%s, %s, %s, now() + %s * interval '1 second')
+ON CONFLICT (claim_key) DO UPDATE SET
+    run_id = excluded.run_id, fingerprint = excluded.fingerprint, expires_at = excluded.expires_at
+WHERE old.expires_at <= now() OR old.run_id = excluded.run_id;
+SELECT run_id, fingerprint FROM citu.claim WHERE claim_key = %s
+"""
+_RELEASE_CLAIM = "DELETE FROM citu.claim WHERE claim_key = %s AND run_id = %s RETURNING 1"
+
+# Piece by piece, so that no call takes long; what somebody else works on is left to them.
+_REMOVE = """
+WITH gone AS (
+    DELETE FROM citu.run WHERE run_key IN
+        (SELECT run_key FROM citu.run WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED)
+    RETURNING run_key
+)
+DELETE FROM citu.frame USING gone WHERE frame.run_key = gone.run_key;
+DELETE FROM citu.conversation WHERE conversation_key IN
+    (SELECT conversation_key FROM citu.conversation WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED);
+DELETE FROM citu.claim WHERE claim_key IN
+    (SELECT claim_key FROM citu.claim WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED);
+"""
+_REMOVE_EVERY_S = 10.0
+
+
+class PostgresRuns:
+    """Implements `common.store.Runs`."""
+
+    def __init__(self, access: PostgresAccess, retention: Retention) -> None:
+        self._access = access
+        self._retention = retention
+        self._removed_at = float("-inf")
+
+    async def write(self, writes: Sequence[RunWrite]) -> Collection[str]:
+        """Keeps what is new about runs."""
+        refused: set[str] = set()
+        for batch in _batches(writes):
+            refused |= await self._write(batch)
+        return refused
+
+    async def _write(self, writes: Sequence[RunWrite]) -> set[str]:
+        keys = {key(write.head.run_id): write for write in writes}
+        retention = self._retention
+        sql = _KEEP_RUNS
+        parameters: list[Any] = [retention.lease_s, retention.run_ttl_s, *_columns(6, map(_run, keys, writes))]
+        frames = [(run, frame.seq, frame.data) for run, write in keys.items() for frame in write.frames]
+        if frames:
+            sql += _KEEP_FRAMES
+            parameters += _columns(3, frames)
+        turns = [_turn(run, write) for run, write in keys.items() if write.end and write.end.turn]
+        if turns:
+            sql += _KEEP_TURNS
+            ttl_s = retention.conversation_ttl_s
+            parameters += [*_columns(6, turns), retention.max_turns, ttl_s, retention.max_turns]
+        sql += "SELECT FROM kept;"
+        if turns:
+            sql += _FORGET_TURNS
+            parameters.append([turn[2] for turn in turns])
+        rows = await self._access.rows(sql + _REFUSED, [*parameters, list(keys)])
+        return {keys[_bytes(row[0])].head.run_id for row in rows}
+
+    async def find(self, user_id: str, run_id: str) -> RunRecord | None:
+        """The run."""
+        rows = await self._access.rows(_FIND, (key(run_id), key(user_id)))
+        return _record(rows[0]) if rows else None
+
+    async def frames(self, user_id: str, run_id: str, after: int, limit: int) -> tuple[Frame, ...]:
+        """Its frames beyond `after`."""
+        rows = await self._access.rows(_FRAMES, (key(run_id), key(user_id), after, limit))
+        return tuple(Frame(int(seq or 0), _bytes(data)) for seq, data in rows)
+
+    async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
+        """Prolongs leases; which runs are to be cancelled."""
+        if not run_ids:
+            return ()
+        keys = {key(run_id): run_id for run_id in run_ids}
+        retention = self._retention
+        rows = await self._access.rows(_RENEW, (list(keys), key(worker_id), retention.lease_s, retention.run_ttl_s))
+        return {keys[_bytes(row[0])] for row in rows}
+
+    async def request_cancel(self, user_id: str, run_id: str) -> None:
+        """Asks for a run's end."""
+        await self._access.rows(_REQUEST_CANCEL, (key(run_id), key(user_id)))
+
+    async def orphans(self) -> tuple[RunRecord, ...]:
+        """Runs whose workers are gone; now and then removes what has expired."""
+        now = time.monotonic()
+        is_due = now - self._removed_at >= _REMOVE_EVERY_S
+        rows = await self._access.rows(_REMOVE + _ORPHANS if is_due else _ORPHANS)
+        if is_due:
+            self._removed_at = now
+        return tuple(map(_record, rows))
+
+    async def end_orphan(self, run_id: str, frame: Frame) -> bool:
+        """Ends an orphan."""
+        parameters = (frame.seq, self._retention.run_ttl_s, key(run_id), frame.seq, frame.seq, frame.data)
+        return bool(await self._access.rows(_END_ORPHAN, parameters))
+
+    async def claim(self, user_id: str, key: str, claim: Claim) -> Claim:
+        """Whose the user's Idempotency-Key is."""
+        claim_key = _claim_key(user_id, key)
+        run_id, fingerprint = to_text(claim.run_id), to_text(claim.fingerprint)
+        rows = await self._access.rows(_CLAIM, (claim_key, run_id, fingerprint, self._retention.run_ttl_s, claim_key))
+        if not rows:  # its holder let go of it just now
+            return await self.claim(user_id, key, claim)
+        return Claim(from_text(rows[0][0] or ""), from_text(rows[0][1] or ""))
+
+    async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
+        """Lets go of the Idempotency-Key."""
+        await self._access.rows(_RELEASE_CLAIM, (_claim_key(user_id, key), to_text(run_id)))
+
+
+def _batches(writes: Sequence[RunWrite]) -> Iterator[Sequence[RunWrite]]:
+    """In order, no run twice in one: a statement changes a row once."""
+    batch: dict[str, RunWrite] = {}
+    for write in writes:
+        if write.head.run_id in batch:
+            yield tuple(batch.values())
+            batch = {}
+        batch[write.head.run_id] = write
+    if batch:
+        yield tuple(batch.values())
+
+
+def _run(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
+    head = write.head
+    last_seq = write.frames[-1].seq if write.frames else 0
+    state = write.end.state if write.end else "running"
+    return (run_key, key(head.user_id), key(head.worker_id), head_to_text(head), state, last_seq)
+
+
+def _turn(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
+    head = write.head
+    if write.end is None or write.end.turn is None:
+        raise ValueError("no turn")
+    turn = write.end.turn
+    conversation_key = key(head.user_id, head.conversation_id)
+    conversation_id, title = to_text(head.conversation_id), to_text(turn.question)
+    return (run_key, key(head.user_id), conversation_key, conversation_id, title, turn_to_text(turn))
+
+
+def _columns(count: int, rows: Any) -> list[list[Any]]:
+    """Rows as one list per column, as `unnest` takes them."""
+    columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
+    return columns or [[] for _ in range(count)]
+
+
+def _claim_key(user_id: str, name: str) -> bytes:
+    return key(user_id, name)
+
+
+def _bytes(text: str | None) -> bytes:
+    """A `bytea` from PostgreSQL's text for it."""
+    return bytes.fromhex((text or "")[2:])
+
+
+def _record(row: Row) -> RunRecord:
+    head, state, last_seq, is_orphaned = row
+    known: dict[str | None, RunState] = {each: each for each in get_args(RunState)}
+    return RunRecord(head_from_text(head or ""), known[state], int(last_seq or 0), is_orphaned == "t")

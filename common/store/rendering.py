@@ -1,0 +1,104 @@
+"""How the adapters write down what they keep, so that both keep the same.
+
+Ids, questions and titles are whatever users send: any length, any character, halves of characters. Keys are digests of
+ids; everything else is JSON in ASCII.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any
+
+import simplejson
+
+from common.store import InvalidCursor, RunHead
+from common.values import Turn
+
+_KEY_BYTES = 16
+_CONVERSATION_CURSOR = re.compile(r"([0-9]{1,13})-([0-9a-f]{32})")
+_TURN_CURSOR = re.compile(r"[1-9][0-9]{0,14}")
+
+
+def key(*ids: str) -> bytes:
+    """16 bytes that stand for ids of any length and spelling; others have others."""
+    digest = blake2b(digest_size=_KEY_BYTES)
+    for text in ids:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.digest()
+
+
+def to_text(value: Any) -> str:
+    """JSON in ASCII; decimals keep their digits."""
+    return simplejson.dumps(value, use_decimal=True, ignore_nan=True, separators=(",", ":"))
+
+
+def from_text(text: str | bytes) -> Any:
+    """What `to_text` has written, with decimals for fractions."""
+    return simplejson.loads(text, use_decimal=True)
+
+
+def head_to_text(head: RunHead) -> str:
+    """The head as it is kept."""
+    return to_text(vars(head))
+
+
+def head_from_text(text: str | bytes) -> RunHead:
+    """A head that was kept."""
+    return RunHead(**_known(RunHead, from_text(text)))
+
+
+def turn_to_text(turn: Turn) -> str:
+    """The turn as it is kept."""
+    return to_text(vars(turn))
+
+
+def turn_from_text(text: str | bytes) -> Turn:
+    """A turn that was kept."""
+    values = _known(Turn, from_text(text))
+    rows = tuple(tuple(row) for row in values.get("rows", ()))
+    return Turn(**{**values, "columns": tuple(values.get("columns", ())), "rows": rows})
+
+
+def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what a newer version may have added."""
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in values.items() if name in names}
+
+
+def timestamp(milliseconds: int) -> str:
+    """ISO 8601, UTC, of milliseconds since 1970."""
+    seconds, rest = divmod(milliseconds, 1000)
+    moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest * 1000)
+    return moment.isoformat(timespec="milliseconds")
+
+
+def conversation_cursor(updated_ms: int, conversation_key: bytes) -> str:
+    """Leads to the conversations after this one."""
+    return f"{updated_ms}-{conversation_key.hex()}"
+
+
+def parse_conversation_cursor(cursor: str) -> tuple[int, bytes]:
+    """Milliseconds and key of the last conversation seen.
+
+    Raises:
+        InvalidCursor: `conversation_cursor` has not made it.
+    """
+    match = _CONVERSATION_CURSOR.fullmatch(cursor)
+    if match is None:
+        raise InvalidCursor
+    return int(match[1]), bytes.fromhex(match[2])
+
+
+def parse_turn_cursor(cursor: str) -> int:
+    """The number of the earliest turn seen.
+
+    Raises:
+        InvalidCursor: it is no such number.
+    """
+    if not _TURN_CURSOR.fullmatch(cursor):
+        raise InvalidCursor
+    return int(cursor)
