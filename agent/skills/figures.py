@@ -1,4 +1,4 @@
-"""Finds the figures of a summary that do not stand in the rows it was written from.
+"""Finds the figures of a summary, or of an answer about earlier results, that do not stand in what it was written from.
 
 A model that is told not to calculate still does, and one that sees the first rows speaks about all of them. Its words
 are not changed, since they may have been read already; the user is told which figures to distrust.
@@ -6,14 +6,14 @@ are not changed, since they may have been read already; the user is told which f
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 from typing import Any
 
 import simplejson
 
 from common.text import Lang, Text
-from common.values import QueryResult
+from common.values import QueryResult, Turn
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _PLAIN = re.compile(_NUMBER)
@@ -26,6 +26,7 @@ _UNITS: dict[str, float] = {
 _STATED = re.compile(
     rf"({_NUMBER})[ \t]*(千万|百万|万|亿|千|%|％|(?:thousand|million|billion|bn|k|m)\b)?", re.IGNORECASE
 )
+_ITEM_NUMBER = re.compile(r"^\s*\d{1,2}(?:[.)]\s|[、）])", re.MULTILINE)
 _MAX_NAMED = 5  # figures named in the warning
 
 
@@ -34,22 +35,51 @@ def doubtful_figures(text: str, result: QueryResult, *sources: str) -> list[str]
 
     Rounded figures and those in units (`1.2万`, `35%`) are compared with the precision they are written with.
     """
-    said = (number for source in (*sources, *result.columns) for number in _of_text(source))
-    known = sorted(filter(isfinite, {*_of_cells(result), *said}))
-    return [
-        match[0].strip()
-        for match in _STATED.finditer(text)
-        if not _is_known(match[1], match[2], known, result.row_count)
-    ]
+    return _doubtful(text, _sorted_figures((*sources, *result.columns), result.rows), result.row_count)
+
+
+def doubtful_figures_about(turns: Sequence[Turn], text: str, *sources: str) -> list[str]:
+    """The same for an answer about earlier turns: the rows they show, their words, SQL and answers are what is known.
+
+    Numbers of a list's items are no figures. An answer that has no result to be about is not judged.
+    """
+    if not any(turn.sql for turn in turns):
+        return []
+    said = (part for turn in turns for part in (turn.question, turn.sql or "", turn.answer, *turn.columns))
+    counts = [turn.row_count for turn in turns if turn.row_count]
+    cells = [*(row for turn in turns for row in turn.rows), counts]
+    return _doubtful(_ITEM_NUMBER.sub("", text), _sorted_figures((*sources, *said), cells), max(counts, default=0))
 
 
 def figures_warning(figures: list[str], lang: Lang) -> str:
-    """What the user is told about them."""
-    named = ", ".join(dict.fromkeys(figures[:_MAX_NAMED]))
+    """What the user is told about those of a summary."""
+    named = _named(figures)
     return Text(
         f"摘要中的这些数字不在查询结果里，请以结果数据为准：{named}",
         f"These figures of the summary are not among the rows; trust the rows: {named}",
     ).to(lang)
+
+
+def earlier_figures_warning(figures: list[str], lang: Lang) -> str:
+    """What the user is told about those of an answer about earlier results."""
+    named = _named(figures)
+    return Text(
+        f"回答中的这些数字不在之前的查询结果里，请以结果数据为准：{named}",
+        f"These figures of the answer are not among the earlier results; trust the results: {named}",
+    ).to(lang)
+
+
+def _named(figures: list[str]) -> str:
+    return ", ".join(dict.fromkeys(figures[:_MAX_NAMED]))
+
+
+def _doubtful(text: str, known: list[float], row_count: int) -> list[str]:
+    return [match[0].strip() for match in _STATED.finditer(text) if not _is_known(match[1], match[2], known, row_count)]
+
+
+def _sorted_figures(sources: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[float]:
+    said = (number for source in sources for number in _of_text(source))
+    return sorted(filter(isfinite, {*_of_cells(rows), *said}))
 
 
 def _is_known(digits: str, unit: str | None, known: list[float], row_count: int) -> bool:
@@ -66,8 +96,8 @@ def _contains(known: list[float], value: float, tolerance: float) -> bool:
     return position < len(known) and known[position] <= value + tolerance
 
 
-def _of_cells(result: QueryResult) -> Iterator[float]:
-    for row in result.rows:
+def _of_cells(rows: Iterable[Iterable[Any]]) -> Iterator[float]:
+    for row in rows:
         for cell in row:
             yield from _of_cell(cell)
 

@@ -5,7 +5,13 @@ from datetime import date
 
 from agent.skills import Emit, Inquiry
 from agent.skills.classification_reply import classification_of
-from agent.skills.figures import doubtful_figures, figures_warning
+from agent.skills.figures import (
+    doubtful_figures,
+    doubtful_figures_about,
+    earlier_figures_warning,
+    figures_warning,
+)
+from agent.skills.history_text import Told, told
 from agent.skills.prompt_data import block, one_line
 from agent.skills.prompts import prompt
 from agent.skills.reasoning import VisibleText, without_reasoning
@@ -43,7 +49,8 @@ class LlmSkills:
                 "classify",
                 inquiry.lang,
                 tables=self._schema(inquiry).overview(inquiry.question),
-                previous=one_line(inquiry.context_type or "none", 20),
+                previous=one_line(inquiry.previous_type or "none", 20),
+                history=told(inquiry.history, "classify").text,
                 question=_question(inquiry),
             )
         )
@@ -52,12 +59,12 @@ class LlmSkills:
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`."""
-        schema = self._schema(inquiry)
-        table = schema.find(inquiry.table) if inquiry.table else None
+        schema, history = self._schema(inquiry), told(inquiry.history, "sql")
         messages = prompt(
             "write_sql",
             inquiry.lang,
-            schema=schema.details(inquiry.question, [table] if table else []),
+            schema=_relevant(schema, inquiry, history),
+            history=history.text,
             table_hint=_table_hint(inquiry.table),
             question=_question(inquiry),
             today=self._today().isoformat(),
@@ -71,6 +78,7 @@ class LlmSkills:
             "repair_sql",
             inquiry.lang,
             schema=schema.details(inquiry.question, mentioned_tables(sql, schema)),
+            history=told(inquiry.history, "sql").text,
             question=_question(inquiry),
             sql=block(sql, _MAX_SQL),
             error=error_text(error, sql, schema),
@@ -103,15 +111,21 @@ class LlmSkills:
         return Thought(text, completion.usage, (figures_warning(doubtful, inquiry.lang),) if doubtful else ())
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
-        """See `Skills.chat`."""
-        tables = self._schema(inquiry).overview(inquiry.question)
-        text, completion = await self._speak(
-            prompt("chat", inquiry.lang, tables=tables, question=_question(inquiry)), emit
+        """See `Skills.chat`. Its figures are held against the earlier results that the model sees."""
+        history = told(inquiry.history, "chat")
+        messages = prompt(
+            "chat",
+            inquiry.lang,
+            tables=self._schema(inquiry).overview(inquiry.question),
+            history=history.text,
+            question=_question(inquiry),
         )
+        text, completion = await self._speak(messages, emit)
         if not text:  # withheld without a word; `_speak` refuses every other empty reply
             text = WITHHELD.to(inquiry.lang)
             _say(text, emit)
-        return Thought(text, completion.usage)
+        doubtful = doubtful_figures_about(history.turns, text, inquiry.question)
+        return Thought(text, completion.usage, (earlier_figures_warning(doubtful, inquiry.lang),) if doubtful else ())
 
     async def _draft(self, messages: list[Message], lang: Lang, schema: SchemaText) -> Thought[Draft]:
         completion = await self._model.complete(messages)
@@ -158,6 +172,16 @@ def _say(text: str, emit: Emit | None) -> None:
 
 def _question(inquiry: Inquiry) -> str:
     return block(inquiry.question, _MAX_QUESTION)
+
+
+def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told) -> str:
+    """The schema text; a follow-up may name nothing of it, so what the last query was about comes with it."""
+    table = schema.find(inquiry.table) if inquiry.table else None
+    first = [table] if table else []
+    last = history.last_query
+    if last is None or last.sql is None:
+        return schema.details(inquiry.question, first)
+    return schema.details(f"{inquiry.question}\n{last.question}", [*first, *mentioned_tables(last.sql, schema)])
 
 
 def _table_hint(table: str | None) -> str:

@@ -1,5 +1,6 @@
 """The part of a prompt that shows a result: few rows, short cells, exact figures, no doubt about what is missing."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import simplejson
@@ -14,10 +15,10 @@ _BUDGET = 12_000  # characters of all rows together
 
 def rows_text(result: QueryResult) -> tuple[str, int]:
     """The header and the first rows, one JSON list per line, and how many rows that is."""
-    lines = [_line(result.columns)]
+    lines = [row_line(result.columns)]
     room = _BUDGET - len(lines[0])
     for row in result.rows[:MAX_ROWS_SHOWN]:
-        line = _line(row)
+        line = row_line(row)
         room -= len(line) + 1
         if room < 0 and len(lines) > 1:
             break
@@ -38,7 +39,8 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count} rows"
 
 
-def _line(cells: Any) -> str:
+def row_line(cells: Iterable[Any]) -> str:
+    """One row as a JSON list on one line, its cells shortened."""
     return simplejson.dumps([_cell(cell) for cell in cells], ensure_ascii=False, use_decimal=True, default=str)
 
 
