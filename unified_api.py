@@ -22,6 +22,7 @@ from api.openapi import openapi_blueprint
 from api.page import page_blueprint
 from api.places import Places
 from api.replies import register_error_handlers
+from api.runs import runs_blueprint
 from api.sql import sql_blueprint
 from app_config import ConfigurationError, Settings
 from common import logs, serving
@@ -43,12 +44,13 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     places = Places(settings.max_streams)
     app.register_blueprint(
         ask_blueprint(
-            services.agent,
+            services.runs,
             places,
             max_question_chars=settings.max_question_chars,
             ping_interval_s=settings.ping_interval_s,
         )
     )
+    app.register_blueprint(runs_blueprint(services.runs, places, ping_interval_s=settings.ping_interval_s))
     app.register_blueprint(sql_blueprint(services.desk, places))
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
     app.register_blueprint(openapi_blueprint())

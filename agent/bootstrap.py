@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from agent.citu_agent import CituLangGraphAgent, Question
-from agent.context import Behaviour, Context
+from agent.context import Behaviour, Context, Recall, nothing_before
 from agent.graph import compiled_graph
+from agent.run_desk import RunDesk
 from agent.skills import Inquiry
 from agent.skills.fallback import FallbackSkills
 from agent.skills.llm import LlmSkills
@@ -22,6 +23,10 @@ from common.database.source import asked_database
 from common.errors import CituError
 from common.llm import ChatModel, open_model
 from common.ports import UrlSource
+from common.store import Retention, Store
+from common.store.opening import open_store
+
+_REMEMBERED_TURNS = 10  # turns a question can look back on
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ class Services:
     """What the HTTP layer needs.
 
     Attributes:
+        runs: the agent's work, kept and found again.
         source: where the asked database is; calling it makes the embedded one ready.
         thinker: who answers: `offline`, or the model's name.
         checks: what `/ready` looks at, by name.
@@ -36,7 +42,8 @@ class Services:
         aclose: closes connections, on the event loop that used them; the next use opens new ones.
     """
 
-    agent: CituLangGraphAgent
+    runs: RunDesk
+    store: Store
     desk: SqlDesk
     source: UrlSource
     thinker: str
@@ -65,19 +72,22 @@ def bootstrap(settings: Settings) -> Services:
 
     audit = _audit(settings)
 
-    def new_context(occasion: Occasion) -> Context:
+    def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(thinking, rules) if thinking else rules
-        return Context(AuditedDatabase(database, audit, occasion), skills, rules, behaviour)
+        return Context(AuditedDatabase(database, audit, occasion), skills, rules, behaviour, recall)
 
+    store, retention = _store(settings, source)
     agent = CituLangGraphAgent(
-        lambda question: new_context(_occasion(question)),
+        lambda question: new_context(_occasion(question), _recall(question, store)),
         routing_mode=settings.routing_mode,
         request_timeout_s=settings.request_timeout_s,
     )
+    runs = RunDesk(agent, store, lease_s=retention.lease_s)
     desk = SqlDesk(database, new_context, request_timeout_s=settings.request_timeout_s)
 
     async def warm() -> None:
+        runs.watch_over()
         compiled_graph()
         with suppress(CituError):
             await rules.classify(Inquiry("", "en", await database.catalog()))
@@ -86,11 +96,33 @@ def bootstrap(settings: Settings) -> Services:
                 await model.warm()
 
     async def aclose() -> None:
+        await runs.aclose()
         database.close()
+        await store.aclose()
         if model:
             await model.aclose()
 
-    return Services(agent, desk, source, model.name if model else rules.name, _checks(database, model), warm, aclose)
+    thinker = model.name if model else rules.name
+    return Services(runs, store, desk, source, thinker, _checks(database, store, model), warm, aclose)
+
+
+def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
+    retention = Retention(
+        conversation_ttl_s=settings.conversation_ttl_s, max_turns=settings.max_turns, run_ttl_s=settings.run_ttl_s
+    )
+    store = open_store(
+        app_source=settings.app_database_url or source,
+        redis_url=settings.redis_url,
+        timeout_s=settings.store_timeout_s,
+        retention=retention,
+    )
+    return store, retention
+
+
+def _recall(question: Question, store: Store) -> Recall:
+    if not question.continues:
+        return nothing_before
+    return lambda: store.conversations.recent(question.owner, question.conversation_id, _REMEMBERED_TURNS)
 
 
 def _database(settings: Settings, source: UrlSource) -> GuardedDatabase:
@@ -128,11 +160,15 @@ def _listed(text: str) -> list[str]:
 
 
 def _checks(
-    database: GuardedDatabase, model: ChatModel | None
+    database: GuardedDatabase, store: Store, model: ChatModel | None
 ) -> Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]:
     async def asked() -> dict[str, Any]:
         await database.ping()
         return {"status": "ok"}
+
+    async def memory() -> dict[str, Any]:
+        await store.ping()
+        return {"status": "ok", "name": store.name}
 
     async def thinking() -> dict[str, Any]:
         if model is None:
@@ -140,4 +176,4 @@ def _checks(
         await model.ping()
         return {"status": "ok", "name": model.name}
 
-    return {"database": asked, "model": thinking}
+    return {"database": asked, "store": memory, "model": thinking}

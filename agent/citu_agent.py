@@ -37,6 +37,8 @@ from common.values import Usage
 
 _log = logging.getLogger(__name__)
 
+ANONYMOUS = "anonymous"  # the user of all who do not say who they are
+
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
 _TOO_LONG = Text(
@@ -61,7 +63,9 @@ class Question:
     """One question as a caller asks it.
 
     Attributes:
-        user_id: who asks, as the caller says.
+        user_id: who asks; None: nobody says.
+        continues: whether the conversation may have earlier turns.
+        notices: what the answer must say about the request itself.
         lang: language of the answer; None follows the question.
         routing_mode: None takes the configured one.
         stream_tokens: whether text is emitted while it is written.
@@ -76,6 +80,13 @@ class Question:
     context_type: str | None = None
     table: str | None = None
     stream_tokens: bool = True
+    continues: bool = False
+    notices: tuple[Text, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """Whose the conversation and the run are."""
+        return self.user_id or ANONYMOUS
 
 
 class CituLangGraphAgent:
@@ -233,12 +244,15 @@ class _Run:
             "routing_mode_used": self._state["routing_mode"],
             "routing_mode_source": self._state["routing_mode_source"],
             "sql_repair_applied": self._state.get("sql_repair_applied", False),
-            "warnings": list(dict.fromkeys(self._state.get("warnings", []))),
+            "warnings": list(dict.fromkeys([*self._notices(), *self._state.get("warnings", [])])),
             "usage": asdict(self._state.get("usage", Usage())),
             "timings_ms": {**self._timings_ms, "total": _milliseconds_since(self._started)},
             "timestamp": _timestamp(time.time()),
         }
         return Event("completed", _DONE.to(self._lang), lambda: data)
+
+    def _notices(self) -> list[str]:
+        return [notice.to(self._lang) for notice in self._question.notices]
 
     def _failed_node(self, error: CituError) -> str | None:
         # A rejected statement travels through format_response; the step that failed is the one before it.

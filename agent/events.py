@@ -4,9 +4,16 @@ An event is the content of one frame of the stream; the sync answer is the termi
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal
+
+import simplejson
+
+from common.envelope import error_data
+from common.errors import CituError
+from common.store import RunHead
 
 EventType = Literal["progress", "token", "completed", "error"]
 
@@ -45,3 +52,23 @@ class Event:
         if self.type == "completed":
             envelope["data"] = {**self.data, "type": self.data["response_type"]}
         return envelope
+
+
+def stored_event(data: bytes) -> Event:
+    """The event whose rendered envelope is `data`."""
+    envelope = simplejson.loads(data, use_decimal=True)
+    content = envelope["data"]
+    return Event(content.pop("type"), envelope["message"], lambda: content, envelope["code"])
+
+
+def with_warning(event: Event, warning: str) -> Event:
+    """A completed event that says one thing more."""
+    return replace(event, content=lambda: {**(said := event.content()), "warnings": [*said["warnings"], warning]})
+
+
+def error_event(error: CituError, head: RunHead) -> Event:
+    """The terminal event of a run that ends for a reason outside of it."""
+    ids = {"node": None, "conversation_id": head.conversation_id, "run_id": head.run_id}
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    data = {**error_data(error, head.lang), **ids, "request_id": None, "timestamp": now}
+    return Event("error", error.title.to(head.lang), lambda: data, error.code)

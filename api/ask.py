@@ -1,111 +1,137 @@
 """`POST /api/v0/ask_agent` and `POST /api/v0/ask_agent_stream`: the same question, answered whole or step by step."""
 
-import time
-from collections.abc import AsyncIterator, Iterator
+import hashlib
+import json
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
 
-from flask import Blueprint, Response, after_this_request, request
+from flask import Blueprint, Response, request
 
-from agent.citu_agent import CituLangGraphAgent
+from agent.citu_agent import Question
 from agent.events import Event
-from api.places import Places
+from agent.run_desk import RunDesk
+from api.callers import acting_user, untrusted_user_warning
+from api.places import Place, Places
 from api.replies import reply
-from api.requests import AskRequest, json_object, parse_ask
-from api.waiting import next_item
-from common import sse
-from common.errors import CANCELLED_TEXT, Cancelled
+from api.requests import AskRequest, json_object, parse_ask, parse_idempotency_key
+from api.streaming import last_event_seq, streamed
+from api.waiting import from_store, next_item
+from common.errors import CANCELLED_TEXT, Cancelled, Conflict, StoreUnavailable
 from common.runtime import Feed
+from common.store import Frame, RunRecord
+from common.text import Text
 
-_RETRY_MS = 3000
+_RETRY_AFTER_S = 1
+_RUNNING = Text(
+    "同一个 Idempotency-Key 的请求正在处理：请稍后重试，或用 run_id 查看进度。",
+    "The request of this Idempotency-Key is being answered: try again in a moment, or look at the run by its run_id.",
+)
 
 
-def ask_blueprint(
-    agent: CituLangGraphAgent, places: Places, *, max_question_chars: int, ping_interval_s: float
-) -> Blueprint:
-    """Both endpoints over one agent."""
+def ask_blueprint(desk: RunDesk, places: Places, *, max_question_chars: int, ping_interval_s: float) -> Blueprint:
+    """Both endpoints over one desk."""
     blueprint = Blueprint("ask", __name__)
 
-    def begin(*, streams: bool) -> "_Answering":
-        asked = parse_ask(json_object(request), max_question_chars)
-        answering = _Answering(agent, asked, places, request.environ, streams=streams)
-
-        # Closed when the response, whichever it will be, has been written: until then it holds a thread. A `finally` in
-        # frames() would not do: a generator that was never started does not run its body when it is closed.
-        @after_this_request
-        def close_with(response: Response) -> Response:
-            response.call_on_close(answering.close)
-            return response
-
-        return answering
+    def asked() -> "_Asked":
+        return _Asked(desk, places, parse_ask(json_object(request), max_question_chars))
 
     @blueprint.post("/api/v0/ask_agent")
     def ask_agent() -> Response:
-        answering = begin(streams=False)
-        return reply(answering.terminal_event().sync_envelope())
+        return asked().answer()
 
     @blueprint.post("/api/v0/ask_agent_stream")
     def ask_agent_stream() -> Response:
-        answering = begin(streams=True)
-        return Response(answering.frames(ping_interval_s), content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
+        return asked().stream(ping_interval_s)
 
     return blueprint
 
 
-class _Answering:
-    """One question being answered for one HTTP client."""
+class _Asked:
+    """One request to answer a question."""
 
-    def __init__(
-        self, agent: CituLangGraphAgent, asked: AskRequest, places: Places, environ: dict[str, Any], *, streams: bool
-    ) -> None:
-        self._asked = asked
-        self._environ = environ
-        # The place is held until both the run and the response are over: a run may outlive its client.
-        self._leave = places.take(holders=2)
-        # Nobody watches a sync answer being written: the model is asked for it whole, and only the end is handed over.
-        question = replace(asked.question, stream_tokens=streams and asked.question.stream_tokens)
-        events = agent.process_question_stream(question)
-        self._feed: Feed[Event] = Feed(events if streams else _last(events), on_end=self._leave)
+    def __init__(self, desk: RunDesk, places: Places, asked: AskRequest) -> None:
+        self._desk = desk
+        self._places = places
+        self._key = parse_idempotency_key(request.headers.get("Idempotency-Key"))
+        self._question = _for_caller(asked.question)
+        # A request with a key is meant to be sent again when its connection breaks: what it began goes on.
+        self._cancels = asked.on_disconnect == "cancel" or (asked.on_disconnect is None and self._key is None)
 
-    def terminal_event(self) -> Event:
-        """Waits for the last event.
+    def answer(self) -> Response:
+        """The answer, whole.
 
         Raises:
-            Cancelled: the client left before the question was begun.
+            TooManyStreams: there is no place for it.
+            Conflict, IdempotencyKeyReused: see `RunDesk.claim`.
+            Cancelled: the client left.
         """
+        place = self._places.take()
+        earlier = self._earlier()
+        if earlier is not None:
+            return self._again(earlier)
+        place.hold()
+        # Nobody watches a sync answer being written: the model is asked for it whole.
+        feed = Feed(self._end_of(replace(self._question, stream_tokens=False), place))
         last: Event | None = None
-        while (event := self._next()) is not None:
+        while (event := next_item(feed, request.environ)) is not None:
             if isinstance(event, Event):
                 last = event
         if last is None:
             raise Cancelled(CANCELLED_TEXT)
-        return last
+        return reply(last.sync_envelope())
 
-    def frames(self, ping_interval_s: float) -> Iterator[bytes]:
-        """The stream: every event as a frame, comments while there is none."""
-        yield sse.retry(_RETRY_MS)
-        written, number = time.monotonic(), 0
-        while (event := self._next()) is not None:
-            if isinstance(event, Event):
-                number += 1
-                yield sse.frame(f"{self._asked.question.run_id}:{number}", event.envelope())
-                written = time.monotonic()
-            elif time.monotonic() - written >= ping_interval_s:
-                yield sse.PING
-                written = time.monotonic()
+    def stream(self, ping_interval_s: float) -> Response:
+        """The answer as it comes; that of the earlier run when the request was sent before. Raises as `answer`."""
+        place = self._places.take()
+        earlier = self._earlier()
+        if earlier is None:
+            place.hold()
+            return streamed(self._frames_of(place), self._question.run_id, ping_interval_s=ping_interval_s)
+        run_id = earlier.head.run_id
+        frames = self._desk.follow(earlier.head.user_id, run_id, last_event_seq(run_id), cancels=self._cancels)
+        return streamed(frames, run_id, ping_interval_s=ping_interval_s)
 
-    def _next(self) -> Event | object | None:
-        """The next event, None after the last; something else when there was none for a while."""
-        return next_item(self._feed, self._environ, cancels=self._asked.cancels_on_disconnect)
+    async def _end_of(self, question: Question, place: Place) -> AsyncIterator[Event]:
+        run = self._desk.begin(question, is_watched=self._key is not None, on_end=place.leave)
+        yield await self._desk.terminal(run, cancels=self._cancels)
 
-    def close(self) -> None:
-        """The response is over, whether or not the client waited for its end."""
-        if self._asked.cancels_on_disconnect:
-            self._feed.cancel()
-        self._leave()
+    async def _frames_of(self, place: Place) -> AsyncIterator[Frame]:
+        run = self._desk.begin(self._question, is_watched=True, on_end=place.leave)
+        async for frame in self._desk.watch(run, cancels=self._cancels):
+            yield frame
+
+    def _earlier(self) -> RunRecord | None:
+        """The run that this request began when it was sent before; None: it begins now."""
+        if self._key is None:
+            return None
+        question = self._question
+        try:
+            return from_store(
+                self._desk.claim(question.owner, self._key, _fingerprint(request.get_json(force=True)), question.run_id)
+            )
+        except StoreUnavailable:
+            return None  # answered all the same, and the answer warns that it is not kept
+
+    def _again(self, earlier: RunRecord) -> Response:
+        """What the earlier run ended with.
+
+        Raises:
+            Conflict: it has not ended.
+        """
+        head = earlier.head
+        view = from_store(self._desk.look(head.user_id, head.run_id))
+        if view.terminal is None:
+            raise Conflict(_RUNNING, run_id=head.run_id, retry_after_s=_RETRY_AFTER_S)
+        return reply(view.terminal.sync_envelope())
 
 
-async def _last(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
-    async for event in events:
-        if event.is_terminal:
-            yield event
+def _for_caller(question: Question) -> Question:
+    """`question` asked by the one the caller may ask for."""
+    ignored = untrusted_user_warning(question.user_id)
+    notices = (ignored,) if ignored is not None else ()
+    return replace(question, user_id=acting_user(question.user_id), notices=notices)
+
+
+def _fingerprint(body: object) -> str:
+    """What makes two requests the same: their bodies, whatever the order of keys."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -1,7 +1,8 @@
 """How many questions may run at once: a counted number of places; who finds none is refused and does not queue."""
 
 import threading
-from collections.abc import Callable
+
+from flask import Response, after_this_request
 
 from common.errors import TooManyStreams
 from common.text import Text
@@ -19,21 +20,41 @@ class Places:
     def __init__(self, limit: int) -> None:
         self._free = threading.BoundedSemaphore(limit)
 
-    def take(self, holders: int) -> Callable[[], None]:
-        """Takes a place shared by `holders`; each calls the returned function once, and the last frees it.
+    def take(self) -> "Place":
+        """A place for the request being served, until its response has been written and all who `hold` it have left.
 
         Raises:
             TooManyStreams: there is none.
         """
         if not self._free.acquire(timeout=_MOMENT_S):
             raise TooManyStreams(_FULL, retry_after_s=_RETRY_AFTER_S)
-        lock = threading.Lock()
+        place = Place(self._free)
 
-        def leave() -> None:
-            nonlocal holders
-            with lock:
-                holders -= 1
-                if holders == 0:
-                    self._free.release()
+        # Closed when the response, whichever it will be, has been written: until then it holds a thread.
+        @after_this_request
+        def leave_when_written(response: Response) -> Response:
+            response.call_on_close(place.leave)
+            return response
 
-        return leave
+        return place
+
+
+class Place:
+    """One place that is taken, by one holder at first."""
+
+    def __init__(self, free: threading.BoundedSemaphore) -> None:
+        self._free = free
+        self._lock = threading.Lock()
+        self._holders = 1
+
+    def hold(self) -> None:
+        """One more holder: work that may outlive its client."""
+        with self._lock:
+            self._holders += 1
+
+    def leave(self) -> None:
+        """One holder has left; the last frees the place."""
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._free.release()

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from flask import Request
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -34,11 +34,11 @@ class AskRequest:
     """A checked body of both ask endpoints.
 
     Attributes:
-        cancels_on_disconnect: whether a client that leaves ends the run.
+        on_disconnect: what becomes of the run when the client leaves; None: it does not say.
     """
 
     question: Question
-    cancels_on_disconnect: bool
+    on_disconnect: Literal["cancel", "continue"] | None
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ def parse_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
         question=Question(
             question=question,
             conversation_id=_optional(body, "conversation_id", _identifier) or new_conversation_id(),
+            continues=body.get("conversation_id") is not None,
             user_id=_optional(body, "user_id", _name),
             lang=_optional(body, "lang", _choice("zh", "en")),
             routing_mode=_optional(body, "routing_mode", _choice(*ROUTING_MODES)),
@@ -89,7 +90,7 @@ def parse_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
             table=_optional(body, "table", _name),
             stream_tokens=_optional(body, "stream_tokens", _flag) is not False,
         ),
-        cancels_on_disconnect=_optional(body, "on_disconnect", _choice("cancel", "continue")) != "continue",
+        on_disconnect=_optional(body, "on_disconnect", _choice("cancel", "continue")),
     )
 
 
@@ -134,6 +135,45 @@ def parse_conversation_id(text: str) -> str:
         InvalidRequest: no conversation can have it.
     """
     return _identifier("conversation_id", text)
+
+
+def parse_run_id(text: str) -> str:
+    """The id in an address.
+
+    Raises:
+        InvalidRequest: no run can have it.
+    """
+    return _identifier("run_id", text)
+
+
+def parse_after(query: Mapping[str, str], run_id: str) -> int | None:
+    """`after`: the number of the last event a client has, or its id.
+
+    Raises:
+        InvalidRequest: it is neither.
+    """
+    text = query.get("after")
+    if text is None:
+        return None
+    number = text.removeprefix(f"{run_id}:")
+    if re.fullmatch("[0-9]{1,9}", number):
+        return int(number)
+    raise _wrong(
+        "after",
+        "该运行的事件 id（如 run_…:7）或其序号",
+        "the id of an event of the run (such as run_…:7), or its number",
+    )
+
+
+def parse_idempotency_key(key: str | None) -> str | None:
+    """The value of the header `Idempotency-Key`, if there is one.
+
+    Raises:
+        InvalidRequest: it is not a text of visible characters.
+    """
+    if key is None or re.fullmatch(r"[\x21-\x7e]{1,255}", key):
+        return key
+    raise _wrong("Idempotency-Key", "1 到 255 个可见 ASCII 字符", "1 to 255 visible ASCII characters without spaces")
 
 
 def parse_title(body: Mapping[str, Any]) -> str:

@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from flask import Response, after_this_request
-
 from api.disconnect import client_has_left
 from api.places import Places
 from common.errors import (
@@ -17,25 +15,42 @@ from common.errors import (
     CituError,
     InternalError,
     ServiceEnding,
+    StoreUnavailable,
 )
-from common.runtime import QUIET, Feed, Quiet, is_ending
+from common.runtime import QUIET, Feed, Quiet, is_ending, run
+from common.store.failures import UNREACHABLE
 
 T = TypeVar("T")
 
 _PEEK_S = 0.5  # seconds between two looks
+_STORE_S = 10.0  # the store's own limits end sooner; this one is for a loop that is held up
+_STORE_RETRY_S = 2
 
 
-def next_item(feed: Feed[T], environ: dict[str, Any], *, cancels: bool = True) -> T | Quiet | None:
+def next_item(feed: Feed[T], environ: dict[str, Any]) -> T | Quiet | None:
     """The feed's next item, None after the last, `QUIET` when there was none for a while.
 
-    Args:
-        environ: of the request that is answered.
-        cancels: whether a client that has left cancels the feed.
+    A client that has left cancels the feed; `environ` is that of its request.
     """
     item = feed.take(_PEEK_S)
-    if item is QUIET and cancels and client_has_left(environ):
+    if item is QUIET and client_has_left(environ):
         feed.cancel()
     return item
+
+
+def from_store(work: Coroutine[Any, Any, T]) -> T:
+    """What `work`, a short look into the store, returns.
+
+    Raises:
+        StoreUnavailable: the store can't be reached; with a time to try again.
+        CituError: whatever else `work` raises.
+    """
+    try:
+        return run(work, _STORE_S)
+    except TimeoutError as exc:
+        raise StoreUnavailable(UNREACHABLE, retry_after_s=_STORE_RETRY_S) from exc
+    except StoreUnavailable as exc:
+        raise StoreUnavailable(exc.text, retry_after_s=exc.retry_after_s or _STORE_RETRY_S) from exc
 
 
 @dataclass(frozen=True)
@@ -55,17 +70,12 @@ def result_of(work: Coroutine[Any, Any, T], places: Places, environ: dict[str, A
         CituError: whatever `work` raises; `Cancelled` when the client left.
     """
     try:
-        leave = places.take(holders=2)
+        place = places.take()
     except CituError:
         work.close()
         raise
-
-    @after_this_request
-    def leave_when_written(response: Response) -> Response:
-        response.call_on_close(leave)
-        return response
-
-    feed = Feed(_outcome(work), on_end=leave)
+    place.hold()
+    feed = Feed(_outcome(work), on_end=place.leave)
     result: T | _Failure = _Failure(InternalError(INTERNAL_ERROR_TEXT))  # stays when the work broke; the log has it
     while (item := next_item(feed, environ)) is not None:
         if not isinstance(item, Quiet):

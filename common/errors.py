@@ -3,6 +3,7 @@
     CituError
     ├── InvalidRequest        400 invalid_request
     ├── Unauthorized          401 unauthorized          no key, or none that is known
+    ├── KeysUnavailable       503 keys_unavailable      the file of API keys can't be read: nobody is let in
     ├── ForbiddenOrigin       403 forbidden_origin      a browser sent it for another site, or under a foreign name
     ├── NotFound              404 not_found
     ├── Conflict              409 conflict              the same Idempotency-Key is being answered
@@ -23,6 +24,7 @@
     ├── Cancelled             499 cancelled
     │   └── ServiceEnding     499 cancelled             retryable: Citu is being stopped or restarted
     └── InternalError         500 internal_error
+        └── WorkerLost        500 internal_error        retryable: the process that answered has died
 
 Drivers' exceptions are translated where they occur (`raise … from exc`) and never travel further; what the user reads
 is the `Text` given here, so no traceback, DSN or key can slip into an answer.
@@ -97,6 +99,15 @@ class Unauthorized(CituError):
     code = 401
     error_type = "unauthorized"
     title = Text("未授权", "Unauthorized")
+
+
+class KeysUnavailable(CituError):
+    """Whose key this is can't be found out now."""
+
+    code = 503
+    error_type = "keys_unavailable"
+    title = Text("API 密钥不可用", "API keys unavailable")
+    retryable = True
 
 
 class ForbiddenOrigin(CituError):
@@ -306,6 +317,17 @@ class ServiceEnding(Cancelled):
 
 class InternalError(CituError):
     """A fault of ours; details are in the log under the request id, never in the answer."""
+
+
+class WorkerLost(InternalError):
+    """The process that answered a question has died; another one says so."""
+
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            Text("回答这个问题的进程意外结束，请重新提问。", "The process that answered has died; ask again.")
+        )
 
 
 CANCELLED_TEXT = Text("请求已取消。", "The request was cancelled.")

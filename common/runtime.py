@@ -11,14 +11,23 @@ import os
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, Final, Generic, TypeVar
+from contextlib import suppress
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
+
+class Cancellable(Protocol):
+    """Work on the loop that a process which ends must stop."""
+
+    def cancel(self) -> None:
+        """Stops it; called on the loop."""
+
+
 _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
-_running: "set[Feed[Any]]" = set()  # touched on the loop only
+_running: "set[Cancellable]" = set()  # touched on the loop only
 _is_ending = False
 
 
@@ -57,8 +66,18 @@ def run(coroutine: Coroutine[Any, Any, T], timeout_s: float) -> T:
         raise
 
 
-def cancel_feeds(after_s: float) -> None:
-    """Cancels every feed that runs `after_s` seconds from now; for a process that ends. Signal handlers may."""
+def track(work: Cancellable) -> None:
+    """Has `work` cancelled when the process ends; called on the loop."""
+    _running.add(work)
+
+
+def untrack(work: Cancellable) -> None:
+    """`work` has ended; called on the loop."""
+    _running.discard(work)
+
+
+def cancel_all(after_s: float) -> None:
+    """Cancels everything that runs `after_s` seconds from now; for a process that ends. Signal handlers may."""
     running = _loops.get(os.getpid())
     if running is not None:
         running.call_soon_threadsafe(running.call_later, after_s, _cancel_running)
@@ -67,12 +86,25 @@ def cancel_feeds(after_s: float) -> None:
 def _cancel_running() -> None:
     global _is_ending
     _is_ending = True
-    for feed in tuple(_running):
-        feed.cancel()
+    for work in tuple(_running):
+        work.cancel()
+
+
+def settle(timeout_s: float) -> None:
+    """Cancels what still runs and returns when it has ended, or `timeout_s` seconds later; for a process that ends."""
+    if os.getpid() in _loops:
+        with suppress(TimeoutError):
+            run(_settled(), timeout_s)
+
+
+async def _settled() -> None:
+    _cancel_running()
+    while _running:  # noqa: ASYNC110 - what runs does not know that it is waited for
+        await asyncio.sleep(0.01)
 
 
 def is_ending() -> bool:
-    """Whether feeds were cancelled because the process ends, and not because their readers left."""
+    """Whether work was cancelled because the process ends, and not because nobody wants it any more."""
     return _is_ending
 
 
@@ -103,9 +135,8 @@ class Feed(Generic[T]):
         self._loop.call_soon_threadsafe(self._start)
 
     def _start(self) -> None:
-        _running.add(self)
+        track(self)
         self._task = self._loop.create_task(self._pump())
-        # Not a `finally` in _pump: a task cancelled before its first step never enters its body.
         self._task.add_done_callback(self._end)
 
     async def _pump(self) -> None:
@@ -115,7 +146,7 @@ class Feed(Generic[T]):
                 self._changed.notify()
 
     def _end(self, task: asyncio.Task[None]) -> None:
-        _running.discard(self)
+        untrack(self)
         if not task.cancelled() and task.exception() is not None:
             _log.error("an event source raised", exc_info=task.exception())
         self._on_end()
@@ -138,6 +169,7 @@ class Feed(Generic[T]):
             self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
-        # _start was scheduled first, so there is a task.
+        # _start was scheduled first, so there is a task. It takes its first step before it is cancelled: a source that
+        # never began could not say that it ended.
         if self._task is not None:
-            self._task.cancel()
+            self._loop.call_soon(self._task.cancel)

@@ -25,6 +25,7 @@ _SPARE_THREADS = 16
 _STALL_S = 15.0  # a client that takes and sends nothing for so long is dropped, so that its thread is free again
 _GRACE_S = 4.0  # how long running questions may go on after SIGTERM; then they are cancelled
 _STOP_S = 8  # then gunicorn kills a worker that is still there; container runtimes kill all after 10
+_SETTLE_S = 2.0  # how long runs that nobody watches may take to say that they were cut off
 _LINGER_S = 1.0  # how long to wait for the client's end of a connection that is being closed
 
 
@@ -94,7 +95,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """SIGTERM: running questions get a moment to finish."""
-        runtime.cancel_feeds(after_s=self.grace_s)
+        runtime.cancel_all(after_s=self.grace_s)
         super().handle_exit(sig, frame)
 
     def handle_quit(self, sig: int, frame: Any) -> None:
@@ -104,7 +105,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         lock if the signal came while the same thread held it.
         """
         self._hurries = True
-        runtime.cancel_feeds(after_s=0)
+        runtime.cancel_all(after_s=0)
         super().handle_exit(sig, frame)
 
     def murder_keepalived(self, force: bool = False) -> None:
@@ -115,7 +116,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         """Asked once a second; without the master nobody would end this process."""
         is_alive: bool = super().is_parent_alive()
         if not is_alive:
-            runtime.cancel_feeds(after_s=self.grace_s)
+            runtime.cancel_all(after_s=self.grace_s)
         return is_alive
 
 
@@ -155,6 +156,7 @@ def gunicorn_options(max_streams: int) -> dict[str, Any]:
         "keepalive": 30,
         "control_socket_disable": True,
         "post_worker_init": _warm,
+        "worker_exit": lambda _arbiter, _worker: runtime.settle(_SETTLE_S),
         "logger_class": Log,
         "loglevel": "warning",
     }

@@ -18,7 +18,7 @@ def test_a_bare_question_gets_defaults() -> None:
     assert asked.question.conversation_id.startswith("citu_")
     assert asked.question.lang is None
     assert asked.question.stream_tokens
-    assert asked.cancels_on_disconnect
+    assert asked.on_disconnect is None
 
 
 def test_every_field_is_taken() -> None:
@@ -38,7 +38,7 @@ def test_every_field_is_taken() -> None:
     assert (question.user_id, question.conversation_id, question.routing_mode) == ("张三", "c-1", "database_direct")
     assert (question.context_type, question.table, question.lang) == ("CHAT", "public.shop", "en")
     assert not question.stream_tokens
-    assert not asked.cancels_on_disconnect
+    assert asked.on_disconnect == "continue"
 
 
 def test_null_means_absent() -> None:

@@ -12,12 +12,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from common.text import Lang, Text
+from common.text import Lang
 from common.values import Turn
-
-UNREACHABLE = Text(
-    "会话存储暂时无法访问，请稍后重试。", "The store of conversations can't be reached; try again in a moment."
-)
 
 RunState = Literal["running", "completed", "error", "cancelled"]
 

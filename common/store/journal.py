@@ -9,14 +9,18 @@ import logging
 import os
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from common.errors import StoreUnavailable
-from common.store import UNREACHABLE, Runs, RunWrite
+from common.store import Runs, RunWrite
+from common.store.failures import UNREACHABLE
 
 _log = logging.getLogger(__name__)
 
 _MAX_WRITES = 256  # of one batch
 _MAX_BYTES = 8 * 1024 * 1024  # of one batch's frames; a single write may be larger
+_MAX_WAITING = 200  # runs that are over and not kept yet; each holds its frames in memory
 _PATIENCE_S = 1.0  # how long after a failure the store is not tried again
 
 
@@ -32,27 +36,34 @@ class Journal:
         self._pid = os.getpid()
         self._pending: deque[tuple[RunWrite, asyncio.Future[bool]]] = deque()
         self._flushing: asyncio.Task[None] | None = None
+        self._waiting = 0
         self._failed: tuple[float, StoreUnavailable] | None = None
+
+    @contextmanager
+    def waiting_room(self) -> Iterator[bool]:
+        """A place for a run that waits for the store to come back; false when too many wait already."""
+        self._waiting += 1
+        try:
+            yield self._waiting <= _MAX_WAITING
+        finally:
+            self._waiting -= 1
 
     @property
     def is_failing(self) -> bool:
         """Whether the last write failed."""
         return self._failed is not None and self._pid == os.getpid()
 
-    async def keep(self, write: RunWrite, *, at_once: bool = False) -> bool:
+    async def keep(self, write: RunWrite) -> bool:
         """Returns when `write` is kept; false when the run was ended by somebody else and nothing was kept.
-
-        Args:
-            at_once: try the store although it has just failed.
 
         Raises:
             StoreUnavailable: it was not kept, or nobody knows; repeating it is harmless.
         """
         if self._pid != os.getpid():
             self._start()
-        if self._failed is not None and not at_once and time.monotonic() - self._failed[0] < _PATIENCE_S:
+        if self._failed is not None and time.monotonic() - self._failed[0] < _PATIENCE_S:
             raise self._failed[1]
-        kept = asyncio.get_running_loop().create_future()
+        kept: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._pending.append((write, kept))
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())

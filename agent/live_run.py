@@ -1,0 +1,244 @@
+"""One run in the process that answers it: its events so far, kept in the store and shown to whoever watches.
+
+A frame is shown when it is kept: what a client has seen, another worker can show again, byte for byte. When the store
+fails, frames are shown as they come, and the whole run is kept as soon as the store is back.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import suppress
+
+from agent.events import Event, error_event, stored_event, with_warning
+from common import runtime
+from common.envelope import to_bytes
+from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
+from common.store import Frame, RunEnd, RunHead, Runs, RunState, RunWrite
+from common.store.journal import Journal
+from common.text import Text
+from common.values import Turn
+
+_log = logging.getLogger(__name__)
+
+# Nobody watches a sync answer being written: frames of a short one are kept all at once, with its end.
+_LINGER_S = 0.25
+_AGAIN_S = 1.0  # between attempts to keep a run that ended while the store was away
+_ATTEMPTS = 60
+_NOT_KEPT = Text(
+    "会话存储暂时不可用，本轮对话可能不会被保存。", "The conversation store is unavailable; this turn may not be kept."
+)
+
+
+class LiveRun:
+    """A question being answered. Used on the event loop only; made by `RunDesk.begin`.
+
+    Attributes:
+        readers: how many watch.
+    """
+
+    def __init__(
+        self,
+        head: RunHead,
+        events: AsyncGenerator[Event, None],
+        journal: Journal,
+        runs: Runs,
+        *,
+        is_watched: bool,
+        turn_of: Callable[[Event], Turn | None],
+        on_end: Callable[[], None],
+        on_kept: Callable[[], None],
+    ) -> None:
+        """Begins to answer.
+
+        Args:
+            events: what the agent says; ends in a terminal event.
+            is_watched: whether somebody may see frames before the end.
+            turn_of: what the terminal event adds to the conversation.
+            on_end: called when the terminal event is shown.
+            on_kept: called when nothing more can be done about keeping the run.
+        """
+        self.head = head
+        self.readers = 0
+        self._source = events
+        self._journal = journal
+        self._runs = runs
+        self._is_watched = is_watched
+        self._turn_of = turn_of
+        self._on_end = on_end
+        self._on_kept = on_kept
+        self._events: list[Event] = []
+        self._frames: list[Frame] = []  # of the first events, rendered when they are kept or shown
+        self._kept = 0
+        self._shown = 0
+        self._terminal: Event | None = None  # as shown
+        self._is_producing = True
+        self._store_fails = journal.is_failing
+        self._writing: asyncio.Task[None] | None = None
+        self._watchers: set[asyncio.Future[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        self._linger = None if is_watched else self._loop.call_later(_LINGER_S, self._write_soon)
+        runtime.track(self)
+        self._task = self._loop.create_task(self._answer())
+        self._task.add_done_callback(self._done)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its terminal event is shown."""
+        return self._terminal is not None
+
+    def cancel(self) -> None:
+        """Stops the model call and the SQL; the run ends with what the agent says to that. No effect after its end."""
+        # Not at once: a task cancelled before its first step would never take it.
+        self._loop.call_soon(self._cancel)
+
+    def _cancel(self) -> None:
+        if self._is_producing:
+            self._task.cancel()
+
+    async def follow(self, after: int = 0) -> AsyncIterator[Frame]:
+        """The frames beyond number `after`, then each as soon as it is shown, to the last."""
+        while True:
+            while after < self._shown:
+                frame = self._frames[after]
+                after += 1
+                yield frame
+            if self.is_over:
+                return
+            await self._change()
+
+    async def terminal(self) -> Event:
+        """The last event, when it has come."""
+        while self._terminal is None:
+            await self._change()
+        return self._terminal
+
+    async def _change(self) -> None:
+        watcher = self._loop.create_future()
+        self._watchers.add(watcher)
+        try:
+            await watcher
+        finally:
+            self._watchers.discard(watcher)
+
+    # --------------------------------------------------------------------------------------------------- producing
+
+    async def _answer(self) -> None:
+        async for event in self._source:
+            if event.is_terminal:
+                self._is_producing = False
+                await self._finish(event)
+            else:
+                self._events.append(event)
+                if self._store_fails:
+                    self._show(len(self._events))
+                elif self._is_watched:
+                    self._write_soon()
+
+    def _write_soon(self) -> None:
+        self._is_watched = True
+        if self._writing is None and self._kept < len(self._events):
+            self._writing = self._loop.create_task(self._write())
+
+    async def _write(self) -> None:
+        """Keeps events until none is left; those that come meanwhile go together into the next write."""
+        while self._kept < len(self._events) and not self._store_fails and self._is_producing:
+            count = len(self._events)
+            try:
+                is_ours = await self._journal.keep(self._new(count))
+            except StoreUnavailable:
+                self._store_fails = True
+                self._show(len(self._events))
+            else:
+                if not is_ours:  # the lease had run out; what the agent says is no longer the run's
+                    self.cancel()
+                    break
+                self._kept = count
+                self._show(count)
+        self._writing = None
+
+    def _new(self, count: int, end: RunEnd | None = None) -> RunWrite:
+        return RunWrite(self.head, tuple(self._rendered(count)[self._kept :]), end)
+
+    def _rendered(self, count: int) -> list[Frame]:
+        for number in range(len(self._frames), count):
+            self._frames.append(Frame(number + 1, to_bytes(self._events[number].envelope())))
+        return self._frames[:count]
+
+    def _show(self, count: int) -> None:
+        self._rendered(count)
+        self._shown = max(self._shown, count)
+        for watcher in self._watchers:
+            if not watcher.done():
+                watcher.set_result(None)
+
+    # ------------------------------------------------------------------------------------------------------ ending
+
+    async def _finish(self, event: Event) -> None:
+        if self._linger is not None:
+            self._linger.cancel()
+        if self._writing is not None:
+            await self._writing
+        count = len(self._events) + 1
+        self._events.append(event)
+        end = RunEnd(_state_of(event), self._turn_of(event))
+        try:
+            is_ours = await self._journal.keep(self._new(count, end))
+        except StoreUnavailable:
+            self._end(self._unkept(event, count))
+            await self._keep_later(self._new(count, end))
+        else:
+            if is_ours:
+                self._end(event)
+            else:
+                await self._adopt()
+
+    def _end(self, event: Event) -> None:
+        self._terminal = event
+        self._show(len(self._events))
+        self._on_end()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("a run broke", exc_info=task.exception(), extra={"run_id": self.head.run_id})
+        if not self.is_over:
+            self._events.append(error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
+            self._end(self._events[-1])
+        runtime.untrack(self)
+        self._on_kept()
+
+    def _unkept(self, event: Event, count: int) -> Event:
+        """The terminal event, which now has to warn."""
+        if event.type == "completed":
+            event = with_warning(event, _NOT_KEPT.to(self.head.lang))
+            self._events[count - 1] = event
+            del self._frames[count - 1 :]
+        return event
+
+    async def _keep_later(self, write: RunWrite) -> None:
+        with self._journal.waiting_room() as has_room:
+            for _ in range(_ATTEMPTS if has_room else 0):
+                await asyncio.sleep(_AGAIN_S)
+                with suppress(StoreUnavailable):
+                    await self._journal.keep(write)
+                    return
+        _log.error("a run was not kept", extra={"run_id": self.head.run_id})
+
+    async def _adopt(self) -> None:
+        """Somebody else has ended the run: what the store says is what happened."""
+        del self._events[self._shown :], self._frames[self._shown :]
+        try:
+            kept = await self._runs.frames(self.head.user_id, self.head.run_id, self._shown, 1000)
+        except StoreUnavailable:
+            kept = ()
+        for frame in kept:
+            self._events.append(stored_event(frame.data))
+            self._frames.append(frame)
+        if not (self._events and self._events[-1].is_terminal):
+            self._events.append(error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
+        self._end(self._events[-1])
+
+
+def _state_of(event: Event) -> RunState:
+    if event.type == "completed":
+        return "completed"
+    return "cancelled" if event.code == Cancelled.code else "error"

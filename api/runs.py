@@ -1,0 +1,68 @@
+"""`/api/v0/runs`: a question being answered or answered a while ago, found again by its run id from any worker."""
+
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from agent.run_desk import RunDesk, RunView
+from api.callers import acting_user
+from api.places import Places
+from api.replies import reply
+from api.requests import Reader, json_object, parse_after, parse_reader, parse_run_id
+from api.streaming import last_event_seq, streamed
+from api.waiting import from_store
+from common.envelope import success
+from common.text import Text
+
+_STATES = {
+    "running": Text("正在回答", "Running"),
+    "completed": Text("处理完成", "Done"),
+    "error": Text("处理失败", "Failed"),
+    "cancelled": Text("已取消", "Cancelled"),
+}
+
+
+def runs_blueprint(desk: RunDesk, places: Places, *, ping_interval_s: float) -> Blueprint:
+    """All endpoints over one desk; a stream takes one of the `places` that questions take."""
+    blueprint = Blueprint("runs", __name__, url_prefix="/api/v0/runs")
+
+    @blueprint.get("/<run_id>")
+    def read_run(run_id: str) -> Response:
+        reader = _reader()
+        return _shown(from_store(desk.look(acting_user(reader.user_id), parse_run_id(run_id))), reader)
+
+    @blueprint.get("/<run_id>/events")
+    def follow_run(run_id: str) -> Response:
+        user_id, known = acting_user(_reader().user_id), parse_run_id(run_id)
+        after = parse_after(request.args, known) or last_event_seq(known)
+        view = from_store(desk.look(user_id, known))
+        if view.terminal is not None and after >= view.record.last_seq:
+            return Response(status=204)  # a native EventSource then asks no more
+        places.take()
+        return streamed(desk.follow(user_id, known, after), known, ping_interval_s=ping_interval_s)
+
+    @blueprint.post("/<run_id>/cancel")
+    def cancel_run(run_id: str) -> Response:
+        reader = _reader(json_object(request) if request.get_data() else {})
+        view = from_store(desk.cancel(acting_user(reader.user_id), parse_run_id(run_id)))
+        return _shown(view, reader, 200 if view.terminal is not None else 202)
+
+    return blueprint
+
+
+def _reader(body: dict[str, Any] | None = None) -> Reader:
+    return parse_reader({**request.args, **(body or {})}, request.headers.get("Accept-Language"))
+
+
+def _shown(view: RunView, reader: Reader, code: int = 200) -> Response:
+    head = view.record.head
+    data = {
+        "run_id": head.run_id,
+        "conversation_id": head.conversation_id,
+        "question": head.question,
+        "state": view.record.state,
+        "started_at": head.started_at,
+        "last_event_id": f"{head.run_id}:{view.record.last_seq}",
+        "result": view.terminal.sync_envelope() if view.terminal is not None else None,
+    }
+    return reply(success(data, _STATES[view.record.state].to(reader.lang), code))

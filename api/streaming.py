@@ -1,0 +1,44 @@
+"""A run's frames as Server-Sent Events, written while the run goes on."""
+
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from flask import Response, request
+
+from api.waiting import next_item
+from common import sse
+from common.runtime import Feed, Quiet
+from common.store import Frame
+
+_RETRY_MS = 3000
+_EVENT_ID = re.compile(r"(run_[0-9a-f]+):([0-9]{1,9})")
+
+
+def streamed(frames: AsyncIterator[Frame], run_id: str, *, ping_interval_s: float) -> Response:
+    """A response of `frames`, which are closed when the client leaves, and comments while there is none."""
+    feed = Feed(frames)
+    body = _written(feed, run_id, request.environ, ping_interval_s)
+    response = Response(body, content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
+    # A `finally` in _written would not do: a generator that was never started does not run its body when it is closed.
+    response.call_on_close(feed.cancel)
+    return response
+
+
+def _written(feed: Feed[Frame], run_id: str, environ: dict[str, Any], ping_interval_s: float) -> Iterator[bytes]:
+    yield sse.retry(_RETRY_MS)
+    written = time.monotonic()
+    while (frame := next_item(feed, environ)) is not None:
+        if not isinstance(frame, Quiet):
+            yield sse.frame(f"{run_id}:{frame.seq}", frame.data)
+            written = time.monotonic()
+        elif time.monotonic() - written >= ping_interval_s:
+            yield sse.PING
+            written = time.monotonic()
+
+
+def last_event_seq(run_id: str) -> int:
+    """How far a client that comes back has read, by its `Last-Event-ID`; 0 when that is not about this run."""
+    known = _EVENT_ID.fullmatch(request.headers.get("Last-Event-ID", ""))
+    return int(known[2]) if known is not None and known[1] == run_id else 0
