@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import answer_cost, many_streams
-from common.database.source import EmbeddedDemo
+from common.database.source import database_sources
 
 
 def main() -> None:
@@ -19,13 +19,13 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="citu-bench-") as folder:
         Path(folder).chmod(0o755)  # as root, the embedded server runs as another user
-        demo = EmbeddedDemo(Path(folder))
+        sources = database_sources("", "", Path(folder))
         try:
-            database_url = demo.start()
+            database_url = sources.asked()
             for name in [options.what] if options.what else _MEASUREMENTS:
                 _MEASUREMENTS[name](database_url, Path(folder), options)
         finally:
-            demo.release()
+            sources.hold.release()
 
 
 def _answer_cost(database_url: str, folder: Path, options: argparse.Namespace) -> None:

@@ -75,7 +75,8 @@ class Found:
             f"{len(self.streams)} streams at once, {len(self.problems)} of them broken or failed",
             f"first event: median {self.first_event_s:.2f} s, last {last:.2f} s;"
             f" queueing {self.queueing_s:.0f} s, ratio {self.first_event_s / self.queueing_s:.4f} (bar 0.1)",
-            f"all answered after {end:.1f} s: {self.answers_per_s:.0f} answers/s, {self.cpu_ms_per_answer:.1f} ms CPU per answer, worker's memory {self.memory_mb:.0f} MB",
+            f"all answered after {end:.1f} s: {self.answers_per_s:.0f} answers/s,"
+            f" {self.cpu_ms_per_answer:.1f} ms CPU per answer, worker's memory {self.memory_mb:.0f} MB",
         ]
 
 
