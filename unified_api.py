@@ -28,9 +28,8 @@ from app_config import ConfigurationError, Settings
 from common import logs, serving
 from common.database import AccessRuleError
 from common.database.embedded import EmbeddedServerError
-from common.database.source import EmbeddedDemo, Unreachable, probe
+from common.database.source import EmbeddedSource, Sources, Unreachable, probe
 from common.llm import IncompleteEndpoint
-from common.ports import UrlSource
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _access_log = logging.getLogger("unified_api.access")
@@ -103,7 +102,7 @@ def main() -> int:
         settings = _settings()
         services = bootstrap(settings)
         listening = serving.listen(settings.host, settings.port)
-        _make_ready(services.source, settings)
+        _make_ready(services.sources, settings)
     except _REASONS as error:
         sys.stderr.write(f"Citu can't start. {error}\n")
         return 1
@@ -118,8 +117,7 @@ def main() -> int:
     try:
         server.run()
     finally:
-        if isinstance(services.source, EmbeddedDemo):
-            services.source.release()
+        services.sources.hold.release()
     return 0
 
 
@@ -134,18 +132,20 @@ _REASONS = (
 )
 
 
-def _make_ready(source: UrlSource, settings: Settings) -> None:
-    if isinstance(source, EmbeddedDemo):
-        source.start()
+def _make_ready(sources: Sources, settings: Settings) -> None:
+    if isinstance(sources.asked, EmbeddedSource):
+        sources.asked.start()
     else:
-        probe(source(), require_read_only_role=settings.require_read_only_role)
+        probe(sources.asked(), require_read_only_role=settings.require_read_only_role)
+    if isinstance(sources.app, EmbeddedSource) and not settings.redis_url:
+        sources.app.start()
 
 
 def _banner(settings: Settings, services: Services) -> str:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{settings.port}"
     thinking = "offline rules (no OPENAI_API_KEY)" if services.thinker == "offline" else f"model {services.thinker}"
-    database = "the embedded demo" if isinstance(services.source, EmbeddedDemo) else "DATABASE_URL"
+    database = "the embedded demo" if isinstance(services.sources.asked, EmbeddedSource) else "DATABASE_URL"
     return (
         f"Citu is ready: {address}\n"
         f"  answers by {thinking}; asks {database}\n"

@@ -19,7 +19,7 @@ from app_config import Settings
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.database import GuardedDatabase, open_database
 from common.database.audited import AuditedDatabase
-from common.database.source import asked_database
+from common.database.source import Sources, database_sources
 from common.errors import CituError
 from common.llm import ChatModel, open_model
 from common.ports import UrlSource
@@ -35,7 +35,7 @@ class Services:
 
     Attributes:
         runs: the agent's work, kept and found again.
-        source: where the asked database is; calling it makes the embedded one ready.
+        sources: where the databases are; calling one makes an embedded one ready.
         thinker: who answers: `offline`, or the model's name.
         checks: what `/ready` looks at, by name.
         warm: does what the first question would otherwise wait for; failures are left to that question.
@@ -45,7 +45,7 @@ class Services:
     runs: RunDesk
     store: Store
     desk: SqlDesk
-    source: UrlSource
+    sources: Sources
     thinker: str
     checks: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
     warm: Callable[[], Awaitable[None]]
@@ -58,8 +58,8 @@ def bootstrap(settings: Settings) -> Services:
     Raises:
         IncompleteEndpoint: a model's key is set without what belongs to it.
     """
-    source = asked_database(settings.database_url, settings.data_path)
-    database = _database(settings, source)
+    sources = database_sources(settings.database_url, settings.app_database_url, settings.data_path)
+    database = _database(settings, sources.asked)
     rules = OfflineSkills()
     model = open_model(settings)
     thinking = LlmSkills(model) if model else None
@@ -77,7 +77,7 @@ def bootstrap(settings: Settings) -> Services:
         skills = FallbackSkills(thinking, rules) if thinking else rules
         return Context(AuditedDatabase(database, audit, occasion), skills, rules, behaviour, recall)
 
-    store, retention = _store(settings, source)
+    store, retention = _store(settings, sources.app)
     agent = CituLangGraphAgent(
         lambda question: new_context(_occasion(question), _recall(question, store)),
         routing_mode=settings.routing_mode,
@@ -103,7 +103,7 @@ def bootstrap(settings: Settings) -> Services:
             await model.aclose()
 
     thinker = model.name if model else rules.name
-    return Services(runs, store, desk, source, thinker, _checks(database, store, model), warm, aclose)
+    return Services(runs, store, desk, sources, thinker, _checks(database, store, model), warm, aclose)
 
 
 def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
@@ -111,7 +111,7 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
         conversation_ttl_s=settings.conversation_ttl_s, max_turns=settings.max_turns, run_ttl_s=settings.run_ttl_s
     )
     store = open_store(
-        app_source=settings.app_database_url or source,
+        app_source=source,
         redis_url=settings.redis_url,
         timeout_s=settings.store_timeout_s,
         retention=retention,

@@ -1,6 +1,7 @@
 """Asks a Citu in this process over WSGI, on the real demo database, with a scripted model or none."""
 
 import json
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -23,14 +24,19 @@ VOLATILE = {"conversation_id", "run_id", "request_id", "timestamp", "timings_ms"
 class Asking:
     """One application. `sync` and `stream` ask the same question, each answered by the same `replies`.
 
-    Writes no audit log unless a file is given for it.
+    Writes no audit log unless a file is given for it; conversations and runs are kept in the tests' database unless
+    another is given.
     """
 
     def __init__(self, settings: Settings, model: OpenAiServer | None = None, **changes: Any) -> None:
         if model is not None:
             changes |= {"openai_api_key": "test", "openai_base_url": model.url, "openai_model": "scripted"}
         self._model = model
-        settings = replace(settings, **{"audit_log": settings.audit_log or "off", **changes})
+        defaults = {
+            "audit_log": settings.audit_log or "off",
+            "app_database_url": settings.app_database_url or os.environ["APP_DATABASE_URL"],
+        }
+        settings = replace(settings, **{**defaults, **changes})
         self.services = bootstrap(settings)
         self.client = Client(create_app(settings, self.services))
 

@@ -16,6 +16,7 @@ import pytest
 from psycopg2.extensions import make_dsn
 
 from common.database import GuardedDatabase
+from common.database.app_database import ensure_app_database
 from common.database.demo.loader import Server, ensure_demo
 from common.database.demo.reader import READER, create_reader, grant_reading
 from common.database.embedded import EmbeddedServer
@@ -58,6 +59,17 @@ def embedded_server() -> Iterator[Server]:
         server = EmbeddedServer.acquire(folder / "var")
         yield server
         server.release()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def app_database_url(embedded_server: Server) -> Iterator[str]:
+    """Citu's own database for every test that names no other; the environment says so to processes of their own."""
+    name = f"citu_test_{uuid.uuid4().hex[:12]}"
+    url = ensure_app_database(embedded_server, name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("APP_DATABASE_URL", url)
+        yield url
+    _administer(embedded_server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture(scope="session")

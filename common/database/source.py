@@ -1,12 +1,15 @@
-"""Where the asked database is: the one that is configured, or the demo in the embedded server."""
+"""Where databases are: the configured ones, or those in the embedded server."""
 
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg2
 
+from common.database.app_database import ensure_app_database
 from common.database.demo.loader import ensure_demo
 from common.database.embedded import EmbeddedServer, EmbeddedServerError
 from common.database.failures import UNREACHABLE
@@ -18,20 +21,55 @@ _log = logging.getLogger(__name__)
 _PROBE_TIMEOUT_S = 10
 
 
-class EmbeddedDemo:
-    """The demo database of the embedded server in `data_dir`; started by the first call, started again if it died.
+class EmbeddedHold:
+    """This process's hold on the embedded server of `data_dir`, shared by all who need a database there.
 
-    The server runs while this process, or any other user of the folder, does; a fork shares the hold.
+    The server is started by the first call, and started again if it died. It runs while this process, or any other user
+    of the folder, does; a fork shares the hold.
     """
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         self._lock = threading.Lock()
         self._server: EmbeddedServer | None = None
+
+    def server(self) -> EmbeddedServer:
+        """The server, running.
+
+        Raises:
+            EmbeddedServerError: it can't run here; the message says why and what to do.
+        """
+        with self._lock:
+            if self._server is None:
+                self._server = EmbeddedServer.acquire(self._data_dir)
+            else:
+                self._server.ensure_running()
+            return self._server
+
+    def release(self) -> None:
+        """Gives the server up; the last user's release stops it."""
+        with self._lock:
+            if self._server is not None:
+                self._server.release()
+                self._server = None
+
+
+class EmbeddedSource:
+    """A database of the embedded server.
+
+    Args:
+        make: makes the database in the server unless it is there; gives its URL.
+    """
+
+    def __init__(self, hold: EmbeddedHold, make: Callable[[EmbeddedServer], str]) -> None:
+        self._hold = hold
+        self._make = make
+        self._lock = threading.Lock()
+        self._made_in: EmbeddedServer | None = None
         self._url = ""
 
     def __call__(self) -> str:
-        """The URL of the demo for the role that can only read.
+        """The URL of the database for its role.
 
         Raises:
             DatabaseUnavailable: the server can't run now; the log says why.
@@ -48,35 +86,43 @@ class EmbeddedDemo:
         Raises:
             EmbeddedServerError: the server can't run here; the message says why and what to do.
         """
+        server = self._hold.server()
         with self._lock:
-            if self._server is None:
-                server = EmbeddedServer.acquire(self._data_dir)
-                self._url = _demo_of(server)
-                self._server = server
-            else:
-                self._server.ensure_running()
+            if self._made_in is not server:
+                try:
+                    self._url = self._make(server)
+                except psycopg2.Error as exc:
+                    said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no answer"
+                    raise EmbeddedServerError(
+                        f"The embedded database can't be made ({said}): see the log in DATA_DIR."
+                    ) from exc
+                self._made_in = server
             return self._url
 
-    def release(self) -> None:
-        """Gives the server up; the last user's release stops it."""
-        with self._lock:
-            if self._server is not None:
-                self._server.release()
-                self._server = None
+
+@dataclass(frozen=True)
+class Sources:
+    """Where Citu's two databases are.
+
+    Attributes:
+        asked: the one that questions are about; the demo, when none is configured.
+        app: its own, for conversations and runs.
+        hold: on the embedded server; not started before one of them needs it.
+    """
+
+    asked: UrlSource
+    app: UrlSource
+    hold: EmbeddedHold
 
 
-def _demo_of(server: EmbeddedServer) -> str:
-    try:
-        return ensure_demo(server)
-    except psycopg2.Error as exc:
-        server.release()
-        said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no answer"
-        raise EmbeddedServerError(f"The demo database can't be made ({said}): see the log in DATA_DIR.") from exc
-
-
-def asked_database(database_url: str, data_dir: Path) -> UrlSource:
-    """The configured database, or the demo when none is."""
-    return (lambda: database_url) if database_url else EmbeddedDemo(data_dir)
+def database_sources(database_url: str, app_database_url: str, data_dir: Path) -> Sources:
+    """The configured databases; those of the embedded server where none is. Starts nothing."""
+    hold = EmbeddedHold(data_dir)
+    return Sources(
+        asked=(lambda: database_url) if database_url else EmbeddedSource(hold, ensure_demo),
+        app=(lambda: app_database_url) if app_database_url else EmbeddedSource(hold, ensure_app_database),
+        hold=hold,
+    )
 
 
 class Unreachable(Exception):
