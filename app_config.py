@@ -5,6 +5,7 @@ composition root read this module; everything else is handed what it needs. Stan
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,6 +22,13 @@ MAX_QUESTION_CHARS = 2000  # longest question, in characters
 MAX_BODY_BYTES = 65536  # largest request body, in bytes
 LOG_LEVEL = "INFO"  # DEBUG, INFO, WARNING or ERROR; logs are JSON lines on stderr
 AUDIT_LOG = ""  # file of one JSON line per statement; empty: logs/audit.jsonl in DATA_DIR; off: none
+
+# ----------------------------------------------------------------------------------------------------------- callers
+API_KEYS_FILE = ""  # file of API keys, made by `python -m api.keys`; empty: api_keys.json in DATA_DIR
+ALLOW_ANONYMOUS = False  # without API keys, answer others than this machine too
+RATE_LIMIT = ""  # questions and SQL of one caller: 60/minute, 1000/day …, by commas; empty: no limit
+CORS_ORIGINS = ""  # origins whose pages may use the API: https://app.example.com, by commas; *: any; empty: none
+TRUSTED_PROXIES = 0  # reverse proxies in front that append to X-Forwarded-For; 0: the header is not believed
 
 # --------------------------------------------------------------------------------------------------------- databases
 DATABASE_URL = ""  # the PostgreSQL database that is asked; empty: the embedded demo database
@@ -64,6 +72,9 @@ ENABLE_RESULT_SUMMARY = True  # put the result into words when there are rows
 ENABLE_SYNTAX_VALIDATION = True  # EXPLAIN every statement before it runs
 ENABLE_FORBIDDEN_CHECK = True  # refuse whatever is not a harmless query, by parse tree
 ENABLE_AUTO_REPAIR = True  # mend once what PostgreSQL refuses (needs ENABLE_SYNTAX_VALIDATION) or what finds nothing
+
+
+_API_KEYS = "api_keys.json"
 
 
 class ConfigurationError(Exception):
@@ -112,6 +123,20 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _rate_limit(text: str) -> str:
+    for one in re.split("[,;]", text):
+        if not re.fullmatch(r"\s*[1-9]\d{0,8}\s*/\s*([1-9]\d{0,3}\s*)?(second|minute|hour|day)s?\s*", one):
+            raise ValueError("for example 60/minute or 10/second, 1000/day: numbers per second, minute, hour or day")
+    return text
+
+
+def _origins(text: str) -> str:
+    for one in text.split(","):
+        if not re.fullmatch(r"\*|[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?", one.strip().lower()):
+            raise ValueError("origins like https://app.example.com, without a path, separated by commas; or *")
+    return text
+
+
 def _ping_interval(text: str) -> float:
     value: float = _positive(float)(text)
     if value > 15:
@@ -126,6 +151,9 @@ _PARSERS: dict[str, Any] = {
     "MAX_PLAN_COST": _count,
     "MAX_PLAN_ROWS": _count,
     "LLM_MAX_RETRIES": _count,
+    "RATE_LIMIT": _rate_limit,
+    "CORS_ORIGINS": _origins,
+    "TRUSTED_PROXIES": _count,
     "LOG_LEVEL": _one_of("DEBUG", "INFO", "WARNING", "ERROR"),
     "ROUTING_MODE": _one_of("hybrid", "llm_only", "database_direct", "chat_direct"),
 }
@@ -146,6 +174,11 @@ class Settings:
     max_body_bytes: int = MAX_BODY_BYTES
     log_level: str = LOG_LEVEL
     audit_log: str = AUDIT_LOG
+    api_keys_file: str = API_KEYS_FILE
+    allow_anonymous: bool = ALLOW_ANONYMOUS
+    rate_limit: str = RATE_LIMIT
+    cors_origins: str = CORS_ORIGINS
+    trusted_proxies: int = TRUSTED_PROXIES
     database_url: str = DATABASE_URL
     max_rows: int = MAX_ROWS
     max_result_bytes: int = MAX_RESULT_BYTES
@@ -206,3 +239,8 @@ class Settings:
     def data_path(self) -> Path:
         """`data_dir` as an absolute path."""
         return Path(self.data_dir).expanduser().resolve()
+
+    @property
+    def api_keys_path(self) -> Path:
+        """The file of API keys, as an absolute path (it need not exist)."""
+        return Path(self.api_keys_file).expanduser().absolute() if self.api_keys_file else self.data_path / _API_KEYS

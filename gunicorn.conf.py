@@ -3,12 +3,25 @@
 Every running question holds one thread while its client is connected, so the number of threads follows MAX_STREAMS.
 """
 
+import sys
+from typing import Any
+
 from dotenv import load_dotenv
 
 from app_config import Settings
+from common.api_keys import KeyFile
+from common.binding import OpenToOthers, refuse_strangers
 from common.serving import gunicorn_options
 
 load_dotenv()
 _settings = Settings.from_env()
 bind = f"{_settings.host}:{_settings.port}"
 globals().update(gunicorn_options(_settings.max_streams))
+
+
+def when_ready(arbiter: Any) -> None:
+    """Called before there is a worker, with the sockets as they are, wherever their addresses were given."""
+    try:
+        refuse_strangers(arbiter.LISTENERS, keys=KeyFile(_settings.api_keys_path), is_open=_settings.allow_anonymous)
+    except OpenToOthers as error:
+        sys.exit(f"Citu can't start. {error}")

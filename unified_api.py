@@ -14,18 +14,25 @@ from typing import Any
 
 from dotenv import load_dotenv
 from flask import Flask, Response, g, request
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 from agent.bootstrap import Services, bootstrap
+from api.admission import Admission, register_admission
 from api.ask import ask_blueprint
+from api.callers import current_caller
 from api.health import health_blueprint
 from api.openapi import openapi_blueprint
+from api.origins import Anonymity
 from api.page import page_blueprint
 from api.places import Places
+from api.rate_limits import RateLimits
 from api.replies import register_error_handlers
 from api.runs import runs_blueprint
 from api.sql import sql_blueprint
 from app_config import ConfigurationError, Settings
 from common import logs, serving
+from common.api_keys import KeyFile
+from common.binding import OpenToOthers, refuse_strangers
 from common.database import AccessRuleError
 from common.database.embedded import EmbeddedServerError
 from common.database.source import EmbeddedSource, Sources, Unreachable, probe
@@ -57,8 +64,27 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     register_error_handlers(app)
     app.extensions["citu"] = services
     app.before_request(_begin_request)
+    register_admission(app, _admission(settings))
     app.after_request(_end_request)
+    if settings.trusted_proxies:
+        # Only the client's address is taken from them: a header that a proxy leaves alone is the client's own.
+        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
+            app.wsgi_app, x_for=settings.trusted_proxies, x_proto=0, x_host=0, x_port=0, x_prefix=0
+        )
     return app
+
+
+def _admission(settings: Settings) -> Admission:
+    origins = frozenset(origin.strip().lower() for origin in settings.cors_origins.split(",") if origin.strip())
+    return Admission(
+        keys=KeyFile(settings.api_keys_path),
+        anonymity=Anonymity(settings.host, settings.allow_anonymous, origins),
+        rate_limits=_rate_limits(settings) if settings.rate_limit else None,
+    )
+
+
+def _rate_limits(settings: Settings) -> RateLimits:
+    return RateLimits(settings.rate_limit, redis_url=settings.redis_url, timeout_s=settings.store_timeout_s)
 
 
 def _begin_request() -> None:
@@ -71,12 +97,25 @@ def _end_request(response: Response) -> Response:
     response.headers["X-Request-ID"] = logs.request_id.get()
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["Permissions-Policy"] = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
+    response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+    response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     # Everything the page needs comes from here; text from the database can't become script whatever it holds.
-    response.headers["Content-Security-Policy"] = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+    response.headers["Content-Security-Policy"] = (
+        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    if request.path.startswith("/api/"):
+        response.headers.setdefault("Cache-Control", "no-store")
     milliseconds = round((time.perf_counter() - g.started) * 1000, 1)
     _access_log.info(
         "request",
-        extra={"method": request.method, "path": request.path, "status": response.status_code, "ms": milliseconds},
+        extra={
+            "method": request.method,
+            "path": request.path,
+            "status": response.status_code,
+            "ms": milliseconds,
+            "user_id": current_caller().user_id,
+        },
     )
     return response
 
@@ -102,6 +141,7 @@ def main() -> int:
         settings = _settings()
         services = bootstrap(settings)
         listening = serving.listen(settings.host, settings.port)
+        refuse_strangers([listening], keys=KeyFile(settings.api_keys_path), is_open=settings.allow_anonymous)
         _make_ready(services.sources, settings)
     except _REASONS as error:
         sys.stderr.write(f"Citu can't start. {error}\n")
@@ -129,6 +169,7 @@ _REASONS = (
     serving.PortUnavailable,
     EmbeddedServerError,
     Unreachable,
+    OpenToOthers,
 )
 
 
@@ -146,12 +187,17 @@ def _banner(settings: Settings, services: Services) -> str:
     address = f"http://{host}:{settings.port}"
     thinking = "offline rules (no OPENAI_API_KEY)" if services.thinker == "offline" else f"model {services.thinker}"
     database = "the embedded demo" if isinstance(services.sources.asked, EmbeddedSource) else "DATABASE_URL"
-    return (
+    needs_key = KeyFile(settings.api_keys_path).is_needed()
+    key = " -H 'Authorization: Bearer <API key>'" if needs_key else ""
+    banner = (
         f"Citu is ready: {address}\n"
         f"  answers by {thinking}; asks {database}\n"
-        f"  try it: curl -s {address}/api/v0/ask_agent -H 'Content-Type: application/json'"
+        f"  try it: curl -s {address}/api/v0/ask_agent{key} -H 'Content-Type: application/json'"
         ' -d \'{"question": "查询各服务区的营业收入排行"}\'\n'
     )
+    if settings.allow_anonymous and not needs_key:
+        banner += "  anonymous access is open: everybody who can connect may ask (ALLOW_ANONYMOUS=true)\n"
+    return banner
 
 
 def _say(text: str) -> None:

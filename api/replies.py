@@ -10,7 +10,7 @@ from werkzeug.exceptions import NotFound as NoRoute
 
 from api.requests import language_of_body
 from common.envelope import Envelope, error_data, failure, to_bytes
-from common.errors import INTERNAL_ERROR_TEXT, CituError, InternalError, InvalidRequest, NotFound
+from common.errors import INTERNAL_ERROR_TEXT, CituError, InternalError, InvalidRequest, NotFound, Unauthorized
 from common.logs import request_id
 from common.text import Lang, Text
 
@@ -44,7 +44,10 @@ def _request_language() -> Lang:
 
 
 def _citu_error(error: CituError) -> Response:
-    return reply(error_envelope(error, _request_language()))
+    response = reply(error_envelope(error, _request_language()))
+    if isinstance(error, Unauthorized):
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
 
 
 def _http_error(error: HTTPException) -> Response:

@@ -1,8 +1,11 @@
 """`POST /api/v0/sql/validate` and `POST /api/v0/sql/run`: SQL given as such, judged or run like the agent's own."""
 
+from dataclasses import replace
+
 from flask import Blueprint, Response, request
 
 from agent.sql_desk import GivenSql, SqlDesk
+from api.callers import acting_user
 from api.places import Places
 from api.replies import reply
 from api.requests import json_object, parse_sql
@@ -34,4 +37,5 @@ def sql_blueprint(desk: SqlDesk, places: Places) -> Blueprint:
 
 
 def _given() -> GivenSql:
-    return parse_sql(json_object(request), request.headers.get("Accept-Language"))
+    given = parse_sql(json_object(request), request.headers.get("Accept-Language"))
+    return replace(given, user_id=acting_user(given.user_id))

@@ -25,6 +25,7 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (r"\b(Bearer\s+)[\w.~+/=-]+", rf"\1{_HIDDEN}"),
         (r"\bsk-[\w-]{6,}", f"sk-{_HIDDEN}"),
+        (r"\bcitu_key_[\w-]+", f"citu_key_{_HIDDEN}"),
     )
 )
 

@@ -14,9 +14,11 @@ from typing import Any
 
 from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
 from gunicorn.workers.gthread import ThreadWorker
 
 from common import runtime
+from common.binding import OpenToOthers, refuse_strangers
 
 _log = logging.getLogger(__name__)
 
@@ -155,11 +157,27 @@ def gunicorn_options(max_streams: int) -> dict[str, Any]:
         "graceful_timeout": _STOP_S,
         "keepalive": 30,
         "control_socket_disable": True,
-        "post_worker_init": _warm,
+        "post_worker_init": _begin,
         "worker_exit": lambda _arbiter, _worker: runtime.settle(_SETTLE_S),
         "logger_class": Log,
         "loglevel": "warning",
     }
+
+
+def _begin(worker: Any) -> None:
+    """Called in every worker, also in those that a reload or a death brings later."""
+    _refuse_strangers(worker)
+    _warm(worker)
+
+
+def _refuse_strangers(worker: Any) -> None:
+    """What was looked at when the master started may have changed: the addresses by a reload, the keys by anybody."""
+    admission = worker.wsgi.extensions["citu_admission"]
+    try:
+        refuse_strangers(worker.sockets, keys=admission.keys, is_open=admission.anonymity.is_open)
+    except OpenToOthers as error:
+        _log.error("%s", error)
+        sys.exit(Arbiter.WORKER_BOOT_ERROR)  # the master ends too
 
 
 def _warm(worker: Any) -> None:

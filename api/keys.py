@@ -1,0 +1,92 @@
+"""`python -m api.keys`: makes, shows and revokes API keys. Running services take notice at their next request."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dotenv import load_dotenv
+
+from app_config import ConfigurationError, Settings
+from common.api_keys import ApiKey, InvalidKeyRequest, KeyFile, KeysUnreadable
+
+_HEADINGS = ("id", "user", "groups", "acts for others", "name", "created", "expires", "ends in")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Does what `arguments` say. Whatever prevents it is one sentence on stderr and exit code 1."""
+    given = _parser().parse_args(arguments)
+    run: Callable[[KeyFile, argparse.Namespace], None] = given.run
+    try:
+        load_dotenv(Path(".env"))
+        run(KeyFile(Settings.from_env().api_keys_path), given)
+    except (ConfigurationError, InvalidKeyRequest, KeysUnreadable) as error:
+        sys.stderr.write(f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}.\n")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m api.keys", description="API keys of the service (API_KEYS_FILE)")
+    commands = parser.add_subparsers(required=True, metavar="create | list | revoke")
+    create = commands.add_parser("create", help="make a key and print it, once")
+    create.add_argument("--user", required=True, metavar="NAME", help="whose conversations and runs it opens")
+    create.add_argument("--group", action="append", default=[], metavar="NAME", help="may be given several times")
+    create.add_argument("--acts-for-others", action="store_true", help="a request's user_id is believed")
+    create.add_argument("--name", default="", metavar="TEXT", help="what the key is for")
+    create.add_argument("--expires-days", type=float, metavar="N", help="days until it expires; default: never")
+    create.set_defaults(run=_create)
+    commands.add_parser("list", help="show all keys, without the keys themselves").set_defaults(run=_list)
+    revoke = commands.add_parser("revoke", help="make a key worthless")
+    revoke.add_argument("key_id", metavar="ID")
+    revoke.set_defaults(run=_revoke)
+    return parser
+
+
+def _create(keys: KeyFile, given: argparse.Namespace) -> None:
+    text, key = keys.create(
+        given.user,
+        groups=tuple(dict.fromkeys(given.group)),
+        acts_for_others=given.acts_for_others,
+        name=given.name,
+        expires_in_days=given.expires_days,
+    )
+    # The key alone on stdout, so that a script can take it from there.
+    sys.stdout.write(f"{text}\n")
+    sys.stderr.write(f"{key.key_id} for {key.user_id}. Keep the key: it is not stored and will not be shown again.\n")
+
+
+def _list(keys: KeyFile, _given: argparse.Namespace) -> None:
+    found = keys.all()
+    if not found:
+        state = "a key is needed all the same" if keys.is_needed() else "no key is needed"
+        sys.stdout.write(f"No API keys in {keys.path}; {state}.\n")
+        return
+    rows = [_HEADINGS, *map(_row, found)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
+def _row(key: ApiKey) -> tuple[str, ...]:
+    expires = "never" if key.expires_at is None else key.expires_at[:16] + ("Z (expired)" if key.is_expired() else "Z")
+    return (
+        key.key_id,
+        key.user_id,
+        ",".join(key.groups) or "-",
+        "yes" if key.acts_for_others else "no",
+        key.name or "-",
+        key.created_at[:16] + "Z",
+        expires,
+        f"…{key.ending}",
+    )
+
+
+def _revoke(keys: KeyFile, given: argparse.Namespace) -> None:
+    key = keys.revoke(given.key_id)
+    sys.stdout.write(f"{key.key_id} of {key.user_id} is revoked.\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

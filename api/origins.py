@@ -1,0 +1,113 @@
+"""What a browser may be made to send: requests of other sites' pages, and to names that only pretend to be ours.
+
+A key in a header proves that the sender meant it: pages of other sites have none. Without keys, who can reach the
+service may ask, and every page somebody on this machine looks at can reach it through that person's browser. So an
+anonymous request is refused when a browser says that another site's page sent it (cross-site request forgery), and,
+unless anonymous access is wanted, when it was not addressed to this machine by one of its own names (DNS rebinding) or
+came from outside. Programs that are no browsers send none of those headers and notice nothing.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from flask import Flask, Request
+from flask_cors import CORS
+
+from common.binding import is_loopback
+from common.errors import ForbiddenOrigin
+from common.text import Text
+
+_ANY = "*"
+_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_CROSS_SITE = Text(
+    "其他网站的页面不能使用本服务。如需允许，请在 CORS_ORIGINS 中加入该页面的来源。",
+    "Pages of other sites may not use this service. To allow one, add its origin to CORS_ORIGINS.",
+)
+_NOT_LOCAL = Text(
+    "未配置 API 密钥时，只回答本机以 localhost 发来的请求。请用 python -m api.keys create --user <用户> 创建密钥；"
+    "若任何能连接的人都可以提问，请设置 ALLOW_ANONYMOUS=true。",
+    "Without API keys, only requests from this machine to localhost are answered. Create a key with "
+    "python -m api.keys create --user NAME; or, if everybody who can connect may ask, set ALLOW_ANONYMOUS=true.",
+)
+
+
+@dataclass(frozen=True)
+class Anonymity:
+    """What an anonymous request may look like.
+
+    Attributes:
+        own_host: the name or address the service was told to listen on.
+        is_open: others than this machine may ask.
+        origins: whose pages may ask besides the service's own; `*`: everybody's.
+    """
+
+    own_host: str
+    is_open: bool
+    origins: Collection[str]
+
+    def admit(self, request: Request) -> None:
+        """Raises `ForbiddenOrigin` for a request that needs a key to vouch for it."""
+        if not self.is_open and not _is_local(request, self.own_host):
+            raise ForbiddenOrigin(_NOT_LOCAL)
+        if _is_cross_site(request) and not self._allows(request.headers.get("Origin", "")):
+            raise ForbiddenOrigin(_CROSS_SITE)
+
+    def _allows(self, origin: str) -> bool:
+        return _ANY in self.origins or origin.lower() in self.origins
+
+
+def _is_local(request: Request, own_host: str) -> bool:
+    if any(name in request.headers for name in _FORWARDED):
+        return False
+    address = request.remote_addr  # none on a Unix socket
+    return (not address or is_loopback(address)) and _is_own(request.host, own_host)
+
+
+def _is_own(host: str, own_host: str) -> bool:
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    return name in ("localhost", own_host.lower()) or is_loopback(name)
+
+
+def _is_cross_site(request: Request) -> bool:
+    """As far as the browser says; pages can't set either header. Over plain HTTP only localhost gets the first one."""
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin = request.headers.get("Origin")
+    return origin is not None and _authority(origin) != request.host.lower()
+
+
+def _authority(origin: str) -> str | None:
+    """Host and port of an origin, the port only when it is not its scheme's; None when it has none."""
+    parts = urlsplit(origin.lower())
+    suffix = f":{_DEFAULT_PORTS.get(parts.scheme)}"
+    return parts.netloc.removesuffix(suffix) or None
+
+
+def allow_origins(app: Flask, origins: Collection[str]) -> None:
+    """Lets browsers show the API's answers to pages of `origins`, with keys in headers, never with cookies."""
+    if not origins:
+        return
+    CORS(
+        app,
+        resources={r"/api/v0/.*": {"origins": sorted(origins)}},
+        send_wildcard=_ANY in origins,
+        supports_credentials=False,
+        allow_headers=[
+            "Authorization",
+            "X-API-Key",
+            "Content-Type",
+            "Idempotency-Key",
+            "Last-Event-ID",
+            "X-Request-ID",
+        ],
+        expose_headers=["X-Request-ID", "Retry-After"],
+        max_age=600,
+        always_send=False,  # nothing about other origins for who didn't say an allowed one
+        intercept_exceptions=False,  # errors have their own way out, through the same headers
+    )

@@ -1,0 +1,297 @@
+"""API keys: a file that says whose key a request carries.
+
+A key is 256 random bits, and only its SHA-256 is kept. Slow hashes exist because people's passwords can be guessed; no
+number of guesses finds 256 random bits, and a slow hash would only tax every request. Keys are looked for by comparing
+the hash of what was presented with every stored one, each in constant time: how long it takes says nothing of any key.
+
+Everybody who reads the file sees a change at the next request. It is replaced as a whole, never edited, and writers
+take turns. Once there is a file, keys are needed, also when none of its keys is valid: a file that can't be read, or
+that was there and is gone, admits nobody.
+"""
+
+import fcntl
+import hashlib
+import hmac
+import json
+import logging
+import os
+import re
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+_log = logging.getLogger(__name__)
+
+PREFIX = "citu_key_"
+_VERSION = 1
+_MAX_NAME_CHARS = 256
+_MAX_DAYS = 36500
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_UNPRINTABLE = re.compile("[\0-\x1f\x7f\ud800-\udfff]")
+_GROUP = re.compile(r"[\w.:-]{1,64}")
+
+
+class KeysUnreadable(Exception):
+    """The file can't be read or written, or is not one of API keys; the message says what and where."""
+
+
+class InvalidKeyRequest(ValueError):
+    """A key that can't be made, or one that is not there; the message is for the operator."""
+
+
+@dataclass(frozen=True)
+class ApiKey:
+    """One key, as the file knows it.
+
+    Attributes:
+        key_id: names it in `list` and `revoke`; no secret.
+        name: what the operator calls it, or empty.
+        acts_for_others: its holder may say on whose behalf it asks.
+        ending: the key's last four characters, to recognise it by.
+        sha256: of the whole key, in hexadecimal.
+        created_at, expires_at: ISO 8601, UTC; None: it does not expire.
+    """
+
+    key_id: str
+    user_id: str
+    groups: tuple[str, ...]
+    acts_for_others: bool
+    name: str
+    ending: str
+    sha256: str
+    created_at: str
+    expires_at: str | None
+
+    def is_expired(self) -> bool:
+        """Whether its time is over."""
+        return self.expires_at is not None and datetime.fromisoformat(self.expires_at) <= datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What was found at one moment: `stamp` tells this state of the file from any other; `failure` instead of keys."""
+
+    stamp: tuple[int, ...] | None
+    keys: tuple[ApiKey, ...] = ()
+    failure: str | None = None
+
+
+class KeyFile:
+    """The keys of one file. Safe to use from several threads and processes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._read: _Read | None = None
+
+    def is_needed(self) -> bool:
+        """Whether requests need a key: there is a file, whatever it holds, or there was one."""
+        current = self._current()
+        return current.stamp is not None or current.failure is not None
+
+    def find(self, presented: str) -> ApiKey | None:
+        """The valid key that was presented.
+
+        Raises:
+            KeysUnreadable: nobody can be admitted now.
+        """
+        digest = hashlib.sha256(presented.encode("utf-8", "replace")).hexdigest()
+        found = [key for key in self.all() if hmac.compare_digest(key.sha256, digest)]
+        return next((key for key in found if not key.is_expired()), None)
+
+    def all(self) -> tuple[ApiKey, ...]:
+        """Every key, expired ones too; none when there is no file.
+
+        Raises:
+            KeysUnreadable: the file is no file of keys.
+        """
+        current = self._current()
+        if current.failure is not None:
+            raise KeysUnreadable(current.failure)
+        return current.keys
+
+    def create(
+        self,
+        user_id: str,
+        *,
+        groups: tuple[str, ...] = (),
+        acts_for_others: bool = False,
+        name: str = "",
+        expires_in_days: float | None = None,
+    ) -> tuple[str, ApiKey]:
+        """Makes a key: its text, which is nowhere else, and what is kept of it.
+
+        Raises:
+            InvalidKeyRequest: a value can't be what it is.
+            KeysUnreadable: the file can't be read or written.
+        """
+        _check(user_id, groups, name, expires_in_days)
+        text = PREFIX + secrets.token_urlsafe(32)
+        now = datetime.now(UTC)
+        key = ApiKey(
+            key_id=f"key_{secrets.token_hex(4)}",
+            user_id=user_id,
+            groups=groups,
+            acts_for_others=acts_for_others,
+            name=name,
+            ending=text[-4:],
+            sha256=hashlib.sha256(text.encode()).hexdigest(),
+            created_at=_iso(now),
+            expires_at=None if expires_in_days is None else _iso(now + timedelta(days=expires_in_days)),
+        )
+        self._change(lambda keys: (*keys, key))
+        return text, key
+
+    def revoke(self, key_id: str) -> ApiKey:
+        """Removes a key, which is unknown from now on.
+
+        Raises:
+            InvalidKeyRequest: there is none of that id.
+            KeysUnreadable: the file can't be read or written.
+        """
+        revoked: list[ApiKey] = []
+
+        def without(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
+            revoked.extend(key for key in keys if key.key_id == key_id)
+            if not revoked:
+                raise InvalidKeyRequest(f"there is no key {key_id!r} in {self.path}: 'list' shows their ids")
+            return tuple(key for key in keys if key.key_id != key_id)
+
+        self._change(without)
+        return revoked[0]
+
+    def _current(self) -> _Read:
+        read = self._read
+        if read is not None and read.failure is None and read.stamp == _stamp(self.path):
+            return read
+        with self._lock:
+            before, self._read = self._read, self._look()
+            if self._read.failure is not None and (before is None or before.failure != self._read.failure):
+                _log.error("nobody can be admitted by API key: %s", self._read.failure)
+            return self._read
+
+    def _look(self) -> _Read:
+        try:
+            with self.path.open("rb") as file:
+                return _Read(_stamp_of(os.fstat(file.fileno())), _parsed(file.read()))
+        except FileNotFoundError:
+            if self._read is None and not self.path.is_symlink():
+                return _Read(None)
+            if self._read is not None and self._read.stamp is None and self._read.failure is None:
+                return self._read
+            return _Read(None, failure=f"{self.path} is gone")
+        except OSError as exc:
+            return _Read(None, failure=f"{self.path} can't be read: {exc.strerror}")
+        except ValueError as exc:
+            return _Read(None, failure=f"{self.path} is not a file of API keys: {exc}")
+
+    def _change(self, change: Callable[[tuple[ApiKey, ...]], tuple[ApiKey, ...]]) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with _one_writer(self.path):
+                _replace(self.path, change(KeyFile(self.path).all()))
+        except OSError as exc:
+            raise KeysUnreadable(f"{self.path} can't be written: {exc.strerror}") from exc
+
+
+def _check(user_id: str, groups: tuple[str, ...], name: str, expires_in_days: float | None) -> None:
+    for what, text in (("the user", user_id), ("the name", name or "-")):
+        if not text.strip() or len(text) > _MAX_NAME_CHARS or _UNPRINTABLE.search(text):
+            raise InvalidKeyRequest(f"{what} must be 1 to {_MAX_NAME_CHARS} printable characters")
+    for group in groups:
+        if not _GROUP.fullmatch(group):
+            raise InvalidKeyRequest(f"the group {group!r} must be 1 to 64 letters, digits, _ . : or -")
+    if expires_in_days is not None and not 0 < expires_in_days <= _MAX_DAYS:
+        raise InvalidKeyRequest(f"the days until it expires must be more than 0 and at most {_MAX_DAYS}")
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        return _stamp_of(path.stat())
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return ()  # like no stamp there is: it has to be looked at
+
+
+def _stamp_of(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size
+
+
+def _parsed(content: bytes) -> tuple[ApiKey, ...]:
+    """The keys of a file; ValueError for any other content."""
+    try:
+        document = json.loads(content)
+    except RecursionError as exc:
+        raise ValueError("it is nested too deeply") from exc
+    if not isinstance(document, dict) or document.get("version") != _VERSION:
+        raise ValueError(f"it has no version {_VERSION}")
+    entries = document.get("keys")
+    if not isinstance(entries, list):
+        raise ValueError("it has no list of keys")
+    return tuple(_key(entry) for entry in entries)
+
+
+_NAMES = frozenset(field.name for field in fields(ApiKey))
+
+
+def _key(entry: Any) -> ApiKey:
+    if not isinstance(entry, dict) or set(entry) != _NAMES:
+        raise ValueError("a key of it does not have the fields of one")
+    groups, expires_at = entry["groups"], entry["expires_at"]
+    texts = [value for name, value in entry.items() if name not in ("groups", "acts_for_others", "expires_at")]
+    if not isinstance(groups, list) or not all(isinstance(text, str) for text in (*texts, *groups)):
+        raise ValueError("a field of a key is not text")
+    if not isinstance(entry["acts_for_others"], bool) or not _DIGEST.fullmatch(entry["sha256"]):
+        raise ValueError("a key's acts_for_others or sha256 is not one")
+    if expires_at is not None and (not isinstance(expires_at, str) or not datetime.fromisoformat(expires_at).tzinfo):
+        raise ValueError("a key's expires_at is no time with a zone")
+    if not entry["user_id"].strip():
+        raise ValueError("a key has no user")
+    return ApiKey(**{**entry, "groups": tuple(groups)})
+
+
+@contextmanager
+def _one_writer(path: Path) -> Iterator[None]:
+    """Waits for other writers; a file beside it is locked, because the file itself is replaced."""
+    descriptor = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        _give_to_owner(descriptor, path)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, keys: tuple[ApiKey, ...]) -> None:
+    """Readers see the old content or the new one. Only the owner may read: ids and users are nobody else's business."""
+    path = path.resolve()
+    content = json.dumps({"version": _VERSION, "keys": [asdict(key) for key in keys]}, ensure_ascii=False, indent=1)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # its mode is 0600
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(content + "\n")
+            file.flush()
+            _give_to_owner(file.fileno(), path)
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _give_to_owner(descriptor: int, path: Path) -> None:
+    """What root writes for a service of another user must be readable by that user, the owner of file or folder."""
+    if os.geteuid() == 0:
+        owner = (path if path.exists() else path.parent).stat()
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
