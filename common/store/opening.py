@@ -7,14 +7,17 @@ from common.store import Retention, Store
 from common.store.postgres_access import PostgresAccess
 from common.store.postgres_conversations import PostgresConversations
 from common.store.postgres_runs import PostgresRuns
+from common.store.redis_access import RedisAccess
+from common.store.redis_conversations import RedisConversations
+from common.store.redis_runs import RedisRuns
 
 Opener = Callable[[UrlSource, Retention, float], Store]
 
-_POSTGRES_POOL_SIZE = 4  # connections of one worker: writes are batched, so that one is busy most of the time
+_POOL_SIZE = 4  # connections of one worker: writes are batched, so that one is busy most of the time
 
 
 def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) -> Store:
-    access = PostgresAccess(source, timeout_s=timeout_s, pool_size=_POSTGRES_POOL_SIZE)
+    access = PostgresAccess(source, timeout_s=timeout_s, pool_size=_POOL_SIZE)
 
     async def ping() -> None:
         await access.rows("SELECT 1")
@@ -25,7 +28,16 @@ def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) ->
     return Store("postgresql", PostgresConversations(access), PostgresRuns(access, retention), ping, aclose)
 
 
-BACKENDS: Mapping[str, Opener] = {"postgresql": _open_postgres}
+def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> Store:
+    access = RedisAccess(source, timeout_s=timeout_s, pool_size=_POOL_SIZE)
+
+    async def ping() -> None:
+        await access.reply(("PING",))
+
+    return Store("redis", RedisConversations(access), RedisRuns(access, retention), ping, access.aclose)
+
+
+BACKENDS: Mapping[str, Opener] = {"redis": _open_redis, "postgresql": _open_postgres}
 
 
 def open_store(*, app_source: str | UrlSource, redis_url: str = "", timeout_s: float, retention: Retention) -> Store:

@@ -1,0 +1,119 @@
+"""Access to Redis: commands in one round trip, bounded in time, tried again when the server was restarted.
+
+What must happen as a whole is a Lua script, known to the server by its digest and sent again to one that has forgotten
+it. Redis never undoes: a script checks everything before it writes.
+"""
+
+import asyncio
+import hashlib
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import NoScriptError, RedisError
+
+from common.errors import StoreUnavailable
+from common.ports import UrlSource
+from common.store.failures import SLOW, UNREACHABLE
+
+_log = logging.getLogger(__name__)
+
+Command = tuple[Any, ...]
+
+_parents: list[
+    object
+] = []  # kept alive for ever in the child of a fork, so that they are not closed by being collected
+
+
+class Script:
+    """A Lua script; `command` is a call of it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+        _scripts[self._digest] = text
+
+    def command(self, keys: Sequence[str], *arguments: Any) -> Command:
+        """The command that runs it."""
+        return ("EVALSHA", self._digest, len(keys), *keys, *arguments)
+
+
+_scripts: dict[str, str] = {}  # by digest
+
+
+class RedisAccess:
+    """A pool of connections to the Redis at `source`; `timeout_s` bounds each call, connecting included."""
+
+    def __init__(self, source: UrlSource, *, timeout_s: float, pool_size: int) -> None:
+        self._source = source
+        self._timeout_s = timeout_s
+        self._pool_size = pool_size
+        self._client: Redis | None = None
+        self._pid = 0
+
+    async def reply(self, command: Command) -> Any:
+        """What Redis replies to one command; raises what `replies` raises."""
+        return (await self.replies([command]))[0]
+
+    async def replies(self, commands: Sequence[Command]) -> list[Any]:
+        """What Redis replies, command by command.
+
+        Raises:
+            StoreUnavailable: it can't be reached, refuses a command, or doesn't answer in time.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._replies(commands)
+        except TimeoutError as exc:
+            _log.warning("Redis doesn't answer in time")
+            raise StoreUnavailable(SLOW) from exc
+        except (RedisError, OSError) as exc:  # their messages name hosts
+            _log.warning("Redis fails: %s", type(exc).__name__)
+            raise StoreUnavailable(UNREACHABLE) from exc
+
+    async def _replies(self, commands: Sequence[Command]) -> list[Any]:
+        try:
+            return await self._replies_once(commands)
+        except NoScriptError:
+            await self._replies_once([("SCRIPT LOAD", text) for text in _scripts.values()])
+        except (RedisConnectionError, OSError):
+            pass  # the connection broke, which may have happened while nobody used it
+        return await self._replies_once(commands)
+
+    async def _replies_once(self, commands: Sequence[Command]) -> list[Any]:
+        async with self._redis().pipeline(transaction=False) as pipeline:
+            for command in commands:
+                pipeline.execute_command(*command)
+            replies: list[Any] = await pipeline.execute()
+            return replies
+
+    def _redis(self) -> Redis:
+        if self._pid != os.getpid():
+            _parents.append(self._client)
+            self._client, self._pid = None, os.getpid()
+        if self._client is None:
+            self._client = Redis.from_pool(
+                BlockingConnectionPool.from_url(
+                    self._source(),
+                    max_connections=self._pool_size,
+                    timeout=self._timeout_s,
+                    socket_timeout=self._timeout_s,
+                    socket_connect_timeout=self._timeout_s,
+                    socket_keepalive=True,
+                    protocol=2,
+                    retry=Retry(NoBackoff(), 0),
+                    client_name="citu",
+                )
+            )
+        return self._client
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        client, self._client = self._client, None
+        if client is not None and self._pid == os.getpid():
+            await client.aclose()

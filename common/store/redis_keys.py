@@ -1,0 +1,45 @@
+"""The names of what is kept in Redis. Ids are digested, so that none can pass for another or for a part of a name."""
+
+from common.store.rendering import key
+
+LEASES = "citu:leases"  # sorted set: run key by the millisecond until which its lease lasts
+
+
+def conversation(conversation_key: str) -> str:
+    """Hash: `id` and `title` (JSON), `created` and `updated` (ms), `last` (number of turns there ever were)."""
+    return f"citu:conversation:{conversation_key}"
+
+
+def turns(conversation_key: str) -> str:
+    """List: a conversation's turns (JSON), the latest last."""
+    return f"citu:turns:{conversation_key}"
+
+
+def conversations(user_key: str) -> str:
+    """Sorted set: a user's conversation keys by the millisecond of their latest turn."""
+    return f"citu:conversations:{user_key}"
+
+
+def run(run_key: str) -> str:
+    """Hash: `head` (JSON), `user` and `worker` (keys), `state`, `last_seq`, `cancelling` and `taken` when they are."""
+    return f"citu:run:{run_key}"
+
+
+def frames(run_key: str) -> str:
+    """Stream: entry `<seq>-0` holds a frame as `data`."""
+    return f"citu:frames:{run_key}"
+
+
+def claim(user_id: str, name: str) -> str:
+    """Hash: `run_id` and `fingerprint` (JSON) of a user's Idempotency-Key."""
+    return f"citu:claim:{digest(user_id, name)}"
+
+
+def digest(*ids: str) -> str:
+    """The key of ids, in hexadecimal."""
+    return key(*ids).hex()
+
+
+def milliseconds(seconds: float) -> int:
+    """As Redis takes spans of time."""
+    return max(1, round(seconds * 1000))

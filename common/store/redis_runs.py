@@ -1,0 +1,228 @@
+"""Runs in Redis.
+
+`write` is what everything waits for: one round trip for all runs, one script for each. A Redis that has lost everything
+is empty, no more: the next write of a run makes it known again.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, get_args
+
+from common.store import Claim, Frame, Retention, RunRecord, RunState, RunWrite, redis_keys
+from common.store.redis_access import Command, RedisAccess, Script
+from common.store.rendering import from_text, head_from_text, head_to_text, to_text, turn_to_text
+
+_NOW = "local time = redis.call('TIME')\nlocal now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
+_IS_ORPHANED = """
+local function is_orphaned(key)
+    local lease = redis.call('ZSCORE', KEYS[1], key)
+    return not lease or tonumber(lease) <= now
+end
+"""
+
+# Returns 1 when somebody else has ended the run. An XADD that fails is a repetition: that frame is there.
+_WRITE = Script(
+    _NOW
+    + """
+local leases, run, frames, conversation, turns, conversations = unpack(KEYS)
+local key, head, user, worker, state, run_ttl, lease, frame_count = unpack(ARGV, 1, 8)
+local known = redis.call('HMGET', run, 'state', 'last_seq', 'taken')
+if known[1] and known[1] ~= 'running' then return known[3] and 1 or 0 end
+local last_seq = tonumber(known[2] or 0)
+for i = 9, 8 + 2 * frame_count, 2 do
+    if tonumber(ARGV[i]) > last_seq then
+        redis.pcall('XADD', frames, ARGV[i] .. '-0', 'data', ARGV[i + 1])
+        last_seq = tonumber(ARGV[i])
+    end
+end
+if not known[1] then redis.call('HSET', run, 'head', head, 'user', user, 'worker', worker) end
+redis.call('HSET', run, 'state', state, 'last_seq', last_seq)
+redis.call('PEXPIRE', run, run_ttl)
+redis.call('PEXPIRE', frames, run_ttl)
+if state == 'running' then redis.call('ZADD', leases, now + lease, key) else redis.call('ZREM', leases, key) end
+if conversation then
+    local conversation_key, id, title, turn, max_turns, ttl = unpack(ARGV, 9 + 2 * frame_count)
+    if redis.call('EXISTS', conversation) == 0 then
+        redis.call('DEL', turns)
+        redis.call('HSET', conversation, 'id', id, 'title', title, 'created', now, 'last', 0)
+    end
+    local updated = math.max(now, tonumber(redis.call('HGET', conversation, 'updated') or 0))
+    redis.call('HSET', conversation, 'updated', string.format('%d', updated))
+    redis.call('HINCRBY', conversation, 'last', 1)
+    redis.call('RPUSH', turns, turn)
+    redis.call('LTRIM', turns, -max_turns, -1)
+    redis.call('ZADD', conversations, updated, conversation_key)
+    redis.call('ZREMRANGEBYSCORE', conversations, '-inf', now - ttl)
+    for _, name in ipairs({conversation, turns, conversations}) do redis.call('PEXPIRE', name, ttl) end
+end
+return 0
+"""
+)
+_FIND = Script(
+    _NOW
+    + _IS_ORPHANED
+    + """
+local known = redis.call('HMGET', KEYS[2], 'user', 'head', 'state', 'last_seq')
+if known[1] ~= ARGV[2] then return false end
+return {known[2], known[3], known[4], known[3] == 'running' and is_orphaned(ARGV[1]) and 1 or 0}
+"""
+)
+_RENEW = Script(
+    _NOW
+    + """
+local cancelling = {}
+for i = 4, #ARGV do
+    local run, frames = KEYS[2 * i - 6], KEYS[2 * i - 5]
+    local known = redis.call('HMGET', run, 'state', 'worker', 'cancelling')
+    if known[1] == 'running' and known[2] == ARGV[1] then
+        redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[i])
+        redis.call('PEXPIRE', run, ARGV[3])
+        redis.call('PEXPIRE', frames, ARGV[3])
+        if known[3] then cancelling[#cancelling + 1] = ARGV[i] end
+    end
+end
+return cancelling
+"""
+)
+_REQUEST_CANCEL = Script("""
+local known = redis.call('HMGET', KEYS[1], 'user', 'state')
+if known[1] == ARGV[1] and known[2] == 'running' then redis.call('HSET', KEYS[1], 'cancelling', 1) end
+""")
+_ORPHANS = Script(
+    _NOW
+    + """
+local orphans = {}
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
+    local known = redis.call('HMGET', ARGV[1] .. key, 'head', 'state', 'last_seq')
+    if known[2] == 'running' then
+        orphans[#orphans + 1] = {known[1], known[2], known[3], 1}
+    else
+        redis.call('ZREM', KEYS[1], key)
+    end
+end
+return orphans
+"""
+)
+_END_ORPHAN = Script(
+    _NOW
+    + _IS_ORPHANED
+    + """
+local _, run, frames = unpack(KEYS)
+local key, seq, data, run_ttl = unpack(ARGV)
+local known = redis.call('HMGET', run, 'state', 'last_seq')
+if known[1] ~= 'running' or tonumber(known[2]) + 1 ~= tonumber(seq) or not is_orphaned(key) then return 0 end
+redis.pcall('XADD', frames, seq .. '-0', 'data', data)
+redis.call('HSET', run, 'state', 'error', 'last_seq', seq, 'taken', 1)
+redis.call('PEXPIRE', run, run_ttl)
+redis.call('PEXPIRE', frames, run_ttl)
+redis.call('ZREM', KEYS[1], key)
+return 1
+"""
+)
+# A claim by the same run prolongs it.
+_CLAIM = Script("""
+local known = redis.call('HMGET', KEYS[1], 'run_id', 'fingerprint')
+if known[1] and known[1] ~= ARGV[1] then return known end
+redis.call('HSET', KEYS[1], 'run_id', ARGV[1], 'fingerprint', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return {ARGV[1], ARGV[2]}
+""")
+_RELEASE_CLAIM = Script("if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('DEL', KEYS[1]) end")
+
+
+class RedisRuns:
+    """Implements `common.store.Runs`."""
+
+    def __init__(self, access: RedisAccess, retention: Retention) -> None:
+        self._access = access
+        self._max_turns = retention.max_turns
+        self._conversation_ttl = redis_keys.milliseconds(retention.conversation_ttl_s)
+        self._run_ttl = redis_keys.milliseconds(retention.run_ttl_s)
+        self._lease = redis_keys.milliseconds(retention.lease_s)
+
+    async def write(self, writes: Sequence[RunWrite]) -> Collection[str]:
+        """Keeps what is new about runs."""
+        if not writes:
+            return ()
+        replies = await self._access.replies([self._write(write) for write in writes])
+        return {write.head.run_id for write, is_refused in zip(writes, replies, strict=True) if is_refused}
+
+    def _write(self, write: RunWrite) -> Command:
+        head = write.head
+        digest, user = redis_keys.digest(head.run_id), redis_keys.digest(head.user_id)
+        keys = [redis_keys.LEASES, redis_keys.run(digest), redis_keys.frames(digest)]
+        state = write.end.state if write.end else "running"
+        arguments: list[Any] = [digest, head_to_text(head), user, redis_keys.digest(head.worker_id), state]
+        arguments += [self._run_ttl, self._lease, len(write.frames)]
+        for frame in write.frames:
+            arguments += [frame.seq, frame.data]
+        if write.end and write.end.turn:
+            turn = write.end.turn
+            conversation = redis_keys.digest(head.user_id, head.conversation_id)
+            keys += [redis_keys.conversation(conversation), redis_keys.turns(conversation)]
+            keys.append(redis_keys.conversations(user))
+            arguments += [conversation, to_text(head.conversation_id), to_text(turn.question), turn_to_text(turn)]
+            arguments += [self._max_turns, self._conversation_ttl]
+        return _WRITE.command(keys, *arguments)
+
+    async def find(self, user_id: str, run_id: str) -> RunRecord | None:
+        """The run."""
+        digest = redis_keys.digest(run_id)
+        keys = [redis_keys.LEASES, redis_keys.run(digest)]
+        found = await self._access.reply(_FIND.command(keys, digest, redis_keys.digest(user_id)))
+        return _record(found) if found else None
+
+    async def frames(self, user_id: str, run_id: str, after: int, limit: int) -> tuple[Frame, ...]:
+        """Its frames beyond `after`."""
+        digest = redis_keys.digest(run_id)
+        owner, entries = await self._access.replies(
+            [
+                ("HGET", redis_keys.run(digest), "user"),
+                ("XRANGE", redis_keys.frames(digest), f"{after + 1}-0", "+", "COUNT", limit),
+            ]
+        )
+        if owner is None or owner.decode() != redis_keys.digest(user_id):
+            return ()
+        return tuple(Frame(int(entry.partition(b"-")[0]), fields[b"data"]) for entry, fields in entries)
+
+    async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
+        """Prolongs leases; which runs are to be cancelled."""
+        if not run_ids:
+            return ()
+        digests = {redis_keys.digest(run_id): run_id for run_id in run_ids}
+        keys = [redis_keys.LEASES]
+        for digest in digests:
+            keys += [redis_keys.run(digest), redis_keys.frames(digest)]
+        command = _RENEW.command(keys, redis_keys.digest(worker_id), self._lease, self._run_ttl, *digests)
+        return {digests[digest.decode()] for digest in await self._access.reply(command)}
+
+    async def request_cancel(self, user_id: str, run_id: str) -> None:
+        """Asks for a run's end."""
+        keys = [redis_keys.run(redis_keys.digest(run_id))]
+        await self._access.reply(_REQUEST_CANCEL.command(keys, redis_keys.digest(user_id)))
+
+    async def orphans(self) -> tuple[RunRecord, ...]:
+        """Runs whose workers are gone."""
+        found = await self._access.reply(_ORPHANS.command([redis_keys.LEASES], redis_keys.run("")))
+        return tuple(map(_record, found))
+
+    async def end_orphan(self, run_id: str, frame: Frame) -> bool:
+        """Ends an orphan."""
+        digest = redis_keys.digest(run_id)
+        keys = [redis_keys.LEASES, redis_keys.run(digest), redis_keys.frames(digest)]
+        return bool(await self._access.reply(_END_ORPHAN.command(keys, digest, frame.seq, frame.data, self._run_ttl)))
+
+    async def claim(self, user_id: str, key: str, claim: Claim) -> Claim:
+        """Whose the user's Idempotency-Key is."""
+        arguments = (to_text(claim.run_id), to_text(claim.fingerprint), self._run_ttl)
+        held = await self._access.reply(_CLAIM.command([redis_keys.claim(user_id, key)], *arguments))
+        return Claim(*map(from_text, held))
+
+    async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
+        """Lets go of the Idempotency-Key."""
+        await self._access.reply(_RELEASE_CLAIM.command([redis_keys.claim(user_id, key)], to_text(run_id)))
+
+
+def _record(values: list[Any]) -> RunRecord:
+    head, state, last_seq, is_orphaned = values
+    known: dict[str, RunState] = {each: each for each in get_args(RunState)}
+    return RunRecord(head_from_text(head), known[state.decode()], int(last_seq), bool(is_orphaned))
