@@ -11,19 +11,16 @@ from flask import Blueprint, Response, request
 from api.callers import acting_user
 from api.replies import reply
 from api.requests import Reader, json_object, parse_conversation_id, parse_page, parse_reader, parse_title
+from api.waiting import from_store
 from common.envelope import success
-from common.errors import InvalidRequest, NotFound, StoreUnavailable
-from common.runtime import run
+from common.errors import InvalidRequest, NotFound
 from common.store import Conversation, Conversations, InvalidCursor
 from common.text import Text
 from common.values import Turn
 
 T = TypeVar("T")
 
-_TIMEOUT_S = 10.0  # the store's own limits end sooner; this one is for a loop that is held up
-_RETRY_AFTER_S = 2
 _DONE = Text("处理完成", "Done")
-_UNREACHED = Text("会话存储暂时不可用，请稍后重试。", "Conversations can't be reached now; try again in a moment.")
 _CURSOR = Text(
     "cursor 无效：必须是上一页返回的 next_cursor。",
     "cursor is not valid: it must be the next_cursor of the page before.",
@@ -37,23 +34,20 @@ def conversations_blueprint(kept: Conversations) -> Blueprint:
     @blueprint.get("")
     def list_conversations() -> Response:
         reader, (limit, cursor) = _reader(request.args), parse_page(request.args)
-        page = _answer(kept.page(_user(reader), limit, cursor))
+        page = _found(kept.page(_user(reader), limit, cursor))
         listed = [_listed(conversation) for conversation in page.conversations]
         return _done({"conversations": listed, "next_cursor": page.next_cursor}, reader)
 
     @blueprint.delete("")
     def delete_conversations() -> Response:
         reader = _reader(request.args)
-        return _done({"deleted": _answer(kept.delete_all(_user(reader)))}, reader)
+        return _done({"deleted": from_store(kept.delete_all(_user(reader)))}, reader)
 
     @blueprint.get("/<conversation_id>")
     def read_conversation(conversation_id: str) -> Response:
-        known, reader, (limit, cursor) = (
-            parse_conversation_id(conversation_id),
-            _reader(request.args),
-            parse_page(request.args),
-        )
-        page = _answer(kept.turns(_user(reader), known, limit, cursor))
+        known, reader = parse_conversation_id(conversation_id), _reader(request.args)
+        limit, cursor = parse_page(request.args)
+        page = _found(kept.turns(_user(reader), known, limit, cursor))
         if page is None:
             raise _unknown(known)
         shown = {"conversation": _listed(page.conversation), "turns": [_shown(turn) for turn in page.turns]}
@@ -63,19 +57,19 @@ def conversations_blueprint(kept: Conversations) -> Blueprint:
     def rename_conversation(conversation_id: str) -> Response:
         known, body = parse_conversation_id(conversation_id), json_object(request)
         reader, title = _reader(body), parse_title(body)
-        _require(_answer(kept.rename(_user(reader), known, title)), known)
+        _require(from_store(kept.rename(_user(reader), known, title)), known)
         return _done({"conversation_id": known, "title": title}, reader)
 
     @blueprint.delete("/<conversation_id>")
     def delete_conversation(conversation_id: str) -> Response:
         known, reader = parse_conversation_id(conversation_id), _reader(request.args)
-        _require(_answer(kept.delete(_user(reader), known)), known)
+        _require(from_store(kept.delete(_user(reader), known)), known)
         return _done({"deleted": 1}, reader)
 
     @blueprint.delete("/<conversation_id>/turns")
     def clear_conversation(conversation_id: str) -> Response:
         known, reader = parse_conversation_id(conversation_id), _reader(request.args)
-        _require(_answer(kept.clear(_user(reader), known)), known)
+        _require(from_store(kept.clear(_user(reader), known)), known)
         return _done({"conversation_id": known, "turn_count": 0}, reader)
 
     return blueprint
@@ -89,21 +83,11 @@ def _user(reader: Reader) -> str:
     return acting_user(reader.user_id)
 
 
-def _answer(work: Coroutine[Any, Any, T]) -> T:
-    """What the store answers.
-
-    Raises:
-        InvalidRequest: the cursor is none of the store's.
-        StoreUnavailable: with a time to try again.
-    """
+def _found(work: Coroutine[Any, Any, T]) -> T:
     try:
-        return run(work, _TIMEOUT_S)
+        return from_store(work)
     except InvalidCursor as exc:
         raise InvalidRequest(_CURSOR, field="cursor") from exc
-    except TimeoutError as exc:
-        raise StoreUnavailable(_UNREACHED, retry_after_s=_RETRY_AFTER_S) from exc
-    except StoreUnavailable as exc:
-        raise StoreUnavailable(exc.text, retry_after_s=exc.retry_after_s or _RETRY_AFTER_S) from exc
 
 
 def _require(was_found: bool, known: str) -> None:

@@ -39,7 +39,7 @@ def test_the_drawing_is_the_compiled_graph() -> None:
 
 def test_every_endpoint_is_documented() -> None:
     routes = {
-        (method.lower(), rule.rule)
+        (method.lower(), re.sub("<([a-z_]+)>", r"{\1}", rule.rule))
         for rule in create_app(Settings()).url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
         if rule.endpoint != "static"
