@@ -1,6 +1,7 @@
 """`python -m api.keys`: makes, shows and revokes API keys. Running services take notice at their next request."""
 
 import argparse
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ _HEADINGS = ("id", "user", "groups", "acts for others", "name", "created", "expi
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Does what `arguments` say. Whatever prevents it is one sentence on stderr and exit code 1."""
+    logging.basicConfig(handlers=[logging.NullHandler()])  # whoever runs this reads the sentence, not the service's log
     given = _parser().parse_args(arguments)
     run: Callable[[KeyFile, argparse.Namespace], None] = given.run
     try:
