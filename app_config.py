@@ -51,6 +51,7 @@ APP_DATABASE_URL = ""  # without REDIS_URL, the PostgreSQL database that keeps t
 STORE_TIMEOUT_S = 2.0  # seconds one access to them may take; answers don't wait longer for it
 CONVERSATION_TTL_S = 2592000.0  # seconds a conversation is kept after its last turn
 MAX_TURNS = 100  # turns kept of one conversation; the oldest go first
+RUN_LEASE_S = 10.0  # seconds without a sign of its worker after which a run counts as cut off
 RUN_TTL_S = 3600.0  # seconds a run, its events and its Idempotency-Key are kept after its last event
 
 # ------------------------------------------------------------------------------------------------------------- model
@@ -197,6 +198,7 @@ class Settings:
     store_timeout_s: float = STORE_TIMEOUT_S
     conversation_ttl_s: float = CONVERSATION_TTL_S
     max_turns: int = MAX_TURNS
+    run_lease_s: float = RUN_LEASE_S
     run_ttl_s: float = RUN_TTL_S
     openai_api_key: str = OPENAI_API_KEY
     openai_base_url: str = OPENAI_BASE_URL

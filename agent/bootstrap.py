@@ -108,7 +108,10 @@ def bootstrap(settings: Settings) -> Services:
 
 def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
     retention = Retention(
-        conversation_ttl_s=settings.conversation_ttl_s, max_turns=settings.max_turns, run_ttl_s=settings.run_ttl_s
+        conversation_ttl_s=settings.conversation_ttl_s,
+        max_turns=settings.max_turns,
+        run_ttl_s=settings.run_ttl_s,
+        lease_s=settings.run_lease_s,
     )
     store = open_store(
         app_source=source,

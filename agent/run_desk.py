@@ -28,7 +28,7 @@ from common.values import Turn
 
 _log = logging.getLogger(__name__)
 
-_BEAT_S = 1.0  # between two looks at what other workers want: also how long a cancellation takes to arrive
+_BEAT_S = 1.0  # at most, between two looks at what other workers want: so long a cancellation may take to arrive
 _FIRST_POLL_S, _LAST_POLL_S = 0.05, 0.5  # between looks at a run of another worker; the longer nothing comes, the rarer
 _PAGE = 200  # frames read at once
 _CLAIM_S = 2.0  # an Idempotency-Key whose run is not known after so long belongs to a worker that died
@@ -64,6 +64,7 @@ class RunDesk:
         self._agent = agent
         self._store = store
         self._lease_s = lease_s
+        self._beat_s = min(_BEAT_S, lease_s / 4)
         self._journal = Journal(store.runs)
         self._start()
 
@@ -206,7 +207,7 @@ class RunDesk:
             return view
         await self._store.runs.request_cancel(user_id, run_id)
         with suppress(TimeoutError):
-            async with asyncio.timeout(2 * _BEAT_S):
+            async with asyncio.timeout(2 * self._beat_s + _LAST_POLL_S):
                 async for _ in self.follow(user_id, run_id, view.record.last_seq):
                     pass
         return await self.look(user_id, run_id)
@@ -282,7 +283,7 @@ class RunDesk:
                 self._buries_after = time.monotonic() + self._lease_s
             except Exception:  # noqa: BLE001 - without this task runs that live would pass for dead
                 _log.exception("leases could not be renewed")
-            await asyncio.sleep(_BEAT_S)
+            await asyncio.sleep(self._beat_s)
 
     def _may_bury(self, record: RunRecord) -> bool:
         return record.head.run_id not in self._live and time.monotonic() >= self._buries_after

@@ -34,9 +34,10 @@ def _exchange(
 class Stream:
     """One open stream."""
 
-    def __init__(self, port: int, path: str, body: Any) -> None:
+    def __init__(self, port: int, path: str, body: Any, *, method: str = "POST", **headers: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
-        self._connection.request("POST", path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        data = None if body is None else json.dumps(body).encode()
+        self._connection.request(method, path, data, {"Content-Type": "application/json", **headers})
         self._response = self._connection.getresponse()
         self.status = self._response.status
         self.headers = {name.lower(): value for name, value in self._response.getheaders()}

@@ -44,7 +44,9 @@ def test_the_banner_says_where_and_on_what(demo_url: str, tmp_path: Path) -> Non
         status, health = get_json(citu.port, "/health")
         assert (status, health["data"]["status"]) == (200, "ok")
         status, ready = get_json(citu.port, "/ready")
-        assert (status, ready["data"]) == (200, {"database": {"status": "ok"}, "model": {"status": "not_configured"}})
+        store = {"status": "ok", "name": "postgresql"}
+        checks = {"database": {"status": "ok"}, "store": store, "model": {"status": "not_configured"}}
+        assert (status, ready["data"]) == (200, checks)
 
 
 def test_frames_arrive_one_by_one_and_the_end_equals_the_sync_answer(demo_url: str, tmp_path: Path) -> None:

@@ -1,0 +1,310 @@
+"""Runs outlive connections and workers: two processes over one store, clients cut off, workers killed."""
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.http_stream import Stream, get_json, post_json
+from tests.live import GAUGES, Citu, serving
+from tests.openai_replies import Gate, Reply
+from tests.openai_server import OpenAiServer
+from tests.questions import ASK, CHAT, ROWS, STREAM, SYNC, scripted
+
+TALK = Reply(pieces=["One ", "two ", "three."])
+RUNS = "/api/v0/runs"
+LEASE_S = "1"
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAiServer]:
+    with OpenAiServer(lambda request: Reply("hello")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=["postgresql"])
+def store(request: pytest.FixtureRequest, app_database_url: str) -> dict[str, str]:
+    """The settings of a store."""
+    if request.param == "postgresql":
+        return {"APP_DATABASE_URL": app_database_url}
+    return {"REDIS_URL": request.getfixturevalue("redis_server").url}
+
+
+@pytest.fixture(scope="module")
+def start(
+    store: dict[str, str],
+    model: OpenAiServer,
+    make_database: Callable[[str], str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[], Citu]]:
+    """Starts one more process over the same store."""
+    settings = {"DATABASE_URL": make_database(GAUGES), "RUN_LEASE_S": LEASE_S, "PING_INTERVAL_S": "0.2", **store}
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(serving(tmp_path_factory.mktemp("citu") / "log", model=model, **settings))
+
+
+@pytest.fixture(scope="module")
+def here(start: Callable[[], Citu]) -> Citu:
+    return start()
+
+
+@pytest.fixture(scope="module")
+def there(start: Callable[[], Citu]) -> Citu:
+    return start()
+
+
+def blocks(stream: Stream) -> list[str]:
+    """The frames still to come, as they are on the wire; pings left out."""
+    found = []
+    while block := stream.next_block():
+        if not block.startswith(":"):
+            found.append(block)
+    return found
+
+
+def follow(citu: Citu, run_id: str, query: str = "", **headers: str) -> list[str]:
+    """The frames of a run, from the beginning or after an event."""
+    with Stream(citu.port, f"{RUNS}/{run_id}/events{query}", None, method="GET", **headers) as stream:
+        assert stream.status == 200
+        return blocks(stream)
+
+
+def run_id_of(block: str) -> str:
+    return block.partition("id: ")[2].partition(":")[0]
+
+
+def state(citu: Citu, run_id: str, query: str = "") -> dict[str, Any]:
+    status, envelope = get_json(citu.port, f"{RUNS}/{run_id}{query}")
+    assert status == 200, envelope
+    found: dict[str, Any] = envelope["data"]
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------- seen again
+
+
+def test_another_process_shows_the_same_bytes_from_any_event_on(here: Citu, there: Citu, model: OpenAiServer) -> None:
+    with scripted(model, TALK), Stream(here.port, STREAM, CHAT) as stream:
+        live = blocks(stream)
+    retry, *frames = live
+    run_id = run_id_of(frames[0])
+    for citu in (here, there):
+        assert follow(citu, run_id) == live
+        for read in range(1, len(frames)):
+            assert follow(citu, run_id, f"?after={read}") == [retry, *frames[read:]]
+        last_id = {"Last-Event-ID": f"{run_id}:{len(frames) - 1}"}
+        assert follow(citu, run_id, **last_id) == [retry, frames[-1]]
+        with Stream(citu.port, f"{RUNS}/{run_id}/events?after={len(frames)}", None, method="GET") as stream:
+            assert stream.status == 204, "an EventSource stops asking"
+
+
+def test_a_client_cut_off_at_any_event_goes_on_elsewhere(here: Citu, there: Citu, model: OpenAiServer) -> None:
+    read, length = 1, 2
+    while read < length:
+        with scripted(model, TALK), Stream(here.port, STREAM, {**CHAT, "on_disconnect": "continue"}) as stream:
+            retry, *seen = [stream.next_block() for _ in range(read + 1)]
+        run_id = run_id_of(seen[0])
+        rest = follow(there, run_id, f"?after={run_id}:{read}")
+        assert [retry, *seen, *rest[1:]] == follow(there, run_id)
+        terminal = json.loads(rest[-1].partition("data: ")[2])
+        assert terminal["data"]["response"] == "One two three."
+        read, length = read + 1, len(seen) + len(rest) - 1
+
+
+def test_a_run_is_followed_live_from_another_process(here: Citu, there: Citu, model: OpenAiServer) -> None:
+    gate = Gate()
+    with scripted(model, Reply(pieces=["One ", gate, "two."])), Stream(here.port, STREAM, CHAT) as stream:
+        begun = [stream.next_block() for _ in range(4)]
+        run_id = run_id_of(begun[1])
+        with Stream(there.port, f"{RUNS}/{run_id}/events", None, method="GET") as elsewhere:
+            assert [elsewhere.next_block() for _ in range(4)] == begun
+            assert state(there, run_id)["state"] == "running"
+            gate.open()
+            assert blocks(elsewhere) == blocks(stream)
+
+
+def test_the_state_holds_the_sync_answer(here: Citu, there: Citu, model: OpenAiServer) -> None:
+    with scripted(model, ROWS, Reply("There are 3.")):
+        status, answer = post_json(here.port, SYNC, ASK)
+    assert status == 200
+    found = state(there, answer["data"]["run_id"])
+    assert (found["state"], found["result"], found["question"]) == ("completed", answer, ASK["question"])
+    assert found["conversation_id"] == answer["data"]["conversation_id"]
+
+
+def test_who_is_somebody_else_sees_no_run(here: Citu, there: Citu, model: OpenAiServer) -> None:
+    _, answer = post_json(here.port, SYNC, {**CHAT, "user_id": "alice"})
+    run_id = answer["data"]["run_id"]
+    assert state(there, run_id, "?user_id=alice")["state"] == "completed"
+    for citu in (here, there):
+        for path in (f"{RUNS}/{run_id}?user_id=bob", f"{RUNS}/{run_id}/events", f"{RUNS}/run_00"):
+            status, envelope = get_json(citu.port, path)
+            assert (status, envelope["data"]["error_type"]) == (404, "not_found")
+        status, _ = post_json(citu.port, f"{RUNS}/{run_id}/cancel", {"user_id": "bob"})
+        assert status == 404
+
+
+@pytest.mark.parametrize("query", ["?after=x", "?after=-1", "?after=run_other:1"])
+def test_an_event_that_can_not_be_is_said_to_be(query: str, here: Citu) -> None:
+    status, envelope = get_json(here.port, f"{RUNS}/run_00/events{query}")
+    assert (status, envelope["data"]["field"]) == (400, "after")
+
+
+# ------------------------------------------------------------------------------------------------------------- stopped
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["by its own process", "by another"])
+def test_a_run_is_cancelled_by_its_id(elsewhere: bool, here: Citu, there: Citu, model: OpenAiServer) -> None:
+    gate = Gate()
+    with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, CHAT) as stream:
+        run_id = run_id_of([stream.next_block() for _ in range(2)][1])
+        assert gate.reached.wait(10)
+        status, envelope = post_json((there if elsewhere else here).port, f"{RUNS}/{run_id}/cancel", {})
+        assert (status, envelope["data"]["state"]) == (200, "cancelled")
+        assert envelope["data"]["result"]["data"]["error_type"] == "cancelled"
+        assert model.requests[-1].disconnected.wait(10)
+        assert json.loads(blocks(stream)[-1].partition("data: ")[2])["code"] == 499
+    status, envelope = post_json(here.port, f"{RUNS}/{run_id}/cancel", {})
+    assert (status, envelope["data"]["state"]) == (200, "cancelled"), "there is nothing left to cancel"
+
+
+@pytest.mark.parametrize(("wish", "end"), [("cancel", "cancelled"), ("continue", "completed")])
+def test_what_becomes_of_a_run_whose_client_leaves(
+    wish: str, end: str, here: Citu, there: Citu, model: OpenAiServer
+) -> None:
+    gate = Gate()
+    with scripted(model, Reply(pieces=["One ", gate, "two."])):
+        with Stream(here.port, STREAM, {**CHAT, "on_disconnect": wish}) as stream:
+            run_id = run_id_of([stream.next_block() for _ in range(2)][1])
+            assert gate.reached.wait(10)
+        if wish == "cancel":
+            assert model.requests[-1].disconnected.wait(10)
+        gate.open()
+        follow(there, run_id)
+    assert state(there, run_id)["state"] == end
+
+
+def test_the_runs_of_a_killed_worker_end(start: Callable[[], Citu], there: Citu, model: OpenAiServer) -> None:
+    doomed, gate = start(), Gate()
+    with scripted(model, Reply(pieces=["One ", gate])), Stream(doomed.port, STREAM, CHAT) as stream:
+        seen = [stream.next_block() for _ in range(4)]
+        run_id = run_id_of(seen[1])
+        assert gate.reached.wait(10)
+        os.kill(doomed.worker(), signal.SIGKILL)
+        seen += blocks(stream)
+    replayed = follow(there, run_id)
+    assert replayed[: len(seen)] == seen, "nothing that was seen is lost"
+    terminal = json.loads(replayed[-1].partition("data: ")[2])
+    assert (terminal["code"], terminal["data"]["error_type"]) == (500, "internal_error")
+    assert terminal["data"]["retryable"]
+    assert state(there, run_id)["state"] == "error"
+    assert [block.partition("\n")[0] for block in replayed[1:]] == [
+        f"id: {run_id}:{number}" for number in range(1, len(replayed))
+    ]
+
+
+def test_runs_of_a_process_that_is_stopped_say_so(start: Callable[[], Citu], there: Citu, model: OpenAiServer) -> None:
+    stopped, gate = start(), Gate()
+    with scripted(model, Reply(pieces=["One ", gate])):
+        with Stream(stopped.port, STREAM, {**CHAT, "on_disconnect": "continue"}) as stream:
+            run_id = run_id_of([stream.next_block() for _ in range(2)][1])
+            assert gate.reached.wait(10)
+        stopped.signal(signal.SIGINT)
+        stopped.process.wait(10)
+    result = state(there, run_id)["result"]
+    assert (result["code"], result["data"]["retryable"]) == (499, True)
+
+
+# ----------------------------------------------------------------------------------------------------- asked once more
+
+
+def test_the_same_key_is_the_same_run(here: Citu, there: Citu, model: OpenAiServer) -> None:
+    before = len(model.requests)
+    first = post_json(here.port, SYNC, CHAT, **{"Idempotency-Key": "k-1"})
+    for citu in (here, there):
+        assert post_json(citu.port, SYNC, CHAT, **{"Idempotency-Key": "k-1"}) == first
+        with Stream(citu.port, STREAM, CHAT, **{"Idempotency-Key": "k-1"}) as stream:
+            run_id = first[1]["data"]["run_id"]
+            assert blocks(stream) == follow(citu, run_id)
+    assert len(model.requests) == before + 1
+    status, envelope = post_json(there.port, SYNC, {**CHAT, "lang": "zh"}, **{"Idempotency-Key": "k-1"})
+    assert (status, envelope["data"]["error_type"]) == (422, "idempotency_key_reused")
+    other = post_json(there.port, SYNC, {**CHAT, "user_id": "bob"}, **{"Idempotency-Key": "k-1"})
+    assert other[1]["data"]["run_id"] != run_id, "keys are a user's own"
+
+
+def test_a_run_in_flight_is_joined_by_its_key(here: Citu, there: Citu, model: OpenAiServer) -> None:
+    gate, key = Gate(), {"Idempotency-Key": "k-2"}
+    with (
+        scripted(model, Reply(pieces=["One ", gate, "two."])),
+        Stream(here.port, STREAM, CHAT, **key) as first,
+        Stream(there.port, STREAM, CHAT, **key) as second,
+        Stream(here.port, STREAM, CHAT, **key) as third,
+    ):
+        assert gate.reached.wait(10)
+        begun = [first.next_block() for _ in range(2)]
+        for citu in (here, there):
+            status, envelope = post_json(citu.port, SYNC, CHAT, **key)
+            assert (status, envelope["data"]["error_type"]) == (409, "conflict")
+            assert envelope["data"]["run_id"] == run_id_of(begun[1])
+        gate.open()
+        told = begun + blocks(first)
+        assert blocks(second) == told
+        assert blocks(third) == told
+
+
+def test_a_client_that_comes_back_with_its_key_finds_its_run(here: Citu, there: Citu, model: OpenAiServer) -> None:
+    gate, key = Gate(), {"Idempotency-Key": "k-3"}
+    with scripted(model, Reply(pieces=["One ", gate, "two."])):
+        with Stream(here.port, STREAM, CHAT, **key) as stream:
+            seen = [stream.next_block() for _ in range(3)]
+            assert gate.reached.wait(10)
+        with Stream(there.port, STREAM, CHAT, **key, **{"Last-Event-ID": f"{run_id_of(seen[1])}:2"}) as stream:
+            gate.open()
+            rest = blocks(stream)
+    assert [*seen, *rest[1:]] == follow(here, run_id_of(seen[1]))
+
+
+def test_a_cancelled_run_lets_go_of_its_key(here: Citu, there: Citu, model: OpenAiServer) -> None:
+    gate, key = Gate(), {"Idempotency-Key": "k-4"}
+    with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, CHAT, **key) as stream:
+        run_id = run_id_of([stream.next_block() for _ in range(2)][1])
+        assert gate.reached.wait(10)
+        post_json(there.port, f"{RUNS}/{run_id}/cancel", {})
+    status, envelope = post_json(there.port, SYNC, CHAT, **key)
+    assert (status, envelope["data"]["response"]) == (200, "hello")
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 256])
+def test_a_key_that_is_none_is_refused(key: str, here: Citu) -> None:
+    connection = HTTPConnection("127.0.0.1", here.port, timeout=30)
+    connection.request("POST", SYNC, json.dumps(CHAT), {"Idempotency-Key": key.encode().decode("latin-1")})
+    envelope = json.loads(connection.getresponse().read())
+    connection.close()
+    assert (envelope["code"], envelope["data"]["field"]) == (400, "Idempotency-Key")
+
+
+def test_every_answer_is_one_turn(here: Citu, there: Citu, model: OpenAiServer) -> None:
+    ask = {**CHAT, "conversation_id": "c-turns"}
+    with scripted(model, Reply("Hi."), TALK):
+        post_json(here.port, SYNC, ask)
+        with Stream(there.port, STREAM, {**ask, "question": "and?"}) as stream:
+            blocks(stream)
+    status, told = get_json(there.port, "/api/v0/conversations/c-turns")
+    assert status == 200
+    assert [(turn["question"], turn["response"]) for turn in told["data"]["turns"]] == [
+        ("hello", "Hi."),
+        ("and?", "One two three."),
+    ]
+
+
+def test_a_log_of_it_all_has_no_fault(here: Citu, there: Citu) -> None:
+    for citu in (here, there):
+        faults = [line for line in Path(citu.log).read_text().splitlines() if '"level":"ERROR"' in line]
+        assert faults == []
