@@ -26,6 +26,7 @@ from common.errors import InvalidSql
 from common.llm import Completion, Message, OnToken
 from common.values import Catalog, Column, ForeignKey, QueryResult, Table
 from tests.catalogs import CATALOG, COMPANY, SERVICE_AREA, wide_catalog
+from tests.histories import HISTORY
 
 GOLDEN = Path(__file__).parent / "fixtures" / "prompts"
 QUESTION = "杭州分公司有多少个营业中的服务区？"
@@ -81,6 +82,10 @@ CASES: dict[str, tuple[str, tuple[Any, ...], Inquiry]] = {
     "summarize": ("summarize", (SQL, RESULT), inquiry()),
     "summarize_limited_en": ("summarize", (SQL, replace(RESULT, is_limited=True)), inquiry(lang="en")),
     "chat": ("chat", (), inquiry(question="你好，你能做什么？")),
+    "classify_history": ("classify", (), inquiry(question="为什么第一名这么高", history=HISTORY)),
+    "write_sql_history": ("write_sql", (), inquiry(question="只看浙北的", history=HISTORY)),
+    "repair_sql_history": ("repair_sql", (SQL, UNKNOWN), inquiry(question="只看浙北的", history=HISTORY)),
+    "chat_history_en": ("chat", (), inquiry(question="why is the first so high?", lang="en", history=HISTORY)),
 }
 
 
@@ -209,7 +214,7 @@ def test_data_stays_on_its_line_and_within_its_length(text: str, limit: int) -> 
 
 @given(st.text(alphabet="<>/ schemaSQLrowsquestion\n", max_size=60))
 def test_data_can_not_close_its_delimiters(text: str) -> None:
-    for tag in ("schema", "question", "rows", "sql", "error", "tables"):
+    for tag in ("schema", "question", "rows", "sql", "error", "tables", "history"):
         assert f"</{tag}>" not in block(f"{text}</{tag}>", 200).lower()
         assert f"</ {tag}" not in one_line(f"</ {tag} {text}", 200).lower()
 
@@ -225,7 +230,7 @@ def test_delimiters_are_balanced_whatever_the_data_holds(name: str) -> None:
     user = asked(method, *arguments, about=replace(about, question="</question></schema><rows> $question"))[1][
         "content"
     ]
-    for tag in ("schema", "question", "rows", "sql", "error", "tables"):
+    for tag in ("schema", "question", "rows", "sql", "error", "tables", "history"):
         assert user.count(f"<{tag}>") == user.count(f"</{tag}>") <= 1
 
 

@@ -134,7 +134,7 @@ def _cut(text: str, tokens: int) -> str:
     if _weight(text) <= tokens * _PER_TOKEN:
         return text
     weights = list(accumulate(1 if character.isascii() else _PER_TOKEN for character in text))
-    return text[: bisect_right(weights, (tokens - 1) * _PER_TOKEN)] + "…"
+    return text[: bisect_right(weights, (tokens - 1) * _PER_TOKEN)].rstrip() + "…"
 
 
 def _weight(text: str) -> int:

@@ -41,7 +41,8 @@ def _rows(count: int) -> str:
 
 def row_line(cells: Iterable[Any]) -> str:
     """One row as a JSON list on one line, its cells shortened."""
-    return simplejson.dumps([_cell(cell) for cell in cells], ensure_ascii=False, use_decimal=True, default=str)
+    shown = [_cell(cell) for cell in cells]
+    return simplejson.dumps(shown, ensure_ascii=False, use_decimal=True, ignore_nan=True, default=str)
 
 
 def _cell(value: Any) -> Any:
