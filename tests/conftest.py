@@ -61,15 +61,26 @@ def embedded_server() -> Iterator[Server]:
         server.release()
 
 
+@pytest.fixture(scope="session")
+def make_app_database(embedded_server: Server) -> Iterator[Callable[[], str]]:
+    """Makes a throwaway database for conversations and runs; gives its URL."""
+    names: list[str] = []
+
+    def make() -> str:
+        names.append(f"citu_test_{uuid.uuid4().hex[:12]}")
+        return ensure_app_database(embedded_server, names[-1])
+
+    yield make
+    for name in names:
+        _administer(embedded_server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
 @pytest.fixture(scope="session", autouse=True)
-def app_database_url(embedded_server: Server) -> Iterator[str]:
+def app_database_url(make_app_database: Callable[[], str]) -> Iterator[str]:
     """Citu's own database for every test that names no other; the environment says so to processes of their own."""
-    name = f"citu_test_{uuid.uuid4().hex[:12]}"
-    url = ensure_app_database(embedded_server, name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("APP_DATABASE_URL", url)
-        yield url
-    _administer(embedded_server, f"DROP DATABASE {name} WITH (FORCE)")
+        patch.setenv("APP_DATABASE_URL", make_app_database())
+        yield os.environ["APP_DATABASE_URL"]
 
 
 @pytest.fixture(scope="session")

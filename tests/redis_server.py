@@ -1,0 +1,80 @@
+"""A Redis of the tests' own, that they may stop, stop dead, freeze and start again; what it has kept survives that."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import redis
+
+from tests.live import eventually, free_port
+
+PROGRAM = "redis-server"
+_START_TIMEOUT_S = 20.0
+
+
+class RedisServer:
+    """`redis-server` on one loopback port, with its data in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port = free_port()
+        self.url = f"redis://127.0.0.1:{self._port}/0"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Returns when it answers; at once if it runs."""
+        if self._process is not None:
+            return
+        options = {"port": self._port, "bind": "127.0.0.1", "dir": self._folder, "appendonly": "yes", "save": ""}
+        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        self._process = subprocess.Popen([PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        eventually(self._answers, _START_TIMEOUT_S)
+
+    def _answers(self) -> bool:
+        try:
+            with redis.Redis.from_url(self.url) as client:
+                return bool(client.ping())
+        except redis.RedisError:
+            return False
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """Returns when it has ended; SIGKILL leaves it no time for anything."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(_START_TIMEOUT_S)
+            self._process = None
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Its connections stay open, and it says nothing."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self._process.pid, signal.SIGCONT)
+
+    def forget(self) -> None:
+        """It loses everything, as one without persistence does when it ends."""
+        with redis.Redis.from_url(self.url) as client:
+            client.flushall()
+
+
+@contextmanager
+def redis_server() -> Iterator[RedisServer]:
+    """A running server; skips the test where there is no program for it."""
+    if shutil.which(PROGRAM) is None:
+        pytest.skip(f"there is no {PROGRAM} here")
+    with tempfile.TemporaryDirectory(prefix="citu-redis-") as folder:
+        server = RedisServer(Path(folder))
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop(signal.SIGKILL)

@@ -1,0 +1,726 @@
+"""The store's contract, held by every adapter on a real server."""
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common import runtime
+from common.database.app_database import ensure_app_database
+from common.database.embedded import EmbeddedServer
+from common.errors import StoreUnavailable
+from common.store import Claim, Frame, InvalidCursor, Retention, RunEnd, RunHead, RunWrite, Store
+from common.store.opening import BACKENDS
+from common.values import Turn
+from tests.conftest import reachable_folder
+from tests.databases import execute, rows_of
+from tests.live import eventually, is_alive
+from tests.postgres_wire import Wire
+from tests.redis_server import redis_server
+
+_PATIENT_S = 10.0
+_IMPATIENT_S = 0.3
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server with room for a store.
+
+    Attributes:
+        stop: ends it, as its operator or, with SIGKILL, as a lost power supply does.
+        silent: while in this context nothing that is sent to it is answered.
+        lose: it forgets everything; None when it doesn't do that.
+    """
+
+    name: str
+    url: str
+    start: Callable[[], None]
+    stop: Callable[[signal.Signals], None]
+    silent: Callable[[], AbstractContextManager[None]]
+    lose: Callable[[], None] | None = None
+
+    def open(self, *, url: str = "", timeout_s: float = _PATIENT_S, **retention: Any) -> Store:
+        return BACKENDS[self.name](lambda: url or self.url, Retention(**retention), timeout_s)
+
+
+@contextmanager
+def _redis_place() -> Iterator[Place]:
+    with redis_server() as server:
+        yield Place("redis", server.url, server.start, server.stop, server.frozen, server.forget)
+
+
+@contextmanager
+def _postgres_place() -> Iterator[Place]:
+    with reachable_folder() as folder, ExitStack() as stack:
+        server = EmbeddedServer.acquire(folder / "var")
+        stack.callback(server.release)
+        wire = stack.enter_context(Wire(ensure_app_database(server), folder))
+
+        def stop(how: signal.Signals) -> None:
+            pid = int((server.home / "cluster" / "postmaster.pid").read_text().split()[0])
+            os.kill(pid, signal.SIGQUIT if how == signal.SIGKILL else signal.SIGINT)
+            eventually(lambda: not is_alive(pid))
+
+        @contextmanager
+        def silent() -> Iterator[None]:
+            wire.is_silent = True
+            try:
+                yield
+            finally:
+                wire.is_silent = False
+
+        yield Place("postgresql", wire.url, server.ensure_running, stop, silent)
+
+
+_PLACES: dict[str, Callable[[], AbstractContextManager[Place]]] = {
+    "redis": _redis_place,
+    "postgresql": _postgres_place,
+}
+
+
+@pytest.fixture(scope="module", params=list(BACKENDS))
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    with _PLACES[request.param]() as place:
+        yield place
+
+
+@pytest.fixture
+def user() -> str:
+    """One whom nobody knows yet."""
+    return f"user {uuid.uuid4().hex}"
+
+
+def play(scenario: Callable[..., Awaitable[None]], *stores: Store) -> None:
+    """Runs a scenario with stores, and closes them."""
+
+    async def main() -> None:
+        try:
+            await scenario(*stores)
+        finally:
+            for store in stores:
+                await store.aclose()
+
+    asyncio.run(main())
+
+
+async def until(look: Callable[[], Awaitable[Any]], seconds: float = 10.0) -> Any:
+    """What `look` finds, once that is true."""
+    async with asyncio.timeout(seconds):
+        while not (found := await look()):  # noqa: ASYNC110 - it is the server's clock that gets there
+            await asyncio.sleep(0.01)
+    return found
+
+
+def head(user_id: str, conversation_id: str = "c", run_id: str = "", worker_id: str = "worker") -> RunHead:
+    started_at = "2026-01-02T03:04:05.678+00:00"
+    return RunHead(run_id or uuid.uuid4().hex, user_id, conversation_id, "多少?", "zh", worker_id, started_at)
+
+
+def turn(run_id: str, question: str = "多少?") -> Turn:
+    rows = ((1, "a", None), (Decimal("2.50"), [1, {"k": "v"}], True))
+    asked_at = "2026-01-02T03:04:05.678+00:00"
+    return Turn(run_id, question, "DATABASE", "hybrid", "三", asked_at, "SELECT '%s'", 2, ("n", "s", "x"), rows)
+
+
+def frames(first: int, last: int) -> tuple[Frame, ...]:
+    return tuple(Frame(n, f'{{"n": {n}, "文": "\'\\\\"}}'.encode()) for n in range(first, last + 1))
+
+
+def answered(about: RunHead, question: str = "多少?", count: int = 2) -> RunWrite:
+    """A whole run at once."""
+    return RunWrite(about, frames(1, count), RunEnd("completed", turn(about.run_id, question)))
+
+
+async def ask(store: Store, user_id: str, conversation_id: str, *questions: str) -> None:
+    for question in questions:
+        await store.runs.write([answered(head(user_id, conversation_id), question)])
+
+
+async def questions(store: Store, user_id: str, conversation_id: str = "c", limit: int = 1000) -> list[str]:
+    return [each.question for each in await store.conversations.recent(user_id, conversation_id, limit)]
+
+
+async def titles(store: Store, user_id: str) -> list[str]:
+    return [each.title for each in (await store.conversations.page(user_id, 1000)).conversations]
+
+
+# -------------------------------------------------------------------------------------------------------- conversations
+
+
+def test_a_conversation_is_as_it_was_said(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        about = head(user)
+        await store.runs.write([answered(about, "first")])
+        await ask(store, user, "c", "second", "third")
+        (said, *_) = await store.conversations.recent(user, "c", 3)
+        assert said == turn(about.run_id, "first")
+        assert await questions(store, user, limit=2) == ["second", "third"]
+        (listed,) = (await store.conversations.page(user, 10)).conversations
+        assert (listed.conversation_id, listed.title, listed.turn_count) == ("c", "first", 3)
+        assert listed.created_at.endswith("+00:00")
+        assert listed.created_at <= listed.updated_at
+        page = await store.conversations.turns(user, "c", 10)
+        assert page is not None
+        assert (page.conversation, page.turns[0], page.next_cursor) == (listed, said, None)
+
+    play(scenario, place.open())
+
+
+def test_what_is_unknown_is_not_there(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        conversations = store.conversations
+        assert await conversations.recent(user, "c", 5) == ()
+        assert (await conversations.page(user, 5)).conversations == ()
+        assert await conversations.turns(user, "c", 5) is None
+        assert not await conversations.rename(user, "c", "title")
+        assert not await conversations.clear(user, "c")
+        assert not await conversations.delete(user, "c")
+        assert await conversations.delete_all(user) == 0
+        assert await store.runs.find(user, "r") is None
+        assert await store.runs.frames(user, "r", 0, 5) == ()
+        assert not await store.runs.end_orphan(uuid.uuid4().hex, Frame(1, b"{}"))
+        assert not await store.runs.renew([uuid.uuid4().hex], "worker")
+        assert not await store.runs.renew([], "worker")
+        assert not await store.runs.write([])
+        await store.runs.request_cancel(user, "r")
+        await store.runs.release_claim(user, "key", "r")
+        await store.ping()
+
+    play(scenario, place.open())
+
+
+def test_renamed_cleared_and_deleted(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        conversations = store.conversations
+        for name in "abc":
+            await ask(store, user, name, f"{name}?")
+        assert await conversations.rename(user, "a", "营业 '\0'")
+        await ask(store, user, "a", "more")
+        assert await conversations.clear(user, "a")
+        cleared = await conversations.turns(user, "a", 5)
+        assert cleared is not None
+        assert (cleared.conversation.title, cleared.conversation.turn_count, cleared.turns) == ("营业 '\0'", 0, ())
+        await ask(store, user, "a", "again")
+        assert await questions(store, user, "a") == ["again"]
+        assert await titles(store, user) == ["营业 '\0'", "c?", "b?"]
+        assert await conversations.delete(user, "b")
+        assert not await conversations.delete(user, "b")
+        assert await questions(store, user, "b") == []
+        assert await conversations.delete_all(user) == 2
+        assert await titles(store, user) == []
+        await ask(store, user, "a", "anew")
+        assert (await titles(store, user), await questions(store, user, "a")) == (["anew"], ["anew"])
+
+    play(scenario, place.open())
+
+
+def test_the_oldest_turns_go_first(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        await ask(store, user, "c", *map(str, range(5)))
+        assert await questions(store, user) == ["2", "3", "4"]
+        await store.runs.write([answered(head(user), str(n)) for n in range(5, 12)])
+        assert await questions(store, user) == ["9", "10", "11"]
+        page = await store.conversations.turns(user, "c", 10)
+        assert page is not None
+        assert (page.conversation.title, page.conversation.turn_count, len(page.turns)) == ("0", 3, 3)
+
+    play(scenario, place.open(max_turns=3))
+
+
+def test_conversations_are_paged_without_gap_or_repetition(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        names = [f"c{n}" for n in range(11)]
+        # All at one moment, more or less: many have the same time.
+        await store.runs.write([answered(head(user, name)) for name in names])
+        pages: list[list[str]] = []
+        cursor = None
+        while not pages or cursor:
+            page = await store.conversations.page(user, 3, cursor)
+            pages.append([each.conversation_id for each in page.conversations])
+            cursor = page.next_cursor
+            await ask(store, user, f"new {len(pages)}", "?")  # what is new comes before, not between
+        assert list(map(len, pages)) == [3, 3, 3, 2]
+        assert sorted(sum(pages, [])) == sorted(names)
+        assert len((await store.conversations.page(user, 15)).conversations) == 15
+        assert (await store.conversations.page(user, 15)).next_cursor is None
+
+    play(scenario, place.open())
+
+
+def test_turns_are_paged_from_the_latest_back(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        await ask(store, user, "c", *map(str, range(5)))
+        first = await store.conversations.turns(user, "c", 2)
+        assert first is not None
+        await ask(store, user, "c", "5")
+        second = await store.conversations.turns(user, "c", 2, first.next_cursor)
+        assert second is not None
+        third = await store.conversations.turns(user, "c", 2, second.next_cursor)
+        assert third is not None
+        asked = [[each.question for each in page.turns] for page in (first, second, third)]
+        assert (asked, third.next_cursor) == ([["3", "4"], ["1", "2"], ["0"]], None)
+        await store.conversations.clear(user, "c")
+        after = await store.conversations.turns(user, "c", 2, first.next_cursor)
+        assert after is not None
+        assert (after.turns, after.next_cursor) == ((), None)
+
+    play(scenario, place.open())
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "-1", "0", "1" * 30, "1-2", "'", "99999999999999-" + "0" * 32])
+def test_a_cursor_nobody_gave_is_refused(place: Place, user: str, cursor: str) -> None:
+    async def scenario(store: Store) -> None:
+        await ask(store, user, "c", "?")
+        with pytest.raises(InvalidCursor):
+            await store.conversations.page(user, 5, cursor)
+        with pytest.raises(InvalidCursor):
+            await store.conversations.turns(user, "c", 5, cursor)
+
+    play(scenario, place.open())
+
+
+def test_conversations_expire_after_their_last_turn(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        await ask(store, user, "c", "one")
+
+        async def is_gone() -> bool:
+            return not await questions(store, user)
+
+        await until(is_gone)
+        assert await titles(store, user) == []
+        assert await store.conversations.turns(user, "c", 5) is None
+        assert not await store.conversations.rename(user, "c", "title")
+        assert not await store.conversations.delete(user, "c")
+        await ask(store, user, "c", "two")
+        assert await questions(store, user) in (["two"], [])  # it may have expired again
+        assert await titles(store, user) in (["two"], [])
+
+    play(scenario, place.open(conversation_ttl_s=0.2))
+
+
+def test_appends_at_once_lose_none(place: Place, user: str) -> None:
+    async def scenario(*stores: Store) -> None:
+        expected: dict[str, list[str]] = {"a": [], "b": []}
+        chance = random.Random(4)
+        batches = []
+        for n in range(30):
+            names = [chance.choice("ab") for _ in range(chance.randrange(1, 4))]
+            writes = [answered(head(user, name), f"{n}.{i}") for i, name in enumerate(names)]
+            for i, name in enumerate(names):
+                expected[name].append(f"{n}.{i}")
+            batches.append(chance.choice(stores).runs.write(writes))
+        await asyncio.gather(*batches)
+        for name, asked in expected.items():
+            kept = await questions(stores[0], user, name)
+            assert sorted(kept) == sorted(asked)
+            for n in range(30):  # what came together stays in order
+                mine = [question for question in kept if question.startswith(f"{n}.")]
+                assert mine == sorted(mine)
+
+    play(scenario, place.open(), place.open())
+
+
+# ----------------------------------------------------------------------------------------------------------------- runs
+
+
+def test_a_run_grows_and_ends(place: Place, user: str) -> None:
+    async def scenario(one: Store, two: Store) -> None:
+        about = head(user)
+        await one.runs.write([RunWrite(about, frames(1, 2))])
+        running = await two.runs.find(user, about.run_id)
+        assert running is not None
+        assert (running.head, running.state, running.last_seq, running.is_orphaned) == (about, "running", 2, False)
+        await one.runs.write([RunWrite(about, frames(3, 3))])
+        await one.runs.write([RunWrite(about, frames(4, 5), RunEnd("cancelled"))])
+        ended = await two.runs.find(user, about.run_id)
+        assert ended is not None
+        assert (ended.state, ended.last_seq, ended.is_orphaned) == ("cancelled", 5, False)
+        assert await two.runs.frames(user, about.run_id, 0, 100) == frames(1, 5)
+        assert await two.runs.frames(user, about.run_id, 1, 2) == frames(2, 3)
+        assert await two.runs.frames(user, about.run_id, 5, 2) == ()
+        assert await questions(two, user) == []
+
+    play(scenario, place.open(), place.open())
+
+
+def test_frames_come_back_byte_for_byte(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        about = head(user)
+        every = "".join(map(chr, [*range(1, 0xD800), *range(0xE000, 0x11000)])).encode()
+        kept = tuple(Frame(n, data) for n, data in enumerate((every, b"", b"%s $1 \\x00 ''", every * 5), start=1))
+        await store.runs.write([RunWrite(about, kept)])
+        assert await store.runs.frames(user, about.run_id, 0, 10) == kept
+
+    play(scenario, place.open())
+
+
+def test_repeating_a_write_changes_nothing(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        about = head(user)
+        begun, ended = RunWrite(about, frames(1, 2)), replace(answered(about, count=4), frames=frames(3, 4))
+        for write in (begun, begun, ended, ended, begun, answered(about, count=4)):
+            assert not await store.runs.write([write])
+        assert not await store.runs.write([begun, ended, ended])
+        assert await store.runs.frames(user, about.run_id, 0, 10) == frames(1, 4)
+        assert await questions(store, user) == ["多少?"]
+        await store.conversations.clear(user, "c")
+        await store.runs.write([ended])
+        assert await questions(store, user) == []
+        overlapping = head(user)
+        await store.runs.write([RunWrite(overlapping, frames(1, 2)), RunWrite(overlapping, frames(2, 4))])
+        assert await store.runs.frames(user, overlapping.run_id, 0, 10) == frames(1, 4)
+
+    play(scenario, place.open())
+
+
+def test_many_runs_in_one_write(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        abouts = [head(user, f"c{n % 7}") for n in range(60)]
+        await store.runs.write([answered(about, str(n), count=1 + n % 5) for n, about in enumerate(abouts)])
+        for n, about in enumerate(abouts):
+            assert await store.runs.frames(user, about.run_id, 0, 10) == frames(1, 1 + n % 5)
+        assert await questions(store, user, "c3") == [str(n) for n in range(60) if n % 7 == 3]
+
+    play(scenario, place.open())
+
+
+def test_only_a_run_whose_lease_ran_out_is_an_orphan(place: Place, user: str) -> None:
+    async def scenario(patient: Store, hasty: Store) -> None:
+        held, lost = head(user), head(user)
+        await patient.runs.write([RunWrite(held, frames(1, 1))])
+        await hasty.runs.write([RunWrite(lost, frames(1, 2))])
+
+        async def orphans() -> set[str]:
+            found = [record for record in await patient.runs.orphans() if record.head.user_id == user]
+            assert all(record.is_orphaned and record.state == "running" for record in found)
+            return {record.head.run_id for record in found}
+
+        assert await until(orphans) == {lost.run_id}
+        record = await patient.runs.find(user, lost.run_id)
+        assert record is not None
+        assert record.is_orphaned
+        assert not await patient.runs.end_orphan(held.run_id, Frame(2, b"{}"))
+        assert not await patient.runs.end_orphan(lost.run_id, Frame(2, b"{}"))
+        assert not await patient.runs.end_orphan(lost.run_id, Frame(4, b"{}"))
+        assert await patient.runs.end_orphan(lost.run_id, Frame(3, b"{}"))
+        assert not await patient.runs.end_orphan(lost.run_id, Frame(3, b"{}"))
+        assert not await orphans()
+        ended = await hasty.runs.find(user, lost.run_id)
+        assert ended is not None
+        assert (ended.state, ended.last_seq, ended.is_orphaned) == ("error", 3, False)
+        late = [replace(answered(lost, "late", count=9)), answered(held, "held")]
+        assert set(await hasty.runs.write(late)) == {lost.run_id}
+        assert await hasty.runs.frames(user, lost.run_id, 0, 10) == (*frames(1, 2), Frame(3, b"{}"))
+        assert await questions(hasty, user) == ["held"]
+
+    play(scenario, place.open(lease_s=600), place.open(lease_s=0.05))
+
+
+def test_a_lease_is_renewed_by_its_worker_alone(place: Place, user: str) -> None:
+    async def scenario(patient: Store, hasty: Store) -> None:
+        about, ended = head(user), head(user)
+        await hasty.runs.write([RunWrite(about), answered(ended)])
+
+        async def is_orphaned() -> bool:
+            record = await hasty.runs.find(user, about.run_id)
+            assert record is not None
+            return record.is_orphaned
+
+        await until(is_orphaned)
+        assert not await patient.runs.renew([about.run_id, ended.run_id], "another")
+        assert await is_orphaned()
+        assert not await patient.runs.renew([about.run_id, ended.run_id], "worker")
+        assert not await is_orphaned()
+        assert not await patient.runs.end_orphan(about.run_id, Frame(1, b"{}"))
+        await patient.runs.request_cancel("another", about.run_id)
+        assert not await patient.runs.renew([about.run_id], "worker")
+        await patient.runs.request_cancel(user, about.run_id)
+        await patient.runs.request_cancel(user, ended.run_id)
+        assert set(await patient.runs.renew([ended.run_id, about.run_id], "worker")) == {about.run_id}
+        await hasty.runs.write([RunWrite(about, frames(1, 1))])  # a write renews as well: with its own store's lease
+        await until(is_orphaned)
+
+    play(scenario, place.open(lease_s=600), place.open(lease_s=0.05))
+
+
+def test_runs_and_claims_expire(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        about = head(user)
+        await store.runs.write([answered(about)])
+        await store.runs.claim(user, "key", Claim(about.run_id, "body"))
+
+        async def is_gone() -> bool:
+            return await store.runs.find(user, about.run_id) is None
+
+        await until(is_gone)
+        assert await store.runs.frames(user, about.run_id, 0, 10) == ()
+        assert about.run_id not in {record.head.run_id for record in await store.runs.orphans()}
+
+        async def is_free() -> bool:
+            return (await store.runs.claim(user, "key", Claim("other", "body"))).run_id == "other"
+
+        await until(is_free)
+        assert await questions(store, user) == ["多少?"]
+
+    play(scenario, place.open(run_ttl_s=0.1))
+
+
+def test_a_running_run_is_kept_while_its_worker_holds_it(place: Place, user: str) -> None:
+    async def scenario(patient: Store, hasty: Store) -> None:
+        about, expired = head(user), head(user)
+        await hasty.runs.write([RunWrite(about, frames(1, 1)), RunWrite(expired, frames(1, 1))])
+        await patient.runs.renew([about.run_id], "worker")
+
+        async def is_gone() -> bool:
+            return await patient.runs.find(user, expired.run_id) is None
+
+        await until(is_gone)
+        assert await patient.runs.frames(user, about.run_id, 0, 10) == frames(1, 1)
+
+    play(scenario, place.open(), place.open(run_ttl_s=0.3))
+
+
+def test_a_claim_belongs_to_the_first(place: Place, user: str) -> None:
+    async def scenario(one: Store, two: Store) -> None:
+        claims = [Claim(f"run {n}", f"body '{n}'\0") for n in range(10)]
+        held = await asyncio.gather(*((one, two)[n % 2].runs.claim(user, "k\0", each) for n, each in enumerate(claims)))
+        assert len(set(held)) == 1
+        assert held[0] in claims
+        await one.runs.release_claim(user, "k\0", "some other run")
+        assert await one.runs.claim(user, "k\0", Claim("late", "body")) == held[0]
+        assert await one.runs.claim("another", "k\0", Claim("late", "body")) == Claim("late", "body")
+        await one.runs.release_claim(user, "k\0", held[0].run_id)
+        assert await two.runs.claim(user, "k\0", Claim("late", "body")) == Claim("late", "body")
+        await one.runs.release_claim("another", "k\0", "late")
+
+    play(scenario, place.open(), place.open())
+
+
+# ---------------------------------------------------------------------------------------------------------------- users
+
+_IDS = st.text(st.characters(), max_size=8) | st.sampled_from(
+    ["", ":", "*", "%", "'", "\0", "\ud800", "a:b", "x" * 9000]
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(users=st.tuples(_IDS, _IDS).filter(lambda pair: pair[0] != pair[1]), names=st.tuples(_IDS, _IDS))
+def test_nobody_sees_or_changes_what_is_anothers(place: Place, users: tuple[str, str], names: tuple[str, str]) -> None:
+    async def scenario(store: Store) -> None:
+        mine, other = users
+        for each in users:
+            await store.conversations.delete_all(each)
+        about = head(mine, names[0])
+        await store.runs.write([answered(about, names[1]), answered(head(mine, names[1]), "second")])
+        for name in names:
+            assert await questions(store, other, name) == []
+            assert await store.conversations.turns(other, name, 5) is None
+            assert not await store.conversations.rename(other, name, "title")
+            assert not await store.conversations.clear(other, name)
+            assert not await store.conversations.delete(other, name)
+        assert (await store.conversations.page(other, 5)).conversations == ()
+        assert await store.conversations.delete_all(other) == 0
+        assert await store.runs.find(other, about.run_id) is None
+        assert await store.runs.frames(other, about.run_id, 0, 5) == ()
+        record = await store.runs.find(mine, about.run_id)
+        assert record is not None
+        assert record.head == about
+        listed = (await store.conversations.page(mine, 5)).conversations
+        assert {each.conversation_id for each in listed} == set(names)
+        assert (await questions(store, mine, names[0]))[0] == names[1]
+
+    play(scenario, place.open())
+
+
+# --------------------------------------------------------------------------------------------------------------- faults
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_restarted_server_has_kept_everything(place: Place, user: str, how: signal.Signals) -> None:
+    async def scenario(store: Store, impatient: Store) -> None:
+        about = head(user)
+        await store.runs.write([answered(about)])
+        await impatient.ping()
+        await asyncio.to_thread(place.stop, how)
+        try:
+            async with asyncio.timeout(_PATIENT_S / 2):
+                with pytest.raises(StoreUnavailable) as caught:
+                    await impatient.conversations.recent(user, "c", 5)
+        finally:
+            await asyncio.to_thread(place.start)
+        assert caught.value.retryable
+        assert await store.runs.frames(user, about.run_id, 0, 10) == frames(1, 2)
+        assert await questions(impatient, user) == ["多少?"]
+        assert not await store.runs.write([answered(about)])
+        assert await questions(store, user) == ["多少?"]
+
+    play(scenario, place.open(), place.open(timeout_s=_IMPATIENT_S))
+
+
+def test_the_next_call_after_a_restart_succeeds(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        await asyncio.gather(*(store.ping() for _ in range(4)))
+        await asyncio.to_thread(place.stop, signal.SIGTERM)
+        await asyncio.to_thread(place.start)
+        await asyncio.gather(*(ask(store, user, "c", str(n)) for n in range(4)))
+        assert sorted(await questions(store, user)) == ["0", "1", "2", "3"]
+
+    play(scenario, place.open())
+
+
+def test_a_silent_server_is_not_waited_for(place: Place, user: str) -> None:
+    async def scenario(known: Store, new: Store) -> None:
+        await ask(known, user, "c", "?")
+        with place.silent():
+            # More at once than there are connections: those who wait for one give up in time as well.
+            calls = [store.conversations.recent(user, "c", 5) for store in (known, new) for _ in range(8)]
+            async with asyncio.timeout(_PATIENT_S / 2):
+                failures = await asyncio.gather(*calls, return_exceptions=True)
+            assert {type(failure) for failure in failures} == {StoreUnavailable}
+        for store in (known, new):
+            await until(lambda store=store: _works(store))  # type: ignore[misc]
+            assert await questions(store, user) == ["?"]
+
+    play(scenario, place.open(timeout_s=_IMPATIENT_S), place.open(timeout_s=_IMPATIENT_S))
+
+
+async def _works(store: Store) -> bool:
+    try:
+        await store.ping()
+    except StoreUnavailable:
+        return False
+    return True
+
+
+def test_a_failure_names_no_server(place: Place, user: str, caplog: pytest.LogCaptureFixture) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        schemes = {"redis": "redis", "postgresql": "postgresql"}
+        url = f"{schemes[place.name]}://someone:hunter2@127.0.0.1:{port}/7"
+
+        async def scenario(store: Store) -> None:
+            with pytest.raises(StoreUnavailable) as caught:
+                await store.conversations.recent(user, "c", 5)
+            said = f"{caught.value} {caught.value.text} {caplog.text}"
+            for secret in ("hunter2", "someone", "127.0.0.1", str(port), user):
+                assert secret not in said
+
+        play(scenario, place.open(url=url))
+
+
+def test_cancelled_at_any_moment_the_store_stays_usable_and_whole(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        abouts = []
+        for round_number in range(60):
+            writes = [answered(head(user, f"c{round_number % 3}")) for _ in range(3)]
+            abouts += [write.head for write in writes]
+            calls = [store.runs.write([write]) for write in writes]
+            reads = [store.conversations.recent(user, "c0", 5) for _ in range(3)]
+            tasks = [asyncio.ensure_future(call) for call in (*calls, *reads)]
+            for _ in range(round_number % 20):
+                await asyncio.sleep(0)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await ask(store, user, "c0", "last")
+        for n in range(3):
+            kept = {each.run_id for each in await store.conversations.recent(user, f"c{n}", 1000)}
+            for about in (each for each in abouts if each.conversation_id == f"c{n}"):
+                record = await store.runs.find(user, about.run_id)
+                assert (record is not None and record.state == "completed") == (about.run_id in kept)
+                assert await store.runs.frames(user, about.run_id, 0, 5) == (frames(1, 2) if record else ())
+
+    play(scenario, place.open())
+
+
+def test_a_server_that_lost_everything_is_empty(place: Place, user: str) -> None:
+    if place.lose is None:
+        pytest.skip("it doesn't lose anything")
+    lose = place.lose
+
+    async def scenario(store: Store) -> None:
+        about = head(user)
+        await store.runs.write([RunWrite(about, frames(1, 2))])
+        await asyncio.to_thread(lose)
+        assert await store.runs.find(user, about.run_id) is None
+        assert not await store.runs.orphans()
+        assert not await store.runs.renew([about.run_id], "worker")
+        await store.runs.write([RunWrite(about, frames(3, 3), RunEnd("completed", turn(about.run_id)))])
+        assert await store.runs.frames(user, about.run_id, 0, 5) == frames(3, 3)
+        assert await questions(store, user) == ["多少?"]
+
+    play(scenario, place.open())
+
+
+def test_a_store_survives_a_fork(place: Place, user: str) -> None:
+    store = place.open()
+    runtime.run(ask(store, user, "c", "parent"), _PATIENT_S)
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        try:
+            runtime.run(ask(store, user, "c", "child"), _PATIENT_S)
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert runtime.run(questions(store, user), _PATIENT_S) == ["parent", "child"]
+    runtime.run(_closed(store), _PATIENT_S)
+
+
+async def _closed(store: Store) -> None:
+    await store.aclose()
+
+
+def test_opening_connects_to_nothing(place: Place) -> None:
+    def source() -> str:
+        raise AssertionError("asked for")
+
+    BACKENDS[place.name](source, Retention(), _PATIENT_S)
+
+
+# ----------------------------------------------------------------------------------------------------- PostgreSQL alone
+
+
+def test_tables_are_made_by_whoever_comes_first(make_app_database: Callable[[], str], user: str) -> None:
+    url = make_app_database()
+    stores = [BACKENDS["postgresql"](lambda: url, Retention(), _PATIENT_S) for _ in range(6)]
+
+    async def scenario(*stores: Store) -> None:
+        await asyncio.gather(*(ask(store, user, "c", str(n)) for n, store in enumerate(stores)))
+        assert sorted(await questions(stores[0], user)) == ["0", "1", "2", "3", "4", "5"]
+        await asyncio.to_thread(execute, url, "DROP SCHEMA citu CASCADE")
+        await ask(stores[0], user, "c", "anew")
+        assert await questions(stores[1], user) == ["anew"]
+
+    play(scenario, *stores)
+
+
+def test_expired_rows_are_removed(make_app_database: Callable[[], str], user: str) -> None:
+    url = make_app_database()
+    store = BACKENDS["postgresql"](lambda: url, Retention(conversation_ttl_s=0.05, run_ttl_s=0.05), _PATIENT_S)
+    tables = [f"(SELECT count(*) FROM citu.{name})" for name in ("conversation", "turn", "run", "frame", "claim")]
+
+    async def scenario(store: Store) -> None:
+        await ask(store, user, "c", "?")
+        await store.runs.claim(user, "key", Claim("run", "body"))
+        assert rows_of(url, f"SELECT {', '.join(tables)}") == [(1, 1, 1, 2, 1)]
+
+        async def has_expired() -> bool:
+            return rows_of(url, "SELECT FROM citu.claim WHERE expires_at > now()") == []
+
+        await until(has_expired)
+        await store.runs.orphans()
+        assert rows_of(url, f"SELECT {', '.join(tables)}") == [(0, 0, 0, 0, 0)]
+
+    play(scenario, store)
