@@ -20,7 +20,7 @@ from common.text import Text
 
 _ANY = "*"
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP")
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _CROSS_SITE = Text(
     "其他网站的页面不能使用本服务。如需允许，请在 CORS_ORIGINS 中加入该页面的来源。",
     "Pages of other sites may not use this service. To allow one, add its origin to CORS_ORIGINS.",
@@ -83,10 +83,9 @@ def _is_cross_site(request: Request) -> bool:
 
 
 def _authority(origin: str) -> str | None:
-    """Host and port of an origin, the port only when it is not its scheme's; None when it has none."""
-    parts = urlsplit(origin.lower())
-    suffix = f":{_DEFAULT_PORTS.get(parts.scheme)}"
-    return parts.netloc.removesuffix(suffix) or None
+    """Host and port of a web page's origin, the port only when it is not its scheme's; None for any other text."""
+    scheme, _, authority = origin.lower().partition("://")
+    return authority.removesuffix(_DEFAULT_PORTS[scheme]) if scheme in _DEFAULT_PORTS else None
 
 
 def allow_origins(app: Flask, origins: Collection[str]) -> None:

@@ -37,7 +37,7 @@ def error_envelope(error: CituError, lang: Lang, code: int | None = None) -> Env
 def _request_language() -> Lang:
     try:
         body = request.get_json(force=True, silent=True)
-    except HTTPException:
+    except (HTTPException, RecursionError):  # too large, or nested too deeply
         body = None
     spoken = body if isinstance(body, dict) else request.args
     return language_of_body(dict(spoken), request.headers.get("Accept-Language"))

@@ -61,6 +61,8 @@ def json_object(request: Request) -> dict[str, Any]:
         limit = request.max_content_length
         text = Text(f"请求体过大，最多 {limit} 字节。", f"The request body is too large; at most {limit} bytes.")
         raise InvalidRequest(text) from exc
+    except RecursionError:  # thousands of brackets
+        body = None
     if isinstance(body, dict):
         return body
     raise InvalidRequest(
