@@ -191,32 +191,39 @@ def _resolve(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def connect(source: UrlSource, limits: Limits, *, writes: bool = False) -> Connection:
+async def connect(
+    source: UrlSource, limits: Limits, *, writes: bool = False, timeout_s: float = CONNECT_TIMEOUT_S
+) -> Connection:
     """A new connection with everything pinned that must not depend on the role's defaults.
 
     Args:
         source: gives the URL; called in a thread, since it may have to start the server first.
         writes: whether transactions may write; otherwise they are READ ONLY unless they say so.
+        timeout_s: seconds the server has to let us in, and as many to be prepared; `source` takes its own time.
 
     Raises:
         DatabaseUnavailable: the server can't be reached or refuses.
     """
     try:
-        connection = Connection(await _open_in_thread(source))
+        connection = Connection(await _open_in_thread(source, timeout_s))
         try:
-            await _prepare(connection, limits, writes=writes)
+            async with asyncio.timeout(timeout_s):
+                await _prepare(connection, limits, writes=writes)
         except BaseException:
             connection.close()
             raise
+    except TimeoutError as exc:
+        _log.warning("can't connect to the database: no answer in time")
+        raise DatabaseUnavailable(UNREACHABLE) from exc
     except psycopg2.Error as exc:
         _log.warning("can't connect to the database: %s", describe(exc))
         raise DatabaseUnavailable(UNREACHABLE) from exc
     return connection
 
 
-async def _open_in_thread(source: UrlSource) -> extensions.connection:
+async def _open_in_thread(source: UrlSource, timeout_s: float) -> extensions.connection:
     """Leaves no connection behind when the caller is cancelled meanwhile."""
-    opening = asyncio.get_running_loop().run_in_executor(None, _open, source)
+    opening = asyncio.get_running_loop().run_in_executor(None, _open, source, timeout_s)
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
@@ -229,10 +236,10 @@ def _close_unclaimed(opening: "asyncio.Future[extensions.connection]") -> None:
         opening.result().close()
 
 
-def _open(source: UrlSource) -> extensions.connection:
+def _open(source: UrlSource, timeout_s: float) -> extensions.connection:
     parameters = with_addresses({**_DEFAULTS, **extensions.parse_dsn(source()), **_PARAMETERS})
     raw: extensions.connection = psycopg2.connect(**parameters, async_=True)
-    deadline = time.monotonic() + CONNECT_TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     while (state := raw.poll()) != extensions.POLL_OK:
         event = select.POLLIN if state == extensions.POLL_READ else select.POLLOUT
         if not _is_ready(raw.fileno(), event, max(0.0, deadline - time.monotonic())):

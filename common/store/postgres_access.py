@@ -80,9 +80,10 @@ class PostgresAccess:
             self._pool.release(connection)
 
     async def _connect(self) -> Connection:
-        connection = await connect(self._source, self._limits, writes=True)
+        connection = await connect(self._source, self._limits, writes=True, timeout_s=self._timeout_s)
         try:
-            await ensure_schema(connection)
+            async with asyncio.timeout(self._timeout_s):
+                await ensure_schema(connection)
         except BaseException:
             connection.close()
             raise
