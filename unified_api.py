@@ -21,6 +21,7 @@ from api.admission import Admission, register_admission
 from api.ask import ask_blueprint
 from api.callers import current_caller
 from api.conversations import conversations_blueprint
+from api.examples import examples_blueprint
 from api.health import health_blueprint
 from api.openapi import openapi_blueprint
 from api.origins import Anonymity
@@ -60,6 +61,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(runs_blueprint(services.runs, places, ping_interval_s=settings.ping_interval_s))
     app.register_blueprint(conversations_blueprint(services.store.conversations))
     app.register_blueprint(sql_blueprint(services.desk, places))
+    app.register_blueprint(examples_blueprint(services.examples, places))
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
     app.register_blueprint(openapi_blueprint())
     app.register_blueprint(page_blueprint())

@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.citu_agent import CituLangGraphAgent, Question
 from agent.context import Behaviour, Context, Recall, nothing_before
+from agent.examples import Examples, demo_examples, examples_of
 from agent.graph import compiled_graph
 from agent.run_desk import RunDesk
 from agent.skills import Inquiry
@@ -19,7 +20,7 @@ from app_config import Settings
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.database import GuardedDatabase, open_database
 from common.database.audited import AuditedDatabase
-from common.database.source import Sources, database_sources
+from common.database.source import EmbeddedSource, Sources, database_sources
 from common.errors import CituError
 from common.llm import ChatModel, open_model
 from common.ports import UrlSource
@@ -37,6 +38,7 @@ class Services:
         runs: the agent's work, kept and found again.
         sources: where the databases are; calling one makes an embedded one ready.
         thinker: who answers: `offline`, or the model's name.
+        examples: questions to begin with, about the asked database.
         checks: what `/ready` looks at, by name.
         warm: does what the first question would otherwise wait for; failures are left to that question.
         aclose: closes connections, on the event loop that used them; the next use opens new ones.
@@ -47,6 +49,7 @@ class Services:
     desk: SqlDesk
     sources: Sources
     thinker: str
+    examples: Examples
     checks: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
     warm: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]
@@ -103,7 +106,9 @@ def bootstrap(settings: Settings) -> Services:
             await model.aclose()
 
     thinker = model.name if model else rules.name
-    return Services(runs, store, desk, sources, thinker, _checks(database, store, model), warm, aclose)
+    examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database)
+    checks = _checks(database, store, model)
+    return Services(runs, store, desk, sources, thinker, examples, checks, warm, aclose)
 
 
 def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:

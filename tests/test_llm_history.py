@@ -16,9 +16,11 @@ from agent.skills.fallback import FallbackSkills
 from agent.skills.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, estimated_tokens, told
 from agent.skills.llm import LlmSkills
 from agent.skills.offline import OfflineSkills
+from app_config import Settings
 from common.errors import InvalidSql
 from common.llm import ChatModel
 from common.values import Catalog, Turn
+from tests.asking import Asking
 from tests.catalogs import CATALOG, COMPANY, SERVICE_AREA, wide_catalog
 from tests.databases import Opener
 from tests.histories import HISTORY, RANKING, SMALL_TALK, TURNS
@@ -248,3 +250,23 @@ def test_why_after_a_result_is_for_the_model_even_when_it_names_stored_things(
     assert body["response_type"] == "CHAT"
     assert body["classification_info"]["method"] == "llm"
     assert [warning for warning in body["warnings"] if warning.endswith("：99")]
+
+
+def test_turns_that_the_store_keeps_reach_the_model_again(server: OpenAiServer, demo_url: str) -> None:
+    first = "SELECT company_name FROM company ORDER BY company_id LIMIT 3"
+    body = {
+        "question": "列出公司",
+        "routing_mode": "database_direct",
+        "conversation_id": "c-follow-up",
+        "user_id": "张三",
+    }
+    with Asking(Settings(database_url=demo_url, llm_max_retries=0), server) as asking:
+        asking.sync(body, Reply(first), Reply("前三家公司。"))
+        asking.sync({**body, "user_id": "李四"}, SQL_REPLY)
+        status, answer = asking.sync({**body, "question": "只要第一家"}, SQL_REPLY)
+        assert (status, answer["data"]["warnings"]) == (200, [])
+        asking.sync({**body, "question": "为什么它排第一", "routing_mode": "chat_direct"}, Reply("数据没有说明原因。"))
+    prompts = [request.question for request in server.requests]
+    assert [f"sql: {first}" in prompt for prompt in prompts] == [False, False, False, True, True]
+    last = history_in(server.requests[-1])
+    assert "前三家公司。" in last and '["company_name"]' in last and "只要第一家" in last

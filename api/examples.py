@@ -1,0 +1,30 @@
+"""`GET /api/v0/examples`: questions to begin with, about the database that is connected."""
+
+from flask import Blueprint, Response, request
+
+from agent.examples import Examples
+from api.places import Places
+from api.replies import reply
+from api.requests import parse_reader
+from api.waiting import result_of
+from common.envelope import success
+from common.text import Lang, Text
+
+_DONE = Text("处理完成", "Done")
+
+
+def examples_blueprint(examples: Examples, places: Places) -> Blueprint:
+    """The endpoint; a request takes one of the `places` that questions take, as it may read the catalogue."""
+    blueprint = Blueprint("examples", __name__)
+
+    @blueprint.get("/api/v0/examples")
+    def list_examples() -> Response:
+        lang = parse_reader(request.args, request.headers.get("Accept-Language")).lang
+        found = result_of(_listed(examples, lang), places, request.environ)
+        return reply(success({"examples": found, "lang": lang}, _DONE.to(lang)))
+
+    return blueprint
+
+
+async def _listed(examples: Examples, lang: Lang) -> list[str]:
+    return list(await examples(lang))
