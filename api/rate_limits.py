@@ -11,7 +11,7 @@ from limits import parse_many
 from limits.errors import StorageError
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import MovingWindowRateLimiter
-from redis import ConnectionPool
+from redis import ConnectionError, ConnectionPool
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -47,6 +47,7 @@ class RateLimits:
         except StorageError as exc:
             self._pause(exc)
             return
+        self._paused_until = -math.inf
         if wait_s:
             raise RateLimited(_too_often(wait_s), retry_after_s=wait_s)
 
@@ -66,7 +67,8 @@ class RateLimits:
             self._redis_url,
             socket_timeout=self._timeout_s,
             socket_connect_timeout=self._timeout_s,
-            retry=Retry(NoBackoff(), 1),  # a connection that Redis had closed meanwhile
+            # Once more, on a new connection, when Redis had closed the one it was; not when it says nothing.
+            retry=Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
         )
         storage = RedisStorage("redis://", connection_pool=pool, key_prefix=_PREFIX, wrap_exceptions=True)
         return MovingWindowRateLimiter(storage)
