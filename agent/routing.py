@@ -15,7 +15,10 @@ Classify = Callable[[Inquiry, Context], Awaitable[Thought[Classification]]]
 # Below this the rules are guessing, and a model's opinion is worth its time.
 SURE = 0.6
 # After a result, this asks about the result more often than for another, whatever names of the database stand in it.
-_ASKS_WHY = re.compile(r"为什么|为何|为啥|怎么会|原因|\bwhy\b|\bhow come\b|\breasons?\b", re.IGNORECASE)
+_ASKS_WHY = re.compile(
+    r"为什么|为何|为啥|怎么会|(?:什么|啥)原因|原因(?:是|在|呢|何)|\bwhy\b|\bhow come\b|\breasons? (?:for|why|behind)\b",
+    re.IGNORECASE,
+)
 
 _DIRECT: dict[QuestionType, Text] = {
     "DATABASE": Text("按路由模式直接查询数据库", "Sent to the database by the routing mode"),
