@@ -7,6 +7,7 @@ unless anonymous access is wanted, when it was not addressed to this machine by 
 came from outside. Programs that are no browsers send none of those headers and notice nothing.
 """
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -19,7 +20,7 @@ from common.errors import ForbiddenOrigin
 from common.text import Text
 
 _ANY = "*"
-_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP")
+_ADDRESS = re.compile(r"""(?:for=)?"?(\[[0-9a-f:.]+\]|[0-9a-f:]*:[0-9a-f:.]+|[0-9.]+)(?::[0-9]+)?"?(?:;.*)?""")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _CROSS_SITE = Text(
     "其他网站的页面不能使用本服务。如需允许，请在 CORS_ORIGINS 中加入该页面的来源。",
@@ -59,18 +60,31 @@ class Anonymity:
 
 
 def _is_local(request: Request, own_host: str) -> bool:
-    if any(name in request.headers for name in _FORWARDED):
-        return False
     address = request.remote_addr  # none on a Unix socket
-    return (not address or is_loopback(address)) and _is_own(request.host, own_host)
+    if (address and not is_loopback(address)) or not all(map(_is_of_loopback, _forwarded(request))):
+        return False
+    return _is_own(request.host, own_host)
+
+
+def _forwarded(request: Request) -> list[str]:
+    """For whom proxies say they ask, each as they write it. A proxy adds to what it was sent, so nobody can hide."""
+    said = [request.headers.get(name, "") for name in ("X-Forwarded-For", "X-Real-IP", "Forwarded")]
+    return [part.strip().lower() for text in said for part in text.split(",") if part.strip()]
+
+
+def _is_of_loopback(forwarded: str) -> bool:
+    found = _ADDRESS.fullmatch(forwarded)
+    return found is not None and is_loopback(found[1].strip("[]"))
 
 
 def _is_own(host: str, own_host: str) -> bool:
+    """Whether no page of another site can have that address: it would need a name that the public DNS can give."""
     try:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
         return False
-    return name in ("localhost", own_host.lower()) or is_loopback(name)
+    is_label = name != "" and not set(".:") & set(name)
+    return is_label or name == own_host.lower() or is_loopback(name)
 
 
 def _is_cross_site(request: Request) -> bool:

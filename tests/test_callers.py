@@ -255,6 +255,18 @@ def test_the_configured_host_is_an_own_name(make_app: MakeApp) -> None:
     assert error_of(ask(make_app().test_client(), HTTP_HOST="citu.test:8084")) == FOREIGN
 
 
+LOCAL: list[dict[str, Any]] = [
+    {"HTTP_HOST": "citu"},
+    {"HTTP_X_FORWARDED_FOR": "127.0.0.1, ::1", "HTTP_X_REAL_IP": "127.0.0.1"},
+    {"HTTP_FORWARDED": 'for=127.0.0.1;proto=http, for="[::1]:80"'},
+]
+
+
+@pytest.mark.parametrize("environ", LOCAL, ids=str)
+def test_a_proxy_on_this_machine_asks_for_it(make_app: MakeApp, environ: dict[str, Any]) -> None:
+    assert error_of(ask(make_app().test_client(), **environ)) == LET_IN
+
+
 STRANGERS: list[dict[str, Any]] = [
     {"HTTP_HOST": "evil.example"},
     {"HTTP_HOST": "localhost.evil.example:8084"},
@@ -266,9 +278,9 @@ STRANGERS: list[dict[str, Any]] = [
     {"HTTP_HOST": "user@localhost@evil.example"},
     {"REMOTE_ADDR": "192.168.1.5"},
     {"REMOTE_ADDR": "fe80::1%eth0"},
-    {"HTTP_X_FORWARDED_FOR": "127.0.0.1"},
-    {"HTTP_FORWARDED": "for=127.0.0.1"},
-    {"HTTP_X_REAL_IP": "127.0.0.1"},
+    {"HTTP_X_FORWARDED_FOR": "192.0.2.1, 127.0.0.1"},
+    {"HTTP_FORWARDED": "for=192.0.2.1"},
+    {"HTTP_X_REAL_IP": "192.0.2.1"},
 ]
 
 
