@@ -1,6 +1,5 @@
 """How a question finds its way: the four routing modes, and the decisions on the graph's edges."""
 
-import re
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
@@ -14,11 +13,6 @@ Classify = Callable[[Inquiry, Context], Awaitable[Thought[Classification]]]
 
 # Below this the rules are guessing, and a model's opinion is worth its time.
 SURE = 0.6
-# After a result, this asks about the result more often than for another, whatever names of the database stand in it.
-_ASKS_WHY = re.compile(
-    r"为什么|为何|为啥|怎么会|(?:什么|啥)原因|原因(?:是|在|呢|何)|\bwhy\b|\bhow come\b|\breasons? (?:for|why|behind)\b",
-    re.IGNORECASE,
-)
 
 _DIRECT: dict[QuestionType, Text] = {
     "DATABASE": Text("按路由模式直接查询数据库", "Sent to the database by the routing mode"),
@@ -39,13 +33,9 @@ def _direct(question_type: QuestionType) -> Classify:
 
 async def _hybrid(inquiry: Inquiry, context: Context) -> Thought[Classification]:
     thought = await context.rules.classify(inquiry)
-    if not context.has_model or (thought.value.confidence >= SURE and not _asks_why(inquiry)):
+    if thought.value.confidence >= SURE or not context.has_model:
         return thought
     return await context.skills.classify(inquiry)
-
-
-def _asks_why(inquiry: Inquiry) -> bool:
-    return any(turn.sql for turn in inquiry.history) and _ASKS_WHY.search(inquiry.question) is not None
 
 
 async def _llm_only(inquiry: Inquiry, context: Context) -> Thought[Classification]:
