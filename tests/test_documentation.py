@@ -70,3 +70,14 @@ def test_the_modes_and_fields_of_the_openapi_document_are_the_code_s() -> None:
     ask = SPECIFICATION["components"]["schemas"]["Ask"]["properties"]
     assert ask["routing_mode"]["enum"] == [*ROUTING_MODES, None]
     assert [field for field in ask if f"`{field}`" not in API] == []
+
+
+def test_the_openapi_document_says_where_a_key_is_needed() -> None:
+    assert {scheme for one in SPECIFICATION["security"] for scheme in one} == set(
+        SPECIFICATION["components"]["securitySchemes"]
+    )
+    for path, operations in SPECIFICATION["paths"].items():
+        for operation in operations.values():
+            is_closed = path.startswith("/api/")
+            assert ("401" in operation["responses"]) == is_closed, path
+            assert (operation.get("security") == []) != is_closed, path
