@@ -43,6 +43,7 @@ class Step:
 _METHODS = {
     "rule_based_strong_business": Text("规则（明确的业务词）", "rules (clear business terms)"),
     "rule_based_medium_business": Text("规则（业务词）", "rules (business terms)"),
+    "rule_based_follow_up": Text("规则（追问）", "rules (a follow-up)"),
     "rule_based_chat": Text("规则（对话）", "rules (conversation)"),
     "rule_based_default": Text("规则（默认）", "rules (by default)"),
     "llm": Text("大模型", "the language model"),

@@ -187,8 +187,8 @@ class Classification:
 
     Attributes:
         confidence: 0 to 1.
-        method: `rule_based_strong_business`, `rule_based_medium_business`, `rule_based_chat`, `rule_based_default`,
-            `llm` or `direct`.
+        method: `rule_based_strong_business`, `rule_based_medium_business`, `rule_based_follow_up`, `rule_based_chat`,
+            `rule_based_default`, `llm` or `direct`.
         reason: one sentence, in the language of the answer.
     """
 

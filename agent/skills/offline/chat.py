@@ -5,14 +5,16 @@ import weakref
 from collections.abc import Iterator
 
 from agent.skills import Inquiry
+from agent.skills.offline.about_results import last_result, result_pieces
 from agent.skills.offline.classify import ABOUT_CITU, SMALL_TALK
 from agent.skills.offline.lexicon import Lexicon, lexicon_of
-from agent.skills.offline.naming import comment_names, english_words, has_han, label
+from agent.skills.offline.naming import has_han, spoken_name
 from agent.skills.offline.planner import understand
 from agent.skills.offline.refusals import Refusal
+from agent.skills.offline.result_questions import kind_of_doubt
 from agent.skills.offline.schema import Facts, kind_of
 from common.text import Lang, Text
-from common.values import Catalog, Column, Table
+from common.values import Catalog, Table
 
 _THANKS = re.compile(r"\b(thanks?|thank you|thx)\b|谢|感谢|辛苦", re.IGNORECASE)
 _FAREWELL = re.compile(r"\b(bye|goodbye|see you|good night)\b|再见|拜拜|晚安", re.IGNORECASE)
@@ -33,6 +35,9 @@ def chat_pieces(inquiry: Inquiry) -> list[str]:
         return [Text("再见！", "Goodbye!").to(inquiry.lang)]
     if SMALL_TALK.match(question):
         return [Text("你好！我是 Citu。", "Hello! I'm Citu. ").to(inquiry.lang), *_offer(inquiry)]
+    doubt, result = kind_of_doubt(question), last_result(inquiry)
+    if doubt is not None and result is not None:
+        return result_pieces(inquiry, result, doubt)
     if ABOUT_CITU.search(question):
         return [
             Text(
@@ -53,7 +58,7 @@ def _offer(inquiry: Inquiry) -> list[str]:
     tables = _main_tables(lexicon_of(inquiry.catalog))
     if not tables:
         return [Text("当前数据库中没有可以查询的表。", "The connected database has no table I may read.").to(lang)]
-    names = [_spoken(table, lang) for table in tables[:_MAX_TABLES]]
+    names = [spoken_name(table, lang) for table in tables[:_MAX_TABLES]]
     about = Text(f"可以查询：{'、'.join(names)}。", f"There is data about: {', '.join(names)}. ").to(lang)
     examples = example_questions(inquiry.catalog, lang)
     if not examples:
@@ -100,30 +105,22 @@ def _answerable(catalog: Catalog, lang: Lang) -> Iterator[str]:
 
 def _candidates(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[tuple[str, str]]:
     table = facts.table
-    name = _spoken(table, lang)
+    name = spoken_name(table, lang)
     measures = [column for column in table.columns if facts.is_measure(column)]
     parents = [lexicon.schema.table(edge.parent) for edge in facts.edges if lexicon.schema.facts[edge.parent].is_entity]
     if measures and parents and not facts.is_entity:
-        measure, parent = _spoken(measures[0], lang), _spoken(parents[0], lang)
+        measure, parent = spoken_name(measures[0], lang), spoken_name(parents[0], lang)
         yield "rank", Text(f"各{parent}的{measure}排行", f"total {measure} by {parent}").to(lang)
     if facts.is_entity:
         yield "count", Text(f"一共有多少个{name}？", f"How many {_plural(name)} are there?").to(lang)
     if facts.is_entity and measures:
-        measure = _spoken(measures[0], lang)
+        measure = spoken_name(measures[0], lang)
         yield "top", Text(f"{measure}最高的5个{name}", f"top 5 {_plural(name)} by {measure}").to(lang)
     for column in table.columns:
         if kind_of(column) == "text" and 2 <= len(column.values) <= 12 and column.name not in facts.display:
-            group = _spoken(column, lang)
+            group = spoken_name(column, lang)
             yield "group", Text(f"各{group}的{name}数量", f"number of {_plural(name)} by {group}").to(lang)
             break
-
-
-def _spoken(thing: Table | Column, lang: Lang) -> str:
-    """What it is called in the language, as far as the catalogue knows."""
-    if lang == "zh":
-        return label(thing)
-    names = [name for name in comment_names(thing.comment) if not has_han(name)]
-    return " ".join(english_words(thing.name)) if not names or has_han(thing.name) is False else names[0]
 
 
 def _plural(name: str) -> str:

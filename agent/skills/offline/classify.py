@@ -4,9 +4,11 @@ import re
 
 from agent.skills import Inquiry
 from agent.skills.offline.atoms import listed
+from agent.skills.offline.conversation import continues, written_operation
 from agent.skills.offline.lexicon import lexicon_of
 from agent.skills.offline.marks import Mark, marks_of
-from agent.skills.offline.writes import pasted_sql, write_request
+from agent.skills.offline.result_questions import kind_of_doubt
+from agent.skills.offline.writes import pasted_sql
 from common.text import Text
 from common.values import Classification, QuestionType
 
@@ -20,8 +22,10 @@ _CLEAR_QUALITY = 0.6
 SMALL_TALK = re.compile(
     r"^\W*(hi|hello|hey|good (morning|afternoon|evening|night)|how are you|how do you do|what'?s up|nice to "
     r"meet you|thanks?|"
-    r"thank you( very much| so much)?|thx|bye|goodbye|see you|ok|okay|great|cool|well done|sorry|please|yes|no|test|"
-    r"你好|您好|嗨|哈喽|早上好|下午好|晚上好|早安|晚安|谢谢|感谢|多谢|谢谢你|辛苦了|再见|拜拜|好的|嗯|是的|不是|对|没事|在吗|你好吗|"
+    r"thank you( very much| so much)?|thx|bye|goodbye|see you( (later|soon|then|tomorrow|next week|around))?|"
+    r"ok|okay|great|cool|well done|sorry|please|yes|no|test|"
+    r"你好|您好|嗨|哈喽|早上好|下午好|晚上好|早安|晚安|谢谢|感谢|多谢|谢谢你|辛苦了|再见|拜拜|"
+    r"明天见|回见|回头见|下次见|下周见|改天见|好的|嗯|是的|不是|对|没事|在吗|你好吗|"
     r"最近怎么样|哈哈|测试|很好|不错|太棒了)([\s,，!！.。~?？呀啊吧呢了]*(there|citu|again|you|all|everyone)?)*$",
     re.IGNORECASE,
 )
@@ -37,6 +41,8 @@ ABOUT_CITU = re.compile(
 )
 _TO_CITU = re.compile(r"\b(your name|who are you|what are you|are you an?)\b|你是谁|你叫什么|你的名字", re.IGNORECASE)
 _THANKS = re.compile(r"^\W*(thanks|thank you|thx|谢谢|感谢|多谢)", re.IGNORECASE)
+_TO_SOMEBODY = re.compile(r"\b(you|your|i|i'm|i'll)\b|你|您|我", re.IGNORECASE)
+_GOES_ON = re.compile(r"[,，.。!！;；、]\s*\w")
 _GENERAL = re.compile(
     r"\b(weather|joke|poem|poetry|story|song lyrics|recipe|translate|translation|meaning of life|capital of|"
     r"president of|"
@@ -56,7 +62,7 @@ _GENERAL = re.compile(
 def classified(inquiry: Inquiry) -> Classification:
     """The kind of question, how sure that is, and why."""
     question = inquiry.question.strip()
-    if pasted_sql(question) is not None or write_request(question) is not None:
+    if pasted_sql(question) is not None or written_operation(inquiry) is not None:
         reason = Text("问题是 SQL 语句或针对数据的操作", "The question is SQL or an operation on the data")
         return _verdict(inquiry, "DATABASE", 0.95, "rule_based_strong_business", reason)
     if SMALL_TALK.match(question):
@@ -64,7 +70,16 @@ def classified(inquiry: Inquiry) -> Classification:
     marks = marks_of(question, lexicon_of(inquiry.catalog))
     names = [mark for mark in marks if mark.quality >= _CLEAR_QUALITY and not mark.means("noise")]
     asks = [mark for mark in marks if mark.means(*_DATA_INTENTS) or mark.date is not None]
+    doubt = kind_of_doubt(question) if any(turn.sql is not None for turn in inquiry.history) else None
+    if doubt == "why" or (doubt is not None and not names):
+        reason = Text("问题与上一个结果有关", "The question is about an earlier result")
+        return _verdict(inquiry, "CHAT", 0.85, "rule_based_chat", reason)
     chat = _chat_verdict(inquiry, question, names, asks)
+    if chat is None and continues(inquiry):
+        # The caller knows best whether the turn before was about data; the conversation shows that one was.
+        sure = 0.9 if inquiry.previous_type == "DATABASE" else 0.7
+        reason = Text("问题接着之前的查询追问", "The question goes on from an earlier one about the data")
+        return _verdict(inquiry, "DATABASE", sure, "rule_based_follow_up", reason)
     return chat or _data_verdict(inquiry, names, asks, [mark for mark in marks if mark.is_unknown])
 
 
@@ -73,7 +88,7 @@ def _chat_verdict(inquiry: Inquiry, question: str, names: list[Mark], asks: list
         return _verdict(
             inquiry, "CHAT", 0.9, "rule_based_chat", Text("问题与本系统有关", "The question is about this system")
         )
-    if _THANKS.search(question) and not names:
+    if _THANKS.search(question) and not names and not (_GOES_ON.search(question) and continues(inquiry)):
         return _verdict(inquiry, "CHAT", 0.9, "rule_based_chat", Text("问题是寒暄", "The question is small talk"))
     if _GENERAL.search(question):
         sure = 0.9 if not names else 0.7 if len(names) == 1 and len(asks) <= 1 else 0.0
@@ -87,19 +102,20 @@ def _data_verdict(inquiry: Inquiry, names: list[Mark], asks: list[Mark], unknown
     shown = [mark.text for mark in names[:4]]
     zh, en = "、".join(f"“{word}”" for word in shown), ", ".join(f'"{word}"' for word in shown)
     found = Text(f"问题提到了数据库中的{zh}", f"The question names {en} of the database")
-    nudge = 0.1 if inquiry.context_type == "DATABASE" else -0.1 if inquiry.context_type == "CHAT" else 0.0
+    nudge = 0.1 if inquiry.previous_type == "DATABASE" else -0.1 if inquiry.previous_type == "CHAT" else 0.0
     if len(names) >= 2 or (names and asks):
         return _verdict(inquiry, "DATABASE", 0.92 if asks else 0.85, "rule_based_strong_business", found)
     if names:
         doubt = 0.1 if len(unknown) >= 2 else 0.0
         return _verdict(inquiry, "DATABASE", 0.7 + nudge - doubt, "rule_based_medium_business", found)
-    if asks and (len(asks) >= 2 or inquiry.context_type == "DATABASE"):
+    goes_on = inquiry.previous_type == "DATABASE" and not _TO_SOMEBODY.search(inquiry.question)
+    if asks and (len(asks) >= 2 or goes_on):
         reason = Text(
             "问法像数据查询，但没有提到数据库中的内容", "It is asked like a query, but names nothing in the database"
         )
         return _verdict(inquiry, "DATABASE", 0.5 + nudge, "rule_based_default", reason)
     reason = Text("没有提到数据库中的任何内容", "The question names nothing in the database")
-    kind: QuestionType = "DATABASE" if inquiry.context_type == "DATABASE" and asks else "CHAT"
+    kind: QuestionType = "DATABASE" if goes_on and asks else "CHAT"
     return _verdict(inquiry, kind, 0.5 - nudge / 2 if kind == "CHAT" else 0.55, "rule_based_default", reason)
 
 

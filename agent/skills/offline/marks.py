@@ -5,7 +5,7 @@ reading is right. Every stretch that is a name, a stored value, an intent word, 
 cost; dynamic programming takes the cover of least total cost, which prefers few, long, exact matches.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from agent.skills.offline.atoms import Atom, atoms_of, join, listed, normalise
@@ -77,16 +77,33 @@ class _Candidates:
         self.places[mark.start, mark.end] = mark
 
 
-def marks_of(question: str, lexicon: Lexicon) -> tuple[Mark, ...]:
-    """The marks of a question, in order; every atom that is not mere punctuation is inside exactly one."""
+def marks_of(
+    question: str, lexicon: Lexicon, intents: Mapping[str, Intent] = INTENTS, *, with_views: bool = True
+) -> tuple[Mark, ...]:
+    """The marks of a question, in order; every atom that is not mere punctuation is inside exactly one.
+
+    `intents` are the words that ask for something, by comparison key. Without `with_views`, views have no names.
+    """
     text = normalise(question)
     atoms = atoms_of(text)
     found = _Candidates(atoms, text)
     for start in range(len(atoms)):
         for end, key, stem_key in _stretches(atoms, start):
-            _add_words(found, lexicon, start, end, key, stem_key)
+            _add_words(found, lexicon, intents, start, end, key, stem_key)
+    if not with_views:
+        _forget_views(found, lexicon)
     _add_numbers_and_dates(found)
     return tuple(_merge_unknown(_cheapest(found), text, atoms))
+
+
+def _forget_views(found: _Candidates, lexicon: Lexicon) -> None:
+    tables = lexicon.schema.catalog.by_key
+    for place, mark in list(found.places.items()):
+        links = tuple(link for link in mark.links if link.kind != "table" or tables[link.table].kind == "table")
+        if links or mark.intent is not None or mark.literal is not None:
+            found.places[place] = replace(mark, links=links)
+        else:
+            del found.places[place]
 
 
 def _stretches(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[int, str, str]]:
@@ -114,10 +131,18 @@ def _stretches(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[int, str, 
             yield end, key, stem_key
 
 
-def _add_words(found: _Candidates, lexicon: Lexicon, start: int, end: int, key: str, stem_key: str) -> None:
+def _add_words(
+    found: _Candidates,
+    lexicon: Lexicon,
+    intents: Mapping[str, Intent],
+    start: int,
+    end: int,
+    key: str,
+    stem_key: str,
+) -> None:
     atom = found.atoms[start]
     is_quote = atom.kind == "quote"
-    intent = None if is_quote else INTENTS.get(key)
+    intent = None if is_quote else intents.get(key)
     links = lexicon.links(key, stem_key) if stem_key else ()
     links = tuple(link for link in links if not _is_chance(link, atom.text))
     if intent is not None and links:

@@ -43,7 +43,7 @@ def figures_query(plan: Plan) -> Query:
     if plan.asks.share:
         return _share_query(plan, base, measures, dimensions)
     query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
-    return replace(query, order=_group_order(query))
+    return replace(query, order=group_order(query))
 
 
 def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
@@ -51,7 +51,7 @@ def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions
     if dimensions:
         measures += [replace(measure, is_share=True) for measure in measures]
         query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
-        return replace(query, order=_group_order(query))
+        return replace(query, order=group_order(query))
     part = tuple(plan.filters.conditions)
     above = plan.reading.graph.above(base)
     if not part or plan.filters.thresholds or len(measures) != 1 or any(one.column.table not in above for one in part):
@@ -90,7 +90,8 @@ def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Di
     return Query(measures[0].table, measures=(replace(measures[0], per=entity),))
 
 
-def _group_order(query: Query) -> tuple[Order, ...]:
+def group_order(query: Query) -> tuple[Order, ...]:
+    """The order of groups when none is asked for: time as it passes, else the greatest figure first."""
     if not query.dimensions:
         return ()
     if any(dimension.bucket for dimension in query.dimensions):

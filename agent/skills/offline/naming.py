@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from agent.skills.offline.atoms import key_of, listed, normalise, words_of
 from agent.skills.offline.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, ZH_TO_EN, ZH_TO_ZH
+from common.text import Lang
 from common.values import Column, Table
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -112,6 +113,14 @@ def label(thing: Table | Column) -> str:
     """What to call it in a sentence: the comment's name, else the identifier."""
     names = comment_names(thing.comment)
     return names[0] if names else thing.name
+
+
+def spoken_name(thing: Table | Column, lang: Lang) -> str:
+    """What it is called in the language, as far as the catalogue knows."""
+    if lang == "zh":
+        return label(thing)
+    names = [name for name in comment_names(thing.comment) if not has_han(name)]
+    return names[0] if names and has_han(thing.name) else " ".join(english_words(thing.name))
 
 
 def table_names(table: Table) -> dict[str, float]:

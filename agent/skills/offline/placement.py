@@ -33,12 +33,12 @@ def said_reference(plan: Plan, ambiguity: AmbiguousPath) -> str | None:
 
 def refuse_unplaced(plan: Plan, query: Query) -> None:
     """Tables and columns that were named must show up somewhere, or at least lie on the way up."""
-    touched = _touched(query)
-    reachable = {key for table in touched for key in plan.reading.graph.above(table)}
+    spoken_of = touched(query)
+    reachable = {key for table in spoken_of for key in plan.reading.graph.above(table)}
     lost = [plan.reading.marks[index].text for index, key in plan.tables if key not in reachable]
     averaged = any(measure.function == "avg" and measure.per is None for measure in query.measures)
     if averaged and not query.dimensions:  # "average revenue of shops" may mean per shop: not the average of all rows
-        lost += [plan.reading.marks[index].text for index, key in plan.tables if key not in touched]
+        lost += [plan.reading.marks[index].text for index, key in plan.tables if key not in spoken_of]
     shown = {(column.table, column.column) for column in query.columns}
     shown |= {(dim.table, dim.column or name) for dim in query.dimensions for name in shown_names(plan, dim)}
     shown |= {(order.column.table, order.column.column) for order in query.order if order.column is not None}
@@ -74,7 +74,7 @@ def refuse_leftovers(plan: Plan, query: Query) -> None:
         raise unused_words([mark.text for mark in left])
 
 
-def _touched(query: Query) -> set[TableKey]:
+def touched(query: Query) -> set[TableKey]:
     """Tables that the structure mentions."""
     keys = {query.base, *(column.table for column in query.columns), *(measure.table for measure in query.measures)}
     keys |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}

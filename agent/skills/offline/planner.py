@@ -14,7 +14,7 @@ from agent.skills.offline.heads import sort_heads, split_attributes, wants_figur
 from agent.skills.offline.joins import AmbiguousPath
 from agent.skills.offline.lexicon import Lexicon, lexicon_of
 from agent.skills.offline.listing import listed_query
-from agent.skills.offline.marks import marks_of
+from agent.skills.offline.marks import Mark, marks_of
 from agent.skills.offline.measuring import figures_query
 from agent.skills.offline.naming import label
 from agent.skills.offline.placement import (
@@ -61,13 +61,30 @@ def understand(inquiry: Inquiry) -> Understanding:
     """
     lexicon = lexicon_of(inquiry.catalog)
     marks = marks_of(inquiry.question, lexicon)
+    try:
+        return _understood(inquiry, lexicon, marks)
+    except Refusal as refusal:
+        if not any(_names_view(mark, lexicon) for mark in marks):
+            raise
+        try:  # a view's name may be several words of the question written together
+            return _understood(inquiry, lexicon, marks_of(inquiry.question, lexicon, with_views=False))
+        except Refusal:
+            raise refusal from None
+
+
+def _names_view(mark: Mark, lexicon: Lexicon) -> bool:
+    best = mark.links[0] if mark.links else None
+    return best is not None and best.kind == "table" and lexicon.schema.table(best.table).kind != "table"
+
+
+def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...]) -> Understanding:
     avoided: frozenset[ColumnIdentity] = frozenset()
     for is_last in (False, True):
         reading = Reading(marks, lexicon, inquiry.table, language_of(inquiry.question) == "zh", avoided)
         _refuse_unknown(reading)
         try:
             plan = _planned(reading)
-            query, sql = _rendered(plan, _query(plan))
+            query, sql = rendered(plan, _query(plan))
         except AmbiguousPath as ambiguity:
             raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
         except (Unrenderable, LookupError) as failure:
@@ -79,8 +96,8 @@ def understand(inquiry: Inquiry) -> Understanding:
     raise AssertionError("the last turn returns or raises")
 
 
-def _rendered(plan: Plan, query: Query) -> tuple[Query, str]:
-    """The statement; where several references lead to a table, through the one whose name the question says."""
+def rendered(plan: Plan, query: Query) -> tuple[Query, str]:
+    """The query and its statement; of several references to a table, the one whose name the question says."""
     schema, graph = plan.reading.lexicon.schema, plan.reading.lexicon.graph
     try:
         return query, render(query, schema, graph)

@@ -57,7 +57,11 @@ def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
 
 
 class Reading:
-    """Mutable state of understanding one question."""
+    """Mutable state of understanding one question.
+
+    `context` are tables an earlier question spoke of. Without `asks_back`, a word that may mean several columns is
+    taken for the first of them.
+    """
 
     def __init__(
         self,
@@ -66,12 +70,16 @@ class Reading:
         hint: str | None,
         is_chinese: bool,
         avoided: frozenset[ColumnIdentity] = frozenset(),
+        context: frozenset[TableKey] = frozenset(),
+        *,
+        asks_back: bool = True,
     ) -> None:
         marks = tuple(_without(mark, avoided) for mark in marks) if avoided else marks
         self.marks = marks
         self.lexicon, self.schema, self.graph = lexicon, lexicon.schema, lexicon.graph
         self.is_chinese = is_chinese
-        self.nouns = Linker(lexicon, lexicon.graph, hint).nouns(marks)
+        self.nouns = Linker(lexicon, lexicon.graph, hint, context).nouns(marks)
+        self._asks_back = asks_back
         self.used: set[int] = set()
         self.skip_used = False
 
@@ -229,7 +237,7 @@ class Reading:
             if score >= best_score - 0.015 and link.table != best.table and abs(link.quality - best.quality) <= 0.02
         ]
         rivals = [link for link in rivals if not self._same_key(best, link)]
-        if rivals:
+        if rivals and self._asks_back:
             choices = [(link.table, str(link.column)) for link in (best, *rivals)]
             raise ambiguous_column(self.marks[index].text, choices[:5], self.lexicon)
         return best

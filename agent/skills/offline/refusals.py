@@ -189,3 +189,41 @@ def not_combinable() -> Refusal:
             "Please ask for the parts separately.",
         ),
     )
+
+
+def not_carried(name: Text, what: Text) -> Refusal:
+    """Groups of the earlier question mean nothing for the new figure."""
+    return Refusal(
+        "unknown_generation_failure",
+        Text(f"“{what.zh}”不能按“{name.zh}”分组", f'"{what.en}" can\'t be grouped by "{name.en}"'),
+    )
+
+
+def nothing_to_change(zh: str, en: str) -> Refusal:
+    """A follow-up changes what the earlier question does not have."""
+    return Refusal("ambiguous_question", Text(f"上一个问题没有{zh}", f"the previous question has no {en}"))
+
+
+def not_continued(refusal: Refusal, question: str) -> Refusal:
+    """A follow-up to `question` that can't be followed, and why."""
+    zh, en = refusal.text.zh.rstrip("。"), refusal.text.en.rstrip(".")
+    return Refusal(
+        refusal.reason,
+        Text(
+            f"这句话被理解为接着“{question}”的追问，但没有生成SQL：{zh}。请把问题说完整。",
+            f'This was understood as following up on "{question}", but no SQL was written: {en}. '
+            "Please ask the whole question.",
+        ),
+    )
+
+
+def not_by_rules(question: str) -> Refusal:
+    """The earlier answer came from a model or from SQL, and rules can't tell what it asked."""
+    return Refusal(
+        "ambiguous_question",
+        Text(
+            f"上一个回答（“{question}”）不是按离线规则得出的，离线规则无法接着它追问。请把问题说完整。",
+            f'The offline rules did not work out the previous answer ("{question}") and can\'t go on from it. '
+            "Please ask the whole question.",
+        ),
+    )

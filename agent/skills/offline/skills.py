@@ -5,13 +5,13 @@ import asyncio
 from agent.skills import Emit, Inquiry
 from agent.skills.offline.chat import chat_pieces
 from agent.skills.offline.classify import classified
+from agent.skills.offline.conversation import understand_in_context, written_operation
 from agent.skills.offline.lexicon import is_indexed, lexicon_of
-from agent.skills.offline.planner import understand
 from agent.skills.offline.query import Query
 from agent.skills.offline.refusals import Refusal
 from agent.skills.offline.repair import repaired
 from agent.skills.offline.summarize import column_labels, summary_pieces
-from agent.skills.offline.writes import pasted_sql, write_request
+from agent.skills.offline.writes import pasted_sql
 from common.errors import ForbiddenStatement, InvalidSql
 from common.values import Catalog, Classification, Draft, QueryResult, Sql, Thought
 
@@ -32,11 +32,11 @@ class OfflineSkills:
         pasted = pasted_sql(inquiry.question)
         if pasted is not None:
             return Thought(Sql(pasted))
-        operation = write_request(inquiry.question)
+        operation = written_operation(inquiry)
         if operation is not None:
             raise ForbiddenStatement(operation)
         try:
-            understanding = understand(inquiry)
+            understanding = understand_in_context(inquiry)
         except Refusal as refusal:
             return Thought(refusal.draft(inquiry.lang))
         return Thought(Sql(understanding.sql), warnings=understanding.warnings)
@@ -78,7 +78,7 @@ def _emitted(pieces: list[str], emit: Emit | None) -> str:
 def _query_of(inquiry: Inquiry, sql: str) -> Query | None:
     """The structure behind `sql`, when it was these rules that wrote it."""
     try:
-        understanding = understand(inquiry)
+        understanding = understand_in_context(inquiry)
     except Refusal:
         return None
     return understanding.query if understanding.sql == sql else None

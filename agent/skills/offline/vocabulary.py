@@ -12,6 +12,7 @@ Each key is (kind, argument) of an `Intent`; each text lists phrases separated b
     why …   what rules can't answer (`unsupported`, the argument names it)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.skills.offline.atoms import key_of
@@ -31,9 +32,10 @@ class Intent:
 _ARTICLED = ("super", "sum", "avg", "max", "min", "count", "share", "top")
 
 
-def _phrases() -> dict[str, Intent]:
+def phrases_of(*tables: Mapping[tuple[str, str], str]) -> dict[str, Intent]:
+    """Intent by comparison key (exact form); later tables do not override earlier ones."""
     phrases: dict[str, Intent] = {}
-    for table in (ENGLISH, CHINESE):
+    for table in tables:
         for (kind, arg), text in table.items():
             for phrase in text.split("|"):
                 if kind in _ARTICLED and phrase.isascii():
@@ -42,5 +44,5 @@ def _phrases() -> dict[str, Intent]:
     return phrases
 
 
-INTENTS = _phrases()
+INTENTS = phrases_of(ENGLISH, CHINESE)
 """Intent by comparison key (exact form); later tables do not override earlier ones."""

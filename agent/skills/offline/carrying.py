@@ -1,0 +1,110 @@
+"""Taking what an earlier question said along to another figure, as far as references reach."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from agent.skills.offline.dates import Unit
+from agent.skills.offline.event_dates import event_date
+from agent.skills.offline.naming import spoken_name
+from agent.skills.offline.plan import Plan
+from agent.skills.offline.query import ColumnRef, Condition, Dimension, Query
+from agent.skills.offline.refusals import not_carried
+from agent.skills.offline.schema import TableKey, is_year
+from common.text import Text
+
+
+def carried(plan: Plan, query: Query, table: TableKey) -> Query:
+    """The query's groups and conditions for figures of another `table`; the query's own figures stay.
+
+    A date of the earlier events becomes the date of the new ones. What the new rows have nothing to do with is left
+    out, and `plan.warnings` says so.
+
+    Raises:
+        Refusal: none of the groups can be kept.
+    """
+    dimensions = [kept for one in query.dimensions if (kept := _dimension(plan, query, one, table)) is not None]
+    if query.dimensions and not dimensions:
+        raise not_carried(spoken(plan, query.dimensions[0]), named(plan, table))
+    for lost in query.dimensions:
+        if _dimension(plan, query, lost, table) is None:
+            plan.warnings.append(_left_out(plan, spoken(plan, lost), table))
+    top_per = tuple(kept for one in query.top_per if (kept := _dimension(plan, query, one, table)) is not None)
+    return replace(
+        query, base=table, dimensions=tuple(dimensions), top_per=top_per, conditions=conditions_for(plan, query, table)
+    )
+
+
+def conditions_for(plan: Plan, query: Query, table: TableKey) -> tuple[Condition, ...]:
+    """The query's conditions as conditions on rows of `table`; `plan.warnings` names those that are none."""
+    kept: list[Condition] = []
+    for condition in query.conditions:
+        column = _column(plan, query, condition.column, table)
+        if column is None:
+            name = named(plan, condition.column.table, condition.column.column)
+            plan.warnings.append(_left_out(plan, name, table))
+        else:
+            kept.append(replace(condition, column=column))
+    return tuple(kept)
+
+
+def spoken(plan: Plan, dimension: Dimension) -> Text:
+    """What a group is called."""
+    if dimension.bucket is not None:
+        return _UNITS[dimension.bucket]
+    if dimension.column is None:
+        return named(plan, dimension.table)
+    return named(plan, dimension.table, dimension.column)
+
+
+def named(plan: Plan, table: TableKey, column: str | None = None) -> Text:
+    """What a table, or a column of it, is called."""
+    thing = plan.reading.schema.table(table) if column is None else plan.reading.schema.column(table, column)
+    return Text(spoken_name(thing, "zh"), spoken_name(thing, "en"))
+
+
+def listed(names: Iterable[Text]) -> Text:
+    """Several names, each once."""
+    once = list(dict.fromkeys(names))
+    return Text("、".join(name.zh for name in once), ", ".join(name.en for name in once))
+
+
+def _dimension(plan: Plan, query: Query, dimension: Dimension, table: TableKey) -> Dimension | None:
+    if dimension.column is None:
+        return dimension if dimension.table in plan.reading.graph.above(table) else None
+    column = _column(plan, query, ColumnRef(dimension.table, dimension.column, dimension.via), table, above_only=True)
+    return replace(dimension, table=column.table, column=column.column) if column is not None else None
+
+
+def _column(
+    plan: Plan, query: Query, column: ColumnRef, table: TableKey, *, above_only: bool = False
+) -> ColumnRef | None:
+    """The column as one of what rows of `table` belong to; None where they have nothing to do with it."""
+    if column.table in plan.reading.graph.above(table):
+        return column
+    if column == event_date(plan, query.base):
+        date = event_date(plan, table)
+        return date if date is not None and _is_year(plan, date) == _is_year(plan, column) else None
+    facts = plan.reading.facts(column.table)
+    things = plan.reading.facts(table).is_entity and facts.is_entity and column.table in plan.reading.graph.below(table)
+    return column if things and not above_only else None
+
+
+def _is_year(plan: Plan, column: ColumnRef) -> bool:
+    return is_year(plan.reading.schema.column(column.table, column.column))
+
+
+def _left_out(plan: Plan, name: Text, table: TableKey) -> Text:
+    what = named(plan, table)
+    return Text(
+        f"“{name.zh}”不适用于“{what.zh}”，没有沿用。",
+        f'"{name.en}" does not apply to "{what.en}" and was not carried over.',
+    )
+
+
+_UNITS: dict[Unit, Text] = {
+    "day": Text("天", "day"),
+    "week": Text("周", "week"),
+    "month": Text("月", "month"),
+    "quarter": Text("季度", "quarter"),
+    "year": Text("年", "year"),
+}

@@ -1,0 +1,234 @@
+"""A question in its conversation: by itself when it stands on its own, else as a change to the one before it.
+
+The earlier question's structure is not stored anywhere; it is worked out again from the conversation's questions, from
+the last one that stood on its own onwards.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from agent.skills import Inquiry
+from agent.skills.offline.carrying import conditions_for, listed, named
+from agent.skills.offline.follow_up_words import REWORDED
+from agent.skills.offline.follow_ups import Change, goes_on, read_change
+from agent.skills.offline.joins import AmbiguousPath
+from agent.skills.offline.lexicon import lexicon_of
+from agent.skills.offline.merging import merged
+from agent.skills.offline.placement import touched
+from agent.skills.offline.plan import Plan
+from agent.skills.offline.planner import Understanding, rendered, understand
+from agent.skills.offline.query import Condition, Query
+from agent.skills.offline.refusals import (
+    Refusal,
+    ambiguous_way,
+    not_by_rules,
+    not_combinable,
+    not_continued,
+)
+from agent.skills.offline.result_questions import kind_of_doubt
+from agent.skills.offline.statement import Unrenderable
+from agent.skills.offline.writes import pasted_sql, write_request
+from agent.skills.offline.years import year_of
+from common.text import Text
+from common.values import Turn
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The question that a follow-up goes on from.
+
+    Attributes:
+        query: its structure, in which its own earlier questions are merged.
+        is_latest: whether no question about the data has come after it, not even one that failed.
+    """
+
+    question: str
+    query: Query
+    is_latest: bool
+
+
+def understand_in_context(inquiry: Inquiry) -> Understanding:
+    """The structure and the statement of a question, by itself or together with what was asked before.
+
+    Raises:
+        Refusal: rules can't answer it.
+    """
+    if not continues(inquiry):
+        return understand(inquiry)
+    earlier = _earlier(inquiry)
+    if isinstance(earlier, Earlier):
+        return _continued(inquiry, earlier)
+    alone = _alone(inquiry)
+    if alone is None and earlier is not None:
+        raise not_by_rules(earlier.question)
+    return alone or understand(inquiry)
+
+
+def earlier_query(inquiry: Inquiry) -> Query | None:
+    """The structure of the last answered question about the data, as far as rules know it."""
+    earlier = _earlier(inquiry)
+    return earlier.query if isinstance(earlier, Earlier) else None
+
+
+def continues(inquiry: Inquiry) -> bool:
+    """Whether the question goes on from an earlier one about the data."""
+    if not any(turn.question_type == "DATABASE" for turn in inquiry.history):
+        return False
+    return _goes_on(inquiry)
+
+
+def written_operation(inquiry: Inquiry) -> str | None:
+    """The operation that the question orders; `改成平均值` after an answer orders none."""
+    operation = write_request(inquiry.question)
+    if operation is not None and REWORDED.search(inquiry.question) and continues(inquiry):
+        return None
+    return operation
+
+
+def _goes_on(inquiry: Inquiry) -> bool:
+    if kind_of_doubt(inquiry.question) is not None:
+        return False
+    lexicon = lexicon_of(inquiry.catalog)
+    return goes_on(inquiry.question, lexicon, inquiry.table, lambda: _alone(inquiry) is not None)
+
+
+def _alone(inquiry: Inquiry) -> Understanding | None:
+    try:
+        return understand(inquiry)
+    except Refusal:
+        return None
+
+
+# ---------------------------------------------------------------------------------------------------- what was before
+
+
+def _earlier(inquiry: Inquiry) -> Earlier | Turn | None:
+    """The last answered question about the data; the turn itself when rules can't tell what it asked."""
+    asked = [turn for turn in inquiry.history if turn.question_type == "DATABASE"]
+    chain: list[Turn] = []
+    for turn in reversed(asked):
+        if pasted_sql(turn.question) is not None:
+            return turn if not chain and turn.sql is not None else _replayed(inquiry, chain, asked)
+        if turn.sql is None or write_request(turn.question) is not None and not REWORDED.search(turn.question):
+            continue
+        chain.insert(0, turn)
+        if not _goes_on(_as_asked(inquiry, turn)):
+            break
+    return _replayed(inquiry, chain, asked)
+
+
+def _replayed(inquiry: Inquiry, chain: list[Turn], asked: list[Turn]) -> Earlier | Turn | None:
+    """The first turn's structure with every later one merged into it."""
+    earlier: Earlier | Turn | None = None
+    for turn in chain:
+        try:
+            earlier = Earlier(turn.question, _step(inquiry, turn, earlier).query, turn is asked[-1])
+        except Refusal:
+            earlier = turn
+    return earlier
+
+
+def _step(inquiry: Inquiry, turn: Turn, earlier: Earlier | Turn | None) -> Understanding:
+    """A turn of the chain understood again.
+
+    Raises:
+        Refusal: it is not by rules that it was understood.
+    """
+    again = _as_asked(inquiry, turn)
+    if not _goes_on(again):
+        return understand(again)
+    if isinstance(earlier, Earlier):
+        return _continued(again, earlier)
+    alone = _alone(again)
+    if alone is None:
+        raise not_by_rules(turn.question)
+    return alone
+
+
+def _as_asked(inquiry: Inquiry, turn: Turn) -> Inquiry:
+    return replace(inquiry, question=turn.question, history=())
+
+
+# ------------------------------------------------------------------------------------------------------------ going on
+
+
+def _continued(inquiry: Inquiry, earlier: Earlier) -> Understanding:
+    """The question merged with the earlier one; by itself where that is impossible and it can stand alone.
+
+    Raises:
+        Refusal: neither is possible.
+    """
+    lexicon = lexicon_of(inquiry.catalog)
+    may_stand_alone = False
+    try:
+        change = read_change(
+            inquiry.question,
+            lexicon,
+            hint=inquiry.table,
+            context=frozenset(touched(earlier.query)),
+            year=year_of(inquiry.question, earlier.query),
+        )
+        may_stand_alone = change.has_subject and not change.cues & {"these", "only", "add"}
+        alone = _alone(inquiry) if change.asks and "replace" not in change.cues else None
+        if alone is not None:
+            return _asked_under(inquiry, change, earlier, alone)
+        return _merged(inquiry, change, earlier)
+    except Refusal as refusal:
+        alone = _alone(inquiry) if may_stand_alone else None
+        if alone is None:
+            raise not_continued(refusal, earlier.question) from refusal
+        why_zh, why_en = refusal.text.zh.rstrip("。"), refusal.text.en.rstrip(".")
+        note = Text(f"{why_zh}；已作为独立的问题回答。", f"Answered as a question of its own: {why_en}.")
+        return replace(alone, warnings=(*alone.warnings, note.to(inquiry.lang)))
+
+
+def _merged(inquiry: Inquiry, change: Change, earlier: Earlier) -> Understanding:
+    return _understood(inquiry, change.plan, merged(earlier.query, change), earlier)
+
+
+def _asked_under(inquiry: Inquiry, change: Change, earlier: Earlier, alone: Understanding) -> Understanding:
+    """`那店铺有几家？`: another thing is asked for, among what the earlier question was restricted to."""
+    plan, query = change.plan, alone.query
+    named = {condition.column for condition in query.conditions}
+    carried = conditions_for(plan, replace(earlier.query, base=_figured(earlier.query)), query.base)
+    kept = tuple(one for one in carried if one.column not in named)
+    if not kept:
+        return alone
+    plan.warnings = [_kept_note(plan, kept)]
+    query = replace(query, conditions=(*query.conditions, *kept))
+    return _understood(inquiry, plan, query, earlier)
+
+
+def _figured(query: Query) -> tuple[str, str]:
+    return query.measures[0].table if query.measures else query.base
+
+
+def _kept_note(plan: Plan, kept: tuple[Condition, ...]) -> Text:
+    names = listed(named(plan, one.column.table, one.column.column) for one in kept)
+    return Text(
+        f"沿用了上一个问题对“{names.zh}”的限定。", f'Still restricted by "{names.en}", as in the previous question.'
+    )
+
+
+def _understood(inquiry: Inquiry, plan: Plan, query: Query, earlier: Earlier) -> Understanding:
+    """The merged query with its statement.
+
+    Raises:
+        Refusal: no correct statement can be made of it.
+    """
+    lexicon = lexicon_of(inquiry.catalog)
+    try:
+        query, sql = rendered(plan, query)
+    except AmbiguousPath as ambiguity:
+        raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
+    except (Unrenderable, LookupError) as failure:
+        raise not_combinable() from failure
+    return Understanding(query, sql, tuple(_warnings(inquiry, plan, earlier)))
+
+
+def _warnings(inquiry: Inquiry, plan: Plan, earlier: Earlier) -> Iterator[str]:
+    if not earlier.is_latest:
+        note = Text(f"接着“{earlier.question}”回答。", f'This goes on from "{earlier.question}".')
+        yield note.to(inquiry.lang)
+    for warning in plan.warnings:
+        yield warning.to(inquiry.lang)

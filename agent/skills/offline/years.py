@@ -1,0 +1,44 @@
+"""The year an earlier question spoke of, said so that a month or quarter without its year can be completed by it."""
+
+from decimal import Decimal
+
+from agent.skills.offline.dates import Moment, Period
+from agent.skills.offline.query import Operand, Query
+from common.text import language_of
+
+_RELATIVE = {0: ("今年", "this year"), -12: ("去年", "last year"), -24: ("前年", "")}
+
+
+def year_of(question: str, query: Query) -> str | None:
+    """The year of the query's one period in the question's language; None when it has none, or several."""
+    is_chinese = language_of(question) == "zh"
+    years = {
+        year
+        for condition in query.conditions
+        if condition.operator in ("during", "=")
+        for operand in condition.operands
+        if (year := _year(operand, is_chinese)) is not None
+    }
+    return years.pop() if len(years) == 1 else None
+
+
+def _year(operand: Operand, is_chinese: bool) -> str | None:
+    if isinstance(operand, Decimal):
+        whole = operand == int(operand) and 1900 <= operand < 2100
+        return _spelled(int(operand), is_chinese) if whole else None
+    if not isinstance(operand, Period) or operand.start is None or operand.end is None:
+        return None
+    return _year_of_moment(operand.start, is_chinese)
+
+
+def _year_of_moment(start: Moment, is_chinese: bool) -> str | None:
+    if start.day is not None:
+        return _spelled(start.day.year, is_chinese)
+    if start.trunc != "year" or start.days:
+        return None
+    spoken = _RELATIVE.get(start.months - start.months % 12)
+    return (spoken[0] if is_chinese else spoken[1] or None) if spoken else None
+
+
+def _spelled(year: int, is_chinese: bool) -> str:
+    return f"{year}年" if is_chinese else str(year)
