@@ -60,31 +60,31 @@ class Anonymity:
 
 
 def _is_local(request: Request, own_host: str) -> bool:
+    """By every address and name that it came from and through; a proxy adds to what it was sent, so nobody can hide."""
     address = request.remote_addr  # none on a Unix socket
-    if (address and not is_loopback(address)) or not all(map(_is_of_loopback, _forwarded(request))):
-        return False
-    return _is_own(request.host, own_host)
+    return (
+        (not address or is_loopback(address))
+        and all(_is_for_loopback(one) for one in _listed(request, "X-Forwarded-For", "X-Real-IP", "Forwarded"))
+        and all(_is_own(name, own_host) for name in (request.host, *_listed(request, "X-Forwarded-Host")))
+    )
 
 
-def _forwarded(request: Request) -> list[str]:
-    """For whom proxies say they ask, each as they write it. A proxy adds to what it was sent, so nobody can hide."""
-    said = [request.headers.get(name, "") for name in ("X-Forwarded-For", "X-Real-IP", "Forwarded")]
-    return [part.strip().lower() for text in said for part in text.split(",") if part.strip()]
+def _listed(request: Request, *headers: str) -> list[str]:
+    return [part.strip() for name in headers for part in request.headers.get(name, "").split(",") if part.strip()]
 
 
-def _is_of_loopback(forwarded: str) -> bool:
-    found = _ADDRESS.fullmatch(forwarded)
+def _is_for_loopback(forwarded: str) -> bool:
+    found = _ADDRESS.fullmatch(forwarded.lower())
     return found is not None and is_loopback(found[1].strip("[]"))
 
 
 def _is_own(host: str, own_host: str) -> bool:
-    """Whether no page of another site can have that address: it would need a name that the public DNS can give."""
+    """Not any name without a dot: whoever runs the network a laptop is in can give those out."""
     try:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
         return False
-    is_label = name != "" and not set(".:") & set(name)
-    return is_label or name == own_host.lower() or is_loopback(name)
+    return name in ("localhost", own_host.lower()) or is_loopback(name)
 
 
 def _is_cross_site(request: Request) -> bool:
