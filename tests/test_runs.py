@@ -16,6 +16,7 @@ from tests.live import GAUGES, Citu, serving
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.questions import ASK, CHAT, ROWS, STREAM, SYNC, scripted
+from tests.redis_server import redis_server
 
 TALK = Reply(pieces=["One ", "two ", "three."])
 RUNS = "/api/v0/runs"
@@ -28,12 +29,22 @@ def model() -> Iterator[OpenAiServer]:
         yield server
 
 
-@pytest.fixture(scope="module", params=["postgresql"])
+@pytest.fixture(scope="module")
+def redis_url() -> Iterator[str]:
+    """Redis of the test environment, or one of our own; skips where there is neither."""
+    if url := os.environ.get("CITU_TEST_REDIS_URL"):
+        yield url
+        return
+    with redis_server() as server:
+        yield server.url
+
+
+@pytest.fixture(scope="module", params=["postgresql", "redis"])
 def store(request: pytest.FixtureRequest, app_database_url: str) -> dict[str, str]:
     """The settings of a store."""
     if request.param == "postgresql":
         return {"APP_DATABASE_URL": app_database_url}
-    return {"REDIS_URL": request.getfixturevalue("redis_server").url}
+    return {"REDIS_URL": request.getfixturevalue("redis_url")}
 
 
 @pytest.fixture(scope="module")
