@@ -12,7 +12,7 @@ export function failureBox({ code, message, data }, onRetry) {
     ...said,
     data.retry_after_s ? label("retry_after", { seconds: String(data.retry_after_s) }, "p") : null,
     tail(data),
-    data.retryable ? retryButton(onRetry) : null,
+    data.retryable || data.error_type === "unauthorized" ? retryButton(onRetry) : null,
   ));
 }
 

@@ -1,10 +1,11 @@
-/** The page: the question box, the settings, and one turn per question. */
+/** The page: the question box, the settings, and what they do to the conversation. */
 
-import { ask } from "./ask.js";
+import { Conversation } from "./conversation.js";
 import { element } from "./dom.js";
-import { recall, remember } from "./preferences.js";
+import { History } from "./history.js";
+import { keyInUse, onKeyChange, signOut } from "./key.js";
+import { onThisDevice } from "./memory.js";
 import { EXAMPLES, choose, language, preferredLanguage, setLabel, speak } from "./texts.js";
-import { Turn } from "./turn.js";
 
 const byId = (id) => document.getElementById(id);
 const page = {
@@ -12,81 +13,34 @@ const page = {
   question: byId("question"),
   askButton: byId("ask"),
   stopButton: byId("stop"),
-  turns: byId("turns"),
   welcome: byId("welcome"),
   examples: byId("examples"),
   newConversation: byId("new-conversation"),
+  history: byId("show-history"),
   settings: byId("settings"),
   routingMode: byId("routing-mode"),
   routingModeHelp: byId("routing-mode-help"),
+  keyRow: byId("key-row"),
+  signOut: byId("sign-out"),
 };
 
-// What the server needs to continue the conversation, and the question being answered (an AbortController), if any.
-const NOTHING_SAID = { conversation_id: undefined, context_type: undefined };
-let conversation = { ...NOTHING_SAID };
-let running = null;
-let lastTurn = null;
+const conversation = new Conversation(byId("turns"), showState);
+const history = new History(byId("history"), conversation);
 
-async function askQuestion(question) {
-  const controller = new AbortController();
-  setRunning(controller);
-  const turn = startTurn(question);
-  for await (const envelope of ask(requestBody(question), controller.signal)) {
-    turn.show(envelope);
-    if (running === controller) continueWith(envelope.data);
-  }
-  if (running === controller) setRunning(null);
+function showState() {
+  page.askButton.hidden = conversation.isRunning;
+  page.stopButton.hidden = !conversation.isRunning;
+  page.welcome.hidden = !conversation.isEmpty;
+  page.newConversation.hidden = conversation.isEmpty;
 }
 
-function requestBody(question) {
-  return { question, lang: language(), routing_mode: page.routingMode.value || undefined, ...conversation };
-}
-
-function continueWith(data) {
-  if (data.conversation_id) conversation.conversation_id = data.conversation_id;
-  if (data.response_type) conversation.context_type = data.response_type;
-}
-
-function startTurn(question) {
-  lastTurn?.collapse();
-  const turn = new Turn(question, { onRetry: () => retry(turn, question) });
-  lastTurn = turn;
-  page.turns.append(turn.element);
-  showWelcome(false);
-  turn.element.scrollIntoView({ block: "start" });
-  return turn;
-}
-
-function retry(turn, question) {
-  if (running) return;
-  turn.element.remove();
-  askQuestion(question);
-  page.question.focus();
-}
-
-function setRunning(controller) {
-  running = controller;
-  page.askButton.hidden = controller !== null;
-  page.stopButton.hidden = controller === null;
-}
-
-function stop() {
-  running?.abort();
+function askQuestion(question) {
+  conversation.ask(question, { lang: language(), routing_mode: page.routingMode.value || undefined });
 }
 
 function startOver() {
-  stop();
-  setRunning(null);
-  conversation = { ...NOTHING_SAID };
-  lastTurn = null;
-  page.turns.replaceChildren();
-  showWelcome(true);
+  conversation.startOver();
   page.question.focus();
-}
-
-function showWelcome(isShown) {
-  page.welcome.hidden = !isShown;
-  page.newConversation.hidden = isShown;
 }
 
 // ---------------------------------------------------------------------------------------------------- question box
@@ -95,7 +49,7 @@ function submit(event) {
   event?.preventDefault();
   const question = page.question.value.trim();
   page.question.focus();
-  if (!question || running) return;
+  if (!question || conversation.isRunning) return;
   page.question.value = "";
   fitQuestionBox();
   askQuestion(question);
@@ -114,9 +68,9 @@ function fitQuestionBox() {
 }
 
 function onEscape(event) {
-  if (event.key !== "Escape" || event.isComposing) return;
+  if (event.key !== "Escape" || event.isComposing || document.querySelector("dialog[open]")) return;
   if (page.settings.open) page.settings.open = false;
-  else stop();
+  else conversation.stop();
 }
 
 // -------------------------------------------------------------------------------------------------------- settings
@@ -132,7 +86,7 @@ function setLanguage(chosen) {
 function exampleItem(question) {
   const button = element("button", { type: "button", class: "example" }, question);
   button.addEventListener("click", () => {
-    if (running) return;
+    if (conversation.isRunning) return;
     page.question.focus();
     askQuestion(question);
   });
@@ -146,6 +100,10 @@ function setRoutingMode(mode) {
   page.settings.classList.toggle("is-changed", page.routingMode.value !== "");
 }
 
+function showKey() {
+  page.keyRow.hidden = keyInUse() === null;
+}
+
 function closeSettingsOutside(event) {
   if (page.settings.open && !page.settings.contains(event.target)) page.settings.open = false;
 }
@@ -155,26 +113,35 @@ function listen() {
   page.question.addEventListener("keydown", onQuestionKey);
   page.question.addEventListener("input", fitQuestionBox);
   page.stopButton.addEventListener("click", () => {
-    stop();
+    conversation.stop();
     page.question.focus();
   });
   page.newConversation.addEventListener("click", startOver);
+  page.history.addEventListener("click", () => history.open());
+  page.signOut.addEventListener("click", () => {
+    signOut();
+    page.settings.open = false;
+    startOver(); // what is on the page belongs to the user who left
+  });
+  onKeyChange(showKey);
   page.routingMode.addEventListener("change", () => {
     setRoutingMode(page.routingMode.value);
-    remember("routing_mode", page.routingMode.value);
+    onThisDevice.remember("routing_mode", page.routingMode.value);
   });
   for (const button of document.querySelectorAll("[data-language]")) {
     button.addEventListener("click", () => {
       setLanguage(button.dataset.language);
-      remember("language", button.dataset.language);
+      onThisDevice.remember("language", button.dataset.language);
     });
   }
   document.addEventListener("keydown", onEscape);
   document.addEventListener("pointerdown", closeSettingsOutside);
 }
 
-setRoutingMode(recall("routing_mode") ?? "");
-setLanguage(["zh", "en"].find((known) => known === recall("language")) ?? preferredLanguage());
+setRoutingMode(onThisDevice.recall("routing_mode") ?? "");
+setLanguage(["zh", "en"].find((known) => known === onThisDevice.recall("language")) ?? preferredLanguage());
 listen();
+showKey();
+conversation.restore();
 // On a touch screen the keyboard would cover the examples.
 if (matchMedia("(pointer: fine)").matches) page.question.focus();

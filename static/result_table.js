@@ -6,7 +6,10 @@ import { label, setLabel } from "./texts.js";
 
 const ROWS_AT_ONCE = 200; // more are added on demand, so that a long result does not freeze the page
 
-/** `<section>` for a `query_result` `{columns, column_types, rows, row_count, is_limited}`. */
+/**
+ * `<section>` for a `query_result` `{columns, column_types, rows, row_count, is_limited}`; a `total` beyond `row_count`
+ * says that these are only the first rows of an earlier result.
+ */
 export function resultTable(result) {
   const head = element("header", { class: "block-head" }, label("rows_title", {}, "h3"), countNote(result));
   const section = element("section", { class: "rows" }, head);
@@ -23,10 +26,10 @@ export function resultTable(result) {
   return section;
 }
 
-function countNote(result) {
-  const count = groupThousands(String(result.row_count));
-  const note = label(result.is_limited ? "rows_limited" : "row_count", { count });
-  note.className = result.is_limited ? "count limited" : "count";
+function countNote({ row_count: count, is_limited: isLimited, total = count }) {
+  const counts = { count: groupThousands(String(count)), total: groupThousands(String(total)) };
+  const note = label(total > count ? "rows_preview" : isLimited ? "rows_limited" : "row_count", counts);
+  note.className = isLimited ? "count limited" : "count";
   return note;
 }
 

@@ -21,9 +21,15 @@ export class Steps {
 
   /** Shows one progress event: a node that starts (again) gets a row, later events of it update that row. */
   show(data) {
-    this.element.hidden = false;
+    this.say("turn_running");
     if (data.status === "running" || !this.#rows.has(data.node)) this.#rows.set(data.node, this.#add(data.node));
     this.#rows.get(data.node).update(data);
+  }
+
+  /** Says what goes on, by the text of that key. */
+  say(key) {
+    this.element.hidden = false;
+    if (this.#state.dataset.text !== key) setLabel(this.#state, key);
   }
 
   /** Ends the list: rows still running take `status` (done, failed or stopped). */

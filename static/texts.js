@@ -1,5 +1,16 @@
 /** Every sentence of the page in Chinese and English, and the switch between them. */
 
+/** When something was, as short as it is clear today: the time, the day when it was another one, the year likewise. */
+function moment(iso) {
+  const then = new Date(iso);
+  const now = new Date();
+  const isToday = then.toDateString() === now.toDateString();
+  const day = isToday ? {} : { month: "short", day: "numeric" };
+  const year = then.getFullYear() === now.getFullYear() ? {} : { year: "numeric" };
+  const format = { ...year, ...day, hour: "2-digit", minute: "2-digit" };
+  return new Intl.DateTimeFormat(LANGUAGE_TAGS[current], format).format(then);
+}
+
 const plural = (count, one, many) => `${count} ${Number(count) === 1 ? one : many}`;
 
 /** key → [zh, en]; a sentence with values in it is a function of them. */
@@ -10,7 +21,39 @@ const TEXTS = {
   language: ["语言", "Language"],
   settings: ["设置", "Settings"],
   new_conversation: ["新对话", "New chat"],
-  new_conversation_title: ["清空页面，开始新的对话", "Clear the page and start a new conversation"],
+  new_conversation_title: ["开始新的对话", "Start a new conversation"],
+
+  history: ["历史", "History"],
+  history_title: ["历史对话", "Earlier conversations"],
+  close: ["关闭", "Close"],
+  save: ["保存", "Save"],
+  cancel: ["取消", "Cancel"],
+  rename: ["重命名", "Rename"],
+  delete: ["删除", "Delete"],
+  delete_question: ["删除这个对话？", "Delete this conversation?"],
+  conversation_title: ["对话标题", "Title of the conversation"],
+  conversation_about: [
+    ({ at, count }) => `${moment(at)} · ${count} 个问题`,
+    ({ at, count }) => `${moment(at)} · ${plural(count, "question", "questions")}`,
+  ],
+  no_conversations: ["还没有对话。提出的问题会保存在这里。", "Nothing here yet. What you ask is kept here."],
+  more_conversations: ["更早的对话", "Older conversations"],
+  earlier_turns: ["更早的问题", "Earlier questions"],
+  asked_at: [({ at }) => moment(at), ({ at }) => moment(at)],
+  unread: [
+    "之前的问题暂时无法显示，仍可继续提问。",
+    "Earlier questions can't be shown right now. You can still ask.",
+  ],
+
+  key_title: ["请输入 API 密钥", "Enter your API key"],
+  key_text: ["此服务需要密钥。请向管理员索取。", "This service needs a key. Ask your administrator for one."],
+  key: ["API 密钥", "API key"],
+  key_remembered: ["在此设备上记住", "Remember on this device"],
+  key_refused: ["密钥无效或已被撤销，请检查后重试。", "This key is not accepted: it is wrong or was revoked."],
+  key_impossible: ["密钥不含空格或中文等字符。", "A key has no spaces and only plain characters."],
+  key_use: ["使用此密钥", "Use this key"],
+  key_in_use: ["正在使用 API 密钥。", "An API key is in use."],
+  sign_out: ["退出", "Sign out"],
 
   routing_mode: ["路由模式", "Routing mode"],
   mode_default: ["服务器默认", "Server default"],
@@ -44,6 +87,7 @@ const TEXTS = {
   step_stopped: ["已停止", "Stopped"],
   turn_running: ["处理中…", "Working…"],
   turn_done: [({ seconds }) => `完成 · ${seconds} 秒`, ({ seconds }) => `Done in ${seconds} s`],
+  turn_reconnecting: ["连接中断，正在恢复…", "Connection lost, getting back…"],
   turn_failed: ["未完成", "Not completed"],
   turn_stopped: ["已停止", "Stopped"],
   stopped_text: ["已停止，未取得完整结果。", "Stopped before the answer was complete."],
@@ -62,6 +106,10 @@ const TEXTS = {
   rows_limited: [
     ({ count }) => `只返回了前 ${count} 行，数据库中还有更多`,
     ({ count }) => `Only the first ${plural(count, "row", "rows")}; the database has more`,
+  ],
+  rows_preview: [
+    ({ count, total }) => `前 ${count} 行，共 ${total} 行`,
+    ({ count, total }) => `First ${count} of ${plural(total, "row", "rows")}`,
   ],
   no_rows: ["没有符合条件的数据", "No rows match"],
   more_rows: [({ count }) => `再显示 ${count} 行`, ({ count }) => `Show ${count} more`],
@@ -97,13 +145,18 @@ const TEXTS = {
   ],
   connection_lost_title: ["连接中断", "The connection was lost"],
   connection_lost_text: [
-    "回答还没有传完，以上内容可能不完整。请检查网络后重试。",
-    "The answer had not fully arrived, so what you see may be incomplete. Check the network and try again.",
+    "回答还没有传完，以上内容可能不完整。请检查网络后重试；已经完成的部分不会重做。",
+    "The answer had not fully arrived. Check the network and try again: what was begun is not begun again.",
   ],
   stream_ended_title: ["回答提前结束", "The answer ended early"],
   stream_ended_text: [
     "服务器没有给出最终结果就结束了响应，以上内容可能不完整。请重试。",
     "The server closed the response without a final result, so what you see may be incomplete. Try again.",
+  ],
+  run_gone_title: ["这次提问已过期", "This question has expired"],
+  run_gone_text: [
+    "服务器不再保留它的过程和结果。请重新提问。",
+    "The server no longer keeps its steps and its result. Ask again.",
   ],
   bad_answer_title: ["服务器的回复无法识别", "The server's reply can't be understood"],
   bad_answer_text: [

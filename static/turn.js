@@ -8,7 +8,7 @@ import { sqlBlock } from "./sql_block.js";
 import { Steps } from "./steps.js";
 import { label } from "./texts.js";
 
-/** Shows envelopes as `ask()` yields them. `element.dataset.state` is running, done, failed or stopped. */
+/** Shows envelopes as `Asking` yields them. `element.dataset.state` is running, done, failed or stopped. */
 export class Turn {
   #steps = new Steps();
   #answer = element("div", { class: "answer", "aria-live": "polite", "aria-busy": "true" });
@@ -22,6 +22,7 @@ export class Turn {
     token: (envelope) => this.#token(envelope.data.text),
     completed: (envelope) => this.#completed(envelope.data),
     error: (envelope) => this.#error(envelope),
+    reconnecting: () => this.#steps.say("turn_reconnecting"),
   };
 
   constructor(question, { onRetry }) {
@@ -55,11 +56,12 @@ export class Turn {
 
   #token(text) {
     if (!this.#tokens.isConnected) this.#answer.append(element("p", { class: "answer-text" }, this.#tokens));
+    this.#steps.say("turn_running");
     this.#tokens.appendData(text);
   }
 
   #completed(data) {
-    this.#end("done");
+    this.#end("done", data.timings_ms?.total);
     const notes = [...(data.warnings ?? [])];
     this.#answer.replaceChildren(...answerParts(data));
     this.#outcome.replaceChildren(...notesList(notes, data.sql_repair_applied));
@@ -73,16 +75,17 @@ export class Turn {
     const isStopped = ["stopped", "cancelled"].includes(envelope.data.error_type);
     this.#end(isStopped ? "stopped" : "failed");
     this.#outcome.replaceChildren(
-      isStopped ? label("stopped_text", {}, "p") : failureBox(envelope, this.#onRetry),
+      isStopped ? label("stopped_text", {}, "p") : failureBox(envelope, () => this.#onRetry(envelope.data.error_type)),
     );
     const sql = envelope.data.state_summary?.sql;
     if (sql) this.#showSql(sql, "sql_refused");
   }
 
-  #end(state) {
+  /** The server's own time is the right one for a run that was followed only in part. */
+  #end(state, milliseconds = performance.now() - this.#startedAt) {
     this.element.dataset.state = state;
     this.#answer.setAttribute("aria-busy", "false");
-    this.#steps.end(state, ((performance.now() - this.#startedAt) / 1000).toFixed(1));
+    this.#steps.end(state, (milliseconds / 1000).toFixed(1));
   }
 
   #showSql(sql, title) {

@@ -1,5 +1,6 @@
 """What a reader does with the page, and answers put in the server's place that only trouble or malice would give."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,8 +57,12 @@ def port_of(base_url: str) -> int:
     return port
 
 
+_numbers = itertools.count(1)
+
+
 def frame(envelope: dict[str, Any]) -> str:
-    return f"id: run_1:1\ndata: {json.dumps(envelope, ensure_ascii=False)}\n\n"
+    """One event; later ones have higher numbers."""
+    return f"id: run_1:{next(_numbers)}\ndata: {json.dumps(envelope, ensure_ascii=False)}\n\n"
 
 
 def completed(**data: Any) -> dict[str, Any]:

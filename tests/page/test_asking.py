@@ -1,4 +1,4 @@
-"""Asking: steps as they happen, the answer, stopping, keys and what is remembered between questions."""
+"""Asking: steps as they happen, the answer, and one question at a time."""
 
 import json
 import urllib.request
@@ -82,42 +82,17 @@ def test_a_stream_in_tiny_pieces_is_read_like_any_other(browser: Browser, live_s
 
 def test_text_is_shown_while_it_is_written(page: Page) -> None:
     token = {"type": "token", "node": "agent_chat", "text": "你好"}
+    first = frame(progress())
     pieces = [frame({"code": 200, "success": True, "message": "…", "data": token | {"text": t}}) for t in "一二三"]
-    answer_with(page, frame(progress()), *pieces)  # never completed, so that the pieces stay
+    answer_with(page, first, *pieces)  # never completed, so that the pieces stay
 
     turn = ask(page, "你好")
 
     expect(turn.locator(".answer")).to_have_text("一二三")
 
 
-@pytest.mark.parametrize("how", ["button", "escape"])
-def test_stop_ends_the_question_here_and_on_the_wire(browser: Browser, live_server: str, how: str) -> None:
-    fault = Fault(after=b'"node":"agent_sql_generation","status":"running"', then="stall")
-    with FaultyProxy(port_of(live_server), fault) as proxy, opened(browser, proxy.base_url) as page:
-        turn = ask(page, RANKING)
-        expect(turn.locator(".step")).to_have_attribute("data-status", "done")
-        expect_state(turn, "running")
-        if how == "button":
-            page.get_by_role("button", name="停止").click()
-        else:
-            page.keyboard.press("Escape")
-        expect_state(turn, "stopped")
-        expect(turn).to_contain_text("已停止")
-        expect(turn.get_by_role("alert")).to_have_count(0)
-        expect(page.get_by_role("button", name="提问")).to_be_visible()
-        assert proxy.client_left.wait(10)
-
-
 # The proxy holds the answer back from its first bytes on: the server is there, and says nothing.
 SILENT = Fault(after=b"HTTP/1", then="stall")
-
-
-def test_stop_works_before_the_server_has_said_anything(browser: Browser, live_server: str) -> None:
-    with FaultyProxy(port_of(live_server), SILENT) as proxy, opened(browser, proxy.base_url) as page:
-        turn = ask(page, RANKING)
-        page.get_by_role("button", name="停止").click()
-        expect_state(turn, "stopped")
-        assert proxy.client_left.wait(10)
 
 
 def test_enter_does_not_ask_twice_while_a_question_runs(browser: Browser, live_server: str) -> None:

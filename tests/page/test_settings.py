@@ -41,7 +41,7 @@ def test_the_routing_mode_is_sent_and_kept(page: Page) -> None:
 
     page.reload()
     assert asked_body(page, RANKING)["routing_mode"] == "chat_direct"
-    expect(page.locator(".turn")).not_to_contain_text("SELECT")
+    expect(page.locator(".turn").last).not_to_contain_text("SELECT")
 
 
 @pytest.mark.parametrize(("locale", "lang"), [("zh-TW", "zh"), ("en-GB", "en"), ("fr-FR", "en")])

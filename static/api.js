@@ -1,0 +1,50 @@
+/** Requests to the server: every one carries the reader's key, and asks for one where the server wants it. */
+
+import { localFailure, readEnvelope } from "./envelopes.js";
+import { askForKey, keyInUse } from "./key.js";
+
+const ROOT = "api/v0/"; // relative, so that the page also works behind a path prefix
+
+/** The envelope of a request that was not answered with what was asked for. */
+export class Refusal extends Error {
+  constructor(envelope) {
+    super(envelope.data.error_type);
+    this.envelope = envelope;
+  }
+}
+
+/** Sends a request and resolves to the Response. A 401 asks the reader for a key, until one fits or none is given. */
+export async function send(path, { method = "GET", body, headers = {}, ...options } = {}) {
+  for (;;) {
+    const key = keyInUse();
+    const response = await fetch(ROOT + path, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+        ...(key ? { Authorization: `Bearer ${key}` } : {}),
+        ...headers,
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      cache: "no-store",
+      ...options,
+    });
+    if (response.status !== 401) return response;
+    const isNewKeyThere = keyInUse() !== key || (await askForKey(key !== null));
+    if (!isNewKeyThere) return response;
+  }
+}
+
+/** The `data` of what the server answers. Throws `Refusal`. */
+export async function request(path, options) {
+  const envelope = await answer(path, options);
+  if (!envelope.success) throw new Refusal(envelope);
+  return envelope.data;
+}
+
+async function answer(path, options) {
+  try {
+    return await readEnvelope(await send(path, options));
+  } catch {
+    return localFailure("unreachable");
+  }
+}

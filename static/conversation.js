@@ -1,0 +1,192 @@
+/** The conversation on the page: its turns, the question being answered, and what a reload finds again. */
+
+import { request } from "./api.js";
+import { Asking, newKey } from "./ask.js";
+import { element } from "./dom.js";
+import { failureBox } from "./failure.js";
+import { inThisTab } from "./memory.js";
+import { pastTurn } from "./past_turn.js";
+import { label } from "./texts.js";
+import { Turn } from "./turn.js";
+
+const TURNS_AT_ONCE = 20;
+// Failures after which the same question, sent again, is to be answered by the run that may have begun.
+const UNKNOWN_END = new Set(["connection_lost", "stream_ended", "unreachable", "bad_answer"]);
+const NOTHING_SAID = { conversation_id: undefined, context_type: undefined };
+
+/**
+ * Shows turns in `place`. `onChange()` is called when a question begins or ends and when turns come or go.
+ */
+export class Conversation {
+  #place;
+  #onChange;
+  #said = { ...NOTHING_SAID };
+  #running = null; // {asking, turn}
+  #lastTurn = null;
+  #opening = 0; // counts what was opened, so that an answer that comes late is not taken for the latest
+
+  constructor(place, onChange) {
+    this.#place = place;
+    this.#onChange = onChange;
+  }
+
+  get id() {
+    return this.#said.conversation_id;
+  }
+
+  get isRunning() {
+    return this.#running !== null;
+  }
+
+  get isEmpty() {
+    return this.#place.childElementCount === 0;
+  }
+
+  /** Asks a question of it; `options` are further fields of the request. */
+  ask(question, options) {
+    this.#follow({ body: { question, ...options, ...this.#said }, key: newKey(), run_id: null });
+  }
+
+  /** Cancels the question being answered. */
+  stop() {
+    if (!this.#running) return;
+    const { asking, turn } = this.#running;
+    asking.stop();
+    turn.show({ data: { type: "error", error_type: "stopped" } });
+    this.#setRunning(null);
+  }
+
+  /** Begins another one; a question being answered goes on without the page. */
+  startOver() {
+    this.#opening += 1;
+    this.#running?.asking.leave();
+    this.#setRunning(null);
+    this.#said = { ...NOTHING_SAID };
+    this.#lastTurn = null;
+    this.#place.replaceChildren();
+    inThisTab.forget("conversation_id");
+    this.#onChange();
+  }
+
+  /** Shows an earlier conversation, which goes on from there. */
+  async open(id) {
+    this.startOver();
+    this.#continueWith({ conversation_id: id });
+    await this.#showLatest();
+  }
+
+  /** What a reload interrupted: the conversation, and a question that was being answered. */
+  async restore() {
+    const running = inThisTab.recall("running");
+    const id = inThisTab.recall("conversation_id");
+    if (id) {
+      this.#continueWith({ conversation_id: id });
+      await this.#showLatest();
+    }
+    const isKept = running?.run_id && this.#place.querySelector(`[data-run="${CSS.escape(running.run_id)}"]`);
+    if (running?.body?.question && !isKept && !this.#running) this.#follow(running);
+    else if (!this.#running) inThisTab.forget("running");
+  }
+
+  // ------------------------------------------------------------------------------------------- questions being answered
+
+  async #follow(question) {
+    const remember = (runId) => inThisTab.remember("running", { ...question, run_id: runId });
+    const asking = new Asking(question.body, { key: question.key, runId: question.run_id, onRun: remember });
+    const turn = this.#startTurn(question);
+    this.#setRunning({ asking, turn });
+    remember(question.run_id);
+    for await (const envelope of asking.envelopes()) {
+      turn.show(envelope);
+      this.#continueWith(envelope.data);
+    }
+    if (this.#running?.asking === asking) this.#setRunning(null);
+  }
+
+  #startTurn(question) {
+    this.#lastTurn?.collapse();
+    const turn = new Turn(question.body.question, { onRetry: (failure) => this.#retry(turn, question, failure) });
+    this.#lastTurn = turn;
+    this.#place.append(turn.element);
+    this.#onChange();
+    turn.element.scrollIntoView({ block: "start" });
+    return turn;
+  }
+
+  #retry(turn, { body, key }, failure) {
+    if (this.#running) return;
+    turn.element.remove();
+    const isSame = UNKNOWN_END.has(failure);
+    this.#follow(isSame ? { body, key, run_id: null } : { body: { ...body, ...this.#said }, key: newKey(), run_id: null });
+  }
+
+  #continueWith(data) {
+    if (data.response_type) this.#said.context_type = data.response_type;
+    if (!data.conversation_id) return;
+    this.#said.conversation_id = data.conversation_id;
+    inThisTab.remember("conversation_id", data.conversation_id);
+  }
+
+  #setRunning(running) {
+    this.#running = running;
+    if (!running) inThisTab.forget("running");
+    this.#onChange();
+  }
+
+  // ------------------------------------------------------------------------------------------------------- earlier turns
+
+  async #showLatest() {
+    const opening = this.#opening;
+    const page = await this.#page(null, () => this.#showLatest());
+    if (!page || opening !== this.#opening) return;
+    this.#said.context_type ??= page.turns.at(-1)?.question_type;
+    const turns = page.turns.map(pastTurn);
+    this.#place.prepend(...earlierButton(page, (button) => this.#showEarlier(button, page.next_cursor)), ...turns);
+    this.#onChange();
+    if (!this.#running) turns.at(-1)?.scrollIntoView({ block: "start" });
+  }
+
+  async #showEarlier(button, cursor) {
+    button.disabled = true;
+    const page = await this.#page(cursor, () => this.#showEarlier(button, cursor));
+    button.disabled = false;
+    if (!page || !button.isConnected) return;
+    const height = document.documentElement.scrollHeight;
+    const more = earlierButton(page, (next) => this.#showEarlier(next, page.next_cursor));
+    button.replaceWith(...more, ...page.turns.map(pastTurn));
+    scrollBy(0, document.documentElement.scrollHeight - height); // the reader stays at what was read
+  }
+
+  /** One page of turns; null when there is none to show, which has then been said. */
+  async #page(cursor, again) {
+    const opening = this.#opening;
+    const query = new URLSearchParams({ limit: TURNS_AT_ONCE, ...(cursor ? { cursor } : {}) });
+    try {
+      return await request(`conversations/${encodeURIComponent(this.id)}?${query}`);
+    } catch (refusal) {
+      if (opening === this.#opening) this.#sayUnread(refusal.envelope, again);
+      return null;
+    }
+  }
+
+  #sayUnread(envelope, again) {
+    if (envelope.code === 404) {
+      this.startOver(); // forgotten by its age, or by its owner elsewhere
+      return;
+    }
+    const box = failureBox(envelope, () => {
+      note.remove();
+      again();
+    });
+    const note = element("div", { class: "unread" }, label("unread", {}, "p"), box);
+    this.#place.prepend(note);
+    this.#onChange();
+  }
+}
+
+function earlierButton(page, onClick) {
+  if (!page.next_cursor) return [];
+  const button = element("button", { type: "button", class: "secondary earlier" }, label("earlier_turns"));
+  button.addEventListener("click", () => onClick(button));
+  return [button];
+}

@@ -1,0 +1,185 @@
+/** The reader's conversations in a drawer: to open, name and delete. */
+
+import { request } from "./api.js";
+import { element, glyph, setTranslatedAttribute } from "./dom.js";
+import { failureBox } from "./failure.js";
+import { label } from "./texts.js";
+
+const AT_ONCE = 30;
+const MAX_TITLE = 200;
+
+/** `dialog` holds an element `.drawer-body`. */
+export class History {
+  #dialog;
+  #body;
+  #conversation;
+
+  constructor(dialog, conversation) {
+    this.#dialog = dialog;
+    this.#body = dialog.querySelector(".drawer-body");
+    this.#conversation = conversation;
+    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+    dialog.querySelector(".close").addEventListener("click", () => dialog.close());
+  }
+
+  open() {
+    this.#dialog.showModal();
+    this.#body.replaceChildren();
+    this.#add(null);
+  }
+
+  async #add(cursor) {
+    this.#body.setAttribute("aria-busy", "true");
+    const query = new URLSearchParams({ limit: AT_ONCE, ...(cursor ? { cursor } : {}) });
+    const page = await this.#tried(() => request(`conversations?${query}`), () => this.#add(cursor));
+    this.#body.setAttribute("aria-busy", "false");
+    if (!page) return;
+    this.#list().append(...page.conversations.map((one) => this.#item(one)));
+    this.#sayWhenEmpty();
+    if (page.next_cursor) this.#body.append(this.#moreButton(page.next_cursor));
+  }
+
+  /** What `work` resolves to; a failure is said at the end of the drawer and makes it null. */
+  async #tried(work, again) {
+    this.#body.querySelector(":scope > .failure")?.remove();
+    try {
+      return await work();
+    } catch (refusal) {
+      this.#body.append(failureBox(refusal.envelope, () => this.#retry(again)));
+      return null;
+    }
+  }
+
+  #retry(again) {
+    this.#body.querySelector(":scope > .failure")?.remove();
+    again();
+  }
+
+  #list() {
+    const list = this.#body.querySelector("ul") ?? element("ul", { class: "chats" });
+    if (!list.isConnected) this.#body.append(list);
+    return list;
+  }
+
+  #sayWhenEmpty() {
+    if (this.#list().childElementCount === 0) this.#body.replaceChildren(label("no_conversations", {}, "p"));
+  }
+
+  #moreButton(cursor) {
+    const button = element("button", { type: "button", class: "secondary" }, label("more_conversations"));
+    button.addEventListener("click", () => {
+      button.remove();
+      this.#add(cursor);
+    });
+    return button;
+  }
+
+  // ------------------------------------------------------------------------------------------------ one conversation
+
+  #item(conversation) {
+    const isCurrent = conversation.conversation_id === this.#conversation.id;
+    const item = element("li", { class: "chat", "aria-current": isCurrent ? "true" : null });
+    this.#showLine(item, conversation);
+    return item;
+  }
+
+  #showLine(item, conversation) {
+    const title = element("span", { class: "chat-title", dir: "auto" }, conversation.title);
+    const about = label("conversation_about", { at: conversation.updated_at, count: conversation.turn_count });
+    about.className = "chat-about";
+    const open = element("button", { type: "button", class: "chat-open" }, title, about);
+    open.addEventListener("click", () => this.#openConversation(conversation));
+    const rename = iconButton("rename", () => this.#showNaming(item, conversation));
+    const remove = iconButton("delete", () => this.#showDeleting(item, conversation));
+    item.replaceChildren(open, rename, remove);
+  }
+
+  #openConversation({ conversation_id: id }) {
+    this.#dialog.close();
+    if (id !== this.#conversation.id || this.#conversation.isEmpty) this.#conversation.open(id);
+  }
+
+  #showNaming(item, conversation) {
+    const field = element("input", { value: conversation.title, maxlength: MAX_TITLE, required: true });
+    setTranslatedAttribute(field, "aria-label", "conversation_title");
+    const form = element("form", { class: "chat-form" }, field, submitButton("save"), this.#backButton(item, conversation));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#rename(item, conversation, field.value.trim());
+    });
+    onEscape(form, () => this.#showLine(item, conversation));
+    item.replaceChildren(form);
+    field.focus();
+    field.select();
+  }
+
+  async #rename(item, conversation, title) {
+    if (!title) return;
+    const body = { title };
+    const done = await this.#change(item, conversation, { method: "PATCH", body });
+    if (done) this.#showLine(item, { ...conversation, title });
+    item.querySelector("button")?.focus();
+  }
+
+  #showDeleting(item, conversation) {
+    const remove = element("button", { type: "submit", class: "danger" }, label("delete"));
+    const title = element("strong", { dir: "auto" }, conversation.title);
+    const question = element("p", {}, label("delete_question"), " ", title);
+    const form = element("form", { class: "chat-form" }, question, remove, this.#backButton(item, conversation));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#delete(item, conversation);
+    });
+    onEscape(form, () => this.#showLine(item, conversation));
+    item.replaceChildren(form);
+    remove.focus();
+  }
+
+  async #delete(item, conversation) {
+    if (!(await this.#change(item, conversation, { method: "DELETE" }))) return;
+    const next = item.nextElementSibling ?? item.previousElementSibling;
+    item.remove();
+    if (conversation.conversation_id === this.#conversation.id) this.#conversation.startOver();
+    (next?.querySelector("button") ?? this.#dialog.querySelector(".close")).focus();
+    this.#sayWhenEmpty();
+  }
+
+  /** Sends a change; one that was already forgotten elsewhere leaves the list. */
+  async #change(item, conversation, options) {
+    const path = `conversations/${encodeURIComponent(conversation.conversation_id)}`;
+    const back = () => this.#showLine(item, conversation);
+    const done = await this.#tried(() => request(path, options), back);
+    if (!done) back();
+    return done;
+  }
+
+  #backButton(item, conversation) {
+    const button = element("button", { type: "button", class: "secondary" }, label("cancel"));
+    button.addEventListener("click", () => {
+      this.#showLine(item, conversation);
+      item.querySelector("button").focus();
+    });
+    return button;
+  }
+}
+
+function submitButton(key) {
+  return element("button", { type: "submit", class: "secondary" }, label(key));
+}
+
+function iconButton(name, onClick) {
+  const button = element("button", { type: "button", class: "quiet icon" }, glyph(name));
+  for (const attribute of ["aria-label", "title"]) setTranslatedAttribute(button, attribute, name);
+  button.addEventListener("click", onClick);
+  return button;
+}
+
+/** Escape in a form leaves the form, not the drawer around it. */
+function onEscape(form, leave) {
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.isComposing) return;
+    event.preventDefault();
+    event.stopPropagation();
+    leave();
+  });
+}

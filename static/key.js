@@ -1,0 +1,85 @@
+/** The reader's API key: asked for when the server wants one, kept where the reader says, sent with every request. */
+
+import { inThisTab, onThisDevice } from "./memory.js";
+import { setLabel } from "./texts.js";
+
+const NAME = "api_key";
+const SENDABLE = /^[\x21-\x7e]+$/; // what a header can hold
+
+const dialog = document.getElementById("key-dialog");
+const form = document.getElementById("key-form");
+const field = document.getElementById("key");
+const remembers = document.getElementById("key-remembered");
+const complaint = document.getElementById("key-complaint");
+
+let current = inThisTab.recall(NAME) ?? onThisDevice.recall(NAME);
+let asking = null;
+let tell = () => {};
+
+/** The key to send, or null. */
+export function keyInUse() {
+  return current;
+}
+
+/** Calls `listener` whenever a key begins or ceases to be in use. */
+export function onKeyChange(listener) {
+  tell = listener;
+}
+
+/** Forgets the key everywhere. */
+export function signOut() {
+  use(null);
+}
+
+/** Whether the reader is looking for the key right now. */
+export function isAskingForKey() {
+  return asking !== null;
+}
+
+/** Opens the dialog, one for all who ask; resolves to whether a key was given. `wasRefused`: there was one. */
+export function askForKey(wasRefused) {
+  asking ??= opened(wasRefused).finally(() => (asking = null));
+  return asking;
+}
+
+function opened(wasRefused) {
+  field.value = "";
+  remembers.checked = onThisDevice.recall(NAME) !== null;
+  complaint.hidden = true;
+  if (wasRefused) {
+    complain("key_refused");
+    use(null);
+  }
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "given"), { once: true });
+  });
+}
+
+function complain(key) {
+  setLabel(complaint, key);
+  complaint.hidden = false;
+}
+
+function take(event) {
+  event.preventDefault();
+  const key = field.value.trim();
+  if (!SENDABLE.test(key)) {
+    complain("key_impossible");
+    return;
+  }
+  use(key, remembers.checked ? onThisDevice : inThisTab);
+  dialog.close("given");
+}
+
+function use(key, memory) {
+  inThisTab.forget(NAME);
+  onThisDevice.forget(NAME);
+  memory?.remember(NAME, key);
+  current = key;
+  tell();
+}
+
+form.addEventListener("submit", take);
+document.getElementById("key-cancel").addEventListener("click", () => dialog.close());

@@ -1,0 +1,33 @@
+/** A question of an earlier time and its answer, as the server keeps them. */
+
+import { element } from "./dom.js";
+import { NumberText } from "./exact_json.js";
+import { resultTable } from "./result_table.js";
+import { sqlBlock } from "./sql_block.js";
+import { label } from "./texts.js";
+
+/** `<article>` for a turn of `GET /api/v0/conversations/{id}`. */
+export function pastTurn(turn) {
+  const article = element(
+    "article",
+    { class: "turn past", "data-state": "done", "data-run": turn.run_id },
+    element("h2", { class: "question", dir: "auto" }, turn.question),
+    label("asked_at", { at: turn.asked_at }, "p"),
+    element("p", { class: "answer-text", dir: "auto" }, turn.response),
+  );
+  article.children[1].className = "asked-at";
+  if (turn.columns.length) article.append(resultTable(preview(turn)));
+  if (turn.sql) article.append(sqlBlock(turn.sql, "sql"));
+  return article;
+}
+
+function preview({ columns, rows, row_count: total }) {
+  const types = columns.map((_name, index) => (isNumbers(rows.map((row) => row[index])) ? "numeric" : ""));
+  return { columns, column_types: types, rows, row_count: rows.length, total };
+}
+
+/** Types are not kept; what is made of numbers only is shown as numbers. */
+function isNumbers(values) {
+  const known = values.filter((value) => value !== null);
+  return known.length > 0 && known.every((value) => typeof value === "number" || value instanceof NumberText);
+}

@@ -1,0 +1,169 @@
+"""Conversations on the page: going on, found again, named, deleted; and asking without them."""
+
+import json
+from typing import Any
+
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from tests.page.browsing import ASK, RANKING, answer_with, ask, completed, expect_state, frame, opened, progress
+
+CONVERSATIONS = "**/api/v0/conversations**"
+
+
+def drawer(page: Page) -> Locator:
+    """The drawer, opened."""
+    page.get_by_role("button", name="历史").click()
+    return page.get_by_role("dialog")
+
+
+def answered(page: Page, question: str) -> Locator:
+    turn = ask(page, question)
+    expect_state(turn, "done")
+    return turn
+
+
+def refused(code: int, error_type: str, **data: Any) -> dict[str, Any]:
+    """What `route.fulfill` takes for an error."""
+    body = {"code": code, "success": False, "message": error_type, "data": {"error_type": error_type, **data}}
+    return {"status": code, "content_type": "application/json", "body": json.dumps(body)}
+
+
+def test_a_conversation_is_found_again_and_goes_on(page: Page) -> None:
+    question = "每个公司有多少个服务区？"
+    turn = answered(page, question)
+    said, sql = turn.locator(".answer").inner_text(), turn.locator("pre").inner_text()
+    page.get_by_role("button", name="新对话").click()
+    answered(page, "你好，新的对话")
+
+    drawer(page).get_by_role("button", name=question).first.click()
+
+    past = page.locator(".turn")
+    expect(past).to_have_count(1)
+    expect(past.locator(".question")).to_have_text(question)
+    expect(past.locator(".answer-text")).to_have_text(said)
+    expect(past.locator("pre")).to_have_text(sql)
+    expect(past.locator(".count")).to_contain_text("前 5 行，共")
+    with page.expect_request(ASK) as request:
+        answered(page, "一共有多少个服务区")
+    asked = request.value.post_data_json
+    assert asked is not None
+    assert asked["conversation_id"].startswith("citu_")
+    assert asked["context_type"] == "DATABASE"
+    page.reload()
+    expect(page.locator(".turn .question")).to_have_text([question, "一共有多少个服务区"])
+
+
+def test_a_conversation_is_given_a_name(page: Page) -> None:
+    answered(page, "各路段有多少个服务区")
+    chats = drawer(page)
+    chats.get_by_role("listitem").first.get_by_role("button", name="重命名").click()
+    field = chats.get_by_role("textbox")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("各路段有多少个服务区")
+    field.fill("不要了")
+    field.press("Escape")
+    expect(chats.locator(".chat-title").first).to_have_text("各路段有多少个服务区")
+
+    chats.get_by_role("button", name="重命名").first.click()
+    field.fill("  <b>路段</b>  ")
+    field.press("Enter")
+
+    expect(chats.locator(".chat-title").first).to_have_text("<b>路段</b>")
+    page.keyboard.press("Escape")
+    expect(chats).to_be_hidden()
+    expect(drawer(page).locator(".chat-title").first).to_have_text("<b>路段</b>")
+
+
+def test_deleting_asks_first_and_clears_the_page_of_what_is_gone(page: Page) -> None:
+    answered(page, "本月的天气")
+    chats = drawer(page)
+    chats.get_by_role("button", name="删除").first.click()
+    expect(chats).to_contain_text("删除这个对话？")
+    chats.get_by_role("button", name="取消").click()
+    expect(chats.locator(".chat-title").first).to_have_text("本月的天气")
+
+    chats.get_by_role("button", name="删除").first.click()
+    chats.locator("form").get_by_role("button", name="删除").click()
+
+    expect(chats.get_by_text("本月的天气")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.locator(".turn")).to_have_count(0)
+    expect(page.locator("#welcome")).to_be_visible()
+    page.reload()
+    expect(page.locator("#welcome")).to_be_visible()
+
+
+def test_longer_lists_come_in_portions(page: Page) -> None:
+    def listed(route: Route) -> None:
+        first = 3 if "cursor=more" in route.request.url else 0
+        ids = range(first, first + 3)
+        about = {"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z", "turn_count": 1}
+        found = [{"conversation_id": f"c{number}", "title": f"第 {number} 个", **about} for number in ids]
+        data = {"conversations": found, "next_cursor": None if first else "more"}
+        route.fulfill(json={"code": 200, "success": True, "message": "", "data": data})
+
+    page.route(CONVERSATIONS, listed)
+    chats = drawer(page)
+    expect(chats.locator(".chat")).to_have_count(3)
+    chats.get_by_role("button", name="更早的对话").click()
+    expect(chats.locator(".chat-title")).to_have_text([f"第 {number} 个" for number in range(6)])
+    expect(chats.get_by_role("button", name="更早的对话")).to_have_count(0)
+
+
+def test_earlier_questions_come_when_wanted(page: Page) -> None:
+    def turn(number: int) -> dict[str, Any]:
+        said = {"question_type": "CHAT", "routing_mode": "hybrid", "response": "好", "sql": None, "row_count": None}
+        about = {"columns": [], "rows": [], "asked_at": "2026-01-01T00:00:00Z"}
+        return {"run_id": f"run_{number}", "question": f"问题 {number}", **said, **about}
+
+    def read(route: Route) -> None:
+        is_earlier = "cursor=earlier" in route.request.url
+        turns = [turn(number) for number in ((1, 2) if is_earlier else (3, 4))]
+        data: dict[str, Any] = {"conversation": {}, "turns": turns, "next_cursor": None if is_earlier else "earlier"}
+        route.fulfill(json={"code": 200, "success": True, "message": "", "data": data})
+
+    page.route("**/api/v0/conversations/**", read)
+    answer_with(page, frame(progress(conversation_id="c")), frame(completed(response="好", conversation_id="c")))
+    answered(page, "?")
+    page.reload()
+    expect(page.locator(".question")).to_have_text(["问题 3", "问题 4"])
+    page.get_by_role("button", name="更早的问题").click()
+    expect(page.locator(".question")).to_have_text([f"问题 {number}" for number in (1, 2, 3, 4)])
+    expect(page.get_by_role("button", name="更早的问题")).to_have_count(0)
+
+
+def test_without_the_store_the_page_says_so_and_asking_works(page: Page) -> None:
+    answered(page, RANKING)
+    page.route(CONVERSATIONS, lambda route: route.fulfill(**refused(503, "store_unavailable", retryable=True)))
+
+    page.reload()
+
+    expect(page.locator("#turns")).to_contain_text("之前的问题暂时无法显示，仍可继续提问")
+    answered(page, "一共有多少个服务区")
+    chats = drawer(page)
+    expect(chats.get_by_role("alert")).to_contain_text("store_unavailable")
+    page.unroute(CONVERSATIONS)
+    chats.get_by_role("button", name="重试").click()
+    expect(chats.locator(".chat-title").first).to_have_text(RANKING)
+    page.keyboard.press("Escape")
+    page.locator(".unread").get_by_role("button", name="重试").click()
+    expect(page.locator(".turn .question").first).to_have_text(RANKING)
+
+
+def test_a_conversation_that_is_gone_is_left(page: Page) -> None:
+    answered(page, RANKING)
+    page.route(CONVERSATIONS, lambda route: route.fulfill(**refused(404, "not_found")))
+    page.reload()
+    expect(page.locator("#welcome")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_the_drawer_fits_a_narrow_window(browser: Browser, live_server: str) -> None:
+    with opened(browser, live_server, viewport={"width": 360, "height": 740}) as page:
+        answered(page, "很长的问题" * 30)
+        chats = drawer(page)
+        expect(chats.locator(".chat").first).to_be_visible()
+        chats.get_by_role("button", name="重命名").first.click()
+        chats.get_by_role("button", name="删除").last.click()
+        assert page.evaluate("document.querySelector('.drawer-body').scrollWidth <= innerWidth - 40")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
