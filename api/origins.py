@@ -20,6 +20,7 @@ from common.errors import ForbiddenOrigin
 from common.text import Text
 
 _ANY = "*"
+_BROWSERS = frozenset({"Accept-Language", "Origin", "Referer", "Sec-Fetch-Site"})
 _ADDRESS = re.compile(r"""(?:for=)?"?(\[[0-9a-f:.]+\]|[0-9a-f:]*:[0-9a-f:.]+|[0-9.]+)(?::[0-9]+)?"?(?:;.*)?""")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _CROSS_SITE = Text(
@@ -65,7 +66,8 @@ def _is_local(request: Request, own_host: str) -> bool:
     return (
         (not address or is_loopback(address))
         and all(_is_for_loopback(one) for one in _listed(request, "X-Forwarded-For", "X-Real-IP", "Forwarded"))
-        and all(_is_own(name, own_host) for name in (request.host, *_listed(request, "X-Forwarded-Host")))
+        and (_is_own(request.host, own_host) or _is_program(request))
+        and all(_is_own(name, own_host) for name in _listed(request, "X-Forwarded-Host"))
     )
 
 
@@ -79,12 +81,25 @@ def _is_for_loopback(forwarded: str) -> bool:
 
 
 def _is_own(host: str, own_host: str) -> bool:
-    """Not any name without a dot: whoever runs the network a laptop is in can give those out."""
-    try:
-        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
-    except ValueError:
-        return False
+    name = _name(host)
     return name in ("localhost", own_host.lower()) or is_loopback(name)
+
+
+def _is_program(request: Request) -> bool:
+    """Whether it calls the service by a bare name (a container's, an alias) and is no browser.
+
+    A network that a laptop is in can give bare names out, so that a page could use one; but browsers always say which
+    languages they prefer, and pages can't stop them.
+    """
+    name = _name(request.host)
+    return name.replace("-", "").replace("_", "").isalnum() and not _BROWSERS.intersection(request.headers.keys())
+
+
+def _name(host: str) -> str:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
 
 
 def _is_cross_site(request: Request) -> bool:

@@ -256,6 +256,7 @@ def test_the_configured_host_is_an_own_name(make_app: MakeApp) -> None:
 
 
 LOCAL: list[dict[str, Any]] = [
+    {"HTTP_HOST": "citu:8084"},
     {"HTTP_X_FORWARDED_FOR": "127.0.0.1, ::1", "HTTP_X_REAL_IP": "127.0.0.1", "HTTP_X_FORWARDED_HOST": "localhost:80"},
     {"HTTP_FORWARDED": 'for=127.0.0.1;proto=http, for="[::1]:80"'},
 ]
@@ -282,7 +283,7 @@ STRANGERS: list[dict[str, Any]] = [
     {"HTTP_X_REAL_IP": "192.0.2.1"},
     {"HTTP_X_FORWARDED_FOR": "unknown"},
     {"HTTP_X_FORWARDED_HOST": "evil.example"},
-    {"HTTP_HOST": "intranet"},
+    {"HTTP_HOST": "intranet", "HTTP_ACCEPT_LANGUAGE": "en"},
 ]
 
 
