@@ -1,11 +1,11 @@
-"""`python -m benchmarks [answer_cost | many_streams]`: the measurements, by default all in one run."""
+"""`python -m benchmarks [answer_cost | many_streams | store_cost]`: the measurements, by default all in one run."""
 
 import argparse
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import answer_cost, many_streams
+from benchmarks import answer_cost, many_streams, store_cost
 from common.database.source import database_sources
 
 
@@ -42,9 +42,18 @@ def _many_streams(database_url: str, folder: Path, options: argparse.Namespace) 
     print("\n".join([*found.lines(), *found.problems[:3]]))
 
 
+def _store_cost(_database_url: str, folder: Path, _options: argparse.Namespace) -> None:
+    for name, cost in store_cost.run(folder).items():
+        print(
+            f"{name}, median ms: append {cost['append']:.2f}, recent {cost['recent']:.2f},"
+            f" both {cost['both']:.2f} (budget {store_cost.BUDGET_MS:g})"
+        )
+
+
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "many_streams": _many_streams,
+    "store_cost": _store_cost,
 }
 
 if __name__ == "__main__":

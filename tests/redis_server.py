@@ -70,7 +70,7 @@ class RedisServer:
 def redis_server() -> Iterator[RedisServer]:
     """A running server; skips the test where there is no program for it."""
     if shutil.which(PROGRAM) is None:
-        pytest.skip(f"there is no {PROGRAM} here")
+        pytest.skip(f"there is no {PROGRAM} here, and no CITU_TEST_REDIS_URL")
     with tempfile.TemporaryDirectory(prefix="citu-redis-") as folder:
         server = RedisServer(Path(folder))
         try:

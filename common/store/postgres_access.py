@@ -9,7 +9,6 @@ import psycopg2
 from psycopg2 import errors
 
 from common.database.connection import Connection, Limits, connect
-from common.database.failures import describe
 from common.database.pool import Pool
 from common.errors import DatabaseUnavailable, StoreUnavailable
 from common.ports import UrlSource
@@ -20,15 +19,17 @@ _log = logging.getLogger(__name__)
 
 Row = tuple[str | None, ...]
 
-# After these the same statement, sent once more, most likely succeeds: the server was restarted or chose this
-# transaction to resolve a deadlock, or somebody has dropped the tables.
+# Somebody has dropped the tables; a new connection makes them.
+_MISSING = (errors.InvalidSchemaName, errors.UndefinedTable, errors.UndefinedFunction)
+# After these the same statement, sent once more, most likely succeeds: the server was restarted, or chose this
+# transaction to resolve a deadlock.
 _PASSING = (
+    *_MISSING,
     psycopg2.InterfaceError,
     errors.AdminShutdown,
     errors.CrashShutdown,
     errors.DeadlockDetected,
     errors.SerializationFailure,
-    errors.UndefinedTable,
 )
 
 
@@ -56,7 +57,7 @@ class PostgresAccess:
         except DatabaseUnavailable as exc:
             raise StoreUnavailable(UNREACHABLE) from exc
         except psycopg2.Error as exc:
-            _log.warning("the store's database fails: SQLSTATE %s, %s", exc.pgcode, describe(exc))
+            _log.warning("the store's database fails: SQLSTATE %s, %s", exc.pgcode, type(exc).__name__)
             raise StoreUnavailable(UNREACHABLE) from exc
 
     async def _rows(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
@@ -72,8 +73,8 @@ class PostgresAccess:
         connection = await self._pool.acquire()
         try:
             return (await connection.query(sql, parameters or None)).rows
-        except errors.UndefinedTable:
-            connection.close()  # a new one makes the tables
+        except _MISSING:
+            connection.close()
             raise
         finally:
             # A statement that still runs, since its caller left, is not waited for: its connection is closed.

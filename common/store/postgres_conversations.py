@@ -20,13 +20,13 @@ WHERE conversation_key = %s AND expires_at > now() AND number > forgotten
 ORDER BY number DESC LIMIT %s
 """
 _CONVERSATION = """
-conversation_id, title, (extract(epoch FROM created_at) * 1000)::bigint,
-(extract(epoch FROM updated_at) * 1000)::bigint, last_turn - forgotten
+conversation_id, title, (extract(epoch FROM created_at) * 1000000)::bigint,
+(extract(epoch FROM updated_at) * 1000000)::bigint, last_turn - forgotten
 """
 _PAGE = f"""
 SELECT {_CONVERSATION}, conversation_key FROM citu.conversation
 WHERE user_key = %s AND expires_at > now()
-AND (updated_at, conversation_key) < (timestamptz 'epoch' + %s * interval '1 millisecond', %s)
+AND (updated_at, conversation_key) < (timestamptz 'epoch' + %s * interval '1 microsecond', %s)
 ORDER BY updated_at DESC, conversation_key DESC LIMIT %s
 """
 _TURNS = f"""
@@ -57,7 +57,7 @@ _DELETE_ALL = """
 WITH gone AS (DELETE FROM citu.conversation WHERE user_key = %s RETURNING expires_at)
 SELECT count(*) FROM gone WHERE expires_at > now()
 """
-_LATEST = (9_999_999_999_999, b"\xff" * 17)  # beyond every (milliseconds, key)
+_LATEST = (9_999_999_999_999_999, b"")  # beyond every (microseconds, key)
 _LAST_NUMBER = 10**15  # beyond every turn
 
 
@@ -74,8 +74,8 @@ class PostgresConversations:
 
     async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
         """The user's conversations, those with the latest turn first."""
-        updated_ms, after = _LATEST if cursor is None else parse_conversation_cursor(cursor)
-        rows = await self._access.rows(_PAGE, (key(user_id), updated_ms, after, limit + 1))
+        updated_us, after = _LATEST if cursor is None else parse_conversation_cursor(cursor)
+        rows = await self._access.rows(_PAGE, (key(user_id), updated_us, after, limit + 1))
         found = tuple(map(_conversation, rows[:limit]))
         if len(rows) <= limit:
             return ConversationPage(found, None)
@@ -110,11 +110,11 @@ class PostgresConversations:
 
 
 def _conversation(row: Row) -> Conversation:
-    conversation_id, title, created_ms, updated_ms, turn_count = row[:5]
+    conversation_id, title, created_us, updated_us, turn_count = row[:5]
     return Conversation(
         conversation_id=from_text(conversation_id or ""),
         title=from_text(title or ""),
-        created_at=timestamp(int(created_ms or 0)),
-        updated_at=timestamp(int(updated_ms or 0)),
+        created_at=timestamp(int(created_us or 0)),
+        updated_at=timestamp(int(updated_us or 0)),
         turn_count=int(turn_count or 0),
     )

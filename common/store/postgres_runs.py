@@ -1,75 +1,18 @@
 """Runs in PostgreSQL.
 
-`write` is what everything waits for: whatever it is given, it is one round trip and one transaction.
+`write` is what everything waits for: whatever it is given, it is one call of one function (`postgres_schema`).
 """
 
 import time
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, get_args
 
-from common.store import Claim, Frame, Retention, RunRecord, RunState, RunWrite
+from common.store import Claim, Frame, Retention, RunHead, RunRecord, RunState, RunWrite
 from common.store.postgres_access import PostgresAccess, Row
 from common.store.rendering import from_text, head_from_text, head_to_text, key, to_text, turn_to_text
+from common.values import Turn
 
-# Rows are locked in the order of their keys, so that writers of the same ones wait instead of deadlocking. A run that
-# has ended is left as it is, and so is what belongs to it: `kept` are the others.
-_KEEP_RUNS = """
-WITH kept AS (
-    INSERT INTO citu.run AS run
-        (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)
-    SELECT new.*, now() + %s * interval '1 second', now() + %s * interval '1 second'
-    FROM unnest(%s::bytea[], %s::bytea[], %s::bytea[], %s::text[], %s::text[], %s::integer[])
-        AS new (run_key, user_key, worker_key, head, state, last_seq)
-    ORDER BY run_key
-    ON CONFLICT (run_key) DO UPDATE SET
-        state = excluded.state, last_seq = greatest(run.last_seq, excluded.last_seq),
-        lease_until = excluded.lease_until, expires_at = excluded.expires_at
-    WHERE run.state = 'running'
-    RETURNING run_key
-)
-"""
-_KEEP_FRAMES = """
-, framed AS (
-    INSERT INTO citu.frame (run_key, seq, data)
-    SELECT run_key, seq, data
-    FROM unnest(%s::bytea[], %s::integer[], %s::bytea[]) AS new (run_key, seq, data) JOIN kept USING (run_key)
-    ON CONFLICT DO NOTHING
-)
-"""
-_KEEP_TURNS = """
-, said AS (
-    SELECT new.*, row_number() OVER (PARTITION BY conversation_key ORDER BY n) AS position,
-        count(*) OVER (PARTITION BY conversation_key) AS added
-    FROM unnest(%s::bytea[], %s::bytea[], %s::bytea[], %s::text[], %s::text[], %s::text[]) WITH ORDINALITY
-        AS new (run_key, user_key, conversation_key, conversation_id, title, data, n) JOIN kept USING (run_key)
-), continued AS (
-    INSERT INTO citu.conversation AS old
-        (conversation_key, user_key, conversation_id, title, created_at, updated_at, last_turn, forgotten, expires_at)
-    SELECT conversation_key, user_key, conversation_id, title, date_trunc('milliseconds', now()),
-        date_trunc('milliseconds', now()), added, greatest(0, added - %s), now() + %s * interval '1 second'
-    FROM said WHERE position = 1 ORDER BY conversation_key
-    ON CONFLICT (conversation_key) DO UPDATE SET
-        title = CASE WHEN old.expires_at > now() THEN old.title ELSE excluded.title END,
-        created_at = CASE WHEN old.expires_at > now() THEN old.created_at ELSE excluded.created_at END,
-        updated_at = greatest(old.updated_at, excluded.updated_at),
-        last_turn = old.last_turn + excluded.last_turn,
-        forgotten = greatest(
-            CASE WHEN old.expires_at > now() THEN old.forgotten ELSE old.last_turn END,
-            old.last_turn + excluded.last_turn - %s
-        ),
-        expires_at = greatest(old.expires_at, excluded.expires_at)
-    RETURNING conversation_key, last_turn
-), told AS (
-    INSERT INTO citu.turn (conversation_key, number, data)
-    SELECT conversation_key, last_turn - added + position, data FROM said JOIN continued USING (conversation_key)
-)
-"""
-_FORGET_TURNS = """
-DELETE FROM citu.turn USING citu.conversation AS c
-WHERE c.conversation_key = ANY (%s) AND turn.conversation_key = c.conversation_key AND number <= forgotten;
-"""
-_REFUSED = "SELECT run_key FROM citu.run WHERE run_key = ANY (%s) AND is_taken"
-
+_WRITE = f"SELECT citu.write({', '.join(['%s'] * 19)})"
 _IS_ORPHANED = "state = 'running' AND lease_until <= now()"
 _FIND = f"""
 SELECT head, state, last_seq, {_IS_ORPHANED} FROM citu.run WHERE run_key = %s AND user_key = %s AND expires_at > now()
@@ -148,22 +91,11 @@ class PostgresRuns:
     async def _write(self, writes: Sequence[RunWrite]) -> set[str]:
         keys = {key(write.head.run_id): write for write in writes}
         retention = self._retention
-        sql = _KEEP_RUNS
-        parameters: list[Any] = [retention.lease_s, retention.run_ttl_s, *_columns(6, map(_run, keys, writes))]
         frames = [(run, frame.seq, frame.data) for run, write in keys.items() for frame in write.frames]
-        if frames:
-            sql += _KEEP_FRAMES
-            parameters += _columns(3, frames)
-        turns = [_turn(run, write) for run, write in keys.items() if write.end and write.end.turn]
-        if turns:
-            sql += _KEEP_TURNS
-            ttl_s = retention.conversation_ttl_s
-            parameters += [*_columns(6, turns), retention.max_turns, ttl_s, retention.max_turns]
-        sql += "SELECT FROM kept;"
-        if turns:
-            sql += _FORGET_TURNS
-            parameters.append([turn[2] for turn in turns])
-        rows = await self._access.rows(sql + _REFUSED, [*parameters, list(keys)])
+        turns = [_turn(run, write.head, write.end.turn) for run, write in keys.items() if write.end and write.end.turn]
+        limits = (retention.lease_s, retention.run_ttl_s, retention.conversation_ttl_s, retention.max_turns)
+        columns = (*_columns(6, map(_run, keys, writes)), *_columns(3, frames), *_columns(6, turns))
+        rows = await self._access.rows(_WRITE, (*limits, *columns))
         return {keys[_bytes(row[0])].head.run_id for row in rows}
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
@@ -236,11 +168,7 @@ def _run(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
     return (run_key, key(head.user_id), key(head.worker_id), head_to_text(head), state, last_seq)
 
 
-def _turn(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
-    head = write.head
-    if write.end is None or write.end.turn is None:
-        raise ValueError("no turn")
-    turn = write.end.turn
+def _turn(run_key: bytes, head: RunHead, turn: Turn) -> tuple[Any, ...]:
     conversation_key = key(head.user_id, head.conversation_id)
     conversation_id, title = to_text(head.conversation_id), to_text(turn.question)
     return (run_key, key(head.user_id), conversation_key, conversation_id, title, turn_to_text(turn))

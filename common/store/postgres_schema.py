@@ -11,6 +11,70 @@ from common.database.connection import Connection
 
 _LOCK = 0x43697476  # advisory lock number, arbitrary but ours
 
+# What `Runs.write` does, as a function so that its plan is kept: planning would take longer than the work. Arrays are
+# columns: of runs, of frames, of turns. Rows are locked in the order of their keys, so that writers of the same ones
+# wait instead of deadlocking. A run that has ended is left as it is, and so is what belongs to it: `kept` are the
+# others. Returns the keys of those that another than their worker has ended.
+_WRITE = """
+CREATE FUNCTION citu.write(
+    lease_s float8, run_ttl_s float8, conversation_ttl_s float8, max_turns integer,
+    run_keys bytea[], run_user_keys bytea[], worker_keys bytea[], heads text[], states text[], last_seqs integer[],
+    frame_run_keys bytea[], seqs integer[], frames bytea[],
+    turn_run_keys bytea[], turn_user_keys bytea[], conversation_keys bytea[], conversation_ids text[], titles text[],
+    turns text[]
+) RETURNS SETOF bytea LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+BEGIN
+WITH kept AS (
+    INSERT INTO citu.run AS run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)
+    SELECT new.*, now() + lease_s * interval '1 second', now() + run_ttl_s * interval '1 second'
+    FROM unnest(run_keys, run_user_keys, worker_keys, heads, states, last_seqs)
+        AS new (run_key, user_key, worker_key, head, state, last_seq)
+    ORDER BY run_key
+    ON CONFLICT (run_key) DO UPDATE SET
+        state = excluded.state, last_seq = greatest(run.last_seq, excluded.last_seq),
+        lease_until = excluded.lease_until, expires_at = excluded.expires_at
+    WHERE run.state = 'running'
+    RETURNING run_key
+), framed AS (
+    INSERT INTO citu.frame (run_key, seq, data)
+    SELECT run_key, seq, data FROM unnest(frame_run_keys, seqs, frames) AS new (run_key, seq, data)
+    JOIN kept USING (run_key)
+    ON CONFLICT DO NOTHING
+), said AS (
+    SELECT new.*, row_number() OVER (PARTITION BY conversation_key ORDER BY n) AS position,
+        count(*) OVER (PARTITION BY conversation_key) AS added
+    FROM unnest(turn_run_keys, turn_user_keys, conversation_keys, conversation_ids, titles, turns) WITH ORDINALITY
+        AS new (run_key, user_key, conversation_key, conversation_id, title, data, n)
+    JOIN kept USING (run_key)
+), continued AS (
+    INSERT INTO citu.conversation AS old
+        (conversation_key, user_key, conversation_id, title, created_at, updated_at, last_turn, forgotten, expires_at)
+    SELECT conversation_key, user_key, conversation_id, title, now(), now(), added, greatest(0, added - max_turns),
+        now() + conversation_ttl_s * interval '1 second'
+    FROM said WHERE position = 1 ORDER BY conversation_key
+    ON CONFLICT (conversation_key) DO UPDATE SET
+        title = CASE WHEN old.expires_at > now() THEN old.title ELSE excluded.title END,
+        created_at = CASE WHEN old.expires_at > now() THEN old.created_at ELSE excluded.created_at END,
+        updated_at = greatest(old.updated_at, excluded.updated_at),
+        last_turn = old.last_turn + excluded.last_turn,
+        forgotten = greatest(
+            CASE WHEN old.expires_at > now() THEN old.forgotten ELSE old.last_turn END,
+            old.last_turn + excluded.last_turn - max_turns
+        ),
+        expires_at = greatest(old.expires_at, excluded.expires_at)
+    RETURNING conversation_key, last_turn, forgotten
+), gone AS (
+    DELETE FROM citu.turn USING continued
+    WHERE turn.conversation_key = continued.conversation_key AND number <= forgotten
+)
+INSERT INTO citu.turn (conversation_key, number, data)
+SELECT conversation_key, last_turn - added + position, data FROM said JOIN continued USING (conversation_key)
+WHERE last_turn - added + position > forgotten;
+RETURN QUERY SELECT run_key FROM citu.run WHERE run_key = ANY (run_keys) AND is_taken;
+END $$;
+"""
+
 # Each brings the tables from the version before it to its own; those that were released don't change.
 _MIGRATIONS = (
     """
@@ -20,7 +84,7 @@ CREATE TABLE citu.conversation (
     conversation_id text NOT NULL,
     title text NOT NULL,
     created_at timestamptz NOT NULL,
-    updated_at timestamptz NOT NULL,  -- whole milliseconds, as cursors have them
+    updated_at timestamptz NOT NULL,
     last_turn bigint NOT NULL,
     forgotten bigint NOT NULL,
     expires_at timestamptz NOT NULL
@@ -59,7 +123,8 @@ CREATE TABLE citu.claim (
     expires_at timestamptz NOT NULL
 );
 CREATE INDEX ON citu.claim (expires_at);
-""",
+"""
+    + _WRITE,
 )
 
 # A role that may not create schemas can use one that was made for it.

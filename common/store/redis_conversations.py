@@ -90,8 +90,8 @@ class RedisConversations:
         """The user's conversations, those with the latest turn first."""
         latest, before = _LATEST
         if cursor is not None:
-            updated_ms, conversation_key = parse_conversation_cursor(cursor)
-            latest, before = str(updated_ms), conversation_key.hex()
+            updated_us, conversation_key = parse_conversation_cursor(cursor)
+            latest, before = str(updated_us), conversation_key.hex()
         keys = [redis_keys.conversations(redis_keys.digest(user_id))]
         names, turns = redis_keys.conversation(""), redis_keys.turns("")
         found = await self._access.reply(_PAGE.command(keys, latest, before, limit + 1, names, turns))

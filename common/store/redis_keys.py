@@ -2,11 +2,11 @@
 
 from common.store.rendering import key
 
-LEASES = "citu:leases"  # sorted set: run key by the millisecond until which its lease lasts
+LEASES = "citu:leases"  # sorted set: run key by the microsecond until which its lease lasts
 
 
 def conversation(conversation_key: str) -> str:
-    """Hash: `id` and `title` (JSON), `created` and `updated` (ms), `last` (number of turns there ever were)."""
+    """Hash: `id` and `title` (JSON), `created` and `updated` (µs), `last` (number of turns there ever were)."""
     return f"citu:conversation:{conversation_key}"
 
 
@@ -16,7 +16,7 @@ def turns(conversation_key: str) -> str:
 
 
 def conversations(user_key: str) -> str:
-    """Sorted set: a user's conversation keys by the millisecond of their latest turn."""
+    """Sorted set: a user's conversation keys by the microsecond of their latest turn."""
     return f"citu:conversations:{user_key}"
 
 

@@ -11,7 +11,7 @@ from common.store import Claim, Frame, Retention, RunRecord, RunState, RunWrite,
 from common.store.redis_access import Command, RedisAccess, Script
 from common.store.rendering import from_text, head_from_text, head_to_text, to_text, turn_to_text
 
-_NOW = "local time = redis.call('TIME')\nlocal now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
+_NOW = "local time = redis.call('TIME')\nlocal now = time[1] * 1000000 + time[2]\n"
 _IS_ORPHANED = """
 local function is_orphaned(key)
     local lease = redis.call('ZSCORE', KEYS[1], key)
@@ -38,7 +38,7 @@ if not known[1] then redis.call('HSET', run, 'head', head, 'user', user, 'worker
 redis.call('HSET', run, 'state', state, 'last_seq', last_seq)
 redis.call('PEXPIRE', run, run_ttl)
 redis.call('PEXPIRE', frames, run_ttl)
-if state == 'running' then redis.call('ZADD', leases, now + lease, key) else redis.call('ZREM', leases, key) end
+if state == 'running' then redis.call('ZADD', leases, now + lease * 1000, key) else redis.call('ZREM', leases, key) end
 if conversation then
     local conversation_key, id, title, turn, max_turns, ttl = unpack(ARGV, 9 + 2 * frame_count)
     if redis.call('EXISTS', conversation) == 0 then
@@ -51,7 +51,7 @@ if conversation then
     redis.call('RPUSH', turns, turn)
     redis.call('LTRIM', turns, -max_turns, -1)
     redis.call('ZADD', conversations, updated, conversation_key)
-    redis.call('ZREMRANGEBYSCORE', conversations, '-inf', now - ttl)
+    redis.call('ZREMRANGEBYSCORE', conversations, '-inf', now - ttl * 1000)
     for _, name in ipairs({conversation, turns, conversations}) do redis.call('PEXPIRE', name, ttl) end
 end
 return 0
@@ -74,7 +74,7 @@ for i = 4, #ARGV do
     local run, frames = KEYS[2 * i - 6], KEYS[2 * i - 5]
     local known = redis.call('HMGET', run, 'state', 'worker', 'cancelling')
     if known[1] == 'running' and known[2] == ARGV[1] then
-        redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[i])
+        redis.call('ZADD', KEYS[1], now + ARGV[2] * 1000, ARGV[i])
         redis.call('PEXPIRE', run, ARGV[3])
         redis.call('PEXPIRE', frames, ARGV[3])
         if known[3] then cancelling[#cancelling + 1] = ARGV[i] end

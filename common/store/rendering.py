@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
+from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
@@ -17,7 +18,9 @@ from common.store import InvalidCursor, RunHead
 from common.values import Turn
 
 _KEY_BYTES = 16
-_CONVERSATION_CURSOR = re.compile(r"([0-9]{1,13})-([0-9a-f]{32})")
+_ENCODER = simplejson.JSONEncoder(use_decimal=True, ignore_nan=True, separators=(",", ":"))
+_DECODER = simplejson.JSONDecoder(parse_float=Decimal)
+_CONVERSATION_CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
 _TURN_CURSOR = re.compile(r"[1-9][0-9]{0,14}")
 
 
@@ -33,12 +36,12 @@ def key(*ids: str) -> bytes:
 
 def to_text(value: Any) -> str:
     """JSON in ASCII; decimals keep their digits."""
-    return simplejson.dumps(value, use_decimal=True, ignore_nan=True, separators=(",", ":"))
+    return str(_ENCODER.encode(value))
 
 
 def from_text(text: str | bytes) -> Any:
     """What `to_text` has written, with decimals for fractions."""
-    return simplejson.loads(text, use_decimal=True)
+    return _DECODER.decode(text if isinstance(text, str) else text.decode())
 
 
 def head_to_text(head: RunHead) -> str:
@@ -69,20 +72,19 @@ def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in names}
 
 
-def timestamp(milliseconds: int) -> str:
-    """ISO 8601, UTC, of milliseconds since 1970."""
-    seconds, rest = divmod(milliseconds, 1000)
-    moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest * 1000)
-    return moment.isoformat(timespec="milliseconds")
+def timestamp(microseconds: int) -> str:
+    """ISO 8601, UTC, milliseconds, of microseconds since 1970."""
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest).isoformat(timespec="milliseconds")
 
 
-def conversation_cursor(updated_ms: int, conversation_key: bytes) -> str:
+def conversation_cursor(updated_us: int, conversation_key: bytes) -> str:
     """Leads to the conversations after this one."""
-    return f"{updated_ms}-{conversation_key.hex()}"
+    return f"{updated_us}-{conversation_key.hex()}"
 
 
 def parse_conversation_cursor(cursor: str) -> tuple[int, bytes]:
-    """Milliseconds and key of the last conversation seen.
+    """Microseconds and key of the last conversation seen.
 
     Raises:
         InvalidCursor: `conversation_cursor` has not made it.
