@@ -183,7 +183,10 @@ def _make_ready(sources: Sources, settings: Settings) -> None:
     else:
         probe(sources.asked(), require_read_only_role=settings.require_read_only_role)
     if isinstance(sources.app, EmbeddedSource) and not settings.redis_url:
-        sources.app.start()
+        try:
+            sources.app.start()
+        except EmbeddedServerError as error:  # questions are answered all the same
+            sys.stderr.write(f"Conversations can't be kept: set REDIS_URL or APP_DATABASE_URL. {error}\n")
 
 
 def _banner(settings: Settings, services: Services) -> str:
@@ -195,13 +198,19 @@ def _banner(settings: Settings, services: Services) -> str:
     key = " -H 'Authorization: Bearer <API key>'" if needs_key else ""
     banner = (
         f"Citu is ready: {address}\n"
-        f"  answers by {thinking}; asks {database}\n"
+        f"  answers by {thinking}; asks {database}; keeps conversations in {_memory(settings)}\n"
         f"  try it: curl -s {address}/api/v0/ask_agent{key} -H 'Content-Type: application/json'"
         ' -d \'{"question": "查询各服务区的营业收入排行"}\'\n'
     )
     if settings.allow_anonymous and not needs_key:
         banner += "  anonymous access is open: everybody who can connect may ask (ALLOW_ANONYMOUS=true)\n"
     return banner
+
+
+def _memory(settings: Settings) -> str:
+    if settings.redis_url:
+        return "REDIS_URL"
+    return "APP_DATABASE_URL" if settings.app_database_url else "the embedded server"
 
 
 def _say(text: str) -> None:
