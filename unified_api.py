@@ -39,6 +39,7 @@ from common.database import AccessRuleError
 from common.database.embedded import EmbeddedServerError
 from common.database.source import EmbeddedSource, Sources, Unreachable, probe
 from common.llm import IncompleteEndpoint
+from common.store.opening import InvalidRedisUrl
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _access_log = logging.getLogger("unified_api.access")
@@ -172,6 +173,7 @@ _REASONS = (
     AccessRuleError,
     serving.PortUnavailable,
     EmbeddedServerError,
+    InvalidRedisUrl,
     Unreachable,
     OpenToOthers,
 )

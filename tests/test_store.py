@@ -22,7 +22,7 @@ from common.database.app_database import ensure_app_database
 from common.database.embedded import EmbeddedServer
 from common.errors import StoreUnavailable
 from common.store import Claim, Frame, InvalidCursor, Retention, RunEnd, RunHead, RunWrite, Store
-from common.store.opening import BACKENDS
+from common.store.opening import BACKENDS, InvalidRedisUrl, open_store
 from common.values import Turn
 from tests.conftest import reachable_folder
 from tests.databases import execute, rows_of
@@ -176,6 +176,7 @@ def test_a_conversation_is_as_it_was_said(place: Place, user: str) -> None:
         (said, *_) = await store.conversations.recent(user, "c", 3)
         assert said == turn(about.run_id, "first")
         assert await questions(store, user, limit=2) == ["second", "third"]
+        assert await questions(store, user, limit=0) == []
         (listed,) = (await store.conversations.page(user, 10)).conversations
         assert (listed.conversation_id, listed.title, listed.turn_count) == ("c", "first", 3)
         assert listed.created_at.endswith("+00:00")
@@ -697,6 +698,20 @@ def test_opening_connects_to_nothing(place: Place) -> None:
         raise AssertionError("asked for")
 
     BACKENDS[place.name](source, Retention(), _PATIENT_S)
+
+
+@pytest.mark.parametrize("url", ["localhost:6379", "http://someone:hunter2@localhost", "redis://localhost:port/0"])
+def test_a_url_that_is_none_is_said_at_once(url: str) -> None:
+    with pytest.raises(InvalidRedisUrl, match="REDIS_URL") as caught:
+        open_store(app_source="", redis_url=url, timeout_s=_PATIENT_S, retention=Retention())
+    assert "localhost:6379/0" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_redis_goes_before_postgresql() -> None:
+    for redis_url, name in (("redis://localhost:1/0", "redis"), ("", "postgresql")):
+        store = open_store(app_source="", redis_url=redis_url, timeout_s=_PATIENT_S, retention=Retention())
+        assert store.name == name
 
 
 # ----------------------------------------------------------------------------------------------------- PostgreSQL alone

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+from redis.asyncio.connection import parse_url
+
 from common.ports import UrlSource
 from common.store import Retention, Store
 from common.store.postgres_access import PostgresAccess
@@ -14,6 +16,10 @@ from common.store.redis_runs import RedisRuns
 Opener = Callable[[UrlSource, Retention, float], Store]
 
 _POOL_SIZE = 4  # connections of one worker: writes are batched, so that one is busy most of the time
+
+
+class InvalidRedisUrl(ValueError):
+    """The URL of Redis can't be understood; the message says what one looks like."""
 
 
 def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) -> Store:
@@ -50,7 +56,14 @@ def open_store(*, app_source: str | UrlSource, redis_url: str = "", timeout_s: f
         redis_url: `redis://`, `rediss://` or `unix://`.
         timeout_s: seconds one access may take, connecting included.
         retention: how much is kept, and for how long.
+
+    Raises:
+        InvalidRedisUrl: `redis_url` is not one.
     """
     if redis_url:
+        try:
+            parse_url(redis_url)
+        except ValueError as exc:
+            raise InvalidRedisUrl("REDIS_URL is not a URL such as redis://localhost:6379/0.") from exc
         return BACKENDS["redis"](lambda: redis_url, retention, timeout_s)
     return BACKENDS["postgresql"](app_source if callable(app_source) else lambda: app_source, retention, timeout_s)

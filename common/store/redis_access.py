@@ -101,9 +101,9 @@ class RedisAccess:
                 BlockingConnectionPool.from_url(
                     self._source(),
                     max_connections=self._pool_size,
-                    timeout=self._timeout_s,
-                    socket_timeout=self._timeout_s,
-                    socket_connect_timeout=self._timeout_s,
+                    timeout=None,  # `replies` has the one clock that counts
+                    socket_timeout=None,
+                    socket_connect_timeout=None,
                     socket_keepalive=True,
                     protocol=2,
                     retry=Retry(NoBackoff(), 0),

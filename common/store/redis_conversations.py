@@ -83,6 +83,8 @@ class RedisConversations:
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
         """The last turns, oldest first."""
+        if limit < 1:
+            return ()  # to LRANGE, the last none are all
         turns = redis_keys.turns(redis_keys.digest(user_id, conversation_id))
         return tuple(map(turn_from_text, await self._access.reply(("LRANGE", turns, -limit, -1))))
 
