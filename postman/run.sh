@@ -4,7 +4,8 @@
 #
 #   postman/run.sh                                     BASE_URL=http://127.0.0.1:8084 postman/run.sh
 #
-# PYTHON (default: .venv/bin/python) runs the server; START_TIMEOUT_S (default: 180) is how long it may take to be ready.
+# API_KEY is sent with every request when it is given. PYTHON (default: .venv/bin/python) runs the server;
+# START_TIMEOUT_S (default: 180) is how long it may take to be ready.
 set -eu
 
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -85,5 +86,6 @@ base_url=${BASE_URL:-}
 run_newman run "$here/citu.postman_collection.json" \
     --environment "$here/citu.postman_environment.json" \
     --env-var "base_url=$base_url" \
+    --env-var "api_key=${API_KEY:-}" \
     --timeout-request 180000 \
     --reporters cli
