@@ -13,8 +13,11 @@ export class Refusal extends Error {
   }
 }
 
-/** Sends a request and resolves to the Response. A 401 asks the reader for a key, until one fits or none is given. */
-export async function send(path, { method = "GET", body, headers = {}, ...options } = {}) {
+/**
+ * Sends a request and resolves to the Response. A 401 asks the reader for a key, until one fits or none is given; what
+ * the reader did not ask for says `asksForKey: false`.
+ */
+export async function send(path, { method = "GET", body, headers = {}, asksForKey = true, ...options } = {}) {
   for (;;) {
     const key = keyInUse();
     const response = await fetch(ROOT + path, {
@@ -28,7 +31,7 @@ export async function send(path, { method = "GET", body, headers = {}, ...option
       cache: "no-store",
       ...options,
     });
-    if (response.status !== 401) return response;
+    if (response.status !== 401 || !asksForKey) return response;
     const isNewKeyThere = keyInUse() !== key || (await askForKey(key !== null));
     if (!isNewKeyThere) return response;
   }

@@ -1,11 +1,11 @@
 /** The page: the question box, the settings, and what they do to the conversation. */
 
 import { Conversation } from "./conversation.js";
-import { element } from "./dom.js";
+import { Examples } from "./examples.js";
 import { History } from "./history.js";
 import { keyInUse, onKeyChange, signOut } from "./key.js";
 import { onThisDevice } from "./memory.js";
-import { EXAMPLES, choose, language, preferredLanguage, setLabel, speak } from "./texts.js";
+import { language, preferredLanguage, setLabel, speak } from "./texts.js";
 
 const byId = (id) => document.getElementById(id);
 const page = {
@@ -14,7 +14,6 @@ const page = {
   askButton: byId("ask"),
   stopButton: byId("stop"),
   welcome: byId("welcome"),
-  examples: byId("examples"),
   newConversation: byId("new-conversation"),
   history: byId("show-history"),
   settings: byId("settings"),
@@ -26,6 +25,7 @@ const page = {
 
 const conversation = new Conversation(byId("turns"), showState);
 const history = new History(byId("history"), conversation);
+const examples = new Examples(byId("examples-block"), byId("examples"), askExample);
 
 function showState() {
   page.askButton.hidden = conversation.isRunning;
@@ -36,6 +36,12 @@ function showState() {
 
 function askQuestion(question) {
   conversation.ask(question, { lang: language(), routing_mode: page.routingMode.value || undefined });
+}
+
+function askExample(question) {
+  if (conversation.isRunning) return;
+  page.question.focus();
+  askQuestion(question);
 }
 
 function startOver() {
@@ -80,17 +86,7 @@ function setLanguage(chosen) {
   for (const button of document.querySelectorAll("[data-language]")) {
     button.setAttribute("aria-pressed", String(button.dataset.language === chosen));
   }
-  page.examples.replaceChildren(...EXAMPLES.map((pair) => exampleItem(choose(pair))));
-}
-
-function exampleItem(question) {
-  const button = element("button", { type: "button", class: "example" }, question);
-  button.addEventListener("click", () => {
-    if (conversation.isRunning) return;
-    page.question.focus();
-    askQuestion(question);
-  });
-  return element("li", {}, button);
+  examples.show(chosen);
 }
 
 function setRoutingMode(mode) {
@@ -123,7 +119,10 @@ function listen() {
     page.settings.open = false;
     startOver(); // what is on the page belongs to the user who left
   });
-  onKeyChange(showKey);
+  onKeyChange(() => {
+    showKey();
+    examples.show(language());
+  });
   page.routingMode.addEventListener("change", () => {
     setRoutingMode(page.routingMode.value);
     onThisDevice.remember("routing_mode", page.routingMode.value);

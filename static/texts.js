@@ -165,14 +165,6 @@ const TEXTS = {
   ],
 };
 
-/** Questions the demo database can answer, as [zh, en]. */
-export const EXAMPLES = [
-  ["查询各服务区的营业收入排行", "Revenue ranking by service area"],
-  ["最近7天车流量最大的5个服务区", "Top 5 service areas by traffic in the last 7 days"],
-  ["上个月各类别店铺的营业收入", "Revenue by shop category last month"],
-  ["每个公司有多少个服务区？", "How many service areas does each company have?"],
-];
-
 const LANGUAGES = ["zh", "en"];
 const LANGUAGE_TAGS = ["zh-CN", "en"];
 const ATTRIBUTES = ["aria-label", "placeholder", "title"];
@@ -202,11 +194,6 @@ export function speak(chosen) {
 export function translate(key, values = {}) {
   const text = TEXTS[key][current];
   return typeof text === "function" ? text(values) : text;
-}
-
-/** The one of a [zh, en] pair. */
-export function choose(pair) {
-  return pair[current];
 }
 
 /** An element whose text follows the language. */

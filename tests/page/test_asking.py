@@ -67,6 +67,7 @@ def test_an_example_is_asked_with_one_click(page: Page) -> None:
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_every_example_has_an_answer(browser: Browser, live_server: str, lang: str) -> None:
     with opened(browser, live_server, locale={"zh": "zh-CN", "en": "en-GB"}[lang]) as page:
+        expect(page.locator(".example").first).to_be_visible()
         for question in page.locator(".example").all_inner_texts():
             turn = ask(page, question)
             expect_state(turn, "done")

@@ -28,6 +28,7 @@ def test_the_question_box_has_the_focus_before_and_after(page: Page) -> None:
 
 
 def test_everything_can_be_reached_by_keyboard(page: Page) -> None:
+    expect(page.locator(".example").first).to_be_visible()
     page.locator("body").press("Tab")
     reached = set()
     for _ in range(20):

@@ -68,6 +68,23 @@ def test_a_chosen_language_changes_everything_and_is_kept(page: Page) -> None:
     expect(page.get_by_role("button", name="Ask")).to_be_visible()
 
 
+def test_examples_are_the_connected_database_s_in_the_language_of_the_page(page: Page) -> None:
+    expect(page.locator(".example").first).to_have_text("查询各服务区的营业收入排行")
+    page.get_by_role("button", name="EN", exact=True).click()
+    expect(page.locator(".example").first).to_have_text("Revenue ranking by service area")
+
+
+@pytest.mark.parametrize("code", [401, 503])
+def test_without_examples_the_page_shows_none_and_asks_for_nothing(page: Page, code: int) -> None:
+    refusal = {"code": code, "success": False, "message": "…", "data": {}}
+    page.route("**/api/v0/examples*", lambda route: route.fulfill(status=code, json=refusal))
+    with page.expect_response("**/api/v0/examples*"):
+        page.reload()
+    expect(page.locator("#welcome")).to_be_visible()
+    expect(page.get_by_text("试试这些问题")).to_be_hidden()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_nothing_on_the_page_is_left_in_the_other_language(browser: Browser, live_server: str) -> None:
     with opened(browser, live_server, locale="en-GB") as page:
         turn = ask(page, "Revenue by shop category last month")
