@@ -173,7 +173,7 @@ class KeyFile:
         with self._lock:
             before, self._read = self._read, self._look()
             if self._read.failure is not None and (before is None or before.failure != self._read.failure):
-                _log.error("nobody can be admitted by API key: %s", self._read.failure)
+                _log.error("nobody can be let in: %s", self._read.failure)
             return self._read
 
     def _look(self) -> _Read:

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.api_keys import InvalidKeyRequest, KeyFile, KeysUnreadable
+from common.redaction import redacted
 from tests.live import ROOT, clean_environment
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -175,7 +176,7 @@ def test_a_file_that_is_no_file_of_keys_admits_nobody(
         with pytest.raises(KeysUnreadable):
             keys.find(text)
     assert len(caplog.records) == 1
-    assert str(path) in caplog.text
+    assert str(path) in redacted(caplog.records[0].getMessage())
     path.write_bytes(good)
     assert keys.find(text)
 
