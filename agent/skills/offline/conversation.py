@@ -16,11 +16,12 @@ from agent.skills.offline.lexicon import lexicon_of
 from agent.skills.offline.merging import merged
 from agent.skills.offline.placement import touched
 from agent.skills.offline.plan import Plan
-from agent.skills.offline.planner import Understanding, rendered, understand
+from agent.skills.offline.planner import Understanding, rendered, understand, with_role
 from agent.skills.offline.query import Condition, Query
 from agent.skills.offline.refusals import (
     Refusal,
     ambiguous_way,
+    grounds,
     not_by_rules,
     not_combinable,
     not_continued,
@@ -177,8 +178,8 @@ def _continued(inquiry: Inquiry, earlier: Earlier) -> Understanding:
         alone = _alone(inquiry) if may_stand_alone else None
         if alone is None:
             raise not_continued(refusal, earlier.question) from refusal
-        why_zh, why_en = refusal.text.zh.rstrip("。"), refusal.text.en.rstrip(".")
-        note = Text(f"{why_zh}；已作为独立的问题回答。", f"Answered as a question of its own: {why_en}.")
+        why = grounds(refusal)
+        note = Text(f"{why.zh}；已作为独立的问题回答。", f"Answered as a question of its own: {why.en}.")
         return replace(alone, warnings=(*alone.warnings, note.to(inquiry.lang)))
 
 
@@ -218,12 +219,25 @@ def _understood(inquiry: Inquiry, plan: Plan, query: Query, earlier: Earlier) ->
     """
     lexicon = lexicon_of(inquiry.catalog)
     try:
-        query, sql = rendered(plan, query)
+        query, sql = _rendered_as_before(plan, query, earlier.query)
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
         raise not_combinable() from failure
     return Understanding(query, sql, tuple(_warnings(inquiry, plan, earlier)))
+
+
+def _rendered_as_before(plan: Plan, query: Query, earlier: Query) -> tuple[Query, str]:
+    """The query and its statement; where the follow-up leaves open which reference is meant, the earlier one is."""
+    try:
+        return rendered(plan, query)
+    except AmbiguousPath as ambiguity:
+        columns = (*earlier.columns, *(one.column for one in earlier.conditions))
+        said = [(one.table, one.via) for one in columns] + [(one.table, one.via) for one in earlier.dimensions]
+        roles = {via for table, via in said if table == ambiguity.target and via is not None}
+        if len(roles) != 1:
+            raise
+        return rendered(plan, with_role(query, ambiguity.target, roles.pop()))
 
 
 def _warnings(inquiry: Inquiry, plan: Plan, earlier: Earlier) -> Iterator[str]:

@@ -6,6 +6,7 @@ and groups look past them; the argument says what they ask of the earlier questi
     lead          the question goes on from what was said, when it begins with them
     end           the same, when it ends with them
     these         speaks of the earlier question's things
+    their         the same, when it begins with them
     replace add   instead of, or beside, what the earlier question had
     only          restricts it further
     all all:dates takes restrictions away, or those of time
@@ -26,6 +27,7 @@ _ENGLISH: dict[tuple[str, str], str] = {
         "those|these|them|of them|of these|of those|of which|among them|among these|among those|the ones|ones|"
         "those ones|these ones"
     ),
+    ("noise", "their"): "their|its",
     ("noise", "replace"): (
         "instead|instead of that|rather|switch to|change to|change it to|change that to|change this to|"
         "switch it to|switch that to|make it|make that|rather than that"

@@ -13,7 +13,7 @@ from agent.skills.offline.asks import read_asks
 from agent.skills.offline.dates import DateSpan, Period, spans_of
 from agent.skills.offline.filters import read_filters
 from agent.skills.offline.follow_up_words import FOLLOW_UP_INTENTS, THANKS
-from agent.skills.offline.heads import sort_heads
+from agent.skills.offline.heads import sort_heads, split_attributes
 from agent.skills.offline.lexicon import Lexicon
 from agent.skills.offline.marks import Mark, marks_of
 from agent.skills.offline.plan import Plan
@@ -62,7 +62,8 @@ class Change:
     def has_subject(self) -> bool:
         """Whether it names what it wants."""
         plan = self.plan
-        ranked = any(ranking.figure is not None and not ranking.is_order for ranking in plan.asks.rankings)
+        grouped = bool(plan.asks.dimensions)
+        ranked = any(one.figure is not None and (grouped or not one.is_order) for one in plan.asks.rankings)
         named = plan.tables or plan.projection or plan.asks.qualifiers
         return bool(named or self.figures or ranked or plan.asks.per_entity is not None)
 
@@ -132,6 +133,7 @@ def read_change(
     asks.compare = asks.compare or filters.compares
     change = Change(Plan(reading, filters, asks, warnings=list(filters.notes)), per_unit=per_unit)
     sort_heads(change.plan)
+    split_attributes(change.plan)
     _say_cues(change)
     _say_function(change)
     _say_limit(change)
@@ -222,10 +224,11 @@ def _say_cues(change: Change) -> None:
     ties = {arg for index, arg in said.items() if index < opening} | (
         {said[len(marks) - 1]} & _TRAILING if len(marks) - 1 in said else set()
     )
+    ties = {"these" if arg == "their" else arg for arg in ties}
     if marks and marks[0].means("and"):
         ties.add("add" if marks[0].text.lower() in _ADDING_JOINTS else "lead")
     cues = set(said.values()) | ties
-    misplaced = {"lead", "end"} - ties
+    misplaced = {"lead", "end", "their"} - ties
     change.cues = frozenset(cues - misplaced)
     change.ties = frozenset(ties & _TIES)
 
@@ -254,9 +257,7 @@ def _say_function(change: Change) -> None:
     for figure in list(plan.asks.figures):
         if figure.link is None and reading.nouns[figure.position] is None:
             plan.asks.figures.remove(figure)
-            after = figure.position + 1
-            noun = reading.nouns[after] if after < len(reading) else None
-            change.counts_value = noun is not None and noun.is_value
+            change.counts_value = _counts_value(reading, figure.position)
             change.function = "count"
     for index in list(reading.having("avg", "sum", "max", "min", "count")):
         kind = str(reading.marks[index].intent.kind)  # type: ignore[union-attr]
@@ -267,6 +268,15 @@ def _say_function(change: Change) -> None:
             change.function = change.function or "count"
 
 
+def _counts_value(reading: Reading, index: int) -> bool:
+    """Whether a count of nothing named counts what has the value beside it, or mere records."""
+    nouns = [reading.nouns[place] for place in (index - 1, index + 1) if 0 <= place < len(reading)]
+    return any(noun is not None and noun.is_value for noun in nouns) or any(
+        mark.text.lower() in _RECORDS for mark in reading.marks
+    )
+
+
+_RECORDS = frozenset({"记录", "数据", "record", "records", "row", "rows", "entry", "entries"})
 _HOW_MUCH = frozenset({"多少", "有多少", "量", "数", "共有多少", "一共有多少", "总共有多少", "数是"})
 
 

@@ -35,12 +35,14 @@ def with_restrictions(query: Query, change: Change) -> Query:
     for span in plan.filters.spans:
         _say_column(query, plan, span)
     for threshold in plan.filters.thresholds:
-        _say_function(query, threshold)
+        _say_figure(query, threshold)
     compared = plan.asks.compare and _compared(query, plan, plan.filters.spans)
     plan.filters.with_deleted |= query.with_deleted
     limit, plan.asks.limit = plan.asks.limit, None
     wider = with_conditions(plan, replace(query, having=()))
     plan.asks.limit = limit
+    if plan.asks.compare and len(plan.filters.spans) == 1 and len(plan.filters.spans[0].periods) == 1 and not compared:
+        raise nothing_to_change("可以对比的时间范围", "period to compare with")
     adds = "add" in change.cues or compared
     merged = _merged(plan, query, wider, adds=bool(adds), narrows=bool(change.cues & {"only", "these"}))
     return _by_period(merged, plan) if compared else merged
@@ -168,12 +170,15 @@ def _say_column(query: Query, plan: Plan, span: Span) -> None:
         span.link = column_link(columns[0].table, columns[0].column)
 
 
-def _say_function(query: Query, threshold: Threshold) -> None:
-    """A comparison with a figure that is shown is about that figure, not about another of the same column."""
+def _say_figure(query: Query, threshold: Threshold) -> None:
+    """A comparison with a figure that is shown is about that figure, as is one that says no figure at all."""
     link = threshold.link
     shown = [one for one in query.measures if link and (one.table, one.column) == (link.table, link.column)]
     if shown and threshold.function is None and shown[0].function in ("avg", "min", "max"):
         threshold.function = shown[0].function
+    counts = bool(query.measures) and query.measures[0].column is None and bool(query.dimensions)
+    if counts and link is None and threshold.table is None and not threshold.hint:
+        threshold.table = query.measures[0].table
 
 
 def _compared(query: Query, plan: Plan, spans: list[Span]) -> bool:

@@ -125,7 +125,7 @@ def _reordered(query: Query, before: Query) -> Query:
 
 def _with_function(query: Query, change: Change, function: Function) -> Query:
     if function == "count":
-        return _counted(query)
+        return _counted(query, change)
     if not query.measures:
         return _aggregated_column(query, change, function)
     if function == "sum" and query.dimensions and all(one.function in ("sum", "count") for one in query.measures):
@@ -145,12 +145,15 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
     return replace(query, measures=measures, order=order)
 
 
-def _counted(query: Query) -> Query:
+def _counted(query: Query, change: Change) -> Query:
+    """How many: rows of a listing, groups that were picked out, or what is counted already."""
     if not query.measures:
         return counting(query)
-    if query.counts_rows or any(measure.function in ("count", "count_distinct") for measure in query.measures):
+    is_count = any(measure.function in ("count", "count_distinct") for measure in query.measures)
+    picked = bool(query.dimensions) and (bool(query.having) or "these" in change.cues)
+    if query.counts_rows or (is_count and not picked and (change.restricts or not query.dimensions)):
         return query
-    if not query.dimensions:
+    if not query.dimensions or (is_count and not picked):
         raise nothing_to_change("可以计数的对象", "things to count")
     return replace(query, counts_rows=True, order=(), limit=None, top_per=())
 
@@ -231,6 +234,8 @@ def _with_columns(query: Query, change: Change) -> Query:
 def _showing(query: Query, change: Change, columns: list[ColumnRef]) -> Query:
     plan = change.plan
     names = plan.reading.facts(query.base).display
+    if "only" in change.cues and any(_is_reference(plan, index) for index in plan.named_at):
+        raise unused_words([plan.reading.marks[index].text for index in plan.named_at])  # "only managers": rows of them
     before = [ColumnRef(query.base, name) for name in names]
     if "add" in change.cues:
         before = list(query.columns)
@@ -242,6 +247,11 @@ def _showing(query: Query, change: Change, columns: list[ColumnRef]) -> Query:
         raise unused_words([plan.reading.marks[index].text for index in plan.named_at])
     order = query.order or tie_break(plan, query.base)
     return replace(query, columns=shown, distinct=False, order=order)
+
+
+def _is_reference(plan: Plan, index: int) -> bool:
+    link = plan.named_at[index]
+    return link.column in plan.reading.facts(link.table).reference_columns
 
 
 def _with_thing(query: Query, change: Change) -> Query:

@@ -1,6 +1,7 @@
 """Why the rules give no statement, in words the user can act on. Answering something else would be worse."""
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 from agent.skills.offline.lexicon import Lexicon
@@ -206,15 +207,24 @@ def nothing_to_change(zh: str, en: str) -> Refusal:
 
 def not_continued(refusal: Refusal, question: str) -> Refusal:
     """A follow-up to `question` that can't be followed, and why."""
-    zh, en = refusal.text.zh.rstrip("。"), refusal.text.en.rstrip(".")
+    why = grounds(refusal)
     return Refusal(
         refusal.reason,
         Text(
-            f"这句话被理解为接着“{question}”的追问，但没有生成SQL：{zh}。请把问题说完整。",
-            f'This was understood as following up on "{question}", but no SQL was written: {en}. '
+            f"这句话被理解为接着“{question}”的追问，但没有生成SQL：{why.zh}。请把问题说完整。",
+            f'This was understood as following up on "{question}", but no SQL was written: {why.en}. '
             "Please ask the whole question.",
         ),
     )
+
+
+def grounds(refusal: Refusal) -> Text:
+    """Why it was refused, without the advice at the end and the last full stop."""
+    zh = re.sub("。请(?!说明)[^。]*。?$", "", refusal.text.zh).removesuffix("，为避免答非所问，没有生成SQL")
+    en = re.sub(r"\. Please (?!say)[^.]*\.?$", "", refusal.text.en).removesuffix(
+        ", so no SQL was written rather than a wrong one"
+    )
+    return Text(zh.rstrip("。"), en.rstrip("."))
 
 
 def not_by_rules(question: str) -> Refusal:

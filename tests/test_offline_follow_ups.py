@@ -1,0 +1,402 @@
+"""Follow-ups by rules: conversations held against hand-written SQL, and what no history may ever change.
+
+In a fixture, a question after `>` is asked in the conversation that the last question without it began. Rows are
+compared as they are in the other fixtures; where the SQL begins with `in order`, their order counts too.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.skills import Inquiry
+from agent.skills.offline import OfflineSkills
+from common.errors import ForbiddenStatement
+from common.text import Lang, language_of
+from common.values import Catalog, Classification, Draft, NoSql, QueryResult, QuestionType, Sql, Turn
+from tests.catalogs import CATALOG
+from tests.offline_catalogs import AIR, CHINESE, SHOP
+from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
+from tests.test_offline_questions import Asked
+
+SKILLS = OfflineSkills()
+LANGUAGES: tuple[Lang, ...] = ("zh", "en")
+IN_ORDER = "/* in order */"
+RELAXED = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+DATABASE_METHODS = {"rule_based_strong_business", "rule_based_medium_business", "rule_based_follow_up"}
+
+
+def turn(question: str, sql: str | None = "SELECT 1", kind: QuestionType = "DATABASE", **more: Any) -> Turn:
+    return Turn("run", question, kind, "hybrid", "an answer", "2026-01-01T00:00:00.000Z", sql=sql, **more)
+
+
+def draft(question: str, history: tuple[Turn, ...] = (), catalog: Catalog = SHOP) -> Draft:
+    return asyncio.run(SKILLS.write_sql(Inquiry(question, language_of(question), catalog, history=history))).value
+
+
+def warnings(question: str, history: tuple[Turn, ...], catalog: Catalog = SHOP) -> tuple[str, ...]:
+    inquiry = Inquiry(question, language_of(question), catalog, history=history)
+    return asyncio.run(SKILLS.write_sql(inquiry)).warnings
+
+
+def last_sql(*questions: str, catalog: Catalog = SHOP) -> str:
+    """The statement of the last question of a conversation, each question asked after the ones before."""
+    history: tuple[Turn, ...] = ()
+    written: Draft | None = None
+    for question in questions:
+        written = draft(question, history, catalog)
+        history = (*history, turn(question, written.text if isinstance(written, Sql) else None))
+    assert isinstance(written, Sql), written
+    return written.text
+
+
+def classified(question: str, history: tuple[Turn, ...] = (), catalog: Catalog = SHOP) -> Classification:
+    return asyncio.run(SKILLS.classify(Inquiry(question, language_of(question), catalog, history=history))).value
+
+
+def chat(question: str, history: tuple[Turn, ...], catalog: Catalog = SHOP) -> str:
+    return asyncio.run(SKILLS.chat(Inquiry(question, language_of(question), catalog, history=history))).value
+
+
+# ------------------------------------------------------------------------------------------- conversations on the demo
+
+
+@pytest.fixture(scope="module")
+def demo(demo_url: str) -> Iterator[Asked]:
+    with closing(Asked(demo_url)) as asked:
+        yield asked
+
+
+def _conversations(lang: Lang) -> Iterator[list[Case]]:
+    conversation: list[Case] = []
+    for case in cases_of(FIXTURES / "offline" / f"follow_ups_{lang}.sql"):
+        if not case.question.startswith(">") and conversation:
+            yield conversation
+            conversation = []
+        conversation.append(Case(case.question.removeprefix(">").strip(), case.gold))
+    yield conversation
+
+
+CONVERSATIONS = {lang: list(_conversations(lang)) for lang in LANGUAGES}
+
+
+def _same_in_order(gold: Sequence[Sequence[Any]], answer: Sequence[Sequence[Any]]) -> bool:
+    choices = itertools.permutations(range(len(answer[0])), len(gold[0]))
+    return any(
+        [tuple(row[index] for index in choice) for row in answer] == list(map(tuple, gold)) for choice in choices
+    )
+
+
+def _check(asked: Asked, case: Case, written: Draft, kind: Classification) -> None:
+    if case.gold == REFUSE:
+        assert isinstance(written, NoSql), f"{case.question}: should have been refused, but became:\n{written.text}"
+        return
+    assert isinstance(written, Sql), f"{case.question}: refused: {written}"
+    assert kind.question_type == "DATABASE" and kind.method in DATABASE_METHODS and kind.confidence >= 0.6, (
+        case.question
+    )
+    asked.database.check(written.text)
+    gold, answer = asked.rows(case.gold), asked.rows(written.text)
+    assert gold, f"{case.question}: the hand-written SQL finds nothing to compare"
+    same = same_rows(gold, answer) and (not case.gold.startswith(IN_ORDER) or _same_in_order(gold, answer))
+    assert same, f"{case.question}:\n{written.text}\nwanted {len(gold)}: {gold[:5]}\ngot {len(answer)}: {answer[:5]}"
+
+
+@pytest.mark.parametrize(
+    "conversation", [one for lang in LANGUAGES for one in CONVERSATIONS[lang]], ids=lambda one: one[0].question
+)
+def test_conversations(demo: Asked, conversation: list[Case]) -> None:
+    history: tuple[Turn, ...] = ()
+    for case in conversation:
+        written = draft(case.question, history, demo.catalog)
+        _check(demo, case, written, classified(case.question, history, demo.catalog))
+        history = (*history, turn(case.question, written.text if isinstance(written, Sql) else None))
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_there_are_enough_follow_ups(lang: Lang) -> None:
+    conversations = CONVERSATIONS[lang]
+    assert sum(len(conversation) - 1 for conversation in conversations) >= 40
+    assert sum(len(conversation) > 3 for conversation in conversations) >= 5
+
+
+# --------------------------------------------------------------------------------------------- what stands on its own
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_complete_questions_mean_the_same_in_any_conversation(demo: Asked, lang: Lang) -> None:
+    before = turn("上个月各公司的营业收入" if lang == "zh" else "revenue by company last month")
+    for case in cases_of(FIXTURES / f"questions_{lang}.sql"):
+        alone = draft(case.question, (), demo.catalog)
+        assert draft(case.question, (before,), demo.catalog) == alone, case.question
+
+
+STANDING = (
+    "有多少家门店？",
+    "列出所有门店",
+    "租金最高的门店",
+    "各门店的租金",
+    "How many stores are there?",
+    "平均租金是多少",
+)
+CHANGES = (
+    "那南京路店呢",
+    "只看营业的",
+    "前3家",
+    "按租金排序",
+    "倒过来",
+    "换成平均值",
+    "租金超过1万的",
+    "不限",
+    "去年同期呢",
+    "按月拆分",
+    "它们的租金",
+    "再加上停业的",
+)
+
+
+@pytest.mark.parametrize("question", STANDING)
+@pytest.mark.parametrize("before", ["停业的门店有多少家", "列出租金超过1万的门店"])
+def test_no_earlier_question_colours_a_complete_one(question: str, before: str) -> None:
+    assert draft(question, (turn(before),), CHINESE) == draft(question, (), CHINESE)
+
+
+@pytest.mark.parametrize("question", ["那上个月呢", "按公司拆分", "only the top 3", "and in 2024?", "浙江的呢"])
+def test_without_an_earlier_question_a_follow_up_is_refused(question: str) -> None:
+    assert isinstance(draft(question), NoSql)
+    chatted = (turn("hello", None, "CHAT"),)
+    assert draft(question, chatted) == draft(question)
+
+
+def test_another_conversation_is_never_looked_at() -> None:
+    last_sql("orders in 2024", "only the open ones")
+    assert isinstance(draft("only the open ones"), Sql | NoSql)
+    assert draft("above 500") == draft("above 500", ())
+
+
+# ------------------------------------------------------------------------------------------------- how it goes together
+
+
+def test_a_date_replaces_the_date_and_a_value_the_value() -> None:
+    written = last_sql("open orders in 2024", "and in 2023?", "shipped ones")
+    assert "2023-01-01" in written and "2025-01-01" not in written
+    assert "status = 'shipped'" in written and "open" not in written
+
+
+def test_another_column_adds() -> None:
+    written = last_sql("How many orders are there?", "only open", "in 2024", "from Berlin")
+    assert "status = 'open'" in written and "2024-01-01" in written and "city = 'Berlin'" in written
+
+
+def test_groups_are_replaced_or_joined_as_the_words_say() -> None:
+    assert "GROUP BY status" in last_sql("number of orders", "by status")
+    replaced = last_sql("number of orders by status", "by month instead")
+    assert "month" in replaced and "status" not in replaced
+    joined = last_sql("number of orders by status", "also by month")
+    assert "status" in joined and "month" in joined
+
+
+def test_a_group_replaced_without_saying_so_is_told() -> None:
+    history = (turn("number of orders by status"),)
+    assert any("status" in warning for warning in warnings("by month", history))
+    assert warnings("by month instead", history) == ()
+
+
+def test_what_does_not_apply_to_a_new_figure_is_left_out_and_told() -> None:
+    history = (turn("total amount of open orders by customer city"),)
+    question = "what about the number of customers?"
+    written = draft(question, history)
+    assert isinstance(written, Sql)
+    assert "city" in written.text and "status" not in written.text
+    assert any("status" in warning for warning in warnings(question, history))
+
+
+def test_a_reference_once_chosen_stays_chosen() -> None:
+    written = last_sql("number of flights by origin airport", "only from Orly", catalog=AIR)
+    assert "destination" not in written and "'Orly'" in written
+
+
+def test_a_limit_does_not_outlive_all() -> None:
+    assert "LIMIT" not in last_sql("top 5 customers by total amount", "all of them")
+
+
+def test_failed_and_chatted_turns_are_passed_over_and_told() -> None:
+    history = (
+        turn("number of orders by status"),
+        turn("and the profit?", None),
+        turn("thanks", None, "CHAT"),
+    )
+    written = draft("only in 2024", history)
+    assert isinstance(written, Sql)
+    assert "GROUP BY status" in written.text
+    assert any("number of orders by status" in warning for warning in warnings("only in 2024", history))
+
+
+@pytest.mark.parametrize("question", ["SELECT 1", "Wie viele Kunden wohnen dort?", "median order amount"])
+def test_what_rules_did_not_understand_they_do_not_continue(question: str) -> None:
+    refused = draft("and in 2024?", (turn("number of orders"), turn(question, "SELECT 1 AS one")))
+    assert isinstance(refused, NoSql)
+    assert refused.reason == "ambiguous_question"
+    assert question in refused.prompt
+
+
+def test_a_merge_that_is_impossible_says_what_was_understood() -> None:
+    refused = draft("按月拆分", (turn("各门店的租金"),), CHINESE)
+    assert isinstance(refused, NoSql)
+    assert "各门店的租金" in refused.prompt and "日期" in refused.prompt
+
+
+@pytest.mark.parametrize("question", ["改成平均值", "change it to the average", "换成按月"])
+def test_words_of_change_order_no_write_when_only_the_question_changes(question: str) -> None:
+    history = (turn("total amount by status"),)
+    assert isinstance(draft(question, history), Sql)
+    assert classified(question, history).method == "rule_based_follow_up"
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["删除这些订单", "delete them", "把状态改成已发货", "change the status to shipped", "drop the orders table"],
+)
+def test_writes_stay_writes_in_a_conversation(question: str) -> None:
+    with pytest.raises(ForbiddenStatement):
+        draft(question, (turn("orders in 2024"),))
+
+
+def test_the_summary_knows_the_follow_up() -> None:
+    history = (turn("total amount by status"),)
+    written = draft("how about the average?", history)
+    assert isinstance(written, Sql)
+    rows = QueryResult(("status", "average_total_amount"), ("text", "numeric"), (["open", 3], ["shipped", 5]))
+    inquiry = Inquiry("how about the average?", "en", SHOP, history=history)
+    assert "verage total amount" in asyncio.run(SKILLS.summarize(inquiry, written.text, rows)).value
+
+
+# ------------------------------------------------------------------------------------------------------ classification
+
+AFTER = (turn("number of orders by status"),)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["and in 2024?", "only the top 3", "by month instead", "sort ascending", "那上个月呢", "倒过来排", "只看前三名",
+     "thanks, and last month?", "换成平均值"],
+)  # fmt: skip
+def test_follow_ups_are_recognised(question: str) -> None:
+    verdict = classified(question, AFTER)
+    assert (verdict.question_type, verdict.method) == ("DATABASE", "rule_based_follow_up")
+    assert verdict.confidence >= 0.85
+    after_chat = classified(question, (*AFTER, turn("hello", None, "CHAT")))
+    assert (after_chat.question_type, after_chat.method) == ("DATABASE", "rule_based_follow_up")
+    assert 0.6 <= after_chat.confidence < verdict.confidence
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["谢谢", "thanks", "thank you for today", "see you tomorrow", "明天见", "ok", "what about you?", "你今天怎么样",
+     "tell me a joke", "今天天气怎么样", "那首都呢", "how are you", "who are you?", "good night"],
+)  # fmt: skip
+def test_no_conversation_makes_a_query_of_small_talk(question: str) -> None:
+    assert classified(question, AFTER).question_type == "CHAT"
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["为什么第一名这么高", "why is the first one so high?", "解释一下这个结果", "这个结果可靠吗", "is this correct?",
+     "why?", "为什么", "what does that mean?", "这说明了什么"],
+)  # fmt: skip
+def test_doubts_about_a_result_are_chat(question: str) -> None:
+    verdict = classified(question, AFTER)
+    assert (verdict.question_type, verdict.method) == ("CHAT", "rule_based_chat")
+    assert verdict.confidence >= 0.6
+
+
+@pytest.mark.parametrize("question", ["How many customers are there?", "客户有多少", "orders in 2024"])
+def test_a_data_question_after_chat_is_a_data_question(question: str) -> None:
+    verdict = classified(question, (*AFTER, turn("why?", None, "CHAT")))
+    assert (verdict.question_type, verdict.method) == ("DATABASE", "rule_based_strong_business")
+
+
+# ----------------------------------------------------------------------------------------------- chat about a result
+
+RESULT = turn(
+    "number of orders by status",
+    "SELECT …",
+    row_count=2,
+    columns=("status", "orders_count"),
+    rows=(("open", 1234), ("shipped", 7)),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("why is the first one so high?", "not why"),
+        ("为什么第一名这么高", "看不出原因"),
+        ("这个结果可靠吗", "无法判断"),
+        ("what does that mean?", "not interpret"),
+    ],
+)
+def test_chat_about_a_result_states_it_and_invents_nothing(question: str, said: str) -> None:
+    text = chat(question, (RESULT, turn("thanks", None, "CHAT")))
+    assert said in text
+    assert "1,234" in text and "open" in text
+    offers = [line.removeprefix("- ") for line in text.splitlines() if line.startswith("- ")]
+    assert offers
+    for offer in offers:
+        assert isinstance(draft(offer, (RESULT,)), Sql), offer
+
+
+def test_a_result_that_rules_did_not_get_is_still_told() -> None:
+    text = chat("why is the first one so high?", (replace(RESULT, question="Wie viele Bestellungen?"),))
+    assert "1,234" in text and "not why" in text
+
+
+def test_without_a_result_doubts_get_the_usual_answer() -> None:
+    assert chat("why is the sky so blue?", ()).startswith("Without a language model")
+
+
+# ---------------------------------------------------------------------------------------------------------- properties
+
+CATALOGS: tuple[Catalog, ...] = (SHOP, AIR, CHINESE, CATALOG)
+PHRASES = (
+    *CHANGES, *STANDING, "and in 2024?", "by city", "top 3", "only Berlin", "the year before", "also by month", "why?",
+    "sort descending", "how many are there?", "orders", "customers in Paris", "SELECT 1", "drop it", "", "？", "thanks",
+    "as a percentage", "compare with 2023", "their names", "total amount by status", "按数量升序", "占比呢", "上一期呢",
+)  # fmt: skip
+turns = st.builds(
+    turn,
+    st.sampled_from(PHRASES) | st.text(max_size=12),
+    st.none() | st.just("SELECT 1"),
+    st.sampled_from(["DATABASE", "CHAT"]),
+    rows=st.just(()) | st.just(((None, 1.5), ("x",))),
+    columns=st.just(()) | st.just(("a", "b")),
+)
+
+
+@RELAXED
+@given(
+    question=st.sampled_from(PHRASES) | st.text(max_size=12),
+    history=st.lists(turns, max_size=4).map(tuple),
+    catalog=st.sampled_from(CATALOGS),
+)
+def test_any_conversation_is_survived(question: str, history: tuple[Turn, ...], catalog: Catalog) -> None:
+    inquiry = Inquiry(question, language_of(question), catalog, history=history)
+    with suppress(ForbiddenStatement):
+        assert isinstance(asyncio.run(SKILLS.write_sql(inquiry)).value, Sql | NoSql)
+    assert 0 <= asyncio.run(SKILLS.classify(inquiry)).value.confidence <= 1
+    assert asyncio.run(SKILLS.chat(inquiry)).value
+
+
+@RELAXED
+@given(
+    question=st.sampled_from(["How many customers are there?", "total amount by status", "各城市的客户数量"]),
+    history=st.lists(turns, max_size=4).map(tuple),
+)
+def test_no_history_changes_a_complete_question(question: str, history: tuple[Turn, ...]) -> None:
+    assert draft(question, history) == draft(question)
