@@ -20,7 +20,7 @@ from app_config import ConfigurationError, Settings
 from common.api_keys import KeyFile
 from common.logs import JsonLines
 from common.text import Text
-from tests.asking import Asking
+from tests.asking import SYNC, Asking
 from unified_api import create_app
 
 VALIDATE = "/api/v0/sql/validate"
@@ -236,6 +236,40 @@ def test_the_audit_log_names_the_keys_user(tmp_path: Path, demo_url: str) -> Non
         run(keys.create("alice")[0])
         run(keys.create("backend", acts_for_others=True)[0])
     assert [json.loads(line)["user_id"] for line in audit.read_text().splitlines()] == ["mallory", "alice", "mallory"]
+
+
+def test_nobody_reads_what_another_asked(tmp_path: Path, demo_url: str) -> None:
+    keys = KeyFile(tmp_path / "api_keys.json")
+    alice, bob = bearer(keys.create("alice")[0]), bearer(keys.create("bob")[0])
+    backend = bearer(keys.create("backend", acts_for_others=True)[0])
+    with Asking(Settings(data_dir=str(tmp_path), database_url=demo_url)) as asking:
+        body = {"question": "hello", "user_id": "bob"}
+        asked = json.loads(asking.client.post(SYNC, json=body, headers=alice).get_data())["data"]
+        assert any("user_id" in warning for warning in asked["warnings"])
+        conversation, run = (f"/api/v0/conversations/{asked['conversation_id']}", f"/api/v0/runs/{asked['run_id']}")
+        addresses = [
+            ("GET", run),
+            ("GET", f"{run}/events"),
+            ("POST", f"{run}/cancel"),
+            ("GET", conversation),
+            ("PATCH", conversation),
+            ("DELETE", f"{conversation}/turns"),
+            ("DELETE", conversation),
+        ]
+
+        def status(method: str, path: str, headers: dict[str, str], user_id: str) -> int:
+            given: dict[str, Any] = {"json": {"title": "t", "user_id": user_id}} if method in ("PATCH", "POST") else {}
+            query = None if given else {"user_id": user_id}
+            with asking.client.open(path, method=method, headers=headers, query_string=query, **given) as response:
+                response.get_data()
+                return response.status_code
+
+        for method, path in addresses:
+            assert status(method, path, bob, "alice") == 404, (method, path)
+            assert status(method, path, backend, "bob") == 404, (method, path)
+        for method, path in addresses:
+            assert status(method, path, alice, "bob") in (200, 202), (method, path)
+        assert status("GET", run, backend, "alice") == 200
 
 
 # ------------------------------------------------------------------------------------------------------ without any key
