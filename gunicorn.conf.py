@@ -8,14 +8,17 @@ from typing import Any
 
 from dotenv import load_dotenv
 
-from app_config import Settings
+from app_config import ConfigurationError, Settings
 from common.api_keys import KeyFile
 from common.binding import OpenToOthers, refuse_strangers
 from common.serving import gunicorn_options
 
 load_dotenv()
-_settings = Settings.from_env()
-bind = f"{_settings.host}:{_settings.port}"
+try:
+    _settings = Settings.from_env()
+except ConfigurationError as error:
+    sys.exit(f"Citu can't start. {error}")
+bind = f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
 globals().update(gunicorn_options(_settings.max_streams))
 
 

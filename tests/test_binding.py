@@ -104,6 +104,14 @@ def test_the_service_does_not_start_where_anybody_could_ask(
     assert "ALLOW_ANONYMOUS=true" in line
 
 
+def test_gunicorn_too_says_which_setting_is_wrong() -> None:
+    environment = clean_environment({"RATE_LIMIT": "often"})
+    done = subprocess.run(GUNICORN, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Citu can't start. RATE_LIMIT='often' is not valid: give for example 60/minute")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_the_banner_says_that_everybody_may_ask(tmp_path: Path, demo_url: str) -> None:
     settings: dict[str, Any] = {"DATABASE_URL": demo_url, "APP_DATABASE_URL": demo_url, "DATA_DIR": str(tmp_path)}
     with serving(tmp_path / "log", ALLOW_ANONYMOUS="true", **settings) as citu:
