@@ -15,6 +15,7 @@ from openapi_schema_validator import OAS31Validator
 from referencing import Registry, Resource
 
 from app_config import Settings
+from common.api_keys import KeyFile
 from common.runtime import run
 from common.store import RunEnd, RunHead, RunWrite
 from common.values import Turn
@@ -303,6 +304,26 @@ def test_an_impossible_id_is_named(asking: Asking, given_id: str) -> None:
 def test_the_language(asking: Asking, query: dict[str, str], accepted: str, says: str) -> None:
     response = asking.client.get(f"{LIST}/none", query_string=query, headers={"Accept-Language": accepted})
     assert says in json.loads(response.get_data())["data"]["error"]
+
+
+def test_a_key_s_user_sees_its_own_whatever_the_request_says(demo_url: str, tmp_path: Path) -> None:
+    keys = KeyFile(tmp_path / "api_keys.json")
+    user = f"alice {secrets.token_hex(4)}"
+    alice, bob = ({"Authorization": f"Bearer {keys.create(name)[0]}"} for name in (user, f"not {user}"))
+    with Asking(Settings(database_url=demo_url), data_dir=str(tmp_path)) as asking:
+
+        def data(path: str, headers: dict[str, str], **query: str) -> dict[str, Any]:
+            envelope = json.loads(asking.client.get(path, headers=headers, query_string=query).get_data())
+            return {**envelope["data"], "code": envelope["code"]}
+
+        asking.client.post("/api/v0/ask_agent", json={"question": "你好", "conversation_id": "c"}, headers=alice)
+
+        assert titles(data(LIST, alice)) == ["你好"]
+        assert titles(data(LIST, bob, user_id=user)) == []
+        assert data(f"{LIST}/c", bob, user_id=user)["error_type"] == "not_found"
+        assert asking.client.delete(LIST, headers=bob).status_code == 200
+        assert questions(data(f"{LIST}/c", alice, user_id="bob")) == ["你好"]
+        assert data(LIST, {})["code"] == 401
 
 
 # --------------------------------------------------------------------------------------------------- the store is down
