@@ -15,9 +15,8 @@ from api.places import Place, Places
 from api.replies import reply
 from api.requests import AskRequest, json_object, parse_ask, parse_idempotency_key
 from api.streaming import last_event_seq, streamed
-from api.waiting import from_store, next_item
+from api.waiting import WAIT_S, feed_of, from_store
 from common.errors import CANCELLED_TEXT, Cancelled, Conflict, StoreUnavailable
-from common.runtime import Feed
 from common.store import Frame, RunRecord
 from common.text import Text
 
@@ -71,9 +70,9 @@ class _Asked:
             return self._again(earlier)
         place.hold()
         # Nobody watches a sync answer being written: the model is asked for it whole.
-        feed = Feed(self._end_of(replace(self._question, stream_tokens=False), place))
+        feed = feed_of(self._end_of(replace(self._question, stream_tokens=False), place), request.environ)
         last: Event | None = None
-        while (event := next_item(feed, request.environ)) is not None:
+        while (event := feed.take(WAIT_S)) is not None:
             if isinstance(event, Event):
                 last = event
         if last is None:

@@ -15,8 +15,9 @@ def client_has_left(environ: dict[str, Any]) -> bool:
     connection = next((environ[key] for key in _KEYS if key in environ), None)
     if connection is None:
         return False
-    if connection.fileno() < 0:
+    descriptor = connection.fileno()
+    if descriptor < 0:
         return True
     watch = select.poll()
-    watch.register(connection, _PEER_CLOSED)
+    watch.register(descriptor, _PEER_CLOSED)
     return bool(watch.poll(0))

@@ -1,13 +1,11 @@
 """A run's frames as Server-Sent Events, written while the run goes on."""
 
 import re
-import time
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 from flask import Response, request
 
-from api.waiting import next_item
+from api.waiting import feed_of
 from common import sse
 from common.runtime import Feed, Quiet
 from common.store import Frame
@@ -18,24 +16,18 @@ _EVENT_ID = re.compile(r"(run_[0-9a-f]+):([0-9]{1,9})")
 
 def streamed(frames: AsyncIterator[Frame], run_id: str, *, ping_interval_s: float) -> Response:
     """A response of `frames`, which are closed when the client leaves, and comments while there is none."""
-    feed = Feed(frames)
-    body = _written(feed, run_id, request.environ, ping_interval_s)
+    feed = feed_of(frames, request.environ)
+    body = _written(feed, run_id, ping_interval_s)
     response = Response(body, content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
     # A `finally` in _written would not do: a generator that was never started does not run its body when it is closed.
     response.call_on_close(feed.cancel)
     return response
 
 
-def _written(feed: Feed[Frame], run_id: str, environ: dict[str, Any], ping_interval_s: float) -> Iterator[bytes]:
+def _written(feed: Feed[Frame], run_id: str, ping_interval_s: float) -> Iterator[bytes]:
     yield sse.retry(_RETRY_MS)
-    written = time.monotonic()
-    while (frame := next_item(feed, environ)) is not None:
-        if not isinstance(frame, Quiet):
-            yield sse.frame(f"{run_id}:{frame.seq}", frame.data)
-            written = time.monotonic()
-        elif time.monotonic() - written >= ping_interval_s:
-            yield sse.PING
-            written = time.monotonic()
+    while (frame := feed.take(ping_interval_s)) is not None:
+        yield sse.PING if isinstance(frame, Quiet) else sse.frame(f"{run_id}:{frame.seq}", frame.data)
 
 
 def last_event_seq(run_id: str) -> int:

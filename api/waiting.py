@@ -1,7 +1,7 @@
-"""How a view waits for work on the event loop: while it does, it looks whether its client is still there."""
+"""How a view waits for work on the event loop, which is cancelled when the client leaves meanwhile."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,25 +17,19 @@ from common.errors import (
     ServiceEnding,
     StoreUnavailable,
 )
-from common.runtime import QUIET, Feed, Quiet, is_ending, run
+from common.runtime import Feed, Quiet, is_ending, run
 from common.store.failures import UNREACHABLE
 
 T = TypeVar("T")
 
-_PEEK_S = 0.5  # seconds between two looks
+WAIT_S = 60.0  # for the next item, before waiting for it again
 _STORE_S = 10.0  # the store's own limits end sooner; this one is for a loop that is held up
 _STORE_RETRY_S = 2
 
 
-def next_item(feed: Feed[T], environ: dict[str, Any]) -> T | Quiet | None:
-    """The feed's next item, None after the last, `QUIET` when there was none for a while.
-
-    A client that has left cancels the feed; `environ` is that of its request.
-    """
-    item = feed.take(_PEEK_S)
-    if item is QUIET and client_has_left(environ):
-        feed.cancel()
-    return item
+def feed_of(source: AsyncIterator[T], environ: dict[str, Any], on_end: Callable[[], None] = lambda: None) -> Feed[T]:
+    """A feed that is cancelled when the client of the request leaves; `environ` is the request's."""
+    return Feed(source, on_end, lambda: client_has_left(environ))
 
 
 def from_store(work: Coroutine[Any, Any, T]) -> T:
@@ -75,9 +69,9 @@ def result_of(work: Coroutine[Any, Any, T], places: Places, environ: dict[str, A
         work.close()
         raise
     place.hold()
-    feed = Feed(_outcome(work), on_end=place.leave)
+    feed = feed_of(_outcome(work), environ, place.leave)
     result: T | _Failure = _Failure(InternalError(INTERNAL_ERROR_TEXT))  # stays when the work broke; the log has it
-    while (item := next_item(feed, environ)) is not None:
+    while (item := feed.take(WAIT_S)) is not None:
         if not isinstance(item, Quiet):
             result = item
     if isinstance(result, _Failure):

@@ -28,6 +28,8 @@ class Cancellable(Protocol):
 _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 _running: "set[Cancellable]" = set()  # touched on the loop only
+_watched: "dict[Cancellable, Callable[[], bool]]" = {}  # likewise
+_LOOK_S = 0.5  # seconds between two looks at all that are watched
 _is_ending = False
 
 
@@ -38,6 +40,7 @@ def loop() -> asyncio.AbstractEventLoop:
         if running is None:
             _loops.clear()
             _running.clear()
+            _watched.clear()
             running = _loops[os.getpid()] = asyncio.new_event_loop()
             threading.Thread(target=running.run_forever, name="citu-loop", daemon=True).start()
         return running
@@ -45,8 +48,9 @@ def loop() -> asyncio.AbstractEventLoop:
 
 def _forget_lock() -> None:
     # A fork may happen while another thread of the parent holds the lock; the child starts with a free one.
-    global _lock
+    global _lock, _waking
     _lock = threading.Lock()
+    _waking = _Waking()
 
 
 os.register_at_fork(after_in_child=_forget_lock)
@@ -108,6 +112,22 @@ def is_ending() -> bool:
     return _is_ending
 
 
+def _watch(work: Cancellable, is_abandoned: Callable[[], bool]) -> None:
+    if not _watched:
+        asyncio.get_running_loop().call_later(_LOOK_S, _look)
+    _watched[work] = is_abandoned
+
+
+def _look() -> None:
+    """One look for all: a thread each that wakes up to look would be a thousand wakings a second."""
+    for work, is_abandoned in tuple(_watched.items()):
+        if is_abandoned():
+            del _watched[work]
+            work.cancel()
+    if _watched:
+        asyncio.get_running_loop().call_later(_LOOK_S, _look)
+
+
 class Quiet:
     """Nothing new arrived in time."""
 
@@ -115,19 +135,68 @@ class Quiet:
 QUIET: Final = Quiet()
 
 
+class _Waking:
+    """Wakes waiting threads one after another.
+
+    A thread that wakes up needs the interpreter before it can do anything. Hundreds that wait for it at once spend more
+    on looking whether it is free than on their work, and keep the event loop from it; so each is woken by the one
+    before.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next: deque[threading.Lock] = deque()
+        self._is_passed_on = False
+
+    def wake(self, bell: threading.Lock) -> None:
+        """Releases `bell`, now or after those that come before; a thread waits for it and then calls `woken`."""
+        with self._lock:
+            if self._is_passed_on:
+                self._next.append(bell)
+                return
+            self._is_passed_on = True
+        bell.release()
+
+    def woken(self) -> None:
+        """The calling thread runs: the next one may wake up."""
+        with self._lock:
+            if not self._next:
+                self._is_passed_on = False
+                return
+            bell = self._next.popleft()
+        bell.release()
+
+
+_waking = _Waking()
+
+
 class Feed(Generic[T]):
-    """Items of an async iterator, produced on the loop and read from a thread.
+    """Items of an async iterator, produced on the loop and read from one thread.
 
     The producer never waits for the reader, so a slow client can't hold a database connection; what can pile up is
     bounded by what the source produces (one question's events: rows under the byte cap, text under the token cap).
     """
 
-    def __init__(self, source: AsyncIterator[T], on_end: Callable[[], None] = lambda: None) -> None:
-        """Starts reading `source`; `on_end` is called on the loop when it is exhausted or cancelled."""
+    def __init__(
+        self,
+        source: AsyncIterator[T],
+        on_end: Callable[[], None] = lambda: None,
+        is_abandoned: Callable[[], bool] | None = None,
+    ) -> None:
+        """Starts reading `source`.
+
+        Args:
+            on_end: called on the loop when the source is exhausted or cancelled.
+            is_abandoned: asked on the loop twice a second; once it says yes, the feed is cancelled.
+        """
         self._source = source
         self._on_end = on_end
+        self._is_abandoned = is_abandoned
         self._items: deque[T] = deque()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        self._is_awaited = False
         self._ended = False
         self._task: asyncio.Task[None] | None = None
         self._loop = loop()
@@ -136,32 +205,55 @@ class Feed(Generic[T]):
 
     def _start(self) -> None:
         track(self)
+        if self._is_abandoned is not None:
+            _watch(self, self._is_abandoned)
         self._task = self._loop.create_task(self._pump())
         self._task.add_done_callback(self._end)
 
     async def _pump(self) -> None:
         async for item in self._source:
-            with self._changed:
-                self._items.append(item)
-                self._changed.notify()
+            self._items.append(item)
+            self._ring()
 
     def _end(self, task: asyncio.Task[None]) -> None:
         untrack(self)
+        _watched.pop(self, None)
         if not task.cancelled() and task.exception() is not None:
             _log.error("an event source raised", exc_info=task.exception())
         self._on_end()
-        with self._changed:
-            self._ended = True
-            self._changed.notify()
+        self._ended = True
+        self._ring()
+
+    def _ring(self) -> None:
+        with self._lock:
+            if not self._is_awaited:
+                return
+            self._is_awaited = False
+        _waking.wake(self._bell)
 
     def take(self, timeout_s: float) -> T | Quiet | None:
         """The next item; `QUIET` if none came within `timeout_s` seconds; None after the last."""
-        with self._changed:
-            if not self._items and not self._ended:
-                self._changed.wait(timeout_s)
-            if self._items:
-                return self._items.popleft()
-            return None if self._ended else QUIET
+        with self._lock:
+            self._is_awaited = not self._items and not self._ended
+            waits = self._is_awaited
+        if waits and not self._wait(timeout_s):
+            return QUIET
+        # The end is looked at first: items come before it.
+        ended = self._ended
+        if self._items:
+            return self._items.popleft()
+        return None if ended else QUIET
+
+    def _wait(self, timeout_s: float) -> bool:
+        """Whether something came in time."""
+        if not self._bell.acquire(timeout=timeout_s):
+            with self._lock:
+                if self._is_awaited:
+                    self._is_awaited = False
+                    return False
+            self._bell.acquire()  # it is about to be rung, and whoever rings counts on somebody waking up
+        _waking.woken()
+        return True
 
     def cancel(self) -> None:
         """Cancels the producer; a source that answers cancellation with a last item is still read to its end."""
