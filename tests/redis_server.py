@@ -60,6 +60,16 @@ class RedisServer:
         finally:
             os.kill(self._process.pid, signal.SIGCONT)
 
+    @contextmanager
+    def severed(self) -> Iterator[None]:
+        """While in this context writes wait; when it ends, once one does, all connections but ours are cut."""
+        with redis.Redis.from_url(self.url) as client:
+            client.execute_command("CLIENT PAUSE", 60_000, "WRITE")
+            yield
+            eventually(lambda: any("b" in found["flags"] for found in client.client_list()))
+            client.execute_command("CLIENT KILL", "TYPE", "normal", "SKIPME", "yes")
+            client.execute_command("CLIENT UNPAUSE")
+
     def forget(self) -> None:
         """It loses everything, as one without persistence does when it ends."""
         with redis.Redis.from_url(self.url) as client:

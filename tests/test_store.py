@@ -8,14 +8,17 @@ import signal
 import socket
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+import psycopg2
 import pytest
+import redis
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from psycopg2.extensions import make_dsn, parse_dsn
 
 from common import runtime
 from common.database.app_database import ensure_app_database
@@ -41,6 +44,7 @@ class Place:
     Attributes:
         stop: ends it, as its operator or, with SIGKILL, as a lost power supply does.
         silent: while in this context nothing that is sent to it is answered.
+        severed: while in this context writes wait; when it ends, after one does, their connections are cut.
         lose: it forgets everything; None when it doesn't do that.
     """
 
@@ -49,6 +53,7 @@ class Place:
     start: Callable[[], None]
     stop: Callable[[signal.Signals], None]
     silent: Callable[[], AbstractContextManager[None]]
+    severed: Callable[[], AbstractContextManager[None]]
     lose: Callable[[], None] | None = None
 
     def open(self, *, url: str = "", timeout_s: float = _PATIENT_S, **retention: Any) -> Store:
@@ -64,10 +69,10 @@ def _redis_place() -> Iterator[Place]:
         def leave_alone(*_: object) -> Any:
             pytest.skip(f"there is no {PROGRAM} here to stop")
 
-        yield Place("redis", url, leave_alone, leave_alone, leave_alone)
+        yield Place("redis", url, leave_alone, leave_alone, leave_alone, leave_alone)
         return
     with redis_server() as server:
-        yield Place("redis", server.url, server.start, server.stop, server.frozen, server.forget)
+        yield Place("redis", server.url, server.start, server.stop, server.frozen, server.severed, server.forget)
 
 
 @contextmanager
@@ -90,7 +95,17 @@ def _postgres_place() -> Iterator[Place]:
             finally:
                 wire.is_silent = False
 
-        yield Place("postgresql", wire.url, server.ensure_running, stop, silent)
+        @contextmanager
+        def severed() -> Iterator[None]:
+            admin_url = make_dsn(server.admin_url, dbname=parse_dsn(wire.url)["dbname"])
+            waiting = "FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            with closing(psycopg2.connect(admin_url)) as admin, admin.cursor() as cursor:
+                cursor.execute("LOCK TABLE citu.run")
+                yield
+                eventually(lambda: rows_of(admin_url, f"SELECT pid {waiting}"))
+                assert rows_of(admin_url, f"SELECT pg_terminate_backend(pid) {waiting}")
+
+        yield Place("postgresql", wire.url, server.ensure_running, stop, silent, severed)
 
 
 _PLACES: dict[str, Callable[[], AbstractContextManager[Place]]] = {
@@ -390,7 +405,11 @@ def test_repeating_a_write_changes_nothing(place: Place, user: str) -> None:
         assert await questions(store, user) == []
         overlapping = head(user)
         await store.runs.write([RunWrite(overlapping, frames(1, 2)), RunWrite(overlapping, frames(2, 4))])
+        await store.runs.write([RunWrite(overlapping, frames(1, 2))])
         assert await store.runs.frames(user, overlapping.run_id, 0, 10) == frames(1, 4)
+        record = await store.runs.find(user, overlapping.run_id)
+        assert record is not None
+        assert record.last_seq == 4
 
     play(scenario, place.open())
 
@@ -614,6 +633,19 @@ async def _works(store: Store) -> bool:
     return True
 
 
+def test_a_call_whose_connection_is_cut_is_made_again(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        await store.ping()
+        with ExitStack() as stack:
+            stack.enter_context(place.severed())
+            asking = asyncio.create_task(ask(store, user, "c", "?"))
+            await asyncio.to_thread(stack.close)
+        await asking
+        assert await questions(store, user) == ["?"]
+
+    play(scenario, place.open())
+
+
 def test_a_failure_names_no_server(place: Place, user: str, caplog: pytest.LogCaptureFixture) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -680,10 +712,12 @@ def test_a_store_survives_a_fork(place: Place, user: str) -> None:
     runtime.run(ask(store, user, "c", "parent"), _PATIENT_S)
     child = os.fork()
     if child == 0:  # pragma: no cover
+        status = 1
         try:
             runtime.run(ask(store, user, "c", "child"), _PATIENT_S)
+            status = 0
         finally:
-            os._exit(0)
+            os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
     assert runtime.run(questions(store, user), _PATIENT_S) == ["parent", "child"]
     runtime.run(_closed(store), _PATIENT_S)
@@ -714,7 +748,30 @@ def test_redis_goes_before_postgresql() -> None:
         assert store.name == name
 
 
-# ----------------------------------------------------------------------------------------------------- PostgreSQL alone
+# --------------------------------------------------------------------------------------------------------- one of them
+
+
+def test_conversations_of_one_moment_are_paged_too(user: str) -> None:
+    with redis_server() as server:
+
+        async def scenario(store: Store) -> None:
+            names = [f"c{n}" for n in range(7)]
+            for name in names:
+                await ask(store, user, name, "?")
+            with redis.Redis.from_url(server.url) as client:
+                (listing,) = client.keys("citu:conversations:*")
+                for member in client.zrange(listing, 0, -1):
+                    client.zadd(listing, {member: 1_700_000_000_000_000})
+                    client.hset(b"citu:conversation:" + member, "updated", 1_700_000_000_000_000)
+            found: list[str] = []
+            cursor = None
+            while not found or cursor:
+                page = await store.conversations.page(user, 2, cursor)
+                found += [each.conversation_id for each in page.conversations]
+                cursor = page.next_cursor
+            assert sorted(found) == names
+
+        play(scenario, BACKENDS["redis"](lambda: server.url, Retention(), _PATIENT_S))
 
 
 def test_tables_are_made_by_whoever_comes_first(make_app_database: Callable[[], str], user: str) -> None:
