@@ -29,18 +29,21 @@ _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 _running: "set[Cancellable]" = set()  # touched on the loop only
 _watched: "dict[Cancellable, Callable[[], bool]]" = {}  # likewise
+_is_looking = False  # likewise
 _LOOK_S = 0.5  # seconds between two looks at all that are watched
 _is_ending = False
 
 
 def loop() -> asyncio.AbstractEventLoop:
     """This process's background loop, started now if it is not running."""
+    global _is_looking
     with _lock:
         running = _loops.get(os.getpid())
         if running is None:
             _loops.clear()
             _running.clear()
             _watched.clear()
+            _is_looking = False
             running = _loops[os.getpid()] = asyncio.new_event_loop()
             threading.Thread(target=running.run_forever, name="citu-loop", daemon=True).start()
         return running
@@ -113,18 +116,22 @@ def is_ending() -> bool:
 
 
 def _watch(work: Cancellable, is_abandoned: Callable[[], bool]) -> None:
-    if not _watched:
-        asyncio.get_running_loop().call_later(_LOOK_S, _look)
+    global _is_looking
     _watched[work] = is_abandoned
+    if not _is_looking:
+        _is_looking = True
+        asyncio.get_running_loop().call_later(_LOOK_S, _look)
 
 
 def _look() -> None:
     """One look for all: a thread each that wakes up to look would be a thousand wakings a second."""
+    global _is_looking
     for work, is_abandoned in tuple(_watched.items()):
         if is_abandoned():
             del _watched[work]
             work.cancel()
-    if _watched:
+    _is_looking = bool(_watched)
+    if _is_looking:
         asyncio.get_running_loop().call_later(_LOOK_S, _look)
 
 
