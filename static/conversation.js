@@ -83,9 +83,9 @@ export class Conversation {
       this.#continueWith({ conversation_id: id });
       await this.#showLatest();
     }
-    const isKept = running?.run_id && this.#place.querySelector(`[data-run="${CSS.escape(running.run_id)}"]`);
-    if (running?.body?.question && !isKept && !this.#running) this.#follow(running);
-    else if (!this.#running) inThisTab.forget("running");
+    if (this.#running) return; // the reader was faster
+    if (running?.body?.question && !this.#isShown(running)) this.#follow(running);
+    else inThisTab.forget("running");
   }
 
   // ------------------------------------------------------------------------------------------- questions being answered
@@ -140,10 +140,14 @@ export class Conversation {
     const page = await this.#page(null, () => this.#showLatest());
     if (!page || opening !== this.#opening) return;
     this.#said.context_type ??= page.turns.at(-1)?.question_type;
-    const turns = page.turns.map(pastTurn);
+    const turns = page.turns.filter((turn) => !this.#isShown(turn)).map(pastTurn);
     this.#place.prepend(...earlierButton(page, (button) => this.#showEarlier(button, page.next_cursor)), ...turns);
     this.#onChange();
     if (!this.#running) turns.at(-1)?.scrollIntoView({ block: "start" });
+  }
+
+  #isShown({ run_id: runId }) {
+    return Boolean(runId) && this.#place.querySelector(`[data-run="${CSS.escape(runId)}"]`) !== null;
   }
 
   async #showEarlier(button, cursor) {
@@ -171,7 +175,7 @@ export class Conversation {
 
   #sayUnread(envelope, again) {
     if (envelope.code === 404) {
-      this.startOver(); // forgotten by its age, or by its owner elsewhere
+      if (!this.#running) this.startOver(); // forgotten by its age, or by its owner elsewhere
       return;
     }
     const box = failureBox(envelope, () => {

@@ -40,6 +40,7 @@ export class Turn {
 
   /** Shows one envelope; types it does not know are for newer pages. */
   show(envelope) {
+    if (envelope.data.run_id) this.element.dataset.run = envelope.data.run_id;
     this.#show[envelope.data.type]?.(envelope);
   }
 
