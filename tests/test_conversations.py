@@ -164,6 +164,15 @@ def test_twenty_at_once_unless_told(asking: Asking, user: str) -> None:
 # ----------------------------------------------------------------------------------------------------------- changing
 
 
+def test_a_long_question_makes_a_title_of_one_line(asking: Asking, user: str) -> None:
+    question = "hello\n" * 100
+    body = {"question": question, "conversation_id": "c", "user_id": user, "routing_mode": "chat_direct"}
+    assert asking.sync(body)[0] == 200
+    assert titles(listed(asking, user_id=user)) == [("hello " * 100)[:199] + "…"]
+    code, data = call(asking, "GET", f"{LIST}/c", user_id=user)
+    assert (code, data["turns"][0]["question"]) == (200, question.strip())
+
+
 def test_a_title_is_given_and_kept(asking: Asking, user: str) -> None:
     keep(asking, user, "c", "a")
     code, data = call(asking, "PATCH", f"{LIST}/c", {"title": " 营收 🚀\t", "user_id": user})

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from common.store import Claim, Frame, Retention, RunRecord, RunState, RunWrite, redis_keys
 from common.store.redis_access import Command, RedisAccess, Script
-from common.store.rendering import from_text, head_from_text, head_to_text, to_text, turn_to_text
+from common.store.rendering import from_text, head_from_text, head_to_text, title_of, to_text, turn_to_text
 
 _NOW = "local time = redis.call('TIME')\nlocal now = time[1] * 1000000 + time[2]\n"
 _IS_ORPHANED = """
@@ -160,7 +160,7 @@ class RedisRuns:
             conversation = redis_keys.digest(head.user_id, head.conversation_id)
             keys += [redis_keys.conversation(conversation), redis_keys.turns(conversation)]
             keys.append(redis_keys.conversations(user))
-            arguments += [conversation, to_text(head.conversation_id), to_text(turn.question), turn_to_text(turn)]
+            arguments += [conversation, to_text(head.conversation_id), to_text(title_of(turn)), turn_to_text(turn)]
             arguments += [self._max_turns, self._conversation_ttl]
         return _WRITE.command(keys, *arguments)
 

@@ -17,6 +17,7 @@ import simplejson
 from common.store import InvalidCursor, RunHead
 from common.values import Turn
 
+_TITLE_CHARS = 200
 _KEY_BYTES = 16
 _ENCODER = simplejson.JSONEncoder(use_decimal=True, ignore_nan=True, separators=(",", ":"))
 _DECODER = simplejson.JSONDecoder(parse_float=Decimal)
@@ -42,6 +43,12 @@ def to_text(value: Any) -> str:
 def from_text(text: str | bytes) -> Any:
     """What `to_text` has written, with decimals for fractions."""
     return _DECODER.decode(text if isinstance(text, str) else text.decode())
+
+
+def title_of(turn: Turn) -> str:
+    """What a conversation is called that begins with `turn`: its question, on one line of at most 200 characters."""
+    line = " ".join(turn.question.split())
+    return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1] + "…"
 
 
 def head_to_text(head: RunHead) -> str:
