@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from common.store import Claim, Frame, Retention, RunHead, RunRecord, RunState, RunWrite
 from common.store.postgres_access import PostgresAccess, Row
-from common.store.rendering import from_text, head_from_text, head_to_text, key, to_text, turn_to_text
+from common.store.rendering import from_text, head_from_text, head_to_text, key, title_of, to_text, turn_to_text
 from common.values import Turn
 
 _WRITE = f"SELECT citu.write({', '.join(['%s'] * 19)})"
@@ -170,7 +170,7 @@ def _run(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
 
 def _turn(run_key: bytes, head: RunHead, turn: Turn) -> tuple[Any, ...]:
     conversation_key = key(head.user_id, head.conversation_id)
-    conversation_id, title = to_text(head.conversation_id), to_text(turn.question)
+    conversation_id, title = to_text(head.conversation_id), to_text(title_of(turn))
     return (run_key, key(head.user_id), conversation_key, conversation_id, title, turn_to_text(turn))
 
 
