@@ -89,6 +89,7 @@ def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> Found:
             DATABASE_URL=database_url,
             DATA_DIR=str(data_dir),
             MAX_STREAMS=str(streams),
+            DATABASE_POOL_WAIT_S="60",  # they share its few connections
             OPENAI_API_KEY="bench",
             OPENAI_BASE_URL=model_url,
         ) as citu,

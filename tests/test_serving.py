@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,7 @@ def test_importing_starts_nothing() -> None:
 
 
 def test_the_banner_says_where_and_on_what(demo_url: str, tmp_path: Path) -> None:
-    with serving(tmp_path / "log", DATABASE_URL=demo_url) as citu:
+    with _few_descriptors(), serving(tmp_path / "log", DATABASE_URL=demo_url) as citu:
         address, runs_on, try_it = citu.banner
         assert f"http://127.0.0.1:{citu.port}" in address
         assert "offline rules" in runs_on
@@ -47,6 +49,19 @@ def test_the_banner_says_where_and_on_what(demo_url: str, tmp_path: Path) -> Non
         store = {"status": "ok", "name": "postgresql"}
         checks = {"database": {"status": "ok"}, "store": store, "model": {"status": "not_configured"}}
         assert (status, ready["data"]) == (200, checks)
+        limits = Path(f"/proc/{citu.worker()}/limits").read_text().partition("Max open files")[2].split()
+        assert limits[0] == limits[1], "the worker may open what the system lets it"
+
+
+@contextmanager
+def _few_descriptors() -> Iterator[None]:
+    """Programs started inside begin with the limit most systems give."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_frames_arrive_one_by_one_and_the_end_equals_the_sync_answer(demo_url: str, tmp_path: Path) -> None:
