@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -74,6 +75,52 @@ def test_a_feed_cancelled_at_once_still_ends() -> None:
     feed.cancel()
     assert len(_drain(feed)) in (0, 3), "cancelled before its first step, or finished before the cancellation"
     assert ended.is_set()
+
+
+def test_a_feed_that_nobody_wants_any_more_is_cancelled() -> None:
+    wanted = threading.Event()
+    wanted.set()
+
+    async def endless() -> AsyncIterator[int]:
+        yield 1
+        await asyncio.Event().wait()
+
+    feed = Feed(endless(), is_abandoned=lambda: not wanted.is_set())
+    assert feed.take(WAIT_S) == 1
+    wanted.clear()
+    assert feed.take(WAIT_S) is None
+
+
+@pytest.mark.parametrize("patience_s", [WAIT_S, 0.0001], ids=["patient", "impatient"])
+def test_many_readers_each_get_what_is_theirs(patience_s: float) -> None:
+    """Readers are woken by one another; one that gives up at that moment, or does not wait, breaks no chain."""
+
+    async def bursts(reader: int) -> AsyncIterator[tuple[int, int]]:
+        for number in range(50):
+            await asyncio.sleep(0)
+            yield reader, number
+
+    def read(reader: int) -> list[tuple[int, int]]:
+        feed, got = Feed(bursts(reader)), []
+        while (item := feed.take(patience_s)) is not None:
+            if isinstance(item, tuple):
+                got.append(item)
+        return got
+
+    with ThreadPoolExecutor(40) as readers:
+        for reader, got in enumerate(readers.map(read, range(200), timeout=WAIT_S * 3)):
+            assert got == [(reader, number) for number in range(50)]
+
+
+def test_a_reader_that_is_busy_keeps_no_other_waiting() -> None:
+    async def three() -> AsyncIterator[int]:
+        for number in range(3):
+            yield number
+
+    feeds = [Feed(three()) for _ in range(5)]
+    busy = feeds[0].take(WAIT_S)  # and then nothing, as if its client took no byte
+    assert busy == 0
+    assert [_drain(feed) for feed in feeds[1:]] == [[0, 1, 2]] * 4
 
 
 def test_the_source_inherits_the_request_id() -> None:
