@@ -3,120 +3,35 @@
 import asyncio
 import os
 import random
-import shutil
 import signal
 import socket
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-import psycopg2
 import pytest
 import redis
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from psycopg2.extensions import make_dsn, parse_dsn
 
 from common import runtime
-from common.database.app_database import ensure_app_database
-from common.database.embedded import EmbeddedServer
 from common.errors import StoreUnavailable
 from common.store import Claim, Frame, InvalidCursor, Retention, RunEnd, RunHead, RunWrite, Store
 from common.store.opening import BACKENDS, InvalidRedisUrl, open_store
 from common.values import Turn
-from tests.conftest import reachable_folder
 from tests.databases import execute, rows_of
-from tests.live import eventually, is_alive
-from tests.postgres_wire import Wire
-from tests.redis_server import PROGRAM, redis_server
+from tests.redis_server import redis_server
+from tests.store_places import PATIENT_S, PLACES, Place
 
-_PATIENT_S = 10.0
 _IMPATIENT_S = 0.3
-
-
-@dataclass(frozen=True)
-class Place:
-    """A server with room for a store.
-
-    Attributes:
-        stop: ends it, as its operator or, with SIGKILL, as a lost power supply does.
-        silent: while in this context nothing that is sent to it is answered.
-        severed: while in this context writes wait; when it ends, after one does, their connections are cut.
-        lose: it forgets everything; None when it doesn't do that.
-    """
-
-    name: str
-    url: str
-    start: Callable[[], None]
-    stop: Callable[[signal.Signals], None]
-    silent: Callable[[], AbstractContextManager[None]]
-    severed: Callable[[], AbstractContextManager[None]]
-    lose: Callable[[], None] | None = None
-
-    def open(self, *, url: str = "", timeout_s: float = _PATIENT_S, **retention: Any) -> Store:
-        return BACKENDS[self.name](lambda: url or self.url, Retention(**retention), timeout_s)
-
-
-@contextmanager
-def _redis_place() -> Iterator[Place]:
-    """One of our own, else that of CITU_TEST_REDIS_URL, which is somebody else's to stop."""
-    url = os.environ.get("CITU_TEST_REDIS_URL", "")
-    if shutil.which(PROGRAM) is None and url:
-
-        def leave_alone(*_: object) -> Any:
-            pytest.skip(f"there is no {PROGRAM} here to stop")
-
-        yield Place("redis", url, leave_alone, leave_alone, leave_alone, leave_alone)
-        return
-    with redis_server() as server:
-        yield Place("redis", server.url, server.start, server.stop, server.frozen, server.severed, server.forget)
-
-
-@contextmanager
-def _postgres_place() -> Iterator[Place]:
-    with reachable_folder() as folder, ExitStack() as stack:
-        server = EmbeddedServer.acquire(folder / "var")
-        stack.callback(server.release)
-        wire = stack.enter_context(Wire(ensure_app_database(server), folder))
-
-        def stop(how: signal.Signals) -> None:
-            pid = int((server.home / "cluster" / "postmaster.pid").read_text().split()[0])
-            os.kill(pid, signal.SIGQUIT if how == signal.SIGKILL else signal.SIGINT)
-            eventually(lambda: not is_alive(pid))
-
-        @contextmanager
-        def silent() -> Iterator[None]:
-            wire.is_silent = True
-            try:
-                yield
-            finally:
-                wire.is_silent = False
-
-        @contextmanager
-        def severed() -> Iterator[None]:
-            admin_url = make_dsn(server.admin_url, dbname=parse_dsn(wire.url)["dbname"])
-            waiting = "FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            with closing(psycopg2.connect(admin_url)) as admin, admin.cursor() as cursor:
-                cursor.execute("LOCK TABLE citu.run")
-                yield
-                eventually(lambda: rows_of(admin_url, f"SELECT pid {waiting}"))
-                assert rows_of(admin_url, f"SELECT pg_terminate_backend(pid) {waiting}")
-
-        yield Place("postgresql", wire.url, server.ensure_running, stop, silent, severed)
-
-
-_PLACES: dict[str, Callable[[], AbstractContextManager[Place]]] = {
-    "redis": _redis_place,
-    "postgresql": _postgres_place,
-}
 
 
 @pytest.fixture(scope="module", params=list(BACKENDS))
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    with _PLACES[request.param]() as place:
+    with PLACES[request.param]() as place:
         yield place
 
 
@@ -375,6 +290,8 @@ def test_a_run_grows_and_ends(place: Place, user: str) -> None:
         assert await two.runs.frames(user, about.run_id, 0, 100) == frames(1, 5)
         assert await two.runs.frames(user, about.run_id, 1, 2) == frames(2, 3)
         assert await two.runs.frames(user, about.run_id, 5, 2) == ()
+        assert await two.runs.frames(user, about.run_id, 10**30, 2) == ()
+        assert await two.runs.frames(user, about.run_id, -3, 2) == frames(1, 2)
         assert await questions(two, user) == []
 
     play(scenario, place.open(), place.open())
@@ -584,7 +501,7 @@ def test_a_restarted_server_has_kept_everything(place: Place, user: str, how: si
         await impatient.ping()
         await asyncio.to_thread(place.stop, how)
         try:
-            async with asyncio.timeout(_PATIENT_S / 2):
+            async with asyncio.timeout(PATIENT_S / 2):
                 with pytest.raises(StoreUnavailable) as caught:
                     await impatient.conversations.recent(user, "c", 5)
         finally:
@@ -615,7 +532,7 @@ def test_a_silent_server_is_not_waited_for(place: Place, user: str) -> None:
         with place.silent():
             # More at once than there are connections: those who wait for one give up in time as well.
             calls = [store.conversations.recent(user, "c", 5) for store in (known, new) for _ in range(8)]
-            async with asyncio.timeout(_PATIENT_S / 2):
+            async with asyncio.timeout(PATIENT_S / 2):
                 failures = await asyncio.gather(*calls, return_exceptions=True)
             assert {type(failure) for failure in failures} == {StoreUnavailable}
         for store in (known, new):
@@ -709,18 +626,18 @@ def test_a_server_that_lost_everything_is_empty(place: Place, user: str) -> None
 
 def test_a_store_survives_a_fork(place: Place, user: str) -> None:
     store = place.open()
-    runtime.run(ask(store, user, "c", "parent"), _PATIENT_S)
+    runtime.run(ask(store, user, "c", "parent"), PATIENT_S)
     child = os.fork()
     if child == 0:  # pragma: no cover
         status = 1
         try:
-            runtime.run(ask(store, user, "c", "child"), _PATIENT_S)
+            runtime.run(ask(store, user, "c", "child"), PATIENT_S)
             status = 0
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
-    assert runtime.run(questions(store, user), _PATIENT_S) == ["parent", "child"]
-    runtime.run(_closed(store), _PATIENT_S)
+    assert runtime.run(questions(store, user), PATIENT_S) == ["parent", "child"]
+    runtime.run(_closed(store), PATIENT_S)
 
 
 async def _closed(store: Store) -> None:
@@ -731,20 +648,20 @@ def test_opening_connects_to_nothing(place: Place) -> None:
     def source() -> str:
         raise AssertionError("asked for")
 
-    BACKENDS[place.name](source, Retention(), _PATIENT_S)
+    BACKENDS[place.name](source, Retention(), PATIENT_S)
 
 
 @pytest.mark.parametrize("url", ["localhost:6379", "http://someone:hunter2@localhost", "redis://localhost:port/0"])
 def test_a_url_that_is_none_is_said_at_once(url: str) -> None:
     with pytest.raises(InvalidRedisUrl, match="REDIS_URL") as caught:
-        open_store(app_source="", redis_url=url, timeout_s=_PATIENT_S, retention=Retention())
+        open_store(app_source="", redis_url=url, timeout_s=PATIENT_S, retention=Retention())
     assert "localhost:6379/0" in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
 
 def test_redis_goes_before_postgresql() -> None:
     for redis_url, name in (("redis://localhost:1/0", "redis"), ("", "postgresql")):
-        store = open_store(app_source="", redis_url=redis_url, timeout_s=_PATIENT_S, retention=Retention())
+        store = open_store(app_source="", redis_url=redis_url, timeout_s=PATIENT_S, retention=Retention())
         assert store.name == name
 
 
@@ -771,12 +688,12 @@ def test_conversations_of_one_moment_are_paged_too(user: str) -> None:
                 cursor = page.next_cursor
             assert sorted(found) == names
 
-        play(scenario, BACKENDS["redis"](lambda: server.url, Retention(), _PATIENT_S))
+        play(scenario, BACKENDS["redis"](lambda: server.url, Retention(), PATIENT_S))
 
 
 def test_tables_are_made_by_whoever_comes_first(make_app_database: Callable[[], str], user: str) -> None:
     url = make_app_database()
-    stores = [BACKENDS["postgresql"](lambda: url, Retention(), _PATIENT_S) for _ in range(6)]
+    stores = [BACKENDS["postgresql"](lambda: url, Retention(), PATIENT_S) for _ in range(6)]
 
     async def scenario(*stores: Store) -> None:
         await asyncio.gather(*(ask(store, user, "c", str(n)) for n, store in enumerate(stores)))
@@ -790,7 +707,7 @@ def test_tables_are_made_by_whoever_comes_first(make_app_database: Callable[[], 
 
 def test_expired_rows_are_removed(make_app_database: Callable[[], str], user: str) -> None:
     url = make_app_database()
-    store = BACKENDS["postgresql"](lambda: url, Retention(conversation_ttl_s=0.05, run_ttl_s=0.05), _PATIENT_S)
+    store = BACKENDS["postgresql"](lambda: url, Retention(conversation_ttl_s=0.05, run_ttl_s=0.05), PATIENT_S)
     tables = [f"(SELECT count(*) FROM citu.{name})" for name in ("conversation", "turn", "run", "frame", "claim")]
 
     async def scenario(store: Store) -> None:

@@ -127,6 +127,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {ARGV[1], ARGV[2]}
 """)
 _RELEASE_CLAIM = Script("if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('DEL', KEYS[1]) end")
+_LAST_SEQ = 2**62  # beyond every frame, and still a stream's id
 
 
 class RedisRuns:
@@ -177,7 +178,7 @@ class RedisRuns:
         owner, entries = await self._access.replies(
             [
                 ("HGET", redis_keys.run(digest), "user"),
-                ("XRANGE", redis_keys.frames(digest), f"{after + 1}-0", "+", "COUNT", limit),
+                ("XRANGE", redis_keys.frames(digest), f"{min(max(after, 0), _LAST_SEQ) + 1}-0", "+", "COUNT", limit),
             ]
         )
         if owner is None or owner.decode() != redis_keys.digest(user_id):
