@@ -277,6 +277,56 @@ def test_the_summary_knows_the_follow_up() -> None:
     assert "verage total amount" in asyncio.run(SKILLS.summarize(inquiry, written.text, rows)).value
 
 
+# ------------------------------------------------------------------------------------------------------------ pointing
+
+
+def one_row(question: str, *values: object) -> Turn:
+    return turn(question, row_count=1, columns=tuple("abc"[: len(values)]), rows=(values,))
+
+
+BEST = one_row("the customer with the highest total amount", "Ann Lee", 12)
+
+
+@pytest.mark.parametrize("question", ["how many orders does this customer have?", "这个客户的订单数量"])
+def test_the_one_thing_of_a_result_can_be_pointed_at(question: str) -> None:
+    written = draft(question, (BEST,))
+    assert isinstance(written, Sql)
+    assert "c.name = 'Ann Lee'" in written.text
+    assert any("Ann Lee" in warning for warning in warnings(question, (BEST,)))
+
+
+def test_what_follows_a_pointing_question_stays_with_the_one_thing() -> None:
+    written = draft("only open", (BEST, turn("orders of this customer")))
+    assert isinstance(written, Sql)
+    assert "'Ann Lee'" in written.text and "status = 'open'" in written.text
+
+
+def test_a_period_of_a_result_can_be_pointed_at() -> None:
+    month = one_row("in which month was the total amount the highest", "2024-03-01", 99)
+    written = draft("number of orders by status in that month", (month,))
+    assert isinstance(written, Sql)
+    assert "2024-03-01" in written.text and "2024-04-01" in written.text
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        turn("total amount by customer", row_count=2, columns=("name", "n"), rows=(("Ann Lee", 1), ("Bob Ray", 2))),
+        one_row("How many customers are there?", 5),
+        turn("the customer with the highest total amount"),
+    ],
+)
+def test_pointing_at_nothing_in_particular_is_asked_back(before: Turn) -> None:
+    refused = draft("how many orders does this customer have?", (before,))
+    assert isinstance(refused, NoSql)
+    assert refused.reason == "ambiguous_question" and "this customer" in refused.prompt
+
+
+def test_more_about_the_first_few_keeps_the_same_few() -> None:
+    written = last_sql("top 5 customers by total amount", "their number of orders")
+    assert "ORDER BY total_total_amount DESC" in written and "LIMIT 5" in written
+
+
 # ------------------------------------------------------------------------------------------------------ classification
 
 AFTER = (turn("number of orders by status"),)

@@ -17,6 +17,7 @@ from agent.skills.offline.merging import merged
 from agent.skills.offline.placement import touched
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.planner import Understanding, rendered, understand, with_role
+from agent.skills.offline.pointing import pointed_condition, pointer_of
 from agent.skills.offline.query import Condition, Query
 from agent.skills.offline.refusals import (
     Refusal,
@@ -25,6 +26,7 @@ from agent.skills.offline.refusals import (
     not_by_rules,
     not_combinable,
     not_continued,
+    which_one,
 )
 from agent.skills.offline.result_questions import kind_of_doubt
 from agent.skills.offline.statement import Unrenderable
@@ -55,7 +57,7 @@ def understand_in_context(inquiry: Inquiry) -> Understanding:
         Refusal: rules can't answer it.
     """
     if not continues(inquiry):
-        return understand(inquiry)
+        return _pointed(inquiry) or understand(inquiry)
     earlier = _earlier(inquiry)
     if isinstance(earlier, Earlier):
         return _continued(inquiry, earlier)
@@ -63,6 +65,31 @@ def understand_in_context(inquiry: Inquiry) -> Understanding:
     if alone is None and earlier is not None:
         raise not_by_rules(earlier.question)
     return alone or understand(inquiry)
+
+
+def _pointed(inquiry: Inquiry) -> Understanding | None:
+    """The question about the one thing that it points at in the result before; None where it points at nothing.
+
+    Raises:
+        Refusal: it is not clear which one is meant, or rules can't answer the question.
+    """
+    turn = next((one for one in reversed(inquiry.history) if one.sql is not None), None)
+    lexicon = lexicon_of(inquiry.catalog)
+    pointer = pointer_of(inquiry.question, lexicon) if turn is not None else None
+    if turn is None or pointer is None:
+        return None
+    earlier = _earlier(inquiry)
+    query = earlier.query if isinstance(earlier, Earlier) else None
+    condition = pointed_condition(pointer, turn, query, lexicon)
+    alone = understand(inquiry)
+    plan = read_change(inquiry.question, lexicon, hint=inquiry.table, asks_back=False).plan
+    moved = conditions_for(plan, Query(condition.column.table, conditions=(condition,)), _figured(alone.query))
+    if not moved:
+        raise which_one(pointer.words)
+    meant = turn.rows[0][0]
+    plan.warnings = [Text(f"“{pointer.words}”指“{meant}”。", f'"{pointer.words}" is "{meant}".')]
+    wider = replace(alone.query, conditions=(*alone.query.conditions, *moved))
+    return _understood(inquiry, plan, wider, earlier if isinstance(earlier, Earlier) else None)
 
 
 def earlier_query(inquiry: Inquiry) -> Query | None:
@@ -90,6 +117,8 @@ def _goes_on(inquiry: Inquiry) -> bool:
     if kind_of_doubt(inquiry.question) is not None:
         return False
     lexicon = lexicon_of(inquiry.catalog)
+    if pointer_of(inquiry.question, lexicon) is not None:
+        return False
     return goes_on(inquiry.question, lexicon, inquiry.table, lambda: _alone(inquiry) is not None)
 
 
@@ -137,7 +166,7 @@ def _step(inquiry: Inquiry, turn: Turn, earlier: Earlier | Turn | None) -> Under
     """
     again = _as_asked(inquiry, turn)
     if not _goes_on(again):
-        return understand(again)
+        return _pointed(again) or understand(again)
     if isinstance(earlier, Earlier):
         return _continued(again, earlier)
     alone = _alone(again)
@@ -147,7 +176,9 @@ def _step(inquiry: Inquiry, turn: Turn, earlier: Earlier | Turn | None) -> Under
 
 
 def _as_asked(inquiry: Inquiry, turn: Turn) -> Inquiry:
-    return replace(inquiry, question=turn.question, history=())
+    """The turn's question as it was asked, after the turns before it."""
+    place = next(index for index, one in enumerate(inquiry.history) if one is turn)
+    return replace(inquiry, question=turn.question, history=inquiry.history[:place])
 
 
 # ------------------------------------------------------------------------------------------------------------ going on
@@ -211,7 +242,7 @@ def _kept_note(plan: Plan, kept: tuple[Condition, ...]) -> Text:
     )
 
 
-def _understood(inquiry: Inquiry, plan: Plan, query: Query, earlier: Earlier) -> Understanding:
+def _understood(inquiry: Inquiry, plan: Plan, query: Query, earlier: Earlier | None) -> Understanding:
     """The merged query with its statement.
 
     Raises:
@@ -219,7 +250,7 @@ def _understood(inquiry: Inquiry, plan: Plan, query: Query, earlier: Earlier) ->
     """
     lexicon = lexicon_of(inquiry.catalog)
     try:
-        query, sql = _rendered_as_before(plan, query, earlier.query)
+        query, sql = _rendered_as_before(plan, query, earlier.query if earlier else query)
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
@@ -240,8 +271,8 @@ def _rendered_as_before(plan: Plan, query: Query, earlier: Query) -> tuple[Query
         return rendered(plan, with_role(query, ambiguity.target, roles.pop()))
 
 
-def _warnings(inquiry: Inquiry, plan: Plan, earlier: Earlier) -> Iterator[str]:
-    if not earlier.is_latest:
+def _warnings(inquiry: Inquiry, plan: Plan, earlier: Earlier | None) -> Iterator[str]:
+    if earlier is not None and not earlier.is_latest:
         note = Text(f"接着“{earlier.question}”回答。", f'This goes on from "{earlier.question}".')
         yield note.to(inquiry.lang)
     for warning in plan.warnings:

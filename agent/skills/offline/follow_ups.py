@@ -15,6 +15,7 @@ from agent.skills.offline.filters import read_filters
 from agent.skills.offline.follow_up_words import FOLLOW_UP_INTENTS, THANKS
 from agent.skills.offline.heads import sort_heads, split_attributes
 from agent.skills.offline.lexicon import Lexicon
+from agent.skills.offline.links import column_link
 from agent.skills.offline.marks import Mark, marks_of
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import Function
@@ -161,7 +162,7 @@ def goes_on(question: str, lexicon: Lexicon, hint: str | None, stands_alone: Cal
     if change.asks or (change.is_half_ranked and not change.ties):
         return bool(change.ties & {"lead", "end"}) or (change.is_half_ranked and not stands_alone())
     if change.ties == {"only"}:
-        return change.restricts or bool(change.plan.projection)
+        return change.restricts or bool(change.plan.projection or change.figures)
     return bool(change.ties)
 
 
@@ -298,6 +299,11 @@ def _say_direction(change: Change) -> None:
     """`升序`, "sort ascending": an order of what is there."""
     asks, reading = change.plan.asks, change.plan.reading
     for ranking in list(asks.rankings):
+        columns = [one for one in asks.dimensions if one.column is not None]
+        if ranking.is_order and ranking.figure is None and len(columns) == len(asks.dimensions) == 1:
+            # "sorted by opening date" groups nothing
+            link = column_link(columns[0].table, str(columns[0].column))
+            ranking.figure, asks.dimensions = Figure(None, link, position=ranking.position), []
         if ranking.is_order and ranking.figure is None and not ranking.hint:
             asks.rankings.remove(ranking)
             said = [mark.arg for mark in reading.marks if mark.means("rank") and mark.arg]
@@ -321,7 +327,8 @@ def _asks_for_things(change: Change) -> bool:
     counted = any(
         figure.link is None and plan.reading.marks[figure.position].links for figure in plan.asks.figures
     ) and any(_COUNTS.match(mark.text) for mark in plan.reading.marks if mark.means("count"))
-    return counted or bool(plan.tables and (plan.asks.which or plan.asks.lists) and not change.figures)
+    which = any(mark.means("which") and (change.restricts or "哪些" in mark.text) for mark in plan.reading.marks)
+    return counted or bool(plan.tables and (which or plan.asks.lists) and not change.figures)
 
 
 _COUNTS = re.compile(r"(?i)how many|.*多少|.*几")

@@ -30,6 +30,8 @@ def with_restrictions(query: Query, change: Change) -> Query:
         query = _without(query, change)
     if change.shift is not None:
         query = _shifted(query, plan, *change.shift)
+        if plan.asks.compare:
+            return _by_period(query, plan)
     if not change.restricts:
         return query
     for span in plan.filters.spans:
@@ -179,6 +181,13 @@ def _say_figure(query: Query, threshold: Threshold) -> None:
     counts = bool(query.measures) and query.measures[0].column is None and bool(query.dimensions)
     if counts and link is None and threshold.table is None and not threshold.hint:
         threshold.table = query.measures[0].table
+    compared = {one.column for one in query.conditions if one.operator in _COMPARISONS}
+    if not query.measures and link is None and threshold.table is None and not threshold.hint and len(compared) == 1:
+        column = compared.pop()
+        threshold.link = replace(column_link(column.table, column.column), derived="age" if column.is_age else None)
+
+
+_COMPARISONS = ("between", ">", ">=", "<", "<=")
 
 
 def _compared(query: Query, plan: Plan, spans: list[Span]) -> bool:
@@ -204,10 +213,12 @@ def _shifted(query: Query, plan: Plan, unit: str, count: int) -> Query:
     if not columns:
         raise nothing_to_change("时间范围", "period")
     try:
-        conditions = tuple(_moved(one, unit, count) if one.column in columns else one for one in query.conditions)
+        moved = {one: _moved(one, unit, count) for one in query.conditions if one.column in columns}
     except (ValueError, OverflowError) as failure:
         raise nothing_to_change("可以这样移动的时间范围", "period that can be moved so") from failure
-    return replace(query, conditions=conditions)
+    if plan.asks.compare:
+        moved = {one: replace(one, operands=(*one.operands, *other.operands)) for one, other in moved.items()}
+    return replace(query, conditions=tuple(moved.get(one, one) for one in query.conditions))
 
 
 def _moved(condition: Condition, unit: str, count: int) -> Condition:

@@ -13,7 +13,7 @@ from agent.skills.offline.measuring import group_order, measure_of
 from agent.skills.offline.naming import label
 from agent.skills.offline.plan import Plan, all_columns, tie_break
 from agent.skills.offline.query import ColumnRef, Dimension, Function, Measure, Query
-from agent.skills.offline.refusals import missing_measure, nothing_to_change, unused_words
+from agent.skills.offline.refusals import missing_measure, not_combinable, nothing_to_change, unused_words
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import Figure
 
@@ -225,7 +225,11 @@ def _with_columns(query: Query, change: Change) -> Query:
     """Columns named: shown beside the listed things' names, or the groups of figures."""
     plan = change.plan
     if query.measures:
+        several = len({measure.table for measure in query.measures}) > 1
+        if several and "add" in change.cues:
+            raise not_combinable()  # figures of several tables are joined on their groups, which may be empty
         plan.asks.dimensions += [column_dimension(plan.reading, link) for link in plan.projection]
+        change.cues |= {"replace"}
         return query
     columns = [column for index, link in plan.named_at.items() for column in shown_column(plan, index, link)]
     return _showing(query, change, columns)
@@ -273,11 +277,11 @@ def _with_thing(query: Query, change: Change) -> Query:
     if key in plan.reading.graph.above(measured.table) and key != measured.table:
         kept = [one for one in query.dimensions if one.bucket]
         plan.asks.dimensions = [*kept, Dimension(key)] if len(kept) < len(query.dimensions) else [Dimension(key)]
+        change.cues |= {"replace"}
         return query
-    if not counts:
+    if not counts and key != measured.table:
         raise unused_words([plan.reading.marks[index].text for index, _ in plan.tables])
-    measures = tuple(replace(measure, table=key) for measure in query.measures)
-    return _reordered(replace(carried(plan, query, key), measures=measures), query)
+    return _reordered(replace(carried(plan, query, key), measures=(Measure("count", key),)), query)
 
 
 def _refuse_strangers(plan: Plan, query: Query) -> None:

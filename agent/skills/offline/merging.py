@@ -28,6 +28,7 @@ def merged(query: Query, change: Change) -> Query:
     """
     plan = change.plan
     plan.head = _entity(query)
+    _keep_rows(query, change)
     had_own_order = query.order != group_order(query)
     query = with_figures(query, change)
     query, regrouped = _with_groups(query, change)
@@ -41,6 +42,14 @@ def merged(query: Query, change: Change) -> Query:
     return query
 
 
+def _keep_rows(query: Query, change: Change) -> None:
+    """`它们的面积` after the first five by revenue: more about the same five, not the five of the largest area."""
+    picked = query.limit is not None or bool(query.having)
+    more = bool(change.figures) and picked or bool(change.plan.projection)
+    if "these" in change.cues and query.measures and query.dimensions and more:
+        change.cues |= {"add"}
+
+
 def _entity(query: Query) -> tuple[str, str]:
     """The things that answer, so that comparisons know whether they are about their columns or their figures."""
     things = [dimension.table for dimension in query.dimensions if dimension.column is None]
@@ -50,7 +59,7 @@ def _entity(query: Query) -> tuple[str, str]:
 def _with_groups(query: Query, change: Change) -> tuple[Query, bool]:
     """The query by the groups the follow-up names, and whether that left any of the earlier order's sense."""
     plan = change.plan
-    wanted = list(plan.asks.dimensions) or _told_apart(query, plan)
+    wanted = list(plan.asks.dimensions) or _told_apart(query, change)
     if not (wanted or plan.asks.trend):
         return query, False
     if not query.measures:
@@ -71,9 +80,10 @@ def _with_groups(query: Query, change: Change) -> tuple[Query, bool]:
     return query, timed
 
 
-def _told_apart(query: Query, plan: Plan) -> list[Dimension]:
+def _told_apart(query: Query, change: Change) -> list[Dimension]:
     """`分别呢`: by the column of which the earlier question names several values."""
-    if not plan.asks.compare or plan.filters.spans or plan.filters.conditions:
+    plan = change.plan
+    if not plan.asks.compare or plan.filters.spans or plan.filters.conditions or change.shift:
         return []
     columns = [one.column for one in query.conditions if one.operator == "in" and len(one.operands) > 1]
     if not columns:

@@ -237,3 +237,11 @@ def not_by_rules(question: str) -> Refusal:
             "Please ask the whole question.",
         ),
     )
+
+
+def which_one(words: str) -> Refusal:
+    """A thing is pointed at, but the result before is not about one such thing."""
+    return Refusal(
+        "ambiguous_question",
+        Text(f"“{words}”指的是哪一个？请写出它的名称。", f'Which one is "{words}"? Please give its name.'),
+    )
