@@ -1,0 +1,102 @@
+"""Servers with room for a store, one for each adapter, that tests may stop, stop dead, freeze and start again."""
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg2
+import pytest
+from psycopg2.extensions import make_dsn, parse_dsn
+
+from common.database.app_database import ensure_app_database
+from common.database.embedded import EmbeddedServer
+from common.store import Retention, Store
+from common.store.opening import BACKENDS
+from tests.conftest import reachable_folder
+from tests.databases import rows_of
+from tests.live import eventually, is_alive
+from tests.postgres_wire import Wire
+from tests.redis_server import PROGRAM, redis_server
+
+PATIENT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server with room for a store.
+
+    Attributes:
+        stop: ends it, as its operator or, with SIGKILL, as a lost power supply does.
+        silent: while in this context nothing that is sent to it is answered.
+        severed: while in this context writes wait; when it ends, after one does, their connections are cut.
+        lose: it forgets everything; None when it doesn't do that.
+    """
+
+    name: str
+    url: str
+    start: Callable[[], None]
+    stop: Callable[[signal.Signals], None]
+    silent: Callable[[], AbstractContextManager[None]]
+    severed: Callable[[], AbstractContextManager[None]]
+    lose: Callable[[], None] | None = None
+
+    def open(self, *, url: str = "", timeout_s: float = PATIENT_S, **retention: Any) -> Store:
+        return BACKENDS[self.name](lambda: url or self.url, Retention(**retention), timeout_s)
+
+
+@contextmanager
+def _redis_place() -> Iterator[Place]:
+    """One of our own, else that of CITU_TEST_REDIS_URL, which is somebody else's to stop."""
+    url = os.environ.get("CITU_TEST_REDIS_URL", "")
+    if shutil.which(PROGRAM) is None and url:
+
+        def leave_alone(*_: object) -> Any:
+            pytest.skip(f"there is no {PROGRAM} here to stop")
+
+        yield Place("redis", url, leave_alone, leave_alone, leave_alone, leave_alone)
+        return
+    with redis_server() as server:
+        yield Place("redis", server.url, server.start, server.stop, server.frozen, server.severed, server.forget)
+
+
+@contextmanager
+def _postgres_place() -> Iterator[Place]:
+    with reachable_folder() as folder, ExitStack() as stack:
+        server = EmbeddedServer.acquire(folder / "var")
+        stack.callback(server.release)
+        wire = stack.enter_context(Wire(ensure_app_database(server), folder))
+
+        def stop(how: signal.Signals) -> None:
+            pid = int((server.home / "cluster" / "postmaster.pid").read_text().split()[0])
+            os.kill(pid, signal.SIGQUIT if how == signal.SIGKILL else signal.SIGINT)
+            eventually(lambda: not is_alive(pid))
+
+        @contextmanager
+        def silent() -> Iterator[None]:
+            wire.is_silent = True
+            try:
+                yield
+            finally:
+                wire.is_silent = False
+
+        @contextmanager
+        def severed() -> Iterator[None]:
+            admin_url = make_dsn(server.admin_url, dbname=parse_dsn(wire.url)["dbname"])
+            waiting = "FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            with closing(psycopg2.connect(admin_url)) as admin, admin.cursor() as cursor:
+                cursor.execute("LOCK TABLE citu.run")
+                yield
+                eventually(lambda: rows_of(admin_url, f"SELECT pid {waiting}"))
+                assert rows_of(admin_url, f"SELECT pg_terminate_backend(pid) {waiting}")
+
+        yield Place("postgresql", wire.url, server.ensure_running, stop, silent, severed)
+
+
+PLACES: dict[str, Callable[[], AbstractContextManager[Place]]] = {
+    "redis": _redis_place,
+    "postgresql": _postgres_place,
+}
