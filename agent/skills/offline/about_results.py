@@ -14,9 +14,9 @@ from agent.skills.offline.query import Query
 from agent.skills.offline.refusals import Refusal
 from agent.skills.offline.result_questions import Doubt
 from agent.skills.offline.schema import Schema, kind_of
-from agent.skills.offline.summarize import spoken
-from common.text import Lang, Text
-from common.values import Turn
+from agent.skills.offline.summarize import column_labels, spoken
+from common.text import Text
+from common.values import QueryResult, Turn
 
 _OFFERED = 3
 _MOST_VALUES = 12
@@ -46,44 +46,46 @@ def last_result(inquiry: Inquiry) -> Turn | None:
 
 def result_pieces(inquiry: Inquiry, turn: Turn, doubt: Doubt) -> list[str]:
     """An answer about the result of `turn`, in pieces that concatenate to it."""
-    pieces = [_was(turn, inquiry.lang), _CANNOT[doubt].to(inquiry.lang)]
-    offers = list(_offers(inquiry))
+    query = earlier_query(inquiry)
+    pieces = [_was(turn, query, inquiry), _CANNOT[doubt].to(inquiry.lang)]
+    offers = list(_offers(inquiry, query)) if query is not None else []
     if offers:
         lines = "\n".join(f"- {offer}" for offer in offers)
         pieces += [Text("可以接着问：\n", "You could go on with:\n").to(inquiry.lang), lines]
     return pieces
 
 
-def _was(turn: Turn, lang: Lang) -> str:
-    """What the result was, in its own rows."""
+def _was(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
+    """What the result was, in its own rows; without any, in the words it was answered with."""
+    if turn.row_count is None and not turn.rows:
+        answer = turn.answer[:_MOST_CHARACTERS].strip()
+        return Text(f"上一个结果是：“{answer}” ", f'The previous result was: "{answer}" ').to(inquiry.lang)
     count = turn.row_count if turn.row_count is not None else len(turn.rows)
-    head = Text(
-        f"“{turn.question}”查到 {count:,} 条记录", f'"{turn.question}" gave {count:,} row{"" if count == 1 else "s"}'
-    )
-    first = _first_row(turn, lang)
+    rows = "row" if count == 1 else "rows"
+    head = Text(f"“{turn.question}”查到 {count:,} 条记录", f'"{turn.question}" gave {count:,} {rows}')
+    first = _first_row(turn, query, inquiry)
     if first:
-        what = Text("第一条是：" if count > 1 else "", "the first is " if count > 1 else "").to(lang)
-        joint = Text("，", ": " if count == 1 else "; ").to(lang)
-        return f"{head.to(lang)}{joint}{what}{first}{Text('。', '. ').to(lang)}"
-    return f"{head.to(lang)}{Text('。', '. ').to(lang)}"
+        what = Text("，第一条是：", "; the first is ") if count > 1 else Text("：", ": ")
+        return f"{head.to(inquiry.lang)}{what.to(inquiry.lang)}{first}{Text('。', '. ').to(inquiry.lang)}"
+    return f"{head.to(inquiry.lang)}{Text('。', '. ').to(inquiry.lang)}"
 
 
-def _first_row(turn: Turn, lang: Lang) -> str:
+def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
     if not turn.rows or len(turn.rows[0]) != len(turn.columns):
         return ""
-    pairs = zip(turn.columns, turn.rows[0], strict=True)
-    fields = [f"{name} = {spoken(value, lang)}" for name, value in list(pairs)[:_MOST_SHOWN]]
-    return Text("，", ", ").to(lang).join(fields)[:_MOST_CHARACTERS]
+    result = QueryResult(turn.columns, ("",) * len(turn.columns), tuple(map(list, turn.rows)))
+    labels = column_labels(query, result, lexicon_of(inquiry.catalog).schema, inquiry.lang)
+    sign = Text(" ", ": ").to(inquiry.lang)
+    pairs = list(zip(labels, turn.rows[0], strict=True))[:_MOST_SHOWN]
+    fields = [f"{name}{sign}{spoken(value, inquiry.lang)}" for name, value in pairs]
+    return Text("，", ", ").to(inquiry.lang).join(fields)[:_MOST_CHARACTERS]
 
 
 # -------------------------------------------------------------------------------------------------------------- offers
 
 
-def _offers(inquiry: Inquiry) -> Iterator[str]:
+def _offers(inquiry: Inquiry, query: Query) -> Iterator[str]:
     """Follow-ups that split the result's figure, each of which the rules answer."""
-    query = earlier_query(inquiry)
-    if query is None:
-        return
     found = 0
     for group in _groups(query, inquiry):
         question = Text(f"按{group}拆分", f"split by {group}").to(inquiry.lang)
