@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.live import ROOT
 from tests.page.browsing import RANKING, ask, expect_state, opened
 
 
@@ -25,6 +26,12 @@ def test_the_question_box_has_the_focus_before_and_after(page: Page) -> None:
     expect(page.get_by_role("textbox")).to_be_focused()
     expect_state(ask(page, RANKING), "done")
     expect(page.get_by_role("textbox")).to_be_focused()
+
+
+def test_all_modules_are_fetched_at_once(page: Page) -> None:
+    preloaded = page.locator("link[rel=modulepreload]").evaluate_all("links => links.map((link) => link.href)")
+    modules = {module.name for module in (ROOT / "static").glob("*.js")} - {"main.js"}
+    assert {href.rpartition("/")[2] for href in preloaded} == modules
 
 
 def test_everything_can_be_reached_by_keyboard(page: Page) -> None:
