@@ -2,6 +2,7 @@
 
 import { localFailure, readEnvelope } from "./envelopes.js";
 import { askForKey, keyInUse } from "./key.js";
+import { language } from "./texts.js";
 
 const ROOT = "api/v0/"; // relative, so that the page also works behind a path prefix
 
@@ -23,6 +24,7 @@ export async function send(path, { method = "GET", body, headers = {}, asksForKe
     const response = await fetch(ROOT + path, {
       method,
       headers: {
+        "Accept-Language": language(),
         ...(body === undefined ? {} : { "Content-Type": "application/json" }),
         ...(key ? { Authorization: `Bearer ${key}` } : {}),
         ...headers,

@@ -70,8 +70,10 @@ def test_a_chosen_language_changes_everything_and_is_kept(page: Page) -> None:
 
 def test_examples_are_the_connected_database_s_in_the_language_of_the_page(page: Page) -> None:
     expect(page.locator(".example").first).to_have_text("查询各服务区的营业收入排行")
-    page.get_by_role("button", name="EN", exact=True).click()
+    with page.expect_request("**/api/v0/examples?lang=en") as request:
+        page.get_by_role("button", name="EN", exact=True).click()
     expect(page.locator(".example").first).to_have_text("Revenue ranking by service area")
+    assert request.value.headers["accept-language"] == "en"  # so that what goes wrong is said in it too
 
 
 @pytest.mark.parametrize("code", [401, 503])
