@@ -118,10 +118,11 @@ def test_another_process_shows_the_same_bytes_from_any_event_on(here: Citu, ther
 def test_a_client_cut_off_at_any_event_goes_on_elsewhere(here: Citu, there: Citu, model: OpenAiServer) -> None:
     read, length = 1, 2
     while read < length:
-        with scripted(model, TALK), Stream(here.port, STREAM, {**CHAT, "on_disconnect": "continue"}) as stream:
-            retry, *seen = [stream.next_block() for _ in range(read + 1)]
-        run_id = run_id_of(seen[0])
-        rest = follow(there, run_id, f"?after={run_id}:{read}")
+        with scripted(model, TALK):  # the run may only ask the model after its client has left
+            with Stream(here.port, STREAM, {**CHAT, "on_disconnect": "continue"}) as stream:
+                retry, *seen = [stream.next_block() for _ in range(read + 1)]
+            run_id = run_id_of(seen[0])
+            rest = follow(there, run_id, f"?after={run_id}:{read}")
         assert [retry, *seen, *rest[1:]] == follow(there, run_id)
         terminal = json.loads(rest[-1].partition("data: ")[2])
         assert terminal["data"]["response"] == "One two three."
