@@ -9,7 +9,7 @@ from agent.skills.offline.naming import spoken_name
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Condition, Dimension, Query
 from agent.skills.offline.refusals import not_carried
-from agent.skills.offline.schema import TableKey, is_year
+from agent.skills.offline.schema import TableKey, is_year, kind_of
 from common.text import Text
 
 
@@ -29,9 +29,23 @@ def carried(plan: Plan, query: Query, table: TableKey) -> Query:
         if _dimension(plan, query, lost, table) is None:
             plan.warnings.append(_left_out(plan, spoken(plan, lost), table))
     top_per = tuple(kept for one in query.top_per if (kept := _dimension(plan, query, one, table)) is not None)
+    conditions = conditions_for(plan, query, table)
     return replace(
-        query, base=table, dimensions=tuple(dimensions), top_per=top_per, conditions=conditions_for(plan, query, table)
+        query,
+        base=table,
+        dimensions=tuple(dimensions),
+        top_per=top_per,
+        conditions=conditions,
+        with_deleted=_with_deleted(plan, query, conditions, table),
     )
+
+
+def _with_deleted(plan: Plan, query: Query, conditions: tuple[Condition, ...], table: TableKey) -> frozenset[TableKey]:
+    """Tables whose deleted rows take part, when what is said of deletion has moved to `table`."""
+    moved = any(
+        (one.column.table, one.column.column) == (table, plan.reading.facts(table).deleted) for one in conditions
+    )
+    return (query.with_deleted - {query.base}) | {table} if moved else query.with_deleted
 
 
 def conditions_for(plan: Plan, query: Query, table: TableKey) -> tuple[Condition, ...]:
@@ -79,6 +93,8 @@ def _column(
     plan: Plan, query: Query, column: ColumnRef, table: TableKey, *, above_only: bool = False
 ) -> ColumnRef | None:
     """The column as one of what rows of `table` belong to; None where they have nothing to do with it."""
+    if column.table == query.base and column.column == plan.reading.facts(column.table).deleted:
+        return _deletion(plan, column, table)
     if column.table in plan.reading.graph.above(table):
         return column
     if column == event_date(plan, query.base):
@@ -87,6 +103,16 @@ def _column(
     facts = plan.reading.facts(column.table)
     things = plan.reading.facts(table).is_entity and facts.is_entity and column.table in plan.reading.graph.below(table)
     return column if things and not above_only else None
+
+
+def _deletion(plan: Plan, column: ColumnRef, table: TableKey) -> ColumnRef | None:
+    """Deleted things of one kind become deleted things of another, where both are marked the same way."""
+    if column.table == table:
+        return column
+    schema, name = plan.reading.schema, plan.reading.facts(table).deleted
+    if name is None or kind_of(schema.column(table, name)) != kind_of(schema.column(column.table, column.column)):
+        return None
+    return ColumnRef(table, name)
 
 
 def _is_year(plan: Plan, column: ColumnRef) -> bool:

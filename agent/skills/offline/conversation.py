@@ -29,6 +29,7 @@ from agent.skills.offline.refusals import (
     which_one,
 )
 from agent.skills.offline.result_questions import kind_of_doubt
+from agent.skills.offline.schema import TableKey
 from agent.skills.offline.statement import Unrenderable
 from agent.skills.offline.writes import pasted_sql, write_request
 from agent.skills.offline.years import year_of
@@ -57,7 +58,7 @@ def understand_in_context(inquiry: Inquiry) -> Understanding:
         Refusal: rules can't answer it.
     """
     if not continues(inquiry):
-        return _pointed(inquiry) or understand(inquiry)
+        return _pointed(inquiry) or _standing(inquiry)
     earlier = _earlier(inquiry)
     if isinstance(earlier, Earlier):
         return _continued(inquiry, earlier)
@@ -65,6 +66,28 @@ def understand_in_context(inquiry: Inquiry) -> Understanding:
     if alone is None and earlier is not None:
         raise not_by_rules(earlier.question)
     return alone or understand(inquiry)
+
+
+def _standing(inquiry: Inquiry) -> Understanding:
+    """The question by itself.
+
+    Raises:
+        Refusal: rules can't answer it; of a follow-up with a word that names nothing, for that word.
+    """
+    try:
+        return understand(inquiry)
+    except Refusal as refusal:
+        if any(turn.question_type == "DATABASE" for turn in inquiry.history):
+            _name_unknown(inquiry, refusal)
+        raise
+
+
+def _name_unknown(inquiry: Inquiry, refusal: Refusal) -> None:
+    try:
+        read_change(inquiry.question, lexicon_of(inquiry.catalog), hint=inquiry.table, asks_back=False)
+    except Refusal as other:
+        if other.reason == "missing_database_info" and refusal.reason != other.reason:
+            raise other from refusal
 
 
 def _pointed(inquiry: Inquiry) -> Understanding | None:
@@ -197,7 +220,7 @@ def _continued(inquiry: Inquiry, earlier: Earlier) -> Understanding:
             inquiry.question,
             lexicon,
             hint=inquiry.table,
-            context=frozenset(touched(earlier.query)),
+            context=_context(earlier.query),
             year=year_of(inquiry.question, earlier.query),
         )
         may_stand_alone = change.has_subject and not change.cues & {"these", "only", "add"}
@@ -212,6 +235,15 @@ def _continued(inquiry: Inquiry, earlier: Earlier) -> Understanding:
         why = grounds(refusal)
         note = Text(f"{why.zh}；已作为独立的问题回答。", f"Answered as a question of its own: {why.en}.")
         return replace(alone, warnings=(*alone.warnings, note.to(inquiry.lang)))
+
+
+_SPOKEN_OF, _SHOWN = 0.9, 1.4  # beside a table that the follow-up names itself: 1
+
+
+def _context(query: Query) -> dict[TableKey, float]:
+    """Tables that a follow-up's words are likely about: those whose things were shown before all."""
+    shown = [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
+    return dict.fromkeys(touched(query), _SPOKEN_OF) | dict.fromkeys(shown, _SHOWN)
 
 
 def _merged(inquiry: Inquiry, change: Change, earlier: Earlier) -> Understanding:

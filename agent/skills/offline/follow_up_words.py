@@ -87,6 +87,11 @@ _ENGLISH: dict[tuple[str, str], str] = {
         "same|the same|question|part|out|down|up|more|again|whole|thing|things|result set|view|"
         "so"
     ),
+    ("rank", ""): (
+        "order them by|order it by|order that by|order these by|order those by|sort them by|sort it by|sort that by|"
+        "sort those by|rank them by|rank it by|order by|reorder by|sort them|order them|sort it|order it|rank them"
+    ),
+    ("sum", ""): "in total|overall|altogether|all in all",
     ("by", ""): (
         "split it by|split that by|split this by|split them by|break it down by|break that down by|"
         "break them down by|break this down by|group it by|group them by|group that by|divided by|separately by|"

@@ -6,7 +6,7 @@ could stand alone go on as well.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from agent.skills.offline.asks import read_asks
@@ -108,14 +108,14 @@ def read_change(
     lexicon: Lexicon,
     *,
     hint: str | None = None,
-    context: frozenset[TableKey] = frozenset(),
+    context: Mapping[TableKey, float] | None = None,
     year: str | None = None,
     asks_back: bool = True,
 ) -> Change:
     """The question's parts, without what it leaves to the earlier question.
 
-    `context` are the tables that question spoke of; `year` completes months and quarters said without theirs. Without
-    `asks_back`, the likeliest meaning of every word is good enough.
+    `context` are the tables that question spoke of, with their weights; `year` completes months and quarters said
+    without theirs. Without `asks_back`, the likeliest meaning of every word is good enough.
 
     Raises:
         Refusal: a word names nothing, or asks for what rules can't do.

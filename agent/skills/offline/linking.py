@@ -5,7 +5,7 @@ said and by how near its table is to the tables the question mentions; two equal
 stay a question for the user.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.skills.offline.joins import Graph, is_default
@@ -19,7 +19,6 @@ _TIE = 0.015
 _MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
 _PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb", "which")
 _LEAST_QUALITY = 0.4
-_SPOKEN_OF_BEFORE = 0.9  # how much a table of an earlier question counts, beside one that this question names
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,9 @@ class Linker:
     """Resolves the marks of one question."""
 
     def __init__(
-        self, lexicon: Lexicon, graph: Graph, hint: str | None, context: frozenset[TableKey] = frozenset()
+        self, lexicon: Lexicon, graph: Graph, hint: str | None, context: Mapping[TableKey, float] | None = None
     ) -> None:
-        self._lexicon, self._graph, self._spoken_of = lexicon, graph, context
+        self._lexicon, self._graph, self._spoken_of = lexicon, graph, context or {}
         self._hint = hint.lower() if hint else None
 
     def nouns(self, marks: Sequence[Mark]) -> list[Noun | None]:
@@ -143,8 +142,8 @@ class Linker:
         for key in self._lexicon.schema.facts:
             if self._hint in (key[1].lower(), f"{key[0]}.{key[1]}".lower()):
                 mentioned[key] = 1.5
-        for key in self._spoken_of:
-            mentioned.setdefault(key, _SPOKEN_OF_BEFORE)
+        for key, weight in self._spoken_of.items():
+            mentioned.setdefault(key, weight)
         return mentioned
 
     def _leaning(self, nouns: Sequence[Noun | None]) -> dict[TableKey, float]:

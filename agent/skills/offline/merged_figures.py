@@ -128,7 +128,7 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
         return _counted(query, change)
     if not query.measures:
         return _aggregated_column(query, change, function)
-    if function == "sum" and query.dimensions and all(one.function in ("sum", "count") for one in query.measures):
+    if function == "sum" and all(one.function in ("sum", "count") for one in query.measures):
         measures = tuple(measure for measure in query.measures if not measure.is_share)
         return replace(query, measures=measures, dimensions=(), top_per=(), order=(), limit=None)
     if function == "avg" and query.dimensions and query.measures[0].column is None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from agent.skills.offline.carrying import carried
 from agent.skills.offline.conditions import ref
 from agent.skills.offline.follow_ups import Change
 from agent.skills.offline.links import Link
@@ -12,6 +13,7 @@ from agent.skills.offline.query import Dimension, Order, Query
 from agent.skills.offline.ranked import concept_column
 from agent.skills.offline.refusals import missing_measure, nothing_to_change
 from agent.skills.offline.wishes import Figure, Ranking
+from common.text import Text
 
 
 def with_order(query: Query, change: Change) -> Query:
@@ -43,6 +45,9 @@ def _ranked(query: Query, change: Change, ranking: Ranking) -> Query:
     else:
         query = _by_what_is_there(query, plan, ranking)
     if ranking.is_order:
+        if query.limit is not None:
+            note = Text(f"按新的顺序取前 {query.limit} 条。", f"These are the first {query.limit} in the new order.")
+            plan.warnings.append(note)
         return query
     return replace(query, limit=ranking.limit or 1)
 
@@ -81,12 +86,17 @@ def _by_figure(query: Query, plan: Plan, ranking: Ranking, figure: Figure) -> Qu
     own = not query.measures and link is not None and figure.function is None
     if own and link is not None and link.table in plan.reading.graph.above(query.base):
         return _by_link(query, plan, ranking, link)
+    if link is not None and not plan.reading.is_measure(link) and not plan.reading.is_date(link):
+        return _by_name(query, plan, link)
     measure = measure_of(plan, figure)
     counted = [one for one in query.measures if one.column is None]
     if plan.reading.marks[figure.position].means("count") and counted:
         measure = counted[0]
     same = [one for one in query.measures if (one.table, one.column) == (measure.table, measure.column)]
-    if query.measures and not same:
+    if query.measures and not same and measure.table != query.measures[0].table and not query.having:
+        query = carried(plan, replace(query, base=query.measures[0].table), measure.table)
+        query = replace(query, measures=(measure,))
+    elif query.measures and not same:
         query = replace(query, measures=(*query.measures, measure))
     elif not query.measures:
         if not plan.reading.facts(query.base).is_entity:
@@ -94,6 +104,16 @@ def _by_figure(query: Query, plan: Plan, ranking: Ranking, figure: Figure) -> Qu
         query = replace(query, columns=(), distinct=False, dimensions=(Dimension(query.base),), measures=(measure,))
         query = replace(query, base=measure.table, order=())
     return _by(query, plan, Order((same or [measure])[0], descending=ranking.descending))
+
+
+def _by_name(query: Query, plan: Plan, link: Link) -> Query:
+    """`sort by name`: by what the groups are called, from A to Z unless it is said otherwise."""
+    first = query.dimensions[0] if query.dimensions else None
+    names = plan.reading.facts(first.table).display if first and first.column is None else (first and first.column,)
+    if first is None or first.table != link.table or link.column not in names:
+        raise nothing_to_change("可以按它排序的列", "column to order by")
+    descending = any(mark.means("rank") and mark.arg == "desc" for mark in plan.reading.marks)
+    return replace(query, order=(Order(descending=descending),))
 
 
 def _hinted(query: Query, plan: Plan, ranking: Ranking) -> Link:
@@ -113,7 +133,9 @@ def _by_link(query: Query, plan: Plan, ranking: Ranking, link: Link) -> Query:
         raise nothing_to_change("可以按它排序的列", "column to order by")
     shown = query.columns if column in query.columns else (*query.columns, column)
     query = replace(query, columns=shown, distinct=False)
-    return _by(query, plan, Order(column=column, descending=ranking.descending))
+    said = any(mark.means("rank") and mark.arg == "desc" for mark in plan.reading.marks)
+    descending = said if plan.reading.kind(link) == "text" else ranking.descending
+    return _by(query, plan, Order(column=column, descending=descending))
 
 
 def _by(query: Query, plan: Plan, first: Order) -> Query:

@@ -34,6 +34,8 @@ def merged(query: Query, change: Change) -> Query:
     query, regrouped = _with_groups(query, change)
     if query.measures and query.dimensions and (regrouped or not had_own_order):
         query = _in_order(query, keeps=had_own_order)
+    if query.measures and query.dimensions and not query.order and not query.counts_rows:
+        query = replace(query, order=group_order(query))
     query = with_restrictions(query, change)
     query = with_order(query, change)
     query = _with_shares(query, change)

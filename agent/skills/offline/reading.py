@@ -4,7 +4,7 @@ Every mark that carries meaning must be used by some part of the structure; `lef
 the planner refuses rather than answer only a part of the question.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from agent.skills.offline.atoms import listed
@@ -59,8 +59,8 @@ def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
 class Reading:
     """Mutable state of understanding one question.
 
-    `context` are tables an earlier question spoke of. Without `asks_back`, a word that may mean several columns is
-    taken for the first of them.
+    `context` are tables an earlier question spoke of, each with how much it counts beside one named here (1).
+    Without `asks_back`, a word that may mean several columns is taken for the first of them.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Reading:
         hint: str | None,
         is_chinese: bool,
         avoided: frozenset[ColumnIdentity] = frozenset(),
-        context: frozenset[TableKey] = frozenset(),
+        context: Mapping[TableKey, float] | None = None,
         *,
         asks_back: bool = True,
     ) -> None:
