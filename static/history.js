@@ -13,6 +13,7 @@ export class History {
   #dialog;
   #body;
   #conversation;
+  #opening = 0; // counts how often it was opened, so that a list that comes late is not shown twice
 
   constructor(dialog, conversation) {
     this.#dialog = dialog;
@@ -23,36 +24,40 @@ export class History {
   }
 
   open() {
+    this.#opening += 1;
     this.#dialog.showModal();
     this.#body.replaceChildren();
     this.#add(null);
   }
 
   async #add(cursor) {
-    this.#body.setAttribute("aria-busy", "true");
+    const opening = this.#opening;
     const query = new URLSearchParams({ limit: AT_ONCE, ...(cursor ? { cursor } : {}) });
-    const page = await this.#tried(() => request(`conversations?${query}`), () => this.#add(cursor));
-    this.#body.setAttribute("aria-busy", "false");
-    if (!page) return;
-    this.#list().append(...page.conversations.map((one) => this.#item(one)));
-    this.#sayWhenEmpty();
-    if (page.next_cursor) this.#body.append(this.#moreButton(page.next_cursor));
-  }
-
-  /** What `work` resolves to; a failure is said at the end of the drawer and makes it null. */
-  async #tried(work, again) {
-    this.#body.querySelector(":scope > .failure")?.remove();
+    this.#body.setAttribute("aria-busy", "true");
     try {
-      return await work();
+      const page = await request(`conversations?${query}`);
+      if (opening === this.#opening) this.#show(page);
     } catch (refusal) {
-      this.#body.append(failureBox(refusal.envelope, () => this.#retry(again)));
-      return null;
+      if (opening === this.#opening) this.#say(refusal.envelope, () => this.#add(cursor));
     }
+    if (opening === this.#opening) this.#body.setAttribute("aria-busy", "false");
   }
 
-  #retry(again) {
+  #show(page) {
+    this.#list().append(...page.conversations.map((one) => this.#item(one)));
+    if (page.next_cursor) this.#body.append(this.#moreButton(page.next_cursor));
+    this.#sayWhenEmpty();
+  }
+
+  /** Says at the end of the drawer what went wrong; `again` is what trying again does. */
+  #say(envelope, again) {
     this.#body.querySelector(":scope > .failure")?.remove();
-    again();
+    const box = failureBox(envelope, () => {
+      box.remove();
+      again();
+    });
+    this.#body.append(box);
+    box.scrollIntoView({ block: "nearest" });
   }
 
   #list() {
@@ -62,7 +67,8 @@ export class History {
   }
 
   #sayWhenEmpty() {
-    if (this.#list().childElementCount === 0) this.#body.replaceChildren(label("no_conversations", {}, "p"));
+    const isEmpty = this.#list().childElementCount === 0 && !this.#body.querySelector(":scope > .secondary");
+    if (isEmpty) this.#body.replaceChildren(label("no_conversations", {}, "p"));
   }
 
   #moreButton(cursor) {
@@ -115,10 +121,10 @@ export class History {
 
   async #rename(item, conversation, title) {
     if (!title) return;
-    const body = { title };
-    const done = await this.#change(item, conversation, { method: "PATCH", body });
-    if (done) this.#showLine(item, { ...conversation, title });
-    item.querySelector("button")?.focus();
+    const again = () => this.#rename(item, conversation, title);
+    if (!(await this.#change(item, conversation, { method: "PATCH", body: { title } }, again))) return;
+    this.#showLine(item, { ...conversation, title });
+    item.querySelector("button").focus();
   }
 
   #showDeleting(item, conversation) {
@@ -136,21 +142,28 @@ export class History {
   }
 
   async #delete(item, conversation) {
-    if (!(await this.#change(item, conversation, { method: "DELETE" }))) return;
+    const again = () => this.#delete(item, conversation);
+    if (await this.#change(item, conversation, { method: "DELETE" }, again)) this.#drop(item, conversation);
+  }
+
+  #drop(item, { conversation_id: id }) {
     const next = item.nextElementSibling ?? item.previousElementSibling;
     item.remove();
-    if (conversation.conversation_id === this.#conversation.id) this.#conversation.startOver();
+    if (id === this.#conversation.id) this.#conversation.startOver();
     (next?.querySelector("button") ?? this.#dialog.querySelector(".close")).focus();
     this.#sayWhenEmpty();
   }
 
-  /** Sends a change; one that was already forgotten elsewhere leaves the list. */
-  async #change(item, conversation, options) {
-    const path = `conversations/${encodeURIComponent(conversation.conversation_id)}`;
-    const back = () => this.#showLine(item, conversation);
-    const done = await this.#tried(() => request(path, options), back);
-    if (!done) back();
-    return done;
+  /** Sends a change; null when it was not made, which has then been said. What is gone already leaves the list. */
+  async #change(item, conversation, options, again) {
+    try {
+      return await request(`conversations/${encodeURIComponent(conversation.conversation_id)}`, options);
+    } catch ({ envelope }) {
+      this.#showLine(item, conversation);
+      if (envelope.code === 404) this.#drop(item, conversation);
+      else this.#say(envelope, again);
+      return null;
+    }
   }
 
   #backButton(item, conversation) {

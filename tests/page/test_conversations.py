@@ -93,6 +93,33 @@ def test_deleting_asks_first_and_clears_the_page_of_what_is_gone(page: Page) -> 
     expect(page.locator("#welcome")).to_be_visible()
 
 
+def test_a_change_that_fails_can_be_tried_again(page: Page) -> None:
+    answered(page, "你好，失败一次")
+    one = "**/api/v0/conversations/*"
+    page.route(one, lambda route: route.fulfill(**refused(503, "store_unavailable", retryable=True)), times=1)
+    chats = drawer(page)
+    chats.get_by_role("button", name="重命名").first.click()
+    chats.get_by_role("textbox").fill("新标题")
+    chats.get_by_role("textbox").press("Enter")
+    expect(chats.get_by_role("alert")).to_contain_text("store_unavailable")
+    expect(chats.locator(".chat-title").first).to_have_text("你好，失败一次")
+
+    chats.get_by_role("button", name="重试").click()
+
+    expect(chats.locator(".chat-title").first).to_have_text("新标题")
+    expect(chats.get_by_role("alert")).to_have_count(0)
+
+
+def test_what_was_deleted_elsewhere_leaves_the_list(page: Page) -> None:
+    answered(page, "你好，在别处")
+    page.route("**/api/v0/conversations/*", lambda route: route.fulfill(**refused(404, "not_found")))
+    chats = drawer(page)
+    chats.get_by_role("button", name="删除").first.click()
+    chats.locator("form").get_by_role("button", name="删除").click()
+    expect(chats.get_by_text("你好，在别处")).to_have_count(0)
+    expect(chats.get_by_role("alert")).to_have_count(0)
+
+
 def test_longer_lists_come_in_portions(page: Page) -> None:
     def listed(route: Route) -> None:
         first = 3 if "cursor=more" in route.request.url else 0
