@@ -443,6 +443,24 @@ def test_any_conversation_is_survived(question: str, history: tuple[Turn, ...], 
     assert asyncio.run(SKILLS.chat(inquiry)).value
 
 
+ASKED = [case.question for lang in LANGUAGES for case in cases_of(FIXTURES / f"questions_{lang}.sql")]
+FOLLOWING = [case.question for lang in LANGUAGES for one in CONVERSATIONS[lang] for case in one[1:]]
+
+
+def test_every_merged_statement_can_be_planned(demo: Asked) -> None:
+    @RELAXED
+    @given(first=st.sampled_from(ASKED), then=st.lists(st.sampled_from(FOLLOWING), min_size=1, max_size=3))
+    def plan(first: str, then: list[str]) -> None:
+        history: tuple[Turn, ...] = ()
+        for question in (first, *then):
+            written = draft(question, history, demo.catalog)
+            if isinstance(written, Sql):
+                demo.rows(f"EXPLAIN {written.text}")
+            history = (*history, turn(question, written.text if isinstance(written, Sql) else None))
+
+    plan()
+
+
 @RELAXED
 @given(
     question=st.sampled_from(["How many customers are there?", "total amount by status", "各城市的客户数量"]),

@@ -20,7 +20,7 @@ from agent.skills.offline.marks import Mark, marks_of
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import Function
 from agent.skills.offline.reading import Reading
-from agent.skills.offline.refusals import Refusal, unknown_words, unsupported
+from agent.skills.offline.refusals import Refusal, unknown_words, unsupported, unused_words
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import AGGREGATES, Figure
 from common.text import language_of
@@ -264,9 +264,19 @@ def _say_function(change: Change) -> None:
         kind = str(reading.marks[index].intent.kind)  # type: ignore[union-attr]
         reading.use(index)
         if kind != "count":
+            _refuse_verb_nouns(change)
             change.function = AGGREGATES[kind]
         elif reading.marks[index].text.lower() not in _HOW_MUCH and not change.figures:
             change.function = change.function or "count"
+
+
+def _refuse_verb_nouns(change: Change) -> None:
+    """`The average rent`: a verb that may as well be what is averaged is not passed over."""
+    reading = change.plan.reading
+    verbs = [mark.text for mark in reading.marks if mark.means("verb")]
+    meant = [text for text in verbs if any(link.kind == "column" for link in reading.lexicon.find(text))]
+    if meant:
+        raise unused_words(meant)
 
 
 def _counts_value(reading: Reading, index: int) -> bool:

@@ -57,7 +57,7 @@ def _merged(plan: Plan, before: Query, after: Query, *, adds: bool, narrows: boo
     """`after` has the follow-up's conditions beside the earlier ones: of each column, only those that hold now."""
     new = [one for one in after.conditions if one not in before.conditions]
     kept = [one for one in after.conditions if one in before.conditions]
-    measures = before.measures
+    measures = after.measures
     for condition in new:
         shares = [one for measure in measures for one in measure.share_of if one.column == condition.column]
         if shares:
@@ -79,7 +79,7 @@ def _merged(plan: Plan, before: Query, after: Query, *, adds: bool, narrows: boo
     order = before.order or after.order
     return replace(
         after,
-        measures=measures if measures and before.measures else after.measures,
+        measures=measures,
         conditions=tuple(kept),
         related=tuple(related),
         having=having,
@@ -178,6 +178,10 @@ def _say_figure(query: Query, threshold: Threshold) -> None:
     shown = [one for one in query.measures if link and (one.table, one.column) == (link.table, link.column)]
     if shown and threshold.function is None and shown[0].function in ("avg", "min", "max"):
         threshold.function = shown[0].function
+    first = query.measures[0] if query.measures else None
+    if first and first.function == "count_distinct" and link is None and threshold.table is None and first.column:
+        threshold.link, threshold.function = column_link(first.table, first.column), "count_distinct"
+        return
     counts = bool(query.measures) and query.measures[0].column is None and bool(query.dimensions)
     if counts and link is None and threshold.table is None and not threshold.hint:
         threshold.table = query.measures[0].table

@@ -131,11 +131,11 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
     if function == "sum" and all(one.function in ("sum", "count") for one in query.measures):
         measures = tuple(measure for measure in query.measures if not measure.is_share)
         return replace(query, measures=measures, dimensions=(), top_per=(), order=(), limit=None)
-    if function == "avg" and query.dimensions and query.measures[0].column is None:
+    if function == "avg" and query.dimensions and _is_count(query.measures[0]):
         per, others = query.dimensions[-1], query.dimensions[:-1]
         average = replace(query.measures[0], per=per)
         return replace(query, measures=(average,), dimensions=others, order=(), limit=None)
-    if any(measure.column is None for measure in query.measures):
+    if any(_is_count(measure) for measure in query.measures):
         raise missing_measure(label(change.plan.reading.schema.table(query.base)), _measure_names(change.plan, query))
     measures = tuple(dict.fromkeys(replace(one, function=function, per=None) for one in query.measures))
     order = tuple(
@@ -143,6 +143,10 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
         for one in query.order
     )
     return replace(query, measures=measures, order=order)
+
+
+def _is_count(measure: Measure) -> bool:
+    return measure.column is None or measure.function == "count_distinct"
 
 
 def _counted(query: Query, change: Change) -> Query:

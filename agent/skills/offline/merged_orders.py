@@ -101,7 +101,8 @@ def _by_figure(query: Query, plan: Plan, ranking: Ranking, figure: Figure) -> Qu
     elif not query.measures:
         if not plan.reading.facts(query.base).is_entity:
             raise nothing_to_change("可以排序的对象", "things to rank")
-        query = replace(query, columns=(), distinct=False, dimensions=(Dimension(query.base),), measures=(measure,))
+        dimensions = tuple(dict.fromkeys((*query.top_per, Dimension(query.base))))
+        query = replace(query, columns=(), distinct=False, dimensions=dimensions, measures=(measure,))
         query = replace(query, base=measure.table, order=())
     return _by(query, plan, Order((same or [measure])[0], descending=ranking.descending))
 
