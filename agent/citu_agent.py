@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
+from langgraph.types import StreamMode
+
 from agent.context import Context
 from agent.events import Event
 from agent.graph import compiled_graph
@@ -163,7 +165,9 @@ class _Run:
 
     async def events(self, context: Context) -> AsyncGenerator[Event, None]:
         """Progress and tokens while the graph runs; raises what nodes raise."""
-        parts = compiled_graph().astream(self._ask, context=context, stream_mode=["tasks", "custom"], version="v2")
+        # Without "custom", which only tokens need, LangGraph runs a node in this task and not in two of its own.
+        modes: list[StreamMode] = ["tasks", "custom"] if self._ask["wants_tokens"] else ["tasks"]
+        parts = compiled_graph().astream(self._ask, context=context, stream_mode=modes, version="v2")
         async for part in parts:
             if part["type"] == "custom":
                 yield self._token(cast(str, part["data"]))
