@@ -246,6 +246,11 @@ def test_what_rules_did_not_understand_they_do_not_continue(question: str) -> No
     assert question in refused.prompt
 
 
+def test_what_a_model_understood_in_context_is_not_taken_for_a_whole_question() -> None:
+    history = (turn("SELECT 1"), turn("the ones from Berlin", "SELECT name FROM customers WHERE city = 'Berlin'"))
+    assert isinstance(draft("only the top 3", history), NoSql)
+
+
 def test_a_merge_that_is_impossible_says_what_was_understood() -> None:
     refused = draft("按月拆分", (turn("各门店的租金"),), CHINESE)
     assert isinstance(refused, NoSql)

@@ -4,6 +4,8 @@ The question is covered with marks (`marks`: names and values of the catalogue, 
 are understood as a small query structure (`filters`, `asks`, `planner` → `query`), and the structure is rendered as SQL
 (`render`, `frame`, `joins`). Whatever found no place in the structure makes the rules refuse: an answer to another
 question is worse than none.
+
+A question of a conversation may change the one before it (`conversation`, `follow_ups`, `merging`).
 """
 
 from agent.skills.offline.skills import OfflineSkills

@@ -193,7 +193,7 @@ def _step(inquiry: Inquiry, turn: Turn, earlier: Earlier | Turn | None) -> Under
     if isinstance(earlier, Earlier):
         return _continued(again, earlier)
     alone = _alone(again)
-    if alone is None:
+    if alone is None or alone.sql != turn.sql:  # whoever answered it knew what it went on from
         raise not_by_rules(turn.question)
     return alone
 
