@@ -354,7 +354,8 @@ def test_follow_ups_are_recognised(question: str) -> None:
 @pytest.mark.parametrize(
     "question",
     ["谢谢", "thanks", "thank you for today", "see you tomorrow", "明天见", "ok", "what about you?", "你今天怎么样",
-     "tell me a joke", "今天天气怎么样", "那首都呢", "how are you", "who are you?", "good night"],
+     "tell me a joke", "今天天气怎么样", "那首都呢", "再来一个", "只是问问", "only kidding",
+     "and then?", "how are you", "who are you?", "good night"],
 )  # fmt: skip
 def test_no_conversation_makes_a_query_of_small_talk(question: str) -> None:
     assert classified(question, AFTER).question_type == "CHAT"

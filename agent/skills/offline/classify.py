@@ -108,7 +108,8 @@ def _data_verdict(inquiry: Inquiry, names: list[Mark], asks: list[Mark], unknown
     if names:
         doubt = 0.1 if len(unknown) >= 2 else 0.0
         return _verdict(inquiry, "DATABASE", 0.7 + nudge - doubt, "rule_based_medium_business", found)
-    goes_on = inquiry.previous_type == "DATABASE" and not _TO_SOMEBODY.search(inquiry.question)
+    is_plain = inquiry.context_type is not None or not (unknown or _TO_SOMEBODY.search(inquiry.question))
+    goes_on = inquiry.previous_type == "DATABASE" and is_plain
     if asks and (len(asks) >= 2 or goes_on):
         reason = Text(
             "问法像数据查询，但没有提到数据库中的内容", "It is asked like a query, but names nothing in the database"

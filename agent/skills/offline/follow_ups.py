@@ -300,6 +300,7 @@ def _say_limit(change: Change) -> None:
     value = reading.marks[numbers[0]].number.value  # type: ignore[union-attr]
     after = numbers[0] + 1
     counted = after < len(reading) and reading.marks[after].means("unit", "noise")
+    counted = counted and value != 1  # "one more", 再来一个
     if (counted or "only" in change.cues) and value == int(value) and 0 < value <= 10_000:
         reading.use(numbers[0])
         change.plan.asks.limit = int(value)
