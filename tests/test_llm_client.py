@@ -263,6 +263,70 @@ def test_warming_sends_nothing(server: OpenAiServer) -> None:
     assert server.requests == []
 
 
+@pytest.mark.parametrize("provider", ["openai", "azure"])
+def test_every_request_is_written_like_the_first(server: OpenAiServer, provider: str) -> None:
+    server.default = lambda request: Reply("fine")
+    settings = {
+        "openai": Settings(openai_api_key=KEY, openai_base_url=server.url),
+        "azure": Settings(azure_openai_api_key=KEY, azure_openai_endpoint=server.root, azure_openai_deployment="d"),
+    }[provider]
+
+    async def main() -> None:
+        model = open_model(settings)
+        assert model is not None
+        await model.complete(HELLO)
+        await model.complete([{"role": "user", "content": "再见, and something longer"}])
+        await model.aclose()
+
+    asyncio.run(main())
+    first, second = server.requests
+    assert second.path == first.path
+    assert {**second.headers, "content-length": ""} == {**first.headers, "content-length": ""}
+    assert second.question == "再见, and something longer"
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        Reply(status=400, body={"error": {"message": "'logprobs' is not supported"}}),
+        Reply(status=400, body={"error": {"message": "no", "code": "content_filter"}}),
+        Reply(status=401, body="not JSON"),
+        Reply(status=404, body=[1]),
+        Reply(status=429, body={"error": {"code": "insufficient_quota"}}),
+        Reply(status=429, headers={"Retry-After": "7"}),
+        Reply(status=503),
+        Reply("half a", ending="disconnect"),
+        Reply(body="garbage"),
+    ],
+    ids=["parameter", "filter", "key", "model", "quota", "rate", "server", "broken off", "unusable"],
+)
+def test_a_failure_is_judged_the_same_whenever_it_comes(server: OpenAiServer, failing: Reply) -> None:
+    server.replies(failing, Reply("fine"), failing)
+
+    async def action(model: OpenAiChat) -> None:
+        with pytest.raises(LlmUnavailable) as at_first:
+            await model.complete(HELLO)
+        await model.complete(HELLO)
+        with pytest.raises(LlmUnavailable) as later:
+            await model.complete(HELLO)
+        for attribute in ("text", "retry_after_s", "__class__"):
+            assert getattr(later.value, attribute) == getattr(at_first.value, attribute)
+
+    use(server.url, action, max_retries=0)
+
+
+def test_an_endpoint_that_goes_away_is_missed(server: OpenAiServer) -> None:
+    server.replies(Reply("fine"))
+
+    async def action(model: OpenAiChat) -> None:
+        await model.complete(HELLO)
+        await asyncio.to_thread(server.close)
+        with pytest.raises(LlmUnavailable, match="can't be reached"):
+            await model.complete(HELLO)
+
+    use(server.url, action, max_retries=0)
+
+
 # --- turns
 
 

@@ -5,6 +5,7 @@ Imported at the first use of a model and not before: importing openai takes over
 """
 
 import asyncio
+import json
 import logging
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -56,7 +57,9 @@ class Response:
 @dataclass
 class _Client:
     api: openai.AsyncOpenAI
+    http: httpx2.AsyncClient
     in_flight: int = 0
+    first: httpx2.Request | None = None  # the pattern of all further ones
 
 
 class Clients:
@@ -80,7 +83,7 @@ class Clients:
     def _open(self) -> _Client:
         try:
             http_client = openai.DefaultAsyncHttpxClient(verify=self._tls, timeout=self._timeout)
-            return _Client(_BUILDERS[self._endpoint.provider](self._endpoint, self._timeout, http_client))
+            return _Client(_BUILDERS[self._endpoint.provider](self._endpoint, self._timeout, http_client), http_client)
         except (openai.OpenAIError, httpx2.InvalidURL, ValueError, ImportError):
             # A malformed address, here or among the proxies of the environment (SOCKS needs a package of its own).
             raise CallFailed("settings") from None
@@ -104,7 +107,7 @@ class Clients:
             client = self._with_room()
             client.in_flight += 1
             try:
-                async with aclosing(await _post(client.api, body)) as response:
+                async with aclosing(await _post(client, body)) as response:
                     yield Response(response.headers.get("content-type", ""), response.aiter_bytes())
             except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as exc:
                 # Not chained: these exceptions print addresses and the endpoint's words, which may repeat the key.
@@ -132,13 +135,47 @@ class Clients:
             await client.api.close()
 
 
-async def _post(api: openai.AsyncOpenAI, body: dict[str, Any]) -> httpx2.Response:
-    # The client's way to send what it has no types for: a typed call would walk through the messages by their
-    # annotations and wrap the response, which costs more than everything else it does.
-    answer: object = await api.post(
+async def _post(client: _Client, body: dict[str, Any]) -> httpx2.Response:
+    """Sends the request and reads the answer's head.
+
+    The openai client knows addresses, versions and keys, and takes as long to write a request as sending it takes. They
+    are the same in every request, so it writes the first one, and the others are copies with another body.
+    """
+    if client.first is not None:
+        return await _send(client.http, _copy(client.first, body))
+    # Not its typed call: that would walk through the messages by their annotations and wrap the response.
+    answer: object = await client.api.post(
         "/chat/completions", body=body, cast_to=httpx2.Response, stream=True, stream_cls=openai.AsyncStream[Any]
     )
-    return cast(httpx2.Response, answer)  # what cast_to asks for, whatever the stream's type says
+    response = cast(httpx2.Response, answer)  # what cast_to asks for, whatever the stream's type says
+    client.first = (response.history or [response])[0].request
+    return response
+
+
+def _copy(request: httpx2.Request, body: dict[str, Any]) -> httpx2.Request:
+    headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
+    content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return httpx2.Request(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
+
+
+async def _send(http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
+    """What the openai client would do with it; raises what that raises."""
+    try:
+        response = await http.send(request, stream=True)
+    except httpx2.TimeoutException as exc:
+        raise openai.APITimeoutError(request) from exc
+    except httpx2.TransportError as exc:
+        raise openai.APIConnectionError(request=request) from exc
+    if response.is_success:
+        return response
+    async with aclosing(response):
+        await response.aread()
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    error = body.get("error", body) if isinstance(body, dict) else response.text
+    raise openai.APIStatusError("", response=response, body=error)
 
 
 def _open_openai(endpoint: Endpoint, timeout: httpx2.Timeout, http_client: httpx2.AsyncClient) -> openai.AsyncOpenAI:
