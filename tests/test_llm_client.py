@@ -406,12 +406,13 @@ def test_the_wait_for_a_turn_is_part_of_the_call(server: OpenAiServer) -> None:
     server.replies(Reply(gate=Gate()), Reply("later"))
 
     async def action(model: OpenAiChat) -> str:
+        await model.warm()
         calls = [asyncio.create_task(model.complete(HELLO)) for _ in range(3)]
         await asyncio.wait(calls)
         assert [type(call.exception()) for call in calls] == [LlmUnavailable] * 3
         return (await model.complete(HELLO)).text
 
-    assert use(server.url, action, max_in_flight=1, timeout_s=0.3) == "later"
+    assert use(server.url, action, max_in_flight=1, timeout_s=1.0) == "later"
     assert len(server.requests) == 2, "whoever did not get a turn in time has sent nothing"
 
 
