@@ -44,13 +44,14 @@ def _serve_model(url: Any) -> None:
         url.get()
 
 
-def _serve(make_app: Callable[[], Any], listening: Any, pid: Any) -> None:
+def _serve(make_app: Callable[[], Any], listening: Any, pid: Any, *, is_citu: bool) -> None:
     def app() -> Any:
         pid.put(os.getpid())
         return make_app()
 
     options = gunicorn_options(max_streams=16)
-    options.pop("post_worker_init")  # the bare stack has nothing to warm up
+    if not is_citu:
+        options.pop("post_worker_init")  # Citu's own
     Server(app, listening, options, lambda: None).run()
 
 
@@ -103,7 +104,7 @@ def run(database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 5
         for name, maker in makers.items():
             listening, pid = listen("127.0.0.1", 0), context.Queue()
             port = listening.getsockname()[1]
-            server = context.Process(target=_serve, args=(maker, listening, pid))
+            server = context.Process(target=_serve, args=(maker, listening, pid), kwargs={"is_citu": name == "Citu"})
             server.start()
             servers.append(server)
             subjects.append(Subject(name, port, pid.get(timeout=60)))
