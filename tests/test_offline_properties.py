@@ -121,7 +121,7 @@ def test_summaries_state_no_figure_of_their_own(rows: list[tuple[str, object]], 
     assert doubtful_figures(thought.value, result) == []
 
 
-@pytest.mark.parametrize("catalog", [CATALOG, SHOP, AIR, CHINESE, wide_catalog(900), Catalog(())], ids=range(6))
+@pytest.mark.parametrize("catalog", [CATALOG, SHOP, AIR, CHINESE, wide_catalog(250), Catalog(())], ids=range(6))
 def test_fixed_catalogues_survive_every_intent_word(catalog: Catalog) -> None:
     table = catalog.tables[0].name if catalog.tables else "nothing"
     for phrase in list(INTENTS)[::7]:
