@@ -19,7 +19,7 @@ try:
 except ConfigurationError as error:
     sys.exit(f"Citu can't start. {error}")
 bind = f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
-globals().update(gunicorn_options(_settings.max_streams))
+globals().update(gunicorn_options(_settings.max_streams, question_s=_settings.request_timeout_s))
 
 
 def when_ready(arbiter: Any) -> None:

@@ -156,7 +156,7 @@ def main() -> int:
     server = serving.Server(
         lambda: create_app(settings, services),
         listening,
-        serving.gunicorn_options(settings.max_streams),
+        serving.gunicorn_options(settings.max_streams, question_s=settings.request_timeout_s),
         when_ready=lambda: _say(_banner(settings, services)),
     )
     try:

@@ -25,7 +25,9 @@ from common.errors import CituError
 from common.llm import ChatModel, open_model
 from common.ports import UrlSource
 from common.store import Retention, Store
+from common.store.journal import Journal
 from common.store.opening import open_store
+from common.values import Turn
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
 
@@ -82,12 +84,13 @@ def bootstrap(settings: Settings) -> Services:
         return Context(AuditedDatabase(database, audit, occasion), skills, rules, behaviour, recall)
 
     store, retention = _store(settings, sources.app)
+    journal = Journal(store)
     agent = CituLangGraphAgent(
-        lambda question: new_context(_occasion(question), _recall(question, store)),
+        lambda question: new_context(_occasion(question), _recall(question, store, journal)),
         routing_mode=settings.routing_mode,
         request_timeout_s=settings.request_timeout_s,
     )
-    runs = RunDesk(agent, store, lease_s=retention.lease_s)
+    runs = RunDesk(agent, store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database, new_context, request_timeout_s=settings.request_timeout_s)
 
     async def warm() -> None:
@@ -128,10 +131,15 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
     return store, retention
 
 
-def _recall(question: Question, store: Store) -> Recall:
+def _recall(question: Question, store: Store, journal: Journal) -> Recall:
     if not question.continues:
         return nothing_before
-    return lambda: store.conversations.recent(question.owner, question.conversation_id, _REMEMBERED_TURNS)
+
+    async def recall() -> tuple[Turn, ...]:
+        journal.check()  # not waited for when it is known to be down
+        return await store.conversations.recent(question.owner, question.conversation_id, _REMEMBERED_TURNS)
+
+    return recall
 
 
 def _database(settings: Settings, source: UrlSource) -> GuardedDatabase:

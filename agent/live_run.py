@@ -13,7 +13,7 @@ from agent.events import Event, error_event, stored_event, with_warning
 from common import runtime
 from common.envelope import to_bytes
 from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
-from common.store import Frame, RunEnd, RunHead, Runs, RunState, RunWrite
+from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite
 from common.store.journal import Journal
 from common.text import Text
 from common.values import Turn
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 # Nobody watches a sync answer being written: frames of a short one are kept all at once, with its end.
 _LINGER_S = 0.25
 _AGAIN_S = 1.0  # between attempts to keep a run that ended while the store was away
-_ATTEMPTS = 60
+_ATTEMPTS = 600
 _NOT_KEPT = Text(
     "会话存储暂时不可用，本轮对话可能不会被保存。", "The conversation store is unavailable; this turn may not be kept."
 )
@@ -72,7 +72,6 @@ class LiveRun:
         self._shown = 0
         self._terminal: Event | None = None  # as shown
         self._is_producing = True
-        self._store_fails = journal.is_failing
         self._writing: asyncio.Task[None] | None = None
         self._watchers: set[asyncio.Future[None]] = set()
         self._loop = asyncio.get_running_loop()
@@ -80,6 +79,16 @@ class LiveRun:
         runtime.track(self)
         self._task = self._loop.create_task(self._answer())
         self._task.add_done_callback(self._done)
+
+    @property
+    def record(self) -> RunRecord:
+        """The run as far as it is shown."""
+        return RunRecord(self.head, _state_of(self._terminal) if self._terminal else "running", self._shown)
+
+    @property
+    def last_frame(self) -> Frame | None:
+        """The frame of the terminal event, when it is shown."""
+        return self._frames[-1] if self.is_over else None
 
     @property
     def is_over(self) -> bool:
@@ -129,10 +138,15 @@ class LiveRun:
                 await self._finish(event)
             else:
                 self._events.append(event)
-                if self._store_fails:
+                if self._is_watched and self._journal.is_failing:
                     self._show(len(self._events))
                 elif self._is_watched:
                     self._write_soon()
+
+    def catch_up(self) -> None:
+        """Keeps what was shown while the store was away, if it is back."""
+        if self._kept < self._shown and self._is_producing and not self._journal.is_failing:
+            self._write_soon()
 
     def _write_soon(self) -> None:
         self._is_watched = True
@@ -141,19 +155,18 @@ class LiveRun:
 
     async def _write(self) -> None:
         """Keeps events until none is left; those that come meanwhile go together into the next write."""
-        while self._kept < len(self._events) and not self._store_fails and self._is_producing:
+        while self._kept < len(self._events) and self._is_producing:
             count = len(self._events)
             try:
                 is_ours = await self._journal.keep(self._new(count))
             except StoreUnavailable:
-                self._store_fails = True
                 self._show(len(self._events))
-            else:
-                if not is_ours:  # the lease had run out; what the agent says is no longer the run's
-                    self.cancel()
-                    break
-                self._kept = count
-                self._show(count)
+                break
+            if not is_ours:  # the lease had run out; what the agent says is no longer the run's
+                self.cancel()
+                break
+            self._kept = count
+            self._show(count)
         self._writing = None
 
     def _new(self, count: int, end: RunEnd | None = None) -> RunWrite:
@@ -219,22 +232,24 @@ class LiveRun:
             for _ in range(_ATTEMPTS if has_room else 0):
                 await asyncio.sleep(_AGAIN_S)
                 with suppress(StoreUnavailable):
-                    await self._journal.keep(write)
-                    return
+                    if await self._journal.keep(write):
+                        return
+                    break  # somebody else has ended it
         _log.error("a run was not kept", extra={"run_id": self.head.run_id})
 
     async def _adopt(self) -> None:
         """Somebody else has ended the run: what the store says is what happened."""
         del self._events[self._shown :], self._frames[self._shown :]
-        try:
-            kept = await self._runs.frames(self.head.user_id, self.head.run_id, self._shown, 1000)
-        except StoreUnavailable:
-            kept = ()
-        for frame in kept:
+        kept: tuple[Frame, ...] = ()
+        with suppress(StoreUnavailable):
+            kept = await self._runs.frames(self.head.user_id, self.head.run_id, self._kept, 1000)
+        for frame in kept[self._shown - self._kept :]:
             self._events.append(stored_event(frame.data))
             self._frames.append(frame)
-        if not (self._events and self._events[-1].is_terminal):
-            self._events.append(error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
+        if not (self._events and self._events[-1].is_terminal):  # more was shown than the store knows of
+            last = stored_event(kept[-1].data) if kept else None
+            is_end = last is not None and last.is_terminal
+            self._events.append(last if last and is_end else error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
         self._end(self._events[-1])
 
 

@@ -60,12 +60,12 @@ class RunDesk:
         lease_s: seconds after which a run whose worker says nothing is an orphan.
     """
 
-    def __init__(self, agent: CituLangGraphAgent, store: Store, *, lease_s: float) -> None:
+    def __init__(self, agent: CituLangGraphAgent, store: Store, journal: Journal, *, lease_s: float) -> None:
         self._agent = agent
         self._store = store
+        self._journal = journal
         self._lease_s = lease_s
         self._beat_s = min(_BEAT_S, lease_s / 4)
-        self._journal = Journal(store.runs)
         self._start()
 
     def _start(self) -> None:
@@ -73,7 +73,7 @@ class RunDesk:
         self._worker_id = f"{self._pid}-{secrets.token_hex(6)}"
         self._live: dict[str, LiveRun] = {}
         self._beating: asyncio.Task[None] | None = None
-        self._buries_after = 0.0  # on time.monotonic()
+        self._suspects: dict[str, float] = {}  # since when, on time.monotonic(), a run is seen to be an orphan
 
     def watch_over(self) -> None:
         """Begins to renew leases and to look for orphans, if that has not begun; called on the loop."""
@@ -159,6 +159,9 @@ class RunDesk:
             NotFound: it is unknown, another user's, or has expired.
             StoreUnavailable: nobody can say.
         """
+        run = self._mine(user_id, run_id)
+        if run is not None:
+            return RunView(run.record, stored_event(run.last_frame.data) if run.last_frame else None)
         record = await self._record(user_id, run_id)
         if record.state == "running":
             return RunView(record, None)
@@ -179,6 +182,8 @@ class RunDesk:
                 frames = await self._store.runs.frames(user_id, run_id, after, _PAGE)
             except StoreUnavailable:
                 frames, record = (), None
+            except NotFound:  # it was found before, and is forgotten now
+                return
             for frame in frames:
                 after = frame.seq
                 yield frame
@@ -200,8 +205,6 @@ class RunDesk:
         if run is not None:
             run.cancel()
             await run.terminal()
-            with suppress(StoreUnavailable, NotFound):
-                return await self.look(user_id, run_id)
         view = await self.look(user_id, run_id)
         if view.terminal is not None:
             return view
@@ -221,11 +224,19 @@ class RunDesk:
             IdempotencyKeyReused: the key came with another request.
             StoreUnavailable: nobody can say.
         """
+        self._journal.check()
+        try:
+            return await self._claim(user_id, key, Claim(run_id, fingerprint))
+        except StoreUnavailable as exc:
+            self._journal.fail(exc)
+            raise
+
+    async def _claim(self, user_id: str, key: str, claim: Claim) -> RunRecord | None:
         while True:
-            holder = await self._store.runs.claim(user_id, key, Claim(run_id, fingerprint))
-            if holder.run_id == run_id:
+            holder = await self._store.runs.claim(user_id, key, claim)
+            if holder.run_id == claim.run_id:
                 return None
-            if holder.fingerprint != fingerprint:
+            if holder.fingerprint != claim.fingerprint:
                 raise IdempotencyKeyReused(_OTHER_BODY)
             record = await self._claimant(user_id, holder.run_id)
             if record is not None and not await self._is_worth_another_try(record):
@@ -256,7 +267,7 @@ class RunDesk:
 
     async def _record(self, user_id: str, run_id: str) -> RunRecord:
         record = await self._store.runs.find(user_id, run_id)
-        if record is not None and record.is_orphaned and self._may_bury(record):
+        if record is not None and record.is_orphaned and self._is_lost(record):
             await self._bury(record)
             record = await self._store.runs.find(user_id, run_id)
         if record is None:
@@ -266,27 +277,43 @@ class RunDesk:
     # ------------------------------------------------------------------------------------------------ leases
 
     async def _beat(self) -> None:
-        looked_at = 0.0
         while True:
             try:
-                if self._live:
-                    for run_id in await self._store.runs.renew(tuple(self._live), self._worker_id):
-                        if run_id in self._live:
-                            self._live[run_id].cancel()
-                if time.monotonic() - looked_at >= self._lease_s:
-                    looked_at = time.monotonic()
-                    for record in await self._store.runs.orphans():
-                        if self._may_bury(record):
-                            await self._bury(record)
-            except StoreUnavailable:
-                # While the store was away nobody could renew a lease: all get the time to do so.
-                self._buries_after = time.monotonic() + self._lease_s
+                await self._renew()
+                await self._look_for_orphans()
+            except StoreUnavailable as exc:
+                self._journal.fail(exc)
             except Exception:  # noqa: BLE001 - without this task runs that live would pass for dead
                 _log.exception("leases could not be renewed")
             await asyncio.sleep(self._beat_s)
 
-    def _may_bury(self, record: RunRecord) -> bool:
-        return record.head.run_id not in self._live and time.monotonic() >= self._buries_after
+    async def _renew(self) -> None:
+        if not self._live or self._journal.is_failing:
+            return
+        for run_id in await self._store.runs.renew(tuple(self._live), self._worker_id):
+            if run_id in self._live:
+                self._live[run_id].cancel()
+        for run in tuple(self._live.values()):
+            run.catch_up()
+
+    async def _look_for_orphans(self) -> None:
+        if self._journal.is_failing:
+            return
+        found = {record.head.run_id: record for record in await self._store.runs.orphans()}
+        self._suspects = {run_id: since for run_id, since in self._suspects.items() if run_id in found}
+        for record in found.values():
+            if self._is_lost(record):
+                await self._bury(record)
+
+    def _is_lost(self, record: RunRecord) -> bool:
+        """Whether the run's worker could have renewed the lease and did not.
+
+        While the store was away nobody could; so who sees that a lease has run out gives one more.
+        """
+        if record.head.run_id in self._live:
+            return False
+        since = self._suspects.setdefault(record.head.run_id, time.monotonic())
+        return time.monotonic() - since >= self._lease_s
 
     async def _bury(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)

@@ -35,10 +35,10 @@ def runs_blueprint(desk: RunDesk, places: Places, *, ping_interval_s: float) -> 
     def follow_run(run_id: str) -> Response:
         user_id, known = acting_user(_reader().user_id), parse_run_id(run_id)
         after = parse_after(request.args, known) or last_event_seq(known)
+        places.take()
         view = from_store(desk.look(user_id, known))
         if view.terminal is not None and after >= view.record.last_seq:
             return Response(status=204)  # a native EventSource then asks no more
-        places.take()
         return streamed(desk.follow(user_id, known, after), known, ping_interval_s=ping_interval_s)
 
     @blueprint.post("/<run_id>/cancel")

@@ -26,6 +26,7 @@ _log = logging.getLogger(__name__)
 # Threads beyond MAX_STREAMS: health checks, static files and refusals while every place is taken.
 _SPARE_THREADS = 16
 _STALL_S = 15.0  # a client that takes and sends nothing for so long is dropped, so that its thread is free again
+_MARGIN_S = 60.0  # how much longer than a question may take a request may: for whoever reads its answer slowly
 _GRACE_S = 4.0  # how long running questions may go on after SIGTERM; then they are cancelled
 _STOP_S = 8  # then gunicorn kills a worker that is still there; container runtimes kill all after 10
 _SETTLE_S = 2.0  # how long runs that nobody watches may take to say that they were cut off
@@ -78,11 +79,21 @@ class Log(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """Gunicorn's threaded worker where clients can't hold it up, and where stopping stops what runs."""
+    """Gunicorn's threaded worker where clients can't hold it up, and where stopping stops what runs.
+
+    Attributes:
+        question_s: seconds one question may take.
+    """
 
     stall_s = _STALL_S
     grace_s = _GRACE_S
+    margin_s = _MARGIN_S
+    question_s = float("inf")
     _hurries = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._since: dict[Any, float] = {}  # connections that are served, on time.monotonic()
 
     def init_process(self) -> None:
         """Called once in the worker process."""
@@ -99,7 +110,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def handle(self, conn: Any) -> Any:
         """One request, in a thread of the pool; false when the connection is to be closed."""
-        goes_on = super().handle(conn)
+        self._since[conn] = time.monotonic()
+        try:
+            goes_on = super().handle(conn)
+        finally:
+            del self._since[conn]
         if not goes_on:
             # Gunicorn would do so itself, but in the one thread that accepts connections: nobody else could come in.
             _await_end(conn.sock)
@@ -123,6 +138,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def murder_keepalived(self, force: bool = False) -> None:
         """Closes connections that are kept for a next request and have been for too long."""
         super().murder_keepalived(force or self._hurries)
+        self._cut_off_drips()
+
+    def _cut_off_drips(self) -> None:
+        """Who sends or takes a few bytes now and then never stalls, and would keep a thread and a place for ever."""
+        limit = time.monotonic() - self.question_s - self.margin_s
+        for conn, since in tuple(self._since.items()):
+            if since < limit:
+                _log.info("a client took or sent too little for too long and was dropped")
+                with suppress(OSError):
+                    conn.sock.shutdown(socket.SHUT_RDWR)
 
     def is_parent_alive(self) -> bool:
         """Asked once a second; without the master nobody would end this process."""
@@ -157,8 +182,17 @@ def _await_end(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RD)  # gunicorn's own wait ends at once
 
 
-def gunicorn_options(max_streams: int) -> dict[str, Any]:
-    """Settings every way of starting shares: one thread per running question, none of gunicorn's own side channels."""
+def gunicorn_options(max_streams: int, *, question_s: float = float("inf")) -> dict[str, Any]:
+    """Settings every way of starting shares: one thread per running question, none of gunicorn's own side channels.
+
+    Args:
+        question_s: seconds one question may take.
+    """
+
+    def begin(worker: Any) -> None:
+        worker.question_s = question_s
+        _begin(worker)
+
     return {
         "worker_class": Worker,
         "workers": 1,
@@ -167,7 +201,7 @@ def gunicorn_options(max_streams: int) -> dict[str, Any]:
         "graceful_timeout": _STOP_S,
         "keepalive": 30,
         "control_socket_disable": True,
-        "post_worker_init": _begin,
+        "post_worker_init": begin,
         "worker_exit": lambda _arbiter, _worker: runtime.settle(_SETTLE_S),
         "logger_class": Log,
         "loglevel": "warning",

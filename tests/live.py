@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Citu:
-    """A running service. `process` is gunicorn's master, whose only child answers requests."""
+    """A running service. `process` is gunicorn's master, whose children, mostly one, answer requests."""
 
     process: "subprocess.Popen[str]"
     port: int
@@ -56,11 +56,11 @@ def serving(log: Path, *, model: OpenAiServer | None = None, **environment: str)
 
 @contextmanager
 def serving_by_gunicorn(
-    configuration: Path, log: Path, *, model: OpenAiServer | None = None, **environment: str
+    configuration: Path, log: Path, *, model: OpenAiServer | None = None, workers: str = "1", **environment: str
 ) -> Iterator[Citu]:
-    """`gunicorn -c configuration unified_api:app` from when it answers."""
+    """`gunicorn -c configuration -w workers unified_api:app` from when it answers."""
     port = environment.setdefault("PORT", str(free_port()))
-    command = [sys.executable, "-m", "gunicorn", "-c", str(configuration), "unified_api:app"]
+    command = [sys.executable, "-m", "gunicorn", "-c", str(configuration), "-w", workers, "unified_api:app"]
     with _running(command, log, environment | _model_settings(model)) as process:
         eventually(lambda: _listens(int(port)), START_TIMEOUT_S)
         yield Citu(process, int(port), log, ())
@@ -73,13 +73,18 @@ from common.serving import Worker, gunicorn_options
 class Impatient(Worker):
     stall_s = 1.0
     grace_s = 0.5
-globals().update(gunicorn_options(2) | {"worker_class": Impatient})
+    margin_s = 2.0
+question_s = float(os.environ.get("REQUEST_TIMEOUT_S", "180"))
+globals().update(gunicorn_options(2, question_s=question_s) | {"worker_class": Impatient})
 bind = "127.0.0.1:" + os.environ["PORT"]
 """
 
 
 def impatient(folder: Path) -> Path:
-    """A configuration file for `serving_by_gunicorn`: clients may stall for 1 s, questions outlive SIGTERM by 0.5 s."""
+    """A configuration file for `serving_by_gunicorn`.
+
+    Clients may stall for 1 s and take 2 s longer than a question may, and questions outlive SIGTERM by 0.5 s.
+    """
     path = folder / "impatient.conf.py"
     path.write_text(_IMPATIENT)
     return path

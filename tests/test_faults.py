@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -85,7 +86,7 @@ def service(model: OpenAiServer, wire: Wire, tmp_path_factory: pytest.TempPathFa
         "DATABASE_POOL_SIZE": "1",
         "DATABASE_POOL_WAIT_S": "0.3",
         "STATEMENT_TIMEOUT_S": "1.5",
-        "LLM_TIMEOUT_S": "1",
+        "LLM_TIMEOUT_S": "2.5",
         "LLM_MAX_RETRIES": "1",
         "PING_INTERVAL_S": "0.1",
     }
@@ -443,6 +444,24 @@ def test_a_client_that_stops_reading_holds_nothing(small: Citu, watch: Watch, mo
         eventually(lambda: small.log.read_text().count("took or sent nothing") == 2)
         eventually(lambda: post_json(small.port, SYNC, CHAT)[0] == 200)
     assert "Traceback" not in small.log.read_text()
+
+
+def test_a_client_that_drips_is_dropped_in_the_end(server: EmbeddedServer, model: OpenAiServer, tmp_path: Path) -> None:
+    """It never stalls, and would take hours."""
+    wide = Reply("SELECT repeat('x', 100000) AS x FROM generate_series(1, 200)")
+    settings = {"DATABASE_URL": server.url("gauges", READER), "MAX_STREAMS": "2", "MAX_RESULT_BYTES": "30000000"}
+    settings["REQUEST_TIMEOUT_S"] = "2"
+    with (
+        serving_by_gunicorn(impatient(tmp_path), tmp_path / "log", model=model, **settings) as citu,
+        scripted(model, wide, Reply("wide"), wide, Reply("wide")),
+        _lazy(citu.port, SYNC) as sync,
+        _lazy(citu.port, STREAM) as stream,
+    ):
+        while "too little for too long" not in citu.log.read_text():
+            for client in (sync, stream):
+                client.recv(20_000)
+            time.sleep(0.05)
+        eventually(lambda: post_json(citu.port, SYNC, CHAT)[0] == 200)
 
 
 def _lazy(port: int, path: str) -> socket.socket:

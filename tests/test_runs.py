@@ -79,6 +79,16 @@ def blocks(stream: Stream) -> list[str]:
     return found
 
 
+def begun(stream: Stream, count: int) -> list[str]:
+    """The next blocks, pings left out."""
+    found: list[str] = []
+    while len(found) < count:
+        block = stream.next_block()
+        assert block, "the stream has ended"
+        found += [] if block.startswith(":") else [block]
+    return found
+
+
 def follow(citu: Citu, run_id: str, query: str = "", **headers: str) -> list[str]:
     """The frames of a run, from the beginning or after an event."""
     with Stream(citu.port, f"{RUNS}/{run_id}/events{query}", None, method="GET", **headers) as stream:
@@ -120,7 +130,7 @@ def test_a_client_cut_off_at_any_event_goes_on_elsewhere(here: Citu, there: Citu
     while read < length:
         with scripted(model, TALK):  # the run may only ask the model after its client has left
             with Stream(here.port, STREAM, {**CHAT, "on_disconnect": "continue"}) as stream:
-                retry, *seen = [stream.next_block() for _ in range(read + 1)]
+                retry, *seen = begun(stream, read + 1)
             run_id = run_id_of(seen[0])
             rest = follow(there, run_id, f"?after={run_id}:{read}")
         assert [retry, *seen, *rest[1:]] == follow(there, run_id)
@@ -132,10 +142,10 @@ def test_a_client_cut_off_at_any_event_goes_on_elsewhere(here: Citu, there: Citu
 def test_a_run_is_followed_live_from_another_process(here: Citu, there: Citu, model: OpenAiServer) -> None:
     gate = Gate()
     with scripted(model, Reply(pieces=["One ", gate, "two."])), Stream(here.port, STREAM, CHAT) as stream:
-        begun = [stream.next_block() for _ in range(4)]
-        run_id = run_id_of(begun[1])
+        told = begun(stream, 4)
+        run_id = run_id_of(told[1])
         with Stream(there.port, f"{RUNS}/{run_id}/events", None, method="GET") as elsewhere:
-            assert [elsewhere.next_block() for _ in range(4)] == begun
+            assert begun(elsewhere, 4) == told
             assert state(there, run_id)["state"] == "running"
             gate.open()
             assert blocks(elsewhere) == blocks(stream)
@@ -175,7 +185,7 @@ def test_an_event_that_can_not_be_is_said_to_be(query: str, here: Citu) -> None:
 def test_a_run_is_cancelled_by_its_id(elsewhere: bool, here: Citu, there: Citu, model: OpenAiServer) -> None:
     gate = Gate()
     with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, CHAT) as stream:
-        run_id = run_id_of([stream.next_block() for _ in range(2)][1])
+        run_id = run_id_of(begun(stream, 2)[1])
         assert gate.reached.wait(10)
         status, envelope = post_json((there if elsewhere else here).port, f"{RUNS}/{run_id}/cancel", {})
         assert (status, envelope["data"]["state"]) == (200, "cancelled")
@@ -193,7 +203,7 @@ def test_what_becomes_of_a_run_whose_client_leaves(
     gate = Gate()
     with scripted(model, Reply(pieces=["One ", gate, "two."])):
         with Stream(here.port, STREAM, {**CHAT, "on_disconnect": wish}) as stream:
-            run_id = run_id_of([stream.next_block() for _ in range(2)][1])
+            run_id = run_id_of(begun(stream, 2)[1])
             assert gate.reached.wait(10)
         if wish == "cancel":
             assert model.requests[-1].disconnected.wait(10)
@@ -205,7 +215,7 @@ def test_what_becomes_of_a_run_whose_client_leaves(
 def test_the_runs_of_a_killed_worker_end(start: Callable[[], Citu], there: Citu, model: OpenAiServer) -> None:
     doomed, gate = start(), Gate()
     with scripted(model, Reply(pieces=["One ", gate])), Stream(doomed.port, STREAM, CHAT) as stream:
-        seen = [stream.next_block() for _ in range(4)]
+        seen = begun(stream, 4)
         run_id = run_id_of(seen[1])
         assert gate.reached.wait(10)
         os.kill(doomed.worker(), signal.SIGKILL)
@@ -225,7 +235,7 @@ def test_runs_of_a_process_that_is_stopped_say_so(start: Callable[[], Citu], the
     stopped, gate = start(), Gate()
     with scripted(model, Reply(pieces=["One ", gate])):
         with Stream(stopped.port, STREAM, {**CHAT, "on_disconnect": "continue"}) as stream:
-            run_id = run_id_of([stream.next_block() for _ in range(2)][1])
+            run_id = run_id_of(begun(stream, 2)[1])
             assert gate.reached.wait(10)
         stopped.signal(signal.SIGINT)
         stopped.process.wait(10)
@@ -260,13 +270,13 @@ def test_a_run_in_flight_is_joined_by_its_key(here: Citu, there: Citu, model: Op
         Stream(here.port, STREAM, CHAT, **key) as third,
     ):
         assert gate.reached.wait(10)
-        begun = [first.next_block() for _ in range(2)]
+        told = begun(first, 2)
         for citu in (here, there):
             status, envelope = post_json(citu.port, SYNC, CHAT, **key)
             assert (status, envelope["data"]["error_type"]) == (409, "conflict")
-            assert envelope["data"]["run_id"] == run_id_of(begun[1])
+            assert envelope["data"]["run_id"] == run_id_of(told[1])
         gate.open()
-        told = begun + blocks(first)
+        told += blocks(first)
         assert blocks(second) == told
         assert blocks(third) == told
 
@@ -275,7 +285,7 @@ def test_a_client_that_comes_back_with_its_key_finds_its_run(here: Citu, there: 
     gate, key = Gate(), {"Idempotency-Key": "k-3"}
     with scripted(model, Reply(pieces=["One ", gate, "two."])):
         with Stream(here.port, STREAM, CHAT, **key) as stream:
-            seen = [stream.next_block() for _ in range(3)]
+            seen = begun(stream, 3)
             assert gate.reached.wait(10)
         with Stream(there.port, STREAM, CHAT, **key, **{"Last-Event-ID": f"{run_id_of(seen[1])}:2"}) as stream:
             gate.open()
@@ -286,7 +296,7 @@ def test_a_client_that_comes_back_with_its_key_finds_its_run(here: Citu, there: 
 def test_a_cancelled_run_lets_go_of_its_key(here: Citu, there: Citu, model: OpenAiServer) -> None:
     gate, key = Gate(), {"Idempotency-Key": "k-4"}
     with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, CHAT, **key) as stream:
-        run_id = run_id_of([stream.next_block() for _ in range(2)][1])
+        run_id = run_id_of(begun(stream, 2)[1])
         assert gate.reached.wait(10)
         post_json(there.port, f"{RUNS}/{run_id}/cancel", {})
     status, envelope = post_json(there.port, SYNC, CHAT, **key)

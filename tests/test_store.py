@@ -596,13 +596,22 @@ def test_cancelled_at_any_moment_the_store_stays_usable_and_whole(place: Place, 
             await asyncio.gather(*tasks, return_exceptions=True)
         await ask(store, user, "c0", "last")
         for n in range(3):
-            kept = {each.run_id for each in await store.conversations.recent(user, f"c{n}", 1000)}
-            for about in (each for each in abouts if each.conversation_id == f"c{n}"):
-                record = await store.runs.find(user, about.run_id)
-                assert (record is not None and record.state == "completed") == (about.run_id in kept)
-                assert await store.runs.frames(user, about.run_id, 0, 5) == (frames(1, 2) if record else ())
+            # The server may still be at work on what was cancelled: what is seen first is there afterwards.
+            runs = [about.run_id for about in abouts if about.conversation_id == f"c{n}"]
+            before = {run_id for run_id in runs if await _is_completed(store, user, run_id)}
+            kept = {each.run_id for each in await store.conversations.recent(user, f"c{n}", 1000)} & set(runs)
+            assert before <= kept
+            for run_id in runs:
+                found = await store.runs.frames(user, run_id, 0, 5)
+                assert found == frames(1, 2) if run_id in kept else found in ((), frames(1, 2))
+                assert run_id not in kept or await _is_completed(store, user, run_id)
 
     play(scenario, place.open())
+
+
+async def _is_completed(store: Store, user: str, run_id: str) -> bool:
+    record = await store.runs.find(user, run_id)
+    return record is not None and record.state == "completed"
 
 
 def test_a_server_that_lost_everything_is_empty(place: Place, user: str) -> None:

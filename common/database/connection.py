@@ -192,7 +192,12 @@ def _resolve(future: asyncio.Future[None]) -> None:
 
 
 async def connect(
-    source: UrlSource, limits: Limits, *, writes: bool = False, timeout_s: float = CONNECT_TIMEOUT_S
+    source: UrlSource,
+    limits: Limits,
+    *,
+    writes: bool = False,
+    timeout_s: float = CONNECT_TIMEOUT_S,
+    log_level: int = logging.WARNING,
 ) -> Connection:
     """A new connection with everything pinned that must not depend on the role's defaults.
 
@@ -200,6 +205,7 @@ async def connect(
         source: gives the URL; called in a thread, since it may have to start the server first.
         writes: whether transactions may write; otherwise they are READ ONLY unless they say so.
         timeout_s: seconds the server has to let us in, and as many to be prepared; `source` takes its own time.
+        log_level: of the line that says why it failed.
 
     Raises:
         DatabaseUnavailable: the server can't be reached or refuses.
@@ -213,10 +219,10 @@ async def connect(
             connection.close()
             raise
     except TimeoutError as exc:
-        _log.warning("can't connect to the database: no answer in time")
+        _log.log(log_level, "can't connect to the database: no answer in time")
         raise DatabaseUnavailable(UNREACHABLE) from exc
     except psycopg2.Error as exc:
-        _log.warning("can't connect to the database: %s", describe(exc))
+        _log.log(log_level, "can't connect to the database: %s", describe(exc))
         raise DatabaseUnavailable(UNREACHABLE) from exc
     return connection
 

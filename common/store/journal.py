@@ -2,18 +2,20 @@
 
 A stream's frames are shown when they are kept, so that nothing a client has seen is lost with its worker. That is one
 write per frame in the worst case; under load the frames of all runs that arrive during one write go into the next.
+
+A store that has failed is known to be down until it answers again, for which nobody's question is used: questions do
+not wait for it meanwhile.
 """
 
 import asyncio
 import logging
 import os
-import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from common.errors import StoreUnavailable
-from common.store import Runs, RunWrite
+from common.store import RunWrite, Store
 from common.store.failures import UNREACHABLE
 
 _log = logging.getLogger(__name__)
@@ -21,23 +23,23 @@ _log = logging.getLogger(__name__)
 _MAX_WRITES = 256  # of one batch
 _MAX_BYTES = 8 * 1024 * 1024  # of one batch's frames; a single write may be larger
 _MAX_WAITING = 200  # runs that are over and not kept yet; each holds its frames in memory
-_PATIENCE_S = 1.0  # how long after a failure the store is not tried again
+_LOOK_S = 0.25  # between looks whether a store that failed is back
 
 
 class Journal:
     """Keeps writes of runs, at most one at a time of each run. Used on the event loop only."""
 
-    def __init__(self, runs: Runs) -> None:
-        self._runs = runs
-        self._pid = 0
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._start()
 
     def _start(self) -> None:
         self._pid = os.getpid()
         self._pending: deque[tuple[RunWrite, asyncio.Future[bool]]] = deque()
         self._flushing: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._waiting = 0
-        self._failed: tuple[float, StoreUnavailable] | None = None
+        self._failure: StoreUnavailable | None = None
 
     @contextmanager
     def waiting_room(self) -> Iterator[bool]:
@@ -50,8 +52,31 @@ class Journal:
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last write failed."""
-        return self._failed is not None and self._pid == os.getpid()
+        """Whether the store is known to be down."""
+        return self._failure is not None and self._pid == os.getpid()
+
+    def check(self) -> None:
+        """Raises `StoreUnavailable` when the store is known to be down."""
+        if self._failure is not None and self._pid == os.getpid():
+            raise self._failure.with_traceback(None)
+
+    def fail(self, failure: StoreUnavailable) -> None:
+        """The store has failed somebody: it is known to be down until it answers again."""
+        if self._pid != os.getpid():
+            self._start()
+        self._failure = failure
+        while self._pending:
+            _refuse(self._pending.popleft()[1], failure)
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        while self._failure is not None:
+            await asyncio.sleep(_LOOK_S)
+            with suppress(StoreUnavailable):
+                await self._store.ping()
+                self._failure = None
+        self._looking = None
 
     async def keep(self, write: RunWrite) -> bool:
         """Returns when `write` is kept; false when the run was ended by somebody else and nothing was kept.
@@ -61,8 +86,7 @@ class Journal:
         """
         if self._pid != os.getpid():
             self._start()
-        if self._failed is not None and time.monotonic() - self._failed[0] < _PATIENCE_S:
-            raise self._failed[1]
+        self.check()
         kept: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._pending.append((write, kept))
         if self._flushing is None:
@@ -88,11 +112,10 @@ class Journal:
 
     async def _write(self, batch: list[tuple[RunWrite, "asyncio.Future[bool]"]]) -> None:
         try:
-            refused = await self._runs.write([write for write, _ in batch])
+            refused = await self._store.runs.write([write for write, _ in batch])
         except Exception as exc:  # noqa: BLE001 - whatever it is, nobody may wait for ever for what was not kept
             self._fail(exc, [kept for _, kept in batch])
             return
-        self._failed = None
         for write, kept in batch:
             if not kept.done():  # whoever waited may have gone
                 kept.set_result(write.head.run_id not in refused)
@@ -101,9 +124,11 @@ class Journal:
         failure = exc if isinstance(exc, StoreUnavailable) else StoreUnavailable(UNREACHABLE)
         if failure is not exc:
             _log.error("the store failed in an unknown way", exc_info=exc)
-        elif self._failed is None:
-            _log.warning("runs can't be kept: %s", failure.text.en)
-        self._failed = (time.monotonic(), failure)
         for kept in waiting:
-            if not kept.done():
-                kept.set_exception(failure)
+            _refuse(kept, failure)
+        self.fail(failure)
+
+
+def _refuse(kept: "asyncio.Future[bool]", failure: StoreUnavailable) -> None:
+    if not kept.done():
+        kept.set_exception(failure)

@@ -9,10 +9,11 @@ import psycopg2
 from psycopg2 import errors
 
 from common.database.connection import Connection, Limits, connect
+from common.database.failures import describe
 from common.database.pool import Pool
 from common.errors import DatabaseUnavailable, StoreUnavailable
 from common.ports import UrlSource
-from common.store.failures import SLOW, UNREACHABLE
+from common.store.failures import SLOW, UNREACHABLE, Trouble
 from common.store.postgres_schema import ensure_schema
 
 _log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class PostgresAccess:
         self._timeout_s = timeout_s
         self._limits = Limits(statement_s=timeout_s)
         self._pool = Pool(self._connect, size=pool_size, wait_s=timeout_s)
+        self._trouble = Trouble(_log, "the store's database")
 
     async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """What the last of the statements in `sql` returns; all of them are one transaction.
@@ -50,15 +52,19 @@ class PostgresAccess:
         """
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._rows(sql, parameters)
+                rows = await self._rows(sql, parameters)
         except TimeoutError as exc:
-            _log.warning("the store's database doesn't answer in time")
+            self._trouble.fails("no answer in time")
             raise StoreUnavailable(SLOW) from exc
         except DatabaseUnavailable as exc:
+            cause = exc.__cause__
+            self._trouble.fails(describe(cause) if isinstance(cause, psycopg2.Error) else "no connection in time")
             raise StoreUnavailable(UNREACHABLE) from exc
         except psycopg2.Error as exc:
-            _log.warning("the store's database fails: SQLSTATE %s, %s", exc.pgcode, type(exc).__name__)
+            self._trouble.fails(describe(exc))
             raise StoreUnavailable(UNREACHABLE) from exc
+        self._trouble.works()
+        return rows
 
     async def _rows(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
         try:
@@ -81,7 +87,9 @@ class PostgresAccess:
             self._pool.release(connection)
 
     async def _connect(self) -> Connection:
-        connection = await connect(self._source, self._limits, writes=True, timeout_s=self._timeout_s)
+        connection = await connect(
+            self._source, self._limits, writes=True, timeout_s=self._timeout_s, log_level=logging.DEBUG
+        )
         try:
             async with asyncio.timeout(self._timeout_s):
                 await ensure_schema(connection)

@@ -19,7 +19,7 @@ from redis.exceptions import NoScriptError, RedisError
 
 from common.errors import StoreUnavailable
 from common.ports import UrlSource
-from common.store.failures import SLOW, UNREACHABLE
+from common.store.failures import SLOW, UNREACHABLE, Trouble
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +55,7 @@ class RedisAccess:
         self._pool_size = pool_size
         self._client: Redis | None = None
         self._pid = 0
+        self._trouble = Trouble(_log, "Redis")
 
     async def reply(self, command: Command) -> Any:
         """What Redis replies to one command; raises what `replies` raises."""
@@ -68,13 +69,15 @@ class RedisAccess:
         """
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._replies(commands)
+                replies = await self._replies(commands)
         except TimeoutError as exc:
-            _log.warning("Redis doesn't answer in time")
+            self._trouble.fails("no answer in time")
             raise StoreUnavailable(SLOW) from exc
         except (RedisError, OSError) as exc:  # their messages name hosts
-            _log.warning("Redis fails: %s", type(exc).__name__)
+            self._trouble.fails(type(exc).__name__)
             raise StoreUnavailable(UNREACHABLE) from exc
+        self._trouble.works()
+        return replies
 
     async def _replies(self, commands: Sequence[Command]) -> list[Any]:
         try:

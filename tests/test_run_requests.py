@@ -1,0 +1,179 @@
+"""Requests about runs as careless or hostile clients send them: answered in the envelope, and no place is lost.
+
+The service has one place, so that whoever doesn't give it back keeps everybody else out.
+"""
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from werkzeug.datastructures import Headers
+from werkzeug.test import TestResponse
+
+from app_config import Settings
+from tests.asking import STREAM, SYNC, Asking, frames
+from tests.openai_replies import Gate, Reply
+from tests.openai_server import OpenAiServer
+from tests.questions import CHAT, scripted
+
+RUNS = "/api/v0/runs"
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAiServer]:
+    with OpenAiServer(lambda request: Reply("hello")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def asking(demo_url: str, model: OpenAiServer) -> Iterator[Asking]:
+    with Asking(Settings(database_url=demo_url, max_streams=1, ping_interval_s=0.05), model) as asking:
+        yield asking
+
+
+@pytest.fixture(autouse=True)
+def _place_is_free_again(asking: Asking) -> Iterator[None]:
+    yield
+    assert call(asking, "POST", SYNC, json=CHAT).status_code == 200
+
+
+def call(asking: Asking, method: str, path: str, **options: Any) -> TestResponse:
+    """A whole answer, read and closed as servers do."""
+    return asking.client.open(path, method=method, buffered=True, **options)
+
+
+def answered(asking: Asking, **more: Any) -> str:
+    """The id of a run that has ended."""
+    envelope = call(asking, "POST", SYNC, json={**CHAT, **more}).get_json()
+    run_id: str = envelope["data"]["run_id"]
+    return run_id
+
+
+def error_of(response: TestResponse) -> tuple[int, str]:
+    envelope = json.loads(response.get_data())
+    assert envelope["code"] == response.status_code
+    return response.status_code, envelope["data"]["error_type"]
+
+
+ODD_IDS = ["run_0'; DROP TABLE run; --", "x" * 129, "漢", "a%00b", "a b", "%2e%2e", "run_%0a"]
+
+
+@pytest.mark.parametrize("run_id", ODD_IDS)
+@pytest.mark.parametrize("tail", ["", "/events", "/cancel"])
+def test_an_impossible_id_is_refused(run_id: str, tail: str, asking: Asking) -> None:
+    response = call(asking, "POST" if tail == "/cancel" else "GET", f"{RUNS}/{run_id}{tail}")
+    assert error_of(response) in ((400, "invalid_request"), (404, "not_found"))
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "PUT", "DELETE"])
+def test_other_methods_take_no_place(method: str, asking: Asking) -> None:
+    run_id = answered(asking)
+    for path in (SYNC, STREAM, f"{RUNS}/{run_id}/events", f"{RUNS}/run_00/events"):
+        response = call(asking, method, path)
+        assert response.status_code < 500
+
+
+@pytest.mark.parametrize(
+    "last_id", ["", "x", "run_00:3", "7", ":", "{}:", "{}:x", "{}:-1", "{}:9999999999", "{0}:1:2", " {}:1"]
+)
+def test_a_last_event_id_that_is_none_of_the_run_replays_it_whole(last_id: str, asking: Asking) -> None:
+    run_id = answered(asking)
+    whole = call(asking, "GET", f"{RUNS}/{run_id}/events").get_data()
+    headers = {"Last-Event-ID": last_id.format(run_id)}
+    assert call(asking, "GET", f"{RUNS}/{run_id}/events", headers=headers).get_data() == whole
+
+
+def test_beyond_the_end_there_is_nothing(asking: Asking, model: OpenAiServer) -> None:
+    run_id = answered(asking)
+    for after in ("999", f"{run_id}:999999999"):
+        assert call(asking, "GET", f"{RUNS}/{run_id}/events?after={after}").status_code == 204
+
+
+def test_a_client_that_waits_beyond_the_end_of_a_running_run_is_let_go(demo_url: str, model: OpenAiServer) -> None:
+    gate = Gate()
+    settings = Settings(database_url=demo_url, max_streams=2, ping_interval_s=0.05)
+    with Asking(settings, model) as asking, scripted(model, Reply(pieces=["One", gate])):
+        stream = asking.client.post(STREAM, json=CHAT)
+        blocks = stream.iter_encoded()
+        run_id = next(block for block in blocks if block.startswith(b"id: ")).decode()[4:].partition(":")[0]
+        waiting = asking.client.get(f"{RUNS}/{run_id}/events?after=999")
+        assert gate.reached.wait(10)
+        gate.open()
+        assert b"id: " not in waiting.get_data()
+        for _ in blocks:
+            pass
+        stream.close()
+
+
+def test_a_key_given_twice_is_refused(asking: Asking) -> None:
+    headers = Headers([("Idempotency-Key", "a"), ("Idempotency-Key", "b")])
+    for path in (SYNC, STREAM):
+        assert call(asking, "POST", path, json=CHAT, headers=headers).status_code in (200, 400)
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"\xff", b'"cancel"', b"null", b'{"user_id": 7}'])
+def test_cancelling_with_a_body_that_is_none_is_refused(body: bytes, asking: Asking) -> None:
+    run_id = answered(asking)
+    assert error_of(call(asking, "POST", f"{RUNS}/{run_id}/cancel", data=body)) == (400, "invalid_request")
+    assert call(asking, "POST", f"{RUNS}/{run_id}/cancel").status_code == 200, "it needs none"
+
+
+def test_a_run_outlives_its_conversation(asking: Asking, model: OpenAiServer) -> None:
+    """Deleted while it runs, the conversation begins anew with its answer; deleted after, the run is still known."""
+    gate, ask = Gate(), {**CHAT, "conversation_id": "c-deleted", "user_id": "eve"}
+    path = "/api/v0/conversations/c-deleted?user_id=eve"
+    answered(asking, **ask)
+    with scripted(model, Reply("again", gate=gate)):
+        got: list[TestResponse] = []
+        thread = threading.Thread(target=lambda: got.append(call(asking, "POST", SYNC, json=ask)))
+        thread.start()
+        assert gate.reached.wait(10)
+        assert call(asking, "DELETE", path).status_code == 200
+        gate.open()
+        thread.join(20)
+    run_id = got[0].get_json()["data"]["run_id"]
+    assert [turn["run_id"] for turn in call(asking, "GET", path).get_json()["data"]["turns"]] == [run_id]
+    assert call(asking, "DELETE", path).status_code == 200
+    assert call(asking, "GET", path).status_code == 404
+    assert call(asking, "GET", f"{RUNS}/{run_id}?user_id=eve").get_json()["data"]["state"] == "completed"
+    assert call(asking, "GET", f"{RUNS}/{run_id}").status_code == 404, "nobody else's"
+
+
+def test_every_way_out_gives_the_place_back(asking: Asking, model: OpenAiServer) -> None:
+    key = {"Idempotency-Key": "places"}
+    assert call(asking, "POST", SYNC, json=CHAT, headers=key).status_code == 200
+    for path in (SYNC, STREAM):
+        assert call(asking, "POST", path, json=CHAT, headers=key).get_data(), "a replay"
+        reused = call(asking, "POST", path, json={**CHAT, "lang": "zh"}, headers=key)
+        assert error_of(reused) == (422, "idempotency_key_reused")
+        assert error_of(call(asking, "POST", path, json=CHAT, headers={"Idempotency-Key": "a b"}))[0] == 400
+        assert error_of(call(asking, "POST", path, data=b"{"))[0] == 400
+    assert error_of(call(asking, "GET", f"{RUNS}/run_00/events")) == (404, "not_found")
+    assert error_of(call(asking, "GET", f"{RUNS}/run_00/events?after=x")) == (400, "invalid_request")
+
+
+def test_who_leaves_before_the_first_byte_gives_the_place_back(asking: Asking) -> None:
+    run_id = answered(asking)
+    for method, path in (("POST", STREAM), ("GET", f"{RUNS}/{run_id}/events")):
+        asking.client.open(path, method=method, json=CHAT if method == "POST" else None).close()
+        assert call(asking, "POST", SYNC, json=CHAT).status_code == 200
+
+
+def test_without_a_place_everybody_is_told_at_once(asking: Asking, model: OpenAiServer) -> None:
+    gate, run_id = Gate(), answered(asking)
+    with scripted(model, Reply("held", gate=gate)):
+        stream = asking.client.post(STREAM, json=CHAT)
+        assert gate.reached.wait(10)
+        for response in (
+            call(asking, "POST", SYNC, json=CHAT),
+            call(asking, "POST", STREAM, json=CHAT, headers={"Idempotency-Key": "full"}),
+            call(asking, "GET", f"{RUNS}/{run_id}/events"),
+        ):
+            assert error_of(response) == (503, "too_many_streams")
+            assert response.headers["Retry-After"] == "2"
+        assert call(asking, "GET", f"{RUNS}/{run_id}").status_code == 200, "a look takes no place"
+        gate.open()
+        assert list(frames(stream.get_data().decode()))[-1]["data"]["type"] == "completed"
+        stream.close()
