@@ -6,6 +6,8 @@
 
 PYTHON = python3
 VENV_PYTHON = .venv/bin/python
+# Of `make test`. More than there are cores, since most tests wait for servers; a file's tests share theirs.
+TEST_PROCESSES = 3
 
 # All paths are relative, so that the folder may have any name. `exec` lets Ctrl-C reach the program itself.
 INSTALL = @command -v "$(PYTHON)" >/dev/null || { echo "Citu needs Python 3.11 or newer, and there is no '$(PYTHON)': \
@@ -23,7 +25,7 @@ install-dev:
 	$(INSTALL) requirements-dev.txt
 
 test: install-dev
-	@exec $(VENV_PYTHON) -m pytest
+	@exec $(VENV_PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadfile
 
 lint: install-dev
 	@$(VENV_PYTHON) -m ruff check . && $(VENV_PYTHON) -m ruff format --check . && $(VENV_PYTHON) -m mypy
