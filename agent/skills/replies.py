@@ -202,7 +202,7 @@ def _unfenced_sql(text: str, known_tables: frozenset[str]) -> str | None:
         for end in _ends(tail):
             statements = _parse(tail[:end])
             if statements is not None and statements.is_beyond_doubt(start[1], known_tables):
-                return _single_statement(tail[:end])
+                return _first_of(statements, tail[:end])
     return text.strip() if _BROKEN_QUERY.match(text) and _parse(text) is None else None
 
 
@@ -241,16 +241,18 @@ class _Statements(NamedTuple):
         """
         if self.trees is None:
             return first_word.isupper()
-        relations = {node.relname.lower() for tree in self.trees for node in _nodes(tree, "RangeVar")}
-        if relations & known_tables:
-            return True
-        if not relations and any(True for tree in self.trees for _ in _nodes(tree, "ColumnRef")):
+        reads = False
+        for node in self._nodes("RangeVar"):  # walking through a whole tree takes longer than parsing
+            reads = True
+            if node.relname.lower() in known_tables:
+                return True
+        if not reads and any(True for _ in self._nodes("ColumnRef")):
             return False
-        return first_word.isupper() or (not relations and self.is_query)
+        return first_word.isupper() or (not reads and self.is_query)
 
-
-def _nodes(tree: Any, kind: str) -> Iterator[Any]:
-    yield from postgast.find_nodes(tree, getattr(postgast.pg_query_pb2, kind))
+    def _nodes(self, kind: str) -> Iterator[Any]:
+        for tree in self.trees or ():
+            yield from postgast.find_nodes(tree, getattr(postgast.pg_query_pb2, kind))
 
 
 def _parse(text: str) -> _Statements | None:
@@ -269,10 +271,17 @@ def _parse(text: str) -> _Statements | None:
 def _single_statement(text: str) -> str | None:
     """`text` without the semicolon and the comments after a single statement; anything else as it is, stripped."""
     statements = _parse(text)
-    if statements is not None and statements.trees and len(statements.trees) == 1:
+    if statements is not None:
+        return _first_of(statements, text)
+    if not re.sub(r"--[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL).strip(" ;\n\t"):
+        return None
+    return text.strip()
+
+
+def _first_of(statements: _Statements, text: str) -> str:
+    """`text`, which holds `statements`, to the end of the first if that is the only one."""
+    if statements.trees and len(statements.trees) == 1:
         data, tree = text.encode(), statements.trees[0]
         end = tree.stmt_location + tree.stmt_len if tree.stmt_len else len(data)
         text = data[:end].decode()
-    if statements is None and not re.sub(r"--[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL).strip(" ;\n\t"):
-        return None
-    return text.strip() or None
+    return text.strip()
