@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from agent.skills import Inquiry
 from agent.skills.offline.about_results import last_result, result_pieces
 from agent.skills.offline.classify import ABOUT_CITU, SMALL_TALK
+from agent.skills.offline.follow_ups import goes_on
 from agent.skills.offline.lexicon import Lexicon, lexicon_of
 from agent.skills.offline.naming import has_han, spoken_name
 from agent.skills.offline.planner import understand
@@ -19,6 +20,14 @@ from common.values import Catalog, Table
 _THANKS = re.compile(r"\b(thanks?|thank you|thx)\b|谢|感谢|辛苦", re.IGNORECASE)
 _FAREWELL = re.compile(r"\b(bye|goodbye|see you|good night)\b|再见|拜拜|晚安", re.IGNORECASE)
 _MAX_TABLES = 6
+_ONLY_DATA = Text(
+    "现在没有接入大模型，我只能根据数据库中的数据回答问题。",
+    "Without a language model I can only answer questions about the data. ",
+)
+_NOTHING_TO_CONTINUE = Text(
+    "这个对话里还没有可以接着追问的数据问题，请把问题说完整。",
+    "This conversation has no question about the data to go on from yet: please ask the whole question. ",
+)
 _EXAMPLES = 3
 
 
@@ -46,11 +55,14 @@ def chat_pieces(inquiry: Inquiry) -> list[str]:
             ).to(inquiry.lang),
             *_offer(inquiry),
         ]
-    limit = Text(
-        "现在没有接入大模型，我只能根据数据库中的数据回答问题。",
-        "Without a language model I can only answer questions about the data. ",
-    )
-    return [limit.to(inquiry.lang), *_offer(inquiry)]
+    opening = _NOTHING_TO_CONTINUE if _lacks_beginning(inquiry) else _ONLY_DATA
+    return [opening.to(inquiry.lang), *_offer(inquiry)]
+
+
+def _lacks_beginning(inquiry: Inquiry) -> bool:
+    """Whether the question goes on from a question about the data that this conversation does not have."""
+    asked = any(turn.question_type == "DATABASE" for turn in inquiry.history)
+    return not asked and goes_on(inquiry.question, lexicon_of(inquiry.catalog), inquiry.table, lambda: False)
 
 
 def _offer(inquiry: Inquiry) -> list[str]:
