@@ -179,8 +179,8 @@ def test_without_an_earlier_question_a_follow_up_is_refused(question: str) -> No
     [("那上个月呢", "请把问题说完整"), ("only the top 3", "ask the whole question")],
 )
 def test_a_follow_up_taken_for_chat_is_told_what_it_lacks(question: str, said: str) -> None:
-    assert said in chat(question)
-    assert said not in chat("你觉得呢" if language_of(question) == "zh" else "what is love")
+    assert said in chat(question, ())
+    assert said not in chat("你觉得呢" if language_of(question) == "zh" else "what is love", ())
 
 
 def test_another_conversation_is_never_looked_at() -> None:
