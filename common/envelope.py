@@ -33,9 +33,14 @@ def error_data(error: CituError, lang: Lang) -> dict[str, Any]:
     return data | error.details()
 
 
+# Made once, not for every envelope.
+_JSON = simplejson.JSONEncoder(use_decimal=True, ensure_ascii=False, ignore_nan=True, separators=(",", ":"))
+
+
 def to_json(value: Any) -> str:
     """JSON on one line: text as it is, decimals with all their digits, NaN and infinities as null."""
-    return simplejson.dumps(value, use_decimal=True, ensure_ascii=False, ignore_nan=True, separators=(",", ":"))
+    text: str = _JSON.encode(value)
+    return text
 
 
 def to_bytes(value: Any) -> bytes:

@@ -39,10 +39,14 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count} rows"
 
 
+# Made once, not for every row.
+_ROWS = simplejson.JSONEncoder(ensure_ascii=False, use_decimal=True, ignore_nan=True, default=str)
+
+
 def row_line(cells: Iterable[Any]) -> str:
     """One row as a JSON list on one line, its cells shortened."""
     shown = [_cell(cell) for cell in cells]
-    return simplejson.dumps(shown, ensure_ascii=False, use_decimal=True, ignore_nan=True, default=str)
+    return _ROWS.encode(shown)
 
 
 def _cell(value: Any) -> Any:

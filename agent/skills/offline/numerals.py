@@ -72,7 +72,7 @@ def _base_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
         return Numeral(start - negative, start + 1, Decimal(atom.key) * (-1 if negative else 1))
     if atom.kind == "word" and atom.key in _ENGLISH:
         return Numeral(start, start + 1, Decimal(_ENGLISH[atom.key]))
-    if atom.kind != "han" or (start > 0 and atoms[start - 1].kind == "han" and _is_numeral(atoms[start - 1])):
+    if not _is_numeral(atom) or (start > 0 and _is_numeral(atoms[start - 1])):
         return None
     end = start
     while end < len(atoms) and _is_numeral(atoms[end]):
