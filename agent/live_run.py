@@ -22,8 +22,7 @@ _log = logging.getLogger(__name__)
 
 # Nobody watches a sync answer being written: frames of a short one are kept all at once, with its end.
 _LINGER_S = 0.25
-_AGAIN_S = 1.0  # between attempts to keep a run that ended while the store was away
-_ATTEMPTS = 600
+_PATIENCE_S = 600.0  # how long a run that ended while the store was away waits to be kept
 _NOT_KEPT = Text(
     "会话存储暂时不可用，本轮对话可能不会被保存。", "The conversation store is unavailable; this turn may not be kept."
 )
@@ -228,14 +227,18 @@ class LiveRun:
         return event
 
     async def _keep_later(self, write: RunWrite) -> None:
-        with self._journal.waiting_room() as has_room:
-            for _ in range(_ATTEMPTS if has_room else 0):
-                await asyncio.sleep(_AGAIN_S)
-                with suppress(StoreUnavailable):
-                    if await self._journal.keep(write):
-                        return
-                    break  # somebody else has ended it
-        _log.error("a run was not kept", extra={"run_id": self.head.run_id})
+        with self._journal.waiting_room(write) as has_room:
+            if has_room and not await self._kept_in_time(write):
+                _log.error("a run was not kept", extra={"run_id": self.head.run_id})
+
+    async def _kept_in_time(self, write: RunWrite) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_S):
+                while True:
+                    await self._journal.recovery()
+                    with suppress(StoreUnavailable):
+                        return await self._journal.keep(write)
+        return False
 
     async def _adopt(self) -> None:
         """Somebody else has ended the run: what the store says is what happened."""

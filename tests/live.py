@@ -56,11 +56,12 @@ def serving(log: Path, *, model: OpenAiServer | None = None, **environment: str)
 
 @contextmanager
 def serving_by_gunicorn(
-    configuration: Path, log: Path, *, model: OpenAiServer | None = None, workers: str = "1", **environment: str
+    configuration: Path, log: Path, *, model: OpenAiServer | None = None, workers: str = "", **environment: str
 ) -> Iterator[Citu]:
-    """`gunicorn -c configuration -w workers unified_api:app` from when it answers."""
+    """`gunicorn -c configuration unified_api:app` from when it answers; `workers`: how many, if not as configured."""
     port = environment.setdefault("PORT", str(free_port()))
-    command = [sys.executable, "-m", "gunicorn", "-c", str(configuration), "-w", workers, "unified_api:app"]
+    count = ["-w", workers] if workers else []
+    command = [sys.executable, "-m", "gunicorn", "-c", str(configuration), *count, "unified_api:app"]
     with _running(command, log, environment | _model_settings(model)) as process:
         eventually(lambda: _listens(int(port)), START_TIMEOUT_S)
         yield Citu(process, int(port), log, ())

@@ -31,7 +31,8 @@ class RedisServer:
         """Returns when it answers; at once if it runs."""
         if self._process is not None:
             return
-        options = {"port": self._port, "bind": "127.0.0.1", "dir": self._folder, "appendonly": "yes", "save": ""}
+        options = {"port": self._port, "bind": "127.0.0.1", "dir": self._folder, "save": ""}
+        options |= {"appendonly": "yes", "appendfsync": "always"}  # by default what it kept last may be lost with it
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         self._process = subprocess.Popen([PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         eventually(self._answers, _START_TIMEOUT_S)

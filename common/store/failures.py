@@ -21,21 +21,17 @@ class Trouble:
     def __init__(self, log: logging.Logger, name: str) -> None:
         self._log = log
         self._name = name
-        self._is_failing = self._is_told = False
+        self._is_told = False
         self._told_at = float("-inf")
 
     def fails(self, why: str) -> None:
         """A call has failed."""
-        if self._is_failing:
-            return
-        self._is_failing = True
-        self._is_told = time.monotonic() - self._told_at >= _QUIET_S
-        if self._is_told:
-            self._told_at = time.monotonic()
+        if not self._is_told and time.monotonic() - self._told_at >= _QUIET_S:
+            self._is_told, self._told_at = True, time.monotonic()
             self._log.warning("%s fails: %s", self._name, why)
 
     def works(self) -> None:
         """A call has succeeded."""
-        if self._is_failing and self._is_told:
+        if self._is_told:
+            self._is_told = False
             self._log.warning("%s is back", self._name)
-        self._is_failing = False

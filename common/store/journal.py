@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 _MAX_WRITES = 256  # of one batch
 _MAX_BYTES = 8 * 1024 * 1024  # of one batch's frames; a single write may be larger
-_MAX_WAITING = 200  # runs that are over and not kept yet; each holds its frames in memory
+_MAX_WAITING_BYTES = 32 * 1024 * 1024  # of frames of runs that are over and wait, in memory, for the store
 _LOOK_S = 0.25  # between looks whether a store that failed is back
 
 
@@ -38,17 +38,26 @@ class Journal:
         self._pending: deque[tuple[RunWrite, asyncio.Future[bool]]] = deque()
         self._flushing: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
-        self._waiting = 0
+        self._recovered = asyncio.Event()
+        self._waiting = self._lost = 0
         self._failure: StoreUnavailable | None = None
 
     @contextmanager
-    def waiting_room(self) -> Iterator[bool]:
+    def waiting_room(self, write: RunWrite) -> Iterator[bool]:
         """A place for a run that waits for the store to come back; false when too many wait already."""
-        self._waiting += 1
+        size = sum(len(frame.data) for frame in write.frames)
+        self._waiting += size
+        has_room = self._waiting <= _MAX_WAITING_BYTES
+        self._lost += not has_room
         try:
-            yield self._waiting <= _MAX_WAITING
+            yield has_room
         finally:
-            self._waiting -= 1
+            self._waiting -= size
+
+    async def recovery(self) -> None:
+        """Returns when the store is not known to be down; at once if it isn't."""
+        while self.is_failing:
+            await self._recovered.wait()
 
     @property
     def is_failing(self) -> bool:
@@ -65,6 +74,7 @@ class Journal:
         if self._pid != os.getpid():
             self._start()
         self._failure = failure
+        self._recovered.clear()
         while self._pending:
             _refuse(self._pending.popleft()[1], failure)
         if self._looking is None:
@@ -73,10 +83,14 @@ class Journal:
     async def _look(self) -> None:
         while self._failure is not None:
             await asyncio.sleep(_LOOK_S)
-            with suppress(StoreUnavailable):
+            with suppress(Exception):  # whatever it is, the store is not back
                 await self._store.ping()
                 self._failure = None
         self._looking = None
+        self._recovered.set()
+        if self._lost:
+            _log.error("%d runs were not kept: too many waited for the store", self._lost)
+            self._lost = 0
 
     async def keep(self, write: RunWrite) -> bool:
         """Returns when `write` is kept; false when the run was ended by somebody else and nothing was kept.
