@@ -544,3 +544,14 @@ def test_a_hundred_times_the_same_request_is_one_answer(house: House) -> None:
     assert len(runs) == 1
     assert len(house.model.requests) == asked + 1
     assert turns_of(house, body["conversation_id"]) == list(runs)
+
+
+def test_the_log_of_it_all_is_short_and_keeps_secrets(house: House) -> None:
+    text = house.citu.log.read_text()
+    assert house.place.url not in text
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    told = [line for line in lines if line["logger"].startswith(("agent", "api", "common"))]
+    assert [line for line in told if line["level"] == "ERROR"] == []
+    assert any(line["message"].endswith("is back") for line in told)
+    about_store = [line for line in told if line["logger"].startswith("common.store")]
+    assert len(about_store) <= 20, "not once for each question"
