@@ -21,7 +21,8 @@ from common.text import Text
 
 _ANY = "*"
 _BROWSERS = frozenset({"Accept-Language", "Origin", "Referer", "Sec-Fetch-Site"})
-_ADDRESS = re.compile(r"""(?:for=)?"?(\[[0-9a-f:.]+\]|[0-9a-f:]*:[0-9a-f:.]+|[0-9.]+)(?::[0-9]+)?"?(?:;.*)?""")
+# Every colon can be read in one way only, so that a header full of them is judged in no time.
+_ADDRESS = re.compile(r"""(?:for=)?"?(\[[0-9a-f:.]+\]|[0-9a-f]*(?::[0-9a-f.]*)+|[0-9.]+)(?::[0-9]+)?"?(?:;.*)?""")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _CROSS_SITE = Text(
     "其他网站的页面不能使用本服务。如需允许，请在 CORS_ORIGINS 中加入该页面的来源。",

@@ -321,6 +321,11 @@ STRANGERS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.parametrize("forwarded", [":" * 100_000, ":" * 50_000 + "1" * 50_000 + "x"], ids=["colons", "digits"])
+def test_no_header_takes_long_to_be_refused(make_app: MakeApp, forwarded: str) -> None:
+    assert error_of(ask(make_app().test_client(), HTTP_X_FORWARDED_FOR=forwarded)) == FOREIGN
+
+
 @pytest.mark.parametrize("environ", STRANGERS, ids=str)
 def test_others_need_a_key_or_an_open_service(make_app: MakeApp, keys: KeyFile, environ: dict[str, Any]) -> None:
     client = make_app().test_client()
