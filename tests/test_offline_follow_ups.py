@@ -336,6 +336,17 @@ def test_pointing_at_nothing_in_particular_is_asked_back(before: Turn) -> None:
     assert refused.reason == "ambiguous_question" and "this customer" in refused.prompt
 
 
+def test_a_question_too_long_to_go_on_is_not_merged() -> None:
+    long = "only the top 3" + ", only the top 3" * 12
+    assert classified(long[:100], AFTER).method == "rule_based_follow_up"
+    assert classified(long, AFTER).method != "rule_based_follow_up"
+
+
+def test_a_long_question_that_points_is_asked_back() -> None:
+    refused = draft("how many orders does this customer have" + " in 2024" * 25, (BEST,))
+    assert isinstance(refused, NoSql) and "this customer" in refused.prompt
+
+
 def test_more_about_the_first_few_keeps_the_same_few() -> None:
     written = last_sql("top 5 customers by total amount", "their number of orders")
     assert "ORDER BY total_total_amount DESC" in written and "LIMIT 5" in written

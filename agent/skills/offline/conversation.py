@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from agent.skills import Inquiry
 from agent.skills.offline.carrying import conditions_for, listed, named
 from agent.skills.offline.follow_up_words import REWORDED
-from agent.skills.offline.follow_ups import Change, goes_on, read_change
+from agent.skills.offline.follow_ups import LONGEST, Change, goes_on, read_change
 from agent.skills.offline.joins import AmbiguousPath
 from agent.skills.offline.lexicon import lexicon_of
 from agent.skills.offline.merging import merged
@@ -101,6 +101,8 @@ def _pointed(inquiry: Inquiry) -> Understanding | None:
     pointer = pointer_of(inquiry.question, lexicon) if turn is not None else None
     if turn is None or pointer is None:
         return None
+    if len(inquiry.question) > LONGEST:
+        raise which_one(pointer.words)
     earlier = _earlier(inquiry)
     query = earlier.query if isinstance(earlier, Earlier) else None
     condition = pointed_condition(pointer, turn, query, lexicon)

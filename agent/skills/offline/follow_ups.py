@@ -25,6 +25,10 @@ from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import AGGREGATES, Figure
 from common.text import language_of
 
+# Characters of a question that goes on from others. Those before it are read anew with every question of the
+# conversation, on the event loop: ten of the length a question may have would hold it up for seconds.
+LONGEST = 200
+
 
 @dataclass
 class Change:
@@ -146,6 +150,8 @@ def read_change(
 
 def goes_on(question: str, lexicon: Lexicon, hint: str | None, stands_alone: Callable[[], bool]) -> bool:
     """Whether a question of a conversation continues the one before it; `stands_alone` tries it by itself."""
+    if len(question) > LONGEST:
+        return False
     try:
         is_chinese = language_of(question) == "zh"
         change = read_change(question, lexicon, hint=hint, year="今年" if is_chinese else "this year", asks_back=False)
