@@ -5,7 +5,7 @@ from typing import Literal
 
 from agent.context import Context
 from agent.skills import Inquiry
-from agent.state import State
+from agent.state import Update
 from common.text import Text
 from common.values import Classification, QuestionType, Thought
 
@@ -53,14 +53,11 @@ ROUTING_MODES: dict[str, Classify] = {
 }
 
 
-# Edges are coroutines although they wait for nothing: LangGraph sends plain functions through a thread pool.
+def after_classification(update: Update) -> QuestionType:
+    """The way on from what classify_question found."""
+    return update["classification"].question_type
 
 
-async def after_classification(state: State) -> QuestionType:
-    """The edge out of classify_question."""
-    return state["classification"].question_type
-
-
-async def after_sql_generation(state: State) -> Literal["continue_execution", "return_to_user"]:
-    """The edge out of agent_sql_generation: only proven SQL is executed; failures are never rerouted to chat."""
-    return "continue_execution" if state["sql_generation_success"] else "return_to_user"
+def after_sql_generation(update: Update) -> Literal["continue_execution", "return_to_user"]:
+    """The way on from agent_sql_generation: only proven SQL is executed; failures are never rerouted to chat."""
+    return "continue_execution" if update["sql_generation_success"] else "return_to_user"

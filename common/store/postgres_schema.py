@@ -11,7 +11,8 @@ from common.database.connection import Connection
 
 _LOCK = 0x43697476  # advisory lock number, arbitrary but ours
 
-# What `Runs.write` does, as a function so that its plan is kept: planning would take longer than the work. Arrays are
+# What `Runs.write` does, as a function so that its plan is kept: planning would take longer than the work. It is a plan
+# that goes by indexes whatever is known of the tables, which nobody has counted when they are new. Arrays are
 # columns: of runs, of frames, of turns. Rows are locked in the order of their keys, so that writers of the same ones
 # wait instead of deadlocking. A run that has ended is left as it is, and so is what belongs to it: `kept` are the
 # others. Returns the keys of those that another than their worker has ended.
@@ -22,7 +23,8 @@ CREATE FUNCTION citu.write(
     frame_run_keys bytea[], seqs integer[], frames bytea[],
     turn_run_keys bytea[], turn_user_keys bytea[], conversation_keys bytea[], conversation_ids text[], titles text[],
     turns text[]
-) RETURNS SETOF bytea LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+) RETURNS SETOF bytea LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 BEGIN
 WITH kept AS (
