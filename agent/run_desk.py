@@ -187,8 +187,8 @@ class RunDesk:
             for frame in frames:
                 after = frame.seq
                 yield frame
-            if record is not None and record.state != "running" and after >= record.last_seq:
-                return
+            if record is not None and record.state != "running" and (after >= record.last_seq or not frames):
+                return  # also when the store has lost frames of it: no more will come
             if frames:
                 poll_s = _FIRST_POLL_S
             else:

@@ -34,7 +34,8 @@ def runs_blueprint(desk: RunDesk, places: Places, *, ping_interval_s: float) -> 
     @blueprint.get("/<run_id>/events")
     def follow_run(run_id: str) -> Response:
         user_id, known = acting_user(_reader().user_id), parse_run_id(run_id)
-        after = parse_after(request.args, known) or last_event_seq(known)
+        # An EventSource that comes back asks for the same address again, and says how far it has read since.
+        after = max(parse_after(request.args, known) or 0, last_event_seq(known))
         places.take()
         view = from_store(desk.look(user_id, known))
         if view.terminal is not None and after >= view.record.last_seq:

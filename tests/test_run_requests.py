@@ -4,15 +4,19 @@ The service has one place, so that whoever doesn't give it back keeps everybody 
 """
 
 import json
+import os
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
+import psycopg2
 import pytest
 from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
 from app_config import Settings
+from common.store.rendering import key
 from tests.asking import STREAM, SYNC, Asking, frames
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
@@ -89,6 +93,26 @@ def test_beyond_the_end_there_is_nothing(asking: Asking, model: OpenAiServer) ->
     run_id = answered(asking)
     for after in ("999", f"{run_id}:999999999"):
         assert call(asking, "GET", f"{RUNS}/{run_id}/events?after={after}").status_code == 204
+
+
+def test_who_comes_back_to_the_same_address_goes_on_where_it_stopped(asking: Asking) -> None:
+    run_id = answered(asking)
+    path = f"{RUNS}/{run_id}/events"
+    rest = call(asking, "GET", f"{path}?after=4").get_data()
+    assert rest.count(b"id: ") >= 1
+    for after, last in ((2, 4), (4, 2)):
+        headers = {"Last-Event-ID": f"{run_id}:{last}"}
+        assert call(asking, "GET", f"{path}?after={after}", headers=headers).get_data() == rest
+
+
+def test_a_run_of_which_the_store_has_lost_events_is_not_followed_for_ever(asking: Asking) -> None:
+    run_id = answered(asking)
+    whole = call(asking, "GET", f"{RUNS}/{run_id}/events").get_data()
+    with closing(psycopg2.connect(os.environ["APP_DATABASE_URL"])) as database, database, database.cursor() as cursor:
+        cursor.execute("DELETE FROM citu.frame WHERE run_key = %s AND seq > 2", [key(run_id)])
+        assert cursor.rowcount
+    left = call(asking, "GET", f"{RUNS}/{run_id}/events").get_data()
+    assert whole.startswith(left) and left.count(b"id: ") == 2
 
 
 def test_a_client_that_waits_beyond_the_end_of_a_running_run_is_let_go(demo_url: str, model: OpenAiServer) -> None:
