@@ -7,6 +7,7 @@ databases they alone say what a column means.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import postgast
@@ -65,12 +66,21 @@ class Asked:
         return [value for value, count in zip(stored.values, shared, strict=True) if count == most > 0][:_MAX_PARTIAL]
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A column: its line for questions that name none of its values, and what it is made of."""
+
+    unasked: str
+    facts: str
+    stored: StoredValues
+
+
 class SchemaText:
     """Describes one catalogue in prompts."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        self._facts: dict[tuple[str, str, str], tuple[str, StoredValues]] = {}
+        self._lines: dict[tuple[str, str, str], _Line] = {}
 
     @cached_property
     def _index(self) -> TableIndex:
@@ -141,11 +151,15 @@ class SchemaText:
 
     def _column(self, table: Table, column: Column, asked: Asked) -> str:
         key = (*table.key, column.name)
-        if key not in self._facts:
-            self._facts[key] = (self._column_facts(table, column), StoredValues(column))
-        facts, stored = self._facts[key]
-        values = _values(stored, asked)
-        return f"{facts} [values: {values}]" if values else facts
+        if key not in self._lines:
+            stored = StoredValues(column)
+            facts = self._column_facts(table, column)
+            self._lines[key] = _Line(
+                _with_values(facts, stored, stored.values if stored.is_short else ()), facts, stored
+            )
+        line = self._lines[key]
+        named = () if line.stored.is_short or not line.stored.values else asked.named_among(line.stored)
+        return _with_values(line.facts, line.stored, named) if named else line.unasked
 
     def _column_facts(self, table: Table, column: Column) -> str:
         """What is said of the column whatever the question."""
@@ -195,11 +209,11 @@ def _chosen_columns(table: Table, asked: Asked) -> tuple[Column, ...]:
     return tuple(column for column in table.columns if column.name in chosen)
 
 
-def _values(stored: StoredValues, asked: Asked) -> str:
-    """Stored values worth showing: all of a short complete list, else those the question names."""
-    shown = stored.values if stored.is_short else asked.named_among(stored)
-    literals = ["'" + value.replace("'", "''") + "'" for value in shown]
-    return ", ".join(literals) + (", …" if literals and len(shown) < stored.total else "")
+def _with_values(facts: str, stored: StoredValues, shown: Sequence[str]) -> str:
+    """`facts` of a column, and the stored values worth showing: all of a short list, else those a question names."""
+    literals = ", ".join("'" + value.replace("'", "''") + "'" for value in shown)
+    more = ", …" if literals and len(shown) < stored.total else ""
+    return f"{facts} [values: {literals}{more}]" if literals else facts
 
 
 def _is_showable(value: str) -> bool:
