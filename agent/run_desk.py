@@ -31,6 +31,7 @@ _log = logging.getLogger(__name__)
 _BEAT_S = 1.0  # at most, between two looks at what other workers want: so long a cancellation may take to arrive
 _FIRST_POLL_S, _LAST_POLL_S = 0.05, 0.5  # between looks at a run of another worker; the longer nothing comes, the rarer
 _PAGE = 200  # frames read at once
+_END_S = 4.0  # how long who cancels a run waits for its end: two beats of its worker and more
 _CLAIM_S = 2.0  # an Idempotency-Key whose run is not known after so long belongs to a worker that died
 _PREVIEW_ROWS, _PREVIEW_COLUMNS = 5, 30
 _PREVIEW_CHARS = 200  # of one value
@@ -202,15 +203,15 @@ class RunDesk:
             NotFound, StoreUnavailable: as `look`.
         """
         run = self._mine(user_id, run_id)
-        if run is not None:
-            run.cancel()
-            await run.terminal()
         view = await self.look(user_id, run_id)
         if view.terminal is not None:
             return view
-        await self._store.runs.request_cancel(user_id, run_id)
+        if run is not None:
+            run.cancel()
+        else:
+            await self._store.runs.request_cancel(user_id, run_id)
         with suppress(TimeoutError):
-            async with asyncio.timeout(2 * self._beat_s + _LAST_POLL_S):
+            async with asyncio.timeout(_END_S):
                 async for _ in self.follow(user_id, run_id, view.record.last_seq):
                     pass
         return await self.look(user_id, run_id)

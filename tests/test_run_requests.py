@@ -3,19 +3,26 @@
 The service has one place, so that whoever doesn't give it back keeps everybody else out.
 """
 
+import asyncio
 import json
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import closing
-from typing import Any
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import closing, suppress
+from typing import Any, cast
 
 import psycopg2
 import pytest
 from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
+from agent import run_desk
+from agent.citu_agent import ANONYMOUS, CituLangGraphAgent, Question
+from agent.events import Event
+from agent.run_desk import RunDesk, RunView
 from app_config import Settings
+from common import runtime
+from common.store.journal import Journal
 from common.store.rendering import key
 from tests.asking import STREAM, SYNC, Asking, frames
 from tests.openai_replies import Gate, Reply
@@ -201,3 +208,36 @@ def test_without_a_place_everybody_is_told_at_once(asking: Asking, model: OpenAi
         gate.open()
         assert list(frames(stream.get_data().decode()))[-1]["data"]["type"] == "completed"
         stream.close()
+
+
+class Stubborn:
+    """An agent that is slow to notice that it was cancelled."""
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+
+    async def process_question_stream(self, question: Question) -> AsyncGenerator[Event, None]:
+        while not self.gate.is_set():
+            with suppress(asyncio.CancelledError):
+                await self.gate.wait()
+        yield Event("error", "Cancelled", lambda: {"error_type": "cancelled", "retryable": False}, 499)
+
+
+def test_who_cancels_a_run_that_ends_slowly_is_told_that_it_still_runs(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_desk, "_END_S", 0.01)
+
+    async def cancelled() -> tuple[RunView, RunView]:
+        agent, store = Stubborn(), asking.services.store
+        desk = RunDesk(cast(CituLangGraphAgent, agent), store, Journal(store), lease_s=10)
+        run = desk.begin(Question("hello"), is_watched=True, on_end=lambda: None)
+        view = await desk.cancel(ANONYMOUS, run.head.run_id)
+        agent.gate.set()
+        await run.terminal()
+        await desk.aclose()
+        return view, await desk.look(ANONYMOUS, run.head.run_id)
+
+    soon, late = runtime.run(cancelled(), 20)
+    assert (soon.record.state, soon.terminal) == ("running", None)
+    assert late.record.state == "cancelled"
