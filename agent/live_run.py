@@ -213,6 +213,7 @@ class LiveRun:
         if not task.cancelled() and task.exception() is not None:
             _log.error("a run broke", exc_info=task.exception(), extra={"run_id": self.head.run_id})
         if not self.is_over:
+            del self._events[len(self._frames) :]  # one that can't be rendered must not break the end as well
             self._events.append(error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
             self._end(self._events[-1])
         runtime.untrack(self)

@@ -22,6 +22,7 @@ from agent.events import Event
 from agent.run_desk import RunDesk, RunView
 from app_config import Settings
 from common import runtime
+from common.store import Frame
 from common.store.journal import Journal
 from common.store.rendering import key
 from tests.asking import STREAM, SYNC, Asking, frames
@@ -241,3 +242,29 @@ def test_who_cancels_a_run_that_ends_slowly_is_told_that_it_still_runs(
     soon, late = runtime.run(cancelled(), 20)
     assert (soon.record.state, soon.terminal) == ("running", None)
     assert late.record.state == "cancelled"
+
+
+class Unspeakable:
+    """An agent of whose events one can't be rendered."""
+
+    async def process_question_stream(self, question: Question) -> AsyncGenerator[Event, None]:
+        yield Event("progress", "Working", lambda: {"node": "a"})
+        yield Event("progress", "Working", lambda: {"node": object()})
+        yield Event("error", "Cancelled", lambda: {"error_type": "cancelled", "retryable": False}, 499)
+
+
+@pytest.mark.parametrize("is_watched", [True, False])
+def test_an_event_that_can_not_be_rendered_ends_the_run_in_an_error(is_watched: bool, asking: Asking) -> None:
+    async def followed() -> tuple[list[Frame], int]:
+        ended: list[None] = []
+        store, agent = asking.services.store, cast(CituLangGraphAgent, Unspeakable())
+        desk = RunDesk(agent, store, Journal(store), lease_s=10)
+        run = desk.begin(Question("hello"), is_watched=is_watched, on_end=lambda: ended.append(None))
+        shown = [frame async for frame in run.follow()]
+        await desk.aclose()
+        return shown, len(ended)
+
+    shown, ends = runtime.run(followed(), 20)
+    assert json.loads(shown[-1].data)["data"]["error_type"] == "internal_error"
+    assert [frame.seq for frame in shown] == list(range(1, len(shown) + 1))
+    assert ends == 1, "its place is free again"
