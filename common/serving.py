@@ -105,7 +105,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def enqueue_req(self, conn: Any) -> None:
         """A connection has something to be read."""
-        _limit_stalls(conn.sock, self.stall_s)
+        if not conn.initialized:  # the first time: the limits stay
+            _limit_stalls(conn.sock, self.stall_s)
         super().enqueue_req(conn)
 
     def handle(self, conn: Any) -> Any:
