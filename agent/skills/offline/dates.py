@@ -121,6 +121,8 @@ _ZH_YEARS = {"今年": 0, "本年": 0, "本年度": 0, "去年": -1, "上年": -
 _ZY = rf"({'|'.join(sorted(_ZH_YEARS, key=len, reverse=True))})"
 _EN_YEARS = {"this year": 0, "last year": -1, "previous year": -1}
 _EY = rf"({'|'.join(_EN_YEARS)})"
+# After a superlative (`最高的前3天`) it says how many are wanted.
+_BEFORE = r"(?<!最[高低多少大小好差])(?<!最[高低多少大小好差]的)前"
 _NUMBER_WORDS = {
     word: value
     for value, word in enumerate(listed("one two three four five six seven eight nine ten eleven twelve"), start=1)
@@ -221,7 +223,10 @@ _PATTERNS: tuple[tuple[str, _Builder], ...] = (
     (rf"{_ZY}q([1-4])", lambda year, quarter: _relative_quarter(_ZH_YEARS[year], quarter)),
     (rf"{_ZY}(上|下)半年", lambda year, half: _within_year(_ZH_YEARS[year], 1 if half == "上" else 7, 6, None)),
     (_ZY, lambda year: unit_period("year", _ZH_YEARS[year])),
-    (rf"(?:最近|近|过去|前|这|往前)的?{_D}{_ZH_UNIT}(?:内|里|以来)?", lambda n, u: rolling(_ZH_UNITS[u], _number(n))),
+    (
+        rf"(?:最近|近|过去|{_BEFORE}|这|往前)的?{_D}{_ZH_UNIT}(?:内|里|以来)?",
+        lambda n, u: rolling(_ZH_UNITS[u], _number(n)),
+    ),
     (r"(?:最近|近|过去)(周|月|年)", lambda unit: rolling(_ZH_UNITS[unit], 1)),
     (rf"{_D}(天|个?星期|周|个月|年)(?:以?前|之前)", lambda n, unit: _ago(_ZH_UNITS[unit], _number(n))),
     (rf"{_M} (\d{{1,2}})(?:st|nd|rd|th)?,? ?{_Y}\b", lambda month, day, year: _day(year, month, day)),

@@ -37,6 +37,8 @@ class FigureReader:
         reading.use(index)
         if place < index and reading.marks[index].text in ("多少",) and self._says_value(index):
             return
+        if noun.is_table and reading.marks[index].text in _HOW_MUCH and reading.plain_measure(place) is not None:
+            return  # `收入多少` is `收入是多少`, though the daily reports of it are called so too
         if noun.is_table and noun.table is not None:
             reading.use(place)
             self._absorb_sum(index, place)
@@ -157,6 +159,8 @@ class FigureReader:
                 self.found.figures.append(Figure(AGGREGATES[kind], link, position=other))
 
 
+# Without a word for one piece: an amount as well as a number of things.
+_HOW_MUCH = frozenset(listed("多少 有多少 共有多少 一共有多少 总共有多少"))
 _FORWARD_COUNTS = frozenset(
     listed(
         "多少 多少个 多少家 多少条 多少人 多少名 多少位 多少种 多少次 多少笔 多少件 几个 几家 几条 几名 几位 "

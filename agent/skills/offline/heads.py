@@ -3,7 +3,6 @@
 import re
 
 from agent.skills.offline.conditions import ref
-from agent.skills.offline.linking import Noun
 from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import Condition
@@ -18,8 +17,8 @@ def sort_heads(plan: Plan) -> None:
     for index in plan.asks.heads:
         noun = reading.nouns[index]
         assert noun is not None
-        measure = reading.measure(index)
-        if measure is not None and not (noun.is_table and _is_plain_table(plan, noun, measure)):
+        measure = reading.plain_measure(index)
+        if measure is not None:
             plan.bare.append(Figure(None, measure, position=index))
         elif noun.is_table and noun.table is not None:
             tables.append((index, noun.table.table))
@@ -88,15 +87,6 @@ def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
             plan.filters.conditions.append(Condition(ref(link), "not null"))
             return True
     return False
-
-
-def _is_plain_table(plan: Plan, noun: Noun, measure: Link) -> bool:
-    """Whether a word that names a table and one of its measures means the table."""
-    if noun.table is None:
-        return False
-    return measure.quality < noun.table.quality - 0.08 or (
-        plan.reading.facts(noun.table.table).is_entity and measure.table != noun.table.table
-    )
 
 
 def _choose_head(plan: Plan, tables: list[tuple[int, TableKey]]) -> TableKey | None:

@@ -2,6 +2,7 @@
 
 from agent.skills.offline.query import Dimension, Function
 from agent.skills.offline.reading import Reading
+from agent.skills.offline.refusals import unused_words
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure, Ranking
 
 
@@ -25,6 +26,8 @@ class RankingReader:
             if reading.free(index):
                 self._rank(index)
         self._by_measure()
+        for ranking in self.found.rankings:
+            self._ranked_dates(ranking, ranking.position)  # "top 3 days by revenue": by what is said after it
 
     def _superlative(self, index: int) -> None:
         reading = self._reading
@@ -64,14 +67,33 @@ class RankingReader:
                 continue
             before = place - 1
             number = reading.marks[before].number if reading.free(before) else None
-            near = number is not None or abs(place - index) <= 3
+            near = number is not None or self._distance(place, index) <= 3
             if near and ranking.figure is not None:
                 reading.use(place)
                 if number is not None and ranking.limit is None:
                     ranking.limit = int(number.value)
                     reading.use(before)
-                self.found.dimensions.append(Dimension(("", ""), None, mark.arg))  # type: ignore[arg-type]
+                self._rank_dates(Dimension(("", ""), None, mark.arg), place)  # type: ignore[arg-type]
                 return
+
+    def _distance(self, first: int, second: int) -> int:
+        """How many marks one is from the other, without mere ties."""
+        between = range(min(first, second) + 1, max(first, second))
+        return 1 + sum(not self._reading.marks[place].means("noise", "of", "unit") for place in between)
+
+    def _rank_dates(self, dates: Dimension, place: int) -> None:
+        """Ranks dates, which may be asked for in so many words as well (`最高的一天是哪天`).
+
+        Raises:
+            Refusal: another unit is asked for (`最高的一天在哪个月`).
+        """
+        reading, dimensions = self._reading, self.found.dimensions
+        asked = [mark for mark in reading.marks if mark.means("date_which")]
+        if others := [mark.text for mark in asked if mark.arg != dates.bucket]:
+            raise unused_words([*others, reading.marks[place].text])
+        if asked:
+            dimensions[:] = [one for one in dimensions if one != dates]
+        dimensions.append(dates)
 
     def _is_hinted(self, place: int) -> bool:
         """Whether a noun beside `latest` is itself the date or measure ("latest order date")."""
@@ -352,4 +374,6 @@ class RankingReader:
         if link is None:
             return None
         reading.use(place)
+        if function == "count" and reading.is_measure(link):
+            function = "sum"  # "by number of orders", where a column holds that number
         return Figure(function, link, position=place)

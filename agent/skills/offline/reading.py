@@ -287,6 +287,14 @@ class Reading:
             return None
         return self.pick(index, self.is_measure)
 
+    def plain_measure(self, index: int) -> Link | None:
+        """The measured column the mark names, unless the word rather means the table it names as well."""
+        noun, link = self.nouns[index], self.measure(index)
+        if noun is None or link is None or not noun.is_table or noun.table is None:
+            return link
+        of_another = self.facts(noun.table.table).is_entity and link.table != noun.table.table
+        return None if of_another or link.quality < noun.table.quality - 0.08 else link
+
     def is_measure(self, link: Link) -> bool:
         """Whether totals or averages of the link's column mean something."""
         return link.derived is not None or self.facts(link.table).is_measure(self.column_of(link))
@@ -335,6 +343,8 @@ class Reading:
             "noise", "list", "which", "count", "of", "unit", "with", "and"
         ):
             return True
+        if mark.means("date_part") and self.has("top", "super"):
+            return True  # "top 3 days": without them, something else would be ranked
         if mark.means("cmp") and mark.arg == "=":
             return False  # 是 and 为 are copulas unless a value follows
         return mark.intent is not None and mark.intent.kind in _MEANINGFUL
