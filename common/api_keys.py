@@ -31,6 +31,7 @@ _log = logging.getLogger(__name__)
 PREFIX = "citu_key_"
 _VERSION = 1
 _MAX_NAME_CHARS = 256
+_MADE = b"keys were made\n"  # in the lock file, which outlives a file of keys that is lost
 _MAX_DAYS = 36500
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _UNPRINTABLE = re.compile("[\0-\x1f\x7f\ud800-\udfff]")
@@ -181,11 +182,11 @@ class KeyFile:
             with self.path.open("rb") as file:
                 return _Read(_stamp_of(os.fstat(file.fileno())), _parsed(file.read()))
         except FileNotFoundError:
-            if self._read is None and not self.path.is_symlink():
+            if self._read is None and not self.path.is_symlink() and not _was_made(self.path):
                 return _Read(None)
             if self._read is not None and self._read.stamp is None and self._read.failure is None:
                 return self._read
-            return _Read(None, failure=f"{self.path} is gone")
+            return _Read(None, failure=f"{self.path} is gone; to go on without keys, delete {_lock_of(self.path)} too")
         except OSError as exc:
             return _Read(None, failure=f"{self.path} can't be read: {exc.strerror}")
         except ValueError as exc:
@@ -194,8 +195,9 @@ class KeyFile:
     def _change(self, change: Callable[[tuple[ApiKey, ...]], tuple[ApiKey, ...]]) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with _one_writer(self.path):
+            with _one_writer(self.path) as lock:
                 _replace(self.path, change(KeyFile(self.path).all()))
+                os.pwrite(lock, _MADE, 0)
         except OSError as exc:
             raise KeysUnreadable(f"{self.path} can't be written: {exc.strerror}") from exc
 
@@ -261,14 +263,26 @@ def _key(entry: Any) -> ApiKey:
     return ApiKey(**{**entry, "groups": tuple(groups)})
 
 
+def _lock_of(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
+
+def _was_made(path: Path) -> bool:
+    """Whether there ever were keys: a process that starts after they were lost must not think that none are needed."""
+    try:
+        return _lock_of(path).stat().st_size > 0
+    except OSError:
+        return False
+
+
 @contextmanager
-def _one_writer(path: Path) -> Iterator[None]:
+def _one_writer(path: Path) -> Iterator[int]:
     """Waits for other writers; a file beside it is locked, because the file itself is replaced."""
-    descriptor = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(_lock_of(path), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         _give_to_owner(descriptor, path)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

@@ -190,7 +190,17 @@ def test_a_file_that_is_gone_admits_nobody(path: Path) -> None:
     assert keys.is_needed()
     with pytest.raises(KeysUnreadable, match="is gone"):
         keys.find(text)
-    assert not KeyFile(path).is_needed()  # after a restart; see common/binding.py for who may come in then
+    assert KeyFile(path).is_needed(), "also to a process that starts now"
+    with pytest.raises(KeysUnreadable, match="delete"):
+        KeyFile(path).create("bob")
+    path.with_name(f"{path.name}.lock").unlink()
+    assert not KeyFile(path).is_needed()
+
+
+def test_a_command_that_failed_makes_no_service_need_keys(path: Path) -> None:
+    with pytest.raises(InvalidKeyRequest):
+        KeyFile(path).revoke("key_none")
+    assert not KeyFile(path).is_needed()
 
 
 def test_a_file_that_can_not_be_opened_admits_nobody(path: Path) -> None:
