@@ -94,6 +94,8 @@ class Connection:
         self._busy = False
         self._is_leaving = False
         self._used_at = time.monotonic()
+        self._arrival: asyncio.Future[None] | None = None
+        self._watched: tuple[asyncio.AbstractEventLoop, int] | None = None
         self.search_path: tuple[str, ...] = ()
         for oid in extensions.string_types:  # every value as PostgreSQL's text
             raw.string_types[oid] = extensions.UNICODE
@@ -151,12 +153,40 @@ class Connection:
         self._busy = True
         try:
             while (state := self._raw.poll()) != extensions.POLL_OK:
-                await _socket_ready(self._raw.fileno(), state == extensions.POLL_READ)
+                if state == extensions.POLL_READ:
+                    await self._readable()
+                else:
+                    await _socket_ready(self._raw.fileno(), is_read=False)
         except psycopg2.Error:
             self._busy = self._is_leaving = False
+            if self._raw.closed:
+                self._unwatch()
             raise
         self._busy = self._is_leaving = False
         self._used_at = time.monotonic()
+
+    async def _readable(self) -> None:
+        """Returns when there is something to read. The loop goes on watching, since the next answer comes soon."""
+        loop = asyncio.get_running_loop()
+        self._arrival = loop.create_future()
+        if self._watched is None or self._watched[0] is not loop:
+            self._watched = loop, self._raw.fileno()
+            loop.add_reader(self._watched[1], self._arrived)
+        await self._arrival
+
+    def _arrived(self) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
+        else:  # nobody waits: the rest of an answer, or the server hangs up; whoever reads next, watches again
+            self._unwatch()
+
+    def _unwatch(self) -> None:
+        """Must be called before the loop does anything else when the socket is closed: its number may be given anew."""
+        if self._watched is not None:
+            loop, descriptor = self._watched
+            self._watched = None
+            if not loop.is_closed():
+                loop.remove_reader(descriptor)
 
     async def reset(self) -> None:
         """Stops a statement that still runs in the server, and leaves any transaction."""
@@ -171,6 +201,7 @@ class Connection:
     def close(self) -> None:
         """Hangs up, whatever is going on."""
         self._busy = False
+        self._unwatch()
         with contextlib.suppress(psycopg2.Error):
             self._raw.close()
 
