@@ -23,6 +23,7 @@ _log = logging.getLogger(__name__)
 # Nobody watches a sync answer being written: frames of a short one are kept all at once, with its end.
 _LINGER_S = 0.25
 _PATIENCE_S = 600.0  # how long a run that ended while the store was away waits to be kept
+_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 60.0  # between attempts at it
 _NOT_KEPT = Text(
     "会话存储暂时不可用，本轮对话可能不会被保存。", "The conversation store is unavailable; this turn may not be kept."
 )
@@ -32,7 +33,7 @@ class LiveRun:
     """A question being answered. Used on the event loop only; made by `RunDesk.begin`.
 
     Attributes:
-        readers: how many watch.
+        readers: how many watch; who comes counts itself, and goes by `leave`.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class LiveRun:
         runs: Runs,
         *,
         is_watched: bool,
+        outlives_readers: bool,
         turn_of: Callable[[Event], Turn | None],
         on_end: Callable[[], None],
         on_kept: Callable[[], None],
@@ -52,6 +54,7 @@ class LiveRun:
         Args:
             events: what the agent says; ends in a terminal event.
             is_watched: whether somebody may see frames before the end.
+            outlives_readers: whether it goes on when the last of its readers has left.
             turn_of: what the terminal event adds to the conversation.
             on_end: called when the terminal event is shown.
             on_kept: called when nothing more can be done about keeping the run.
@@ -62,6 +65,7 @@ class LiveRun:
         self._journal = journal
         self._runs = runs
         self._is_watched = is_watched
+        self._outlives_readers = outlives_readers
         self._turn_of = turn_of
         self._on_end = on_end
         self._on_kept = on_kept
@@ -102,6 +106,12 @@ class LiveRun:
     def _cancel(self) -> None:
         if self._is_producing:
             self._task.cancel()
+
+    def leave(self) -> None:
+        """One reader has left."""
+        self.readers -= 1
+        if self.readers == 0 and not self._outlives_readers:
+            self.cancel()
 
     async def follow(self, after: int = 0) -> AsyncIterator[Frame]:
         """The frames beyond number `after`, then each as soon as it is shown, to the last."""
@@ -233,12 +243,16 @@ class LiveRun:
                 _log.error("a run was not kept", extra={"run_id": self.head.run_id})
 
     async def _kept_in_time(self, write: RunWrite) -> bool:
+        pause_s = _FIRST_PAUSE_S
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE_S):
                 while True:
                     await self._journal.recovery()
                     with suppress(StoreUnavailable):
                         return await self._journal.keep(write)
+                    # A write that the store can't take fails whatever else is written with it: not all the time, then.
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(2 * pause_s, _LAST_PAUSE_S)
         return False
 
     async def _adopt(self) -> None:

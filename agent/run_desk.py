@@ -91,11 +91,14 @@ class RunDesk:
 
     # --------------------------------------------------------------------------------------------------- one's own
 
-    def begin(self, question: Question, *, is_watched: bool, on_end: Callable[[], None]) -> LiveRun:
+    def begin(
+        self, question: Question, *, is_watched: bool, outlives_readers: bool, on_end: Callable[[], None]
+    ) -> LiveRun:
         """Begins to answer; called on the loop.
 
         Args:
             is_watched: whether events are shown as they come; else only the last one is waited for.
+            outlives_readers: whether it goes on when everybody who watched it in this process has left.
             on_end: called when the last event is there to be read.
         """
         self.watch_over()
@@ -115,6 +118,7 @@ class RunDesk:
             self._journal,
             self._store.runs,
             is_watched=is_watched,
+            outlives_readers=outlives_readers,
             turn_of=lambda event: _turn(head, event),
             on_end=on_end,
             on_kept=lambda: self._forget(head.run_id),
@@ -124,8 +128,8 @@ class RunDesk:
     def _forget(self, run_id: str) -> None:
         self._live.pop(run_id, None)
 
-    async def watch(self, run: LiveRun, *, after: int = 0, cancels: bool) -> AsyncIterator[Frame]:
-        """The run's frames beyond `after`; the last watcher who leaves before the end cancels it, if `cancels`."""
+    async def watch(self, run: LiveRun, after: int = 0) -> AsyncIterator[Frame]:
+        """The run's frames beyond `after`; leaving before the end may cancel it, see `begin`."""
         run.readers += 1
         try:
             async for frame in run.follow(after):
@@ -137,10 +141,10 @@ class RunDesk:
             async for frame in run.follow(after):  # the process ends: the run says so, and that is still read
                 yield frame
         finally:
-            _leave(run, cancels)
+            run.leave()
 
-    async def terminal(self, run: LiveRun, *, cancels: bool) -> Event:
-        """The run's last event; who leaves before cancels it, if `cancels`."""
+    async def terminal(self, run: LiveRun) -> Event:
+        """The run's last event; leaving before may cancel it, see `begin`."""
         run.readers += 1
         try:
             return await run.terminal()
@@ -149,7 +153,7 @@ class RunDesk:
                 raise
             return await run.terminal()
         finally:
-            _leave(run, cancels)
+            run.leave()
 
     # --------------------------------------------------------------------------------------------------- any run
 
@@ -169,11 +173,11 @@ class RunDesk:
         frames = await self._store.runs.frames(user_id, run_id, record.last_seq - 1, 1)
         return RunView(record, stored_event(frames[-1].data) if frames else None)
 
-    async def follow(self, user_id: str, run_id: str, after: int, *, cancels: bool = False) -> AsyncIterator[Frame]:
+    async def follow(self, user_id: str, run_id: str, after: int) -> AsyncIterator[Frame]:
         """The frames beyond number `after`, then each as it comes, to the last; also of a run of another worker."""
         run = self._mine(user_id, run_id)
         if run is not None:
-            async for frame in self.watch(run, after=after, cancels=cancels):
+            async for frame in self.watch(run, after):
                 yield frame
             return
         poll_s = _FIRST_POLL_S
@@ -257,10 +261,10 @@ class RunDesk:
     async def _is_worth_another_try(self, record: RunRecord) -> bool:
         if record.state == "cancelled":
             return True
-        if record.state != "error":
+        if record.state == "running":
             return False
-        view = await self.look(record.head.user_id, record.head.run_id)
-        return view.terminal is None or bool(view.terminal.data["retryable"])
+        terminal = (await self.look(record.head.user_id, record.head.run_id)).terminal
+        return terminal is None or (terminal.type == "error" and bool(terminal.data["retryable"]))
 
     def _mine(self, user_id: str, run_id: str) -> LiveRun | None:
         run = self._live.get(run_id) if self._pid == os.getpid() else None
@@ -322,12 +326,6 @@ class RunDesk:
             record.head.run_id, Frame(record.last_seq + 1, to_bytes(event.envelope()))
         ):
             _log.warning("a run's worker is gone", extra={"run_id": record.head.run_id})
-
-
-def _leave(run: LiveRun, cancels: bool) -> None:
-    run.readers -= 1
-    if cancels and run.readers == 0:
-        run.cancel()
 
 
 def _now() -> str:

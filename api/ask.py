@@ -9,6 +9,7 @@ from flask import Blueprint, Response, request
 
 from agent.citu_agent import Question
 from agent.events import Event
+from agent.live_run import LiveRun
 from agent.run_desk import RunDesk
 from api.callers import acting_user, untrusted_user_warning
 from api.places import Place, Places
@@ -54,7 +55,9 @@ class _Asked:
         self._key = parse_idempotency_key(request.headers.get("Idempotency-Key"))
         self._question = _for_caller(asked.question)
         # A request with a key is meant to be sent again when its connection breaks: what it began goes on.
-        self._cancels = asked.on_disconnect == "cancel" or (asked.on_disconnect is None and self._key is None)
+        self._outlives_clients = asked.on_disconnect == "continue" or (
+            not asked.on_disconnect and self._key is not None
+        )
 
     def answer(self) -> Response:
         """The answer, whole.
@@ -87,17 +90,22 @@ class _Asked:
             place.hold()
             return streamed(self._frames_of(place), self._question.run_id, ping_interval_s=ping_interval_s)
         run_id = earlier.head.run_id
-        frames = self._desk.follow(earlier.head.user_id, run_id, last_event_seq(run_id), cancels=self._cancels)
+        frames = self._desk.follow(earlier.head.user_id, run_id, last_event_seq(run_id))
         return streamed(frames, run_id, ping_interval_s=ping_interval_s)
 
     async def _end_of(self, question: Question, place: Place) -> AsyncIterator[Event]:
-        run = self._desk.begin(question, is_watched=self._key is not None, on_end=place.leave)
-        yield await self._desk.terminal(run, cancels=self._cancels)
+        run = self._begin(question, place, is_watched=self._key is not None)
+        yield await self._desk.terminal(run)
 
     async def _frames_of(self, place: Place) -> AsyncIterator[Frame]:
-        run = self._desk.begin(self._question, is_watched=True, on_end=place.leave)
-        async for frame in self._desk.watch(run, cancels=self._cancels):
+        run = self._begin(self._question, place, is_watched=True)
+        async for frame in self._desk.watch(run):
             yield frame
+
+    def _begin(self, question: Question, place: Place, *, is_watched: bool) -> LiveRun:
+        return self._desk.begin(
+            question, is_watched=is_watched, outlives_readers=self._outlives_clients, on_end=place.leave
+        )
 
     def _earlier(self) -> RunRecord | None:
         """The run that this request began when it was sent before; None: it begins now."""

@@ -232,7 +232,7 @@ def test_who_cancels_a_run_that_ends_slowly_is_told_that_it_still_runs(
     async def cancelled() -> tuple[RunView, RunView]:
         agent, store = Stubborn(), asking.services.store
         desk = RunDesk(cast(CituLangGraphAgent, agent), store, Journal(store), lease_s=10)
-        run = desk.begin(Question("hello"), is_watched=True, on_end=lambda: None)
+        run = desk.begin(Question("hello"), is_watched=True, outlives_readers=False, on_end=lambda: None)
         view = await desk.cancel(ANONYMOUS, run.head.run_id)
         agent.gate.set()
         await run.terminal()
@@ -259,7 +259,9 @@ def test_an_event_that_can_not_be_rendered_ends_the_run_in_an_error(is_watched: 
         ended: list[None] = []
         store, agent = asking.services.store, cast(CituLangGraphAgent, Unspeakable())
         desk = RunDesk(agent, store, Journal(store), lease_s=10)
-        run = desk.begin(Question("hello"), is_watched=is_watched, on_end=lambda: ended.append(None))
+        run = desk.begin(
+            Question("hello"), is_watched=is_watched, outlives_readers=False, on_end=lambda: ended.append(None)
+        )
         shown = [frame async for frame in run.follow()]
         await desk.aclose()
         return shown, len(ended)

@@ -212,6 +212,21 @@ def test_what_becomes_of_a_run_whose_client_leaves(
     assert state(there, run_id)["state"] == end
 
 
+def test_who_looks_on_does_not_change_what_was_wished(here: Citu, model: OpenAiServer) -> None:
+    gate = Gate()
+    with scripted(model, Reply(pieces=["One ", gate])):
+        with Stream(here.port, STREAM, {**CHAT, "on_disconnect": "cancel"}) as stream:
+            run_id = run_id_of([stream.next_block() for _ in range(2)][1])
+            assert gate.reached.wait(10)
+            with Stream(here.port, f"{RUNS}/{run_id}/events", None, method="GET") as onlooker:
+                stream.close()
+                assert run_id_of([onlooker.next_block() for _ in range(2)][1]) == run_id
+                assert not model.requests[-1].disconnected.is_set(), "somebody watches"
+        assert model.requests[-1].disconnected.wait(10)
+    follow(here, run_id)
+    assert state(here, run_id)["state"] == "cancelled"
+
+
 def test_the_runs_of_a_killed_worker_end(start: Callable[[], Citu], there: Citu, model: OpenAiServer) -> None:
     doomed, gate = start(), Gate()
     with scripted(model, Reply(pieces=["One ", gate])), Stream(doomed.port, STREAM, CHAT) as stream:
