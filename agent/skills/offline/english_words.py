@@ -37,6 +37,10 @@ ENGLISH: dict[tuple[str, str], str] = {
         "list all|show all|list out|search|search for|look up|provide"
     ),
     ("which", ""): "which|what|what's|what are|what is|which ones|identify|name the|name all",
+    ("which", "kind"): (
+        "which kind of|what kind of|which kinds of|what kinds of|"
+        "which type of|what type of|which types of|what types of"
+    ),
     ("which", "person"): "who|whom",
     ("which", "when"): "when",
     ("count", ""): (
@@ -57,6 +61,11 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("each", ""): (
         "each|every|per|for each|for every|in each|of each|by each|within each|at each|from each|for all|per each"
     ),
+    ("each", "kind"): (
+        "each kind of|every kind of|per kind of|for each kind of|for every kind of|"
+        "each type of|every type of|per type of|for each type of|for every type of"
+    ),
+    ("by", "kind"): "by kind of|by type of|by kinds of|by types of|grouped by kind of|grouped by type of",
     ("by", ""): (
         "by|group by|grouped by|grouping by|broken down by|break down by|split by|according to|aggregated by|"
         "breakdown by|categorized by|summarized by|separated by|distribution by|distributed by|across different|"

@@ -4,9 +4,13 @@ from agent.skills.offline.dates import Unit
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import Dimension
 from agent.skills.offline.reading import Reading
-from agent.skills.offline.refusals import unused_words
+from agent.skills.offline.refusals import ambiguous_column, unused_words
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import Asks, Figure
+
+# What a column may be called that says of which kind a thing is, and how much of its name that must be.
+_KINDS = ("类别", "类型", "分类", "category", "type", "kind")
+_LEAST_KIND = 0.6
 
 
 class GroupReader:
@@ -27,6 +31,8 @@ class GroupReader:
                 continue
             if mark.means("bucket", "date_which"):
                 self._bucket(index)
+            elif mark.arg == "kind":
+                self._kinds(index)
             elif mark.means("each", "by") and not (reading.nouns[index] and mark.quality >= 0.7):
                 self._grouped_nouns(index)
         for index in list(reading.having("by_end")):
@@ -76,6 +82,40 @@ class GroupReader:
         reading.use(index, place, *self._each_marks(index, place))
         self.found.dimensions.append(dimension)
         self._more_dimensions(place)
+
+    def _kinds(self, index: int) -> None:
+        """`每类店铺的收入`, "which kind of shop": groups by the column that says of which kind a thing is.
+
+        Raises:
+            Refusal: no column says so, or several may.
+        """
+        reading = self._reading
+        place = reading.free_beside(index, 1)
+        noun = reading.noun(place)
+        if place is None or noun is None or not noun.is_table or noun.table is None:
+            if not reading.marks[index].means("which"):
+                self._grouped_nouns(index)  # `每类支付方式`: the column itself
+            return
+        self.found.kind = column_dimension(reading, self._kind_column(index, noun.table.table))
+        reading.use(index)
+        self.found.dimensions.append(self.found.kind)
+
+    def _kind_column(self, index: int, table: TableKey) -> Link:
+        reading = self._reading
+        found: dict[str | None, Link] = {}
+        for link in (link for name in _KINDS for link in reading.lexicon.find(name)):
+            suits = link.kind == "column" and link.table == table and link.quality >= _LEAST_KIND
+            if suits and not reading.is_measure(link) and link.quality > getattr(found.get(link.column), "quality", 0):
+                found[link.column] = link
+        best = sorted(found.values(), key=lambda link: -link.quality)
+        if not best:
+            raise unused_words([reading.marks[index].text])
+        rivals = [link for link in best if link.quality >= best[0].quality - 0.1]
+        if len(rivals) > 1:
+            raise ambiguous_column(
+                reading.marks[index].text, [(table, str(link.column)) for link in rivals], reading.lexicon
+            )
+        return best[0]
 
     def _is_agent(self, index: int, dimension: Dimension) -> bool:
         """`orders placed by customers from Japan`: who did it, not a group."""

@@ -72,7 +72,11 @@ def _extreme_value(plan: Plan, ranking: Ranking) -> Query:
 
 
 def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
-    """The thing ranked: the asked table, else the asked column, else the only group."""
+    """The thing ranked: its kinds where they are asked for, else the asked table or column, else the only group."""
+    kind = plan.asks.kind
+    if kind is not None and kind in plan.asks.dimensions and len(plan.tables) <= 1:
+        plan.asks.dimensions.remove(kind)  # `每类店铺收入最高的店铺` names the thing again, and wants it in every kind
+        return kind
     if plan.head is not None and plan.head != (ranking.figure.table if ranking.figure else None):
         return Dimension(plan.head)
     for index, link in plan.named_at.items():

@@ -46,11 +46,12 @@ class Ranking:
 
 @dataclass
 class Asks:
-    """Everything the question wants."""
+    """Everything the question wants; `kind` is the one of `dimensions` that is asked for as kinds of a thing."""
 
     figures: list[Figure] = field(default_factory=list)
     rankings: list[Ranking] = field(default_factory=list)
     dimensions: list[Dimension] = field(default_factory=list)
+    kind: Dimension | None = None
     heads: list[int] = field(default_factory=list)
     qualifiers: list[tuple[int, TableKey]] = field(default_factory=list)
     limit: int | None = None
