@@ -198,11 +198,12 @@ def _banner(settings: Settings, services: Services) -> str:
     database = "the embedded demo" if isinstance(services.sources.asked, EmbeddedSource) else "DATABASE_URL"
     needs_key = KeyFile(settings.api_keys_path).is_needed()
     key = " -H 'Authorization: Bearer <API key>'" if needs_key else ""
+    question = "查询各服务区的营业收入排行" if database == "the embedded demo" else "你能查什么数据？"
     banner = (
         f"Citu is ready: {address}\n"
         f"  answers by {thinking}; asks {database}; keeps conversations in {_memory(settings)}\n"
         f"  try it: curl -s {address}/api/v0/ask_agent{key} -H 'Content-Type: application/json'"
-        ' -d \'{"question": "查询各服务区的营业收入排行"}\'\n'
+        f' -d \'{{"question": "{question}"}}\'\n'
     )
     if settings.allow_anonymous and not needs_key:
         banner += "  anonymous access is open: everybody who can connect may ask (ALLOW_ANONYMOUS=true)\n"

@@ -111,6 +111,12 @@ def test_json_numbers_of_any_length(database: GuardedDatabase) -> None:
     assert value == [Decimal(10) ** 5000]
 
 
+@pytest.mark.parametrize(("depth", "kind"), [(100, list), (101, str), (950, str)])
+def test_json_nested_deeper_than_its_writers_go_stays_text(database: GuardedDatabase, depth: int, kind: type) -> None:
+    text = "[" * depth + "]" * depth
+    assert isinstance(run(database, f"SELECT '{text}'::json").rows[0][0], kind)
+
+
 def test_json_nested_too_deeply_for_python_stays_text(database: GuardedDatabase) -> None:
     ((value,),) = run(database, "SELECT (repeat('[', 4000) || repeat(']', 4000))::json").rows
     assert value == "[" * 4000 + "]" * 4000

@@ -6,7 +6,7 @@ PostgreSQL's own text is the source for every type, never a driver's parsing: da
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -32,11 +32,33 @@ def _number(kind: Callable[[str], Any]) -> Render:
     return render
 
 
+_MAX_JSON_DEPTH = 100
+
+
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_float=Decimal, parse_int=_json_integer)
+        value = json.loads(text, parse_float=Decimal, parse_int=_json_integer)
     except (ValueError, RecursionError):
         return text
+    return value if _is_shallow(value, text) else text
+
+
+def _is_shallow(value: Any, text: str) -> bool:
+    """Whether a JSON writer gets through it, wherever it is called; what is nested deeper stays text."""
+    if text.count("[") + text.count("{") <= _MAX_JSON_DEPTH:
+        return True
+    level, depth = _containers([value]), 0
+    while level and depth < _MAX_JSON_DEPTH:
+        level, depth = _containers(inner for one in level for inner in _members(one)), depth + 1
+    return not level
+
+
+def _containers(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, dict | list)]
+
+
+def _members(container: Any) -> Iterable[Any]:
+    return container.values() if isinstance(container, dict) else container
 
 
 def _json_integer(text: str) -> int | Decimal:
