@@ -309,6 +309,37 @@ def test_the_one_thing_of_a_result_can_be_pointed_at(question: str) -> None:
     assert any("Ann Lee" in warning for warning in warnings(question, (BEST,)))
 
 
+@pytest.mark.parametrize(
+    "question", ["how many orders does it have?", "what are its orders?", "它的订单有哪些", "它有多少订单"]
+)
+def test_a_pronoun_means_the_one_thing_of_the_result(question: str) -> None:
+    written = draft(question, (BEST,))
+    assert isinstance(written, Sql)
+    assert "c.name = 'Ann Lee'" in written.text
+    assert any("Ann Lee" in warning for warning in warnings(question, (BEST,)))
+
+
+@pytest.mark.parametrize("question", ["what are its orders?", "它的订单有哪些", "它有多少订单"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        turn("the 2 customers with the highest total amount", row_count=2, rows=(("Ann Lee", 1), ("Bob Ray", 2))),
+        one_row("How many customers are there?", 5),
+        turn("total amount by customer"),
+        turn("the best customers", sql=None),
+    ],
+    ids=lambda before: before.question,
+)
+def test_a_pronoun_that_means_nothing_in_particular_is_asked_back(question: str, before: Turn) -> None:
+    refused = draft(question, (before,))
+    assert isinstance(refused, NoSql) and refused.reason == "ambiguous_question"
+
+
+def test_a_pronoun_for_what_the_question_names_itself_points_at_nothing_before() -> None:
+    question = "每个客户和它的订单数量"
+    assert draft(question, (BEST,)) == draft(question)
+
+
 def test_what_follows_a_pointing_question_stays_with_the_one_thing() -> None:
     written = draft("only open", (BEST, turn("orders of this customer")))
     assert isinstance(written, Sql)

@@ -12,12 +12,12 @@ from agent.skills.offline.carrying import conditions_for, listed, named
 from agent.skills.offline.follow_up_words import REWORDED
 from agent.skills.offline.follow_ups import LONGEST, Change, goes_on, read_change
 from agent.skills.offline.joins import AmbiguousPath
-from agent.skills.offline.lexicon import lexicon_of
+from agent.skills.offline.lexicon import Lexicon, lexicon_of
 from agent.skills.offline.merging import merged
 from agent.skills.offline.placement import touched
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.planner import Understanding, rendered, understand, with_role
-from agent.skills.offline.pointing import pointed_condition, pointer_of
+from agent.skills.offline.pointing import meant_condition, pointed_condition, pointer_of, pronoun_of, single_name
 from agent.skills.offline.query import Condition, Query
 from agent.skills.offline.refusals import (
     Refusal,
@@ -26,6 +26,7 @@ from agent.skills.offline.refusals import (
     not_by_rules,
     not_combinable,
     not_continued,
+    unused_words,
     which_one,
 )
 from agent.skills.offline.result_questions import kind_of_doubt
@@ -62,6 +63,9 @@ def understand_in_context(inquiry: Inquiry) -> Understanding:
     earlier = _earlier(inquiry)
     if isinstance(earlier, Earlier):
         return _continued(inquiry, earlier)
+    pronoun = pronoun_of(inquiry.question, lexicon_of(inquiry.catalog))
+    if pronoun is not None:
+        raise which_one(pronoun)
     alone = _alone(inquiry)
     if alone is None and earlier is not None:
         raise not_by_rules(earlier.question)
@@ -96,23 +100,57 @@ def _pointed(inquiry: Inquiry) -> Understanding | None:
     Raises:
         Refusal: it is not clear which one is meant, or rules can't answer the question.
     """
-    turn = next((one for one in reversed(inquiry.history) if one.sql is not None), None)
+    turn = _answered(inquiry)
     lexicon = lexicon_of(inquiry.catalog)
     pointer = pointer_of(inquiry.question, lexicon) if turn is not None else None
     if turn is None or pointer is None:
-        return None
+        return _meant(inquiry, turn)
     if len(inquiry.question) > LONGEST:
         raise which_one(pointer.words)
     earlier = _earlier(inquiry)
     query = earlier.query if isinstance(earlier, Earlier) else None
     condition = pointed_condition(pointer, turn, query, lexicon)
+    return _about(inquiry, turn, earlier, condition, pointer.words)
+
+
+def _answered(inquiry: Inquiry) -> Turn | None:
+    return next((one for one in reversed(inquiry.history) if one.sql is not None), None)
+
+
+def _meant(inquiry: Inquiry, turn: Turn | None) -> Understanding | None:
+    """The question about the one thing that its `它` means; None where it has none.
+
+    Raises:
+        Refusal: it is not clear which one is meant, or rules can't answer the question.
+    """
+    lexicon = lexicon_of(inquiry.catalog)
+    pronoun = pronoun_of(inquiry.question, lexicon) if inquiry.history else None
+    if pronoun is None:
+        return None
+    if turn is None or len(inquiry.question) > LONGEST:
+        raise which_one(pronoun)
+    earlier = _earlier(inquiry)
+    query = earlier.query if isinstance(earlier, Earlier) else None
+    condition = meant_condition(turn, query, lexicon)
+    if condition is not None:
+        return _about(inquiry, turn, earlier, condition, pronoun)
+    if isinstance(earlier, Earlier) and earlier.query.conditions:
+        return _continued(inquiry, earlier)
+    raise which_one(pronoun)
+
+
+def _about(
+    inquiry: Inquiry, turn: Turn, earlier: Earlier | Turn | None, condition: Condition, words: str
+) -> Understanding:
+    """The question under a condition that it only points at by `words`."""
+    lexicon = lexicon_of(inquiry.catalog)
     alone = understand(inquiry)
     plan = read_change(inquiry.question, lexicon, hint=inquiry.table, asks_back=False).plan
     moved = conditions_for(plan, Query(condition.column.table, conditions=(condition,)), _figured(alone.query))
     if not moved:
-        raise which_one(pointer.words)
+        raise which_one(words)
     meant = turn.rows[0][0]
-    plan.warnings = [Text(f"“{pointer.words}”指“{meant}”。", f'"{pointer.words}" is "{meant}".')]
+    plan.warnings = [Text(f"“{words}”指“{meant}”。", f'"{words}" is "{meant}".')]
     wider = replace(alone.query, conditions=(*alone.query.conditions, *moved))
     return _understood(inquiry, plan, wider, earlier if isinstance(earlier, Earlier) else None)
 
@@ -142,9 +180,16 @@ def _goes_on(inquiry: Inquiry) -> bool:
     if kind_of_doubt(inquiry.question) is not None:
         return False
     lexicon = lexicon_of(inquiry.catalog)
-    if pointer_of(inquiry.question, lexicon) is not None:
+    if pointer_of(inquiry.question, lexicon) is not None or _means_one(inquiry, lexicon):
         return False
     return goes_on(inquiry.question, lexicon, inquiry.table, lambda: _alone(inquiry) is not None)
+
+
+def _means_one(inquiry: Inquiry, lexicon: Lexicon) -> bool:
+    """Whether a complete question speaks of the one thing that the result before it shows."""
+    turn = _answered(inquiry)
+    one = turn is not None and single_name(turn) and pronoun_of(inquiry.question, lexicon) is not None
+    return one and _alone(inquiry) is not None
 
 
 def _alone(inquiry: Inquiry) -> Understanding | None:
@@ -226,6 +271,7 @@ def _continued(inquiry: Inquiry, earlier: Earlier) -> Understanding:
             year=year_of(inquiry.question, earlier.query),
         )
         may_stand_alone = change.has_subject and not change.cues & {"these", "only", "add"}
+        may_stand_alone = may_stand_alone and pronoun_of(inquiry.question, lexicon) is None
         alone = _alone(inquiry) if change.asks and "replace" not in change.cues else None
         if alone is not None:
             return _asked_under(inquiry, change, earlier, alone)
@@ -259,10 +305,21 @@ def _asked_under(inquiry: Inquiry, change: Change, earlier: Earlier, alone: Unde
     carried = conditions_for(plan, replace(earlier.query, base=_figured(earlier.query)), query.base)
     kept = tuple(one for one in carried if one.column not in named)
     if not kept:
+        pronoun = pronoun_of(inquiry.question, plan.reading.lexicon)
+        if pronoun is not None:
+            raise which_one(pronoun)
+        if plural := [mark.text for mark in plan.reading.marks if mark.arg in ("these", "their")]:
+            _refuse_the_few(earlier.query, plural)
         return alone
     plan.warnings = [_kept_note(plan, kept)]
     query = replace(query, conditions=(*query.conditions, *kept))
     return _understood(inquiry, plan, query, earlier)
+
+
+def _refuse_the_few(query: Query, words: list[str]) -> None:
+    """`它们` after "the top 3" are three, which no condition tells from the others."""
+    if query.limit is not None or query.having:
+        raise unused_words(words)
 
 
 def _figured(query: Query) -> tuple[str, str]:

@@ -18,6 +18,8 @@ _PERIOD = re.compile(
     r"\bthat (day|week|month|quarter|year)\b",
     re.IGNORECASE,
 )
+_PRONOUNS = frozenset({"它", "它的", "its"})
+_SUBJECT = re.compile(r"\b(?:does|did) it\b", re.IGNORECASE)
 _UNITS: dict[str, Unit] = {
     "天": "day", "日": "day", "周": "week", "星期": "week", "月": "month", "季度": "quarter", "年": "year"
 }  # fmt: skip
@@ -50,6 +52,47 @@ def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
             words = "".join(f"{'' if one.glued else ' '}{one.text}" for one in marks[index : place + 1])
             return Pointer(words.strip(), table)
     return None
+
+
+def pronoun_of(question: str, lexicon: Lexicon) -> str | None:
+    """The word for one thing said before (`它的店铺`, "its shops"); None where the question itself names it earlier."""
+    if not re.search(r"它|\bits?\b", question, re.IGNORECASE):
+        return None
+    if (subject := _SUBJECT.search(question)) is not None:
+        return subject.group().split()[-1]
+    for mark in marks_of(question, lexicon):
+        if mark.text.lower() in _PRONOUNS:
+            return mark.text.rstrip("的")
+        if mark.links and not mark.means("noise", "list", "which", "with", "of", "and", "verb"):
+            return None
+    return None
+
+
+def single_name(turn: Turn) -> bool:
+    """Whether the result of `turn` is one row that begins with a name."""
+    return turn.row_count == 1 and bool(turn.rows) and bool(turn.rows[0]) and isinstance(turn.rows[0][0], str)
+
+
+def meant_condition(turn: Turn, query: Query | None, lexicon: Lexicon) -> Condition | None:
+    """The condition that a row is of the one thing the result of `turn` is about; None when that is not clear.
+
+    Where the question before named a thing itself, `它` may be that one.
+    """
+    if query is None or not single_name(turn):
+        return None
+    displays = {(key, name) for key, facts in lexicon.schema.facts.items() for name in facts.display}
+    if any((one.column.table, one.column.column) in displays for one in query.conditions):
+        return None
+    value = str(turn.rows[0][0])
+    dimension = query.dimensions[0] if query.dimensions else None
+    if dimension is not None and dimension.column is not None:
+        if dimension.bucket is not None:
+            return None
+        return Condition(ColumnRef(dimension.table, dimension.column, dimension.via), "=", (value,))
+    if dimension is None and not query.columns:
+        return None
+    table = dimension.table if dimension is not None else query.columns[0].table
+    return _thing(Pointer("", table), value, query, lexicon)
 
 
 def _table(mark: Mark) -> TableKey | None:
