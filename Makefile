@@ -25,7 +25,7 @@ install-dev:
 	$(INSTALL) requirements-dev.txt
 
 test: install-dev
-	@exec $(VENV_PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadfile
+	@exec $(VENV_PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 lint: install-dev
 	@$(VENV_PYTHON) -m ruff check . && $(VENV_PYTHON) -m ruff format --check . && $(VENV_PYTHON) -m mypy

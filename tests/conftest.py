@@ -37,6 +37,20 @@ class ExternalServer:
         return parts._replace(netloc=f"{quote(user)}@{address}", path=f"/{quote(dbname)}").geturl()
 
 
+# What modules import whose tests start services, browsers and servers of their own.
+_SLOW = ("serving", "serving_by_gunicorn", "EmbeddedServer", "Browser", "subprocess")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow files come first: at the end, when one process is left with one of them, the others have nothing to do."""
+    items.sort(key=lambda item: not _starts_services(item))
+
+
+def _starts_services(item: pytest.Item) -> bool:
+    module = item.getparent(pytest.Module)
+    return module is not None and any(name in vars(module.obj) for name in _SLOW)
+
+
 @contextmanager
 def reachable_folder() -> Iterator[Path]:
     """A temporary folder that the server's user can enter when we are root (pytest's own are closed)."""

@@ -220,7 +220,12 @@ def _all_places_are_free(port: int) -> bool:
 def test_no_task_outlives_its_client(database: str, model: OpenAiServer, watch: Watch) -> None:
     """Served by this process, whose tasks can be counted."""
     settings = Settings(
-        database_url=database, openai_api_key="test", openai_base_url=model.url, max_streams=20, llm_max_retries=0
+        database_url=database,
+        app_database_url=os.environ["APP_DATABASE_URL"],
+        openai_api_key="test",
+        openai_base_url=model.url,
+        max_streams=20,
+        llm_max_retries=0,
     )
     services = bootstrap(settings)
     server = make_server("127.0.0.1", 0, create_app(settings, services), threaded=True)
