@@ -168,7 +168,7 @@ def _outweighs(link: Link, written: str, intent: Intent) -> bool:
     if intent.kind == "named":
         return False
     if intent.kind == "verb":
-        return link.quality >= 0.73
+        return link.quality >= 0.72
     if intent.kind == "unit":
         return link.quality >= 0.6
     return link.quality >= (0.9 if intent.kind in ("noise", "list", "which", "of", "with", "and") else 0.7)
