@@ -116,13 +116,14 @@ def wants_figures(plan: Plan) -> bool:
 
 
 def _counts_implied(plan: Plan) -> bool:
-    """`orders by status`: rows of a thing by group, without a figure, are counted."""
+    """`orders by status`, `shops per company`: rows of a thing by group, without a figure, are counted."""
     compared = plan.asks.compare and any(len(span.periods) > 1 for span in plan.filters.spans)
     if plan.head is not None and not plan.bare and not plan.projection and compared:
         return True
     grouped = any(dimension.table != plan.head for dimension in plan.asks.dimensions)
     plain = plan.head is not None and not plan.bare and not plan.projection and grouped
-    return plain and any(mark.means("by", "bucket") for mark in plan.reading.marks)
+    per = not plan.asks.lists and any(mark.text.lower() == "per" for mark in plan.reading.marks)
+    return plain and (per or any(mark.means("by", "bucket") for mark in plan.reading.marks))
 
 
 def _grouped_dimensions(plan: Plan) -> bool:
