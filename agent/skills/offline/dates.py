@@ -2,8 +2,8 @@
 
 Relative periods stay relative (`Moment.trunc`): the SQL says CURRENT_DATE, so that the server's calendar decides and
 the statement can be run again tomorrow.
-Weeks begin on Monday, as PostgreSQL's date_trunc has it. "The last 7 days" are seven days of which today is the last;
-"last month" is the calendar month before this one.
+Weeks begin on Monday, as PostgreSQL's date_trunc has it. "The last 7 days" begin 7
+days ago and include today; "last month" is the calendar month before this one.
 """
 
 import datetime
@@ -80,8 +80,7 @@ def unit_period(unit: Unit, offset: int = 0, count: int = 1) -> Period:
 
 def rolling(unit: Unit, count: int) -> Period:
     """The last `count` units up to and including today."""
-    tomorrow = Moment().shifted("day", 1)
-    return Period(tomorrow.shifted(unit, -count), tomorrow)
+    return Period(Moment().shifted(unit, -count), Moment().shifted("day", 1))
 
 
 def _from(day: datetime.date, unit: Unit, count: int = 1) -> Period:
