@@ -32,7 +32,7 @@ _BEAT_S = 1.0  # at most, between two looks at what other workers want: so long 
 _FIRST_POLL_S, _LAST_POLL_S = 0.05, 0.5  # between looks at a run of another worker; the longer nothing comes, the rarer
 _PAGE = 200  # frames read at once
 _END_S = 4.0  # how long who cancels a run waits for its end: two beats of its worker and more
-_CLAIM_S = 2.0  # an Idempotency-Key whose run is not known after so long belongs to a worker that died
+_CLAIM_S = 5.0  # an Idempotency-Key whose run is not known after so long, or a lease, belongs to a worker that died
 _PREVIEW_ROWS, _PREVIEW_COLUMNS = 5, 30
 _PREVIEW_CHARS = 200  # of one value
 _ANSWER_CHARS = 16_000
@@ -168,10 +168,14 @@ class RunDesk:
         if run is not None:
             return RunView(run.record, stored_event(run.last_frame.data) if run.last_frame else None)
         record = await self._record(user_id, run_id)
+        return RunView(record, await self._kept_end(record))
+
+    async def _kept_end(self, record: RunRecord) -> Event | None:
+        """The terminal event in the store; None: it is still to come, or lost."""
         if record.state == "running":
-            return RunView(record, None)
-        frames = await self._store.runs.frames(user_id, run_id, record.last_seq - 1, 1)
-        return RunView(record, stored_event(frames[-1].data) if frames else None)
+            return None
+        frames = await self._store.runs.frames(record.head.user_id, record.head.run_id, record.last_seq - 1, 1)
+        return stored_event(frames[-1].data) if frames else None
 
     async def follow(self, user_id: str, run_id: str, after: int) -> AsyncIterator[Frame]:
         """The frames beyond number `after`, then each as it comes, to the last; also of a run of another worker."""
@@ -251,7 +255,7 @@ class RunDesk:
     async def _claimant(self, user_id: str, run_id: str) -> RunRecord | None:
         """The run that holds a key; it may have to be waited for, since a key is taken before the run begins."""
         with suppress(TimeoutError, NotFound):
-            async with asyncio.timeout(_CLAIM_S):
+            async with asyncio.timeout(min(self._lease_s, _CLAIM_S)):
                 while True:
                     with suppress(NotFound):
                         return await self._record(user_id, run_id)
@@ -263,7 +267,8 @@ class RunDesk:
             return True
         if record.state == "running":
             return False
-        terminal = (await self.look(record.head.user_id, record.head.run_id)).terminal
+        # Not `look`: a run that is kept here and not shown yet, in the moment between the two, has an answer.
+        terminal = await self._kept_end(record)
         return terminal is None or (terminal.type == "error" and bool(terminal.data["retryable"]))
 
     def _mine(self, user_id: str, run_id: str) -> LiveRun | None:

@@ -72,7 +72,7 @@ _IMPATIENT = """
 import os
 from common.serving import Worker, gunicorn_options
 class Impatient(Worker):
-    stall_s = 1.0
+    stall_s = {stall_s}
     grace_s = 0.5
     margin_s = 2.0
 question_s = float(os.environ.get("REQUEST_TIMEOUT_S", "180"))
@@ -81,13 +81,13 @@ bind = "127.0.0.1:" + os.environ["PORT"]
 """
 
 
-def impatient(folder: Path) -> Path:
+def impatient(folder: Path, *, stall_s: float = 1.0) -> Path:
     """A configuration file for `serving_by_gunicorn`.
 
-    Clients may stall for 1 s and take 2 s longer than a question may, and questions outlive SIGTERM by 0.5 s.
+    Clients may stall for `stall_s` and take 2 s longer than a question may, and questions outlive SIGTERM by 0.5 s.
     """
     path = folder / "impatient.conf.py"
-    path.write_text(_IMPATIENT)
+    path.write_text(_IMPATIENT.format(stall_s=stall_s))
     return path
 
 

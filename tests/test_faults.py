@@ -452,12 +452,12 @@ def test_a_client_that_drips_is_dropped_in_the_end(server: EmbeddedServer, model
     settings = {"DATABASE_URL": server.url("gauges", READER), "MAX_STREAMS": "2", "MAX_RESULT_BYTES": "30000000"}
     settings["REQUEST_TIMEOUT_S"] = "2"
     with (
-        serving_by_gunicorn(impatient(tmp_path), tmp_path / "log", model=model, **settings) as citu,
+        serving_by_gunicorn(impatient(tmp_path, stall_s=60), tmp_path / "log", model=model, **settings) as citu,
         scripted(model, wide, Reply("wide")),
         _lazy(citu.port, STREAM) as client,
     ):
         while "too little for too long" not in citu.log.read_text():
-            client.recv(2000)
+            assert client.recv(2000), "dropped, but not for this"
             time.sleep(0.02)
         eventually(lambda: post_json(citu.port, SYNC, CHAT)[0] == 200)
 

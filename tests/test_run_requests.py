@@ -7,8 +7,9 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from typing import Any, cast
 
 import psycopg2
@@ -22,7 +23,7 @@ from agent.events import Event
 from agent.run_desk import RunDesk, RunView
 from app_config import Settings
 from common import runtime
-from common.store import Frame
+from common.store import Frame, RunRecord, Runs, RunWrite
 from common.store.journal import Journal
 from common.store.rendering import key
 from tests.asking import STREAM, SYNC, Asking, frames
@@ -242,6 +243,50 @@ def test_who_cancels_a_run_that_ends_slowly_is_told_that_it_still_runs(
     soon, late = runtime.run(cancelled(), 20)
     assert (soon.record.state, soon.terminal) == ("running", None)
     assert late.record.state == "cancelled"
+
+
+class Brief:
+    """An agent that has answered at once."""
+
+    async def process_question_stream(self, question: Question) -> AsyncGenerator[Event, None]:
+        yield Event("error", "No", lambda: {"error_type": "forbidden_statement", "retryable": False}, 403)
+
+
+class SlowToSay:
+    """A store's runs; what was written is kept some time before the writer hears of it."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self.written, self.may_say = asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runs, name)
+
+    async def write(self, writes: Sequence[RunWrite]) -> Collection[str]:
+        found = await self._runs.write(writes)
+        self.written.set()
+        await self.may_say.wait()
+        return found
+
+
+def test_a_key_is_its_runs_also_between_keeping_its_answer_and_showing_it(asking: Asking) -> None:
+    async def asked_again() -> tuple[RunRecord | None, RunRecord | None, str]:
+        runs = SlowToSay(asking.services.store.runs)
+        store = replace(asking.services.store, runs=cast(Runs, runs))
+        desk = RunDesk(cast(CituLangGraphAgent, Brief()), store, Journal(store), lease_s=10)
+        question = Question("hello")
+        first = await desk.claim(ANONYMOUS, question.run_id, "body", question.run_id)
+        run = desk.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
+        await runs.written.wait()
+        second = await desk.claim(ANONYMOUS, question.run_id, "body", "run_of_the_second")
+        runs.may_say.set()
+        await run.terminal()
+        await desk.aclose()
+        return first, second, question.run_id
+
+    first, second, run_id = runtime.run(asked_again(), 20)
+    assert first is None, "it may begin"
+    assert second is not None and second.head.run_id == run_id
 
 
 class Unspeakable:
