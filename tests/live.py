@@ -72,7 +72,7 @@ _IMPATIENT = """
 import os
 from common.serving import Worker, gunicorn_options
 class Impatient(Worker):
-    stall_s = {stall_s}
+    stall_s = STALL_S
     grace_s = 0.5
     margin_s = 2.0
 question_s = float(os.environ.get("REQUEST_TIMEOUT_S", "180"))
@@ -87,7 +87,7 @@ def impatient(folder: Path, *, stall_s: float = 1.0) -> Path:
     Clients may stall for `stall_s` and take 2 s longer than a question may, and questions outlive SIGTERM by 0.5 s.
     """
     path = folder / "impatient.conf.py"
-    path.write_text(_IMPATIENT.format(stall_s=stall_s))
+    path.write_text(_IMPATIENT.replace("STALL_S", str(stall_s)))
     return path
 
 
