@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+import uvloop
+
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
@@ -44,7 +46,7 @@ def loop() -> asyncio.AbstractEventLoop:
             _running.clear()
             _watched.clear()
             _is_looking = False
-            running = _loops[os.getpid()] = asyncio.new_event_loop()
+            running = _loops[os.getpid()] = uvloop.new_event_loop()
             threading.Thread(target=running.run_forever, name="citu-loop", daemon=True).start()
         return running
 

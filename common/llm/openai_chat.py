@@ -20,7 +20,7 @@ from common.llm.providers import Endpoint
 from common.llm.wire import read_completion
 
 if TYPE_CHECKING:
-    from common.llm.transport import Clients
+    from common.llm.transport import Client
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class OpenAiChat:
         self._max_in_flight = max_in_flight
         self._back_off_s = back_off_s
         self._refused: frozenset[str] = frozenset()
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Clients] = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Client] = WeakKeyDictionary()
 
     async def complete(
         self, messages: Sequence[Message], *, on_token: OnToken | None = None, max_tokens: int | None = None
@@ -86,20 +86,20 @@ class OpenAiChat:
     async def warm(self) -> None:
         """See `ChatModel.warm`."""
         with _translated():
-            await self._clients_here()
+            await self._client_here()
 
     async def ping(self) -> None:
         """See `ChatModel.ping`."""
         with _translated():
             async with asyncio.timeout(min(self._timeout_s, _PING_TIMEOUT_S)):
-                clients = await self._clients_here()
-                await clients.ping()
+                client = await self._client_here()
+                await client.ping()
 
     async def aclose(self) -> None:
         """See `ChatModel.aclose`."""
-        clients = self._clients.pop(asyncio.get_running_loop(), None)
-        if clients:
-            await clients.aclose()
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client:
+            await client.aclose()
 
     async def _try_repeatedly(self, call: "_Call", deadline: float) -> Completion:
         for attempt in range(self._max_retries + 1):
@@ -137,17 +137,17 @@ class OpenAiChat:
                 return completion
 
     async def _send(self, body: dict[str, Any], call: "_Call") -> Completion:
-        clients = await self._clients_here()
-        async with clients.send(body) as response:
+        client = await self._client_here()
+        async with client.send(body) as response:
             return await read_completion(response.chunks, response.content_type, call.tokens)
 
-    async def _clients_here(self) -> "Clients":
-        """The clients of the running loop; a fork has a loop of its own and so gets clients of its own."""
+    async def _client_here(self) -> "Client":
+        """The client of the running loop; a fork has a loop of its own and so gets a client of its own."""
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
-            open_clients = await asyncio.to_thread(_load_transport)
+            open_client = await asyncio.to_thread(_load_transport)
             if loop not in self._clients:  # another call may have been faster
-                self._clients[loop] = open_clients(self._endpoint, self._timeout_s, self._max_in_flight)
+                self._clients[loop] = open_client(self._endpoint, self._timeout_s, self._max_in_flight)
         return self._clients[loop]
 
 
@@ -162,10 +162,10 @@ def _translated() -> Iterator[None]:
         raise unavailable(exc) from exc
 
 
-def _load_transport() -> "type[Clients]":
-    from common.llm.transport import Clients  # the import costs over half a second, see there
+def _load_transport() -> "type[Client]":
+    from common.llm.transport import Client  # the import costs over half a second, see there
 
-    return Clients
+    return Client
 
 
 class _Tokens:

@@ -1,4 +1,4 @@
-"""The openai package's clients, and the translation of their exceptions.
+"""The openai package's client, and the translation of their exceptions.
 
 Imported at the first use of a model and not before: importing openai takes over half a second, which neither
 `import unified_api` nor an offline Citu should pay.
@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
+from urllib.request import getproxies
 
 import httpx2
 import openai
@@ -19,10 +20,8 @@ import openai
 from common.llm.failures import CallFailed, FailureKind
 from common.llm.providers import Endpoint
 
-# A pool of connections searches all of them for every request. Beyond some dozens in flight that search is most of the
-# work, so another client is opened when every open one has this many.
-_IN_FLIGHT_PER_CLIENT = 32
 _CONNECT_TIMEOUT_S = 10.0
+_SPARE_CONNECTIONS = 4  # for those who only ask whether the endpoint is there
 
 # The openai client logs requests with their headers and bodies at DEBUG; neither belongs in Citu's log.
 logging.getLogger("openai").setLevel(logging.WARNING)
@@ -54,16 +53,8 @@ class Response:
     chunks: AsyncGenerator[bytes, None]
 
 
-@dataclass
-class _Client:
-    api: openai.AsyncOpenAI
-    http: httpx2.AsyncClient
-    in_flight: int = 0
-    first: httpx2.Request | None = None  # the pattern of all further ones
-
-
-class Clients:
-    """The clients of one event loop: one, and more only under load. Connections can't be shared between loops.
+class Client:
+    """The client of one event loop. Connections can't be shared between loops.
 
     Args:
         timeout_s: seconds the endpoint may send nothing.
@@ -74,27 +65,19 @@ class Clients:
     """
 
     def __init__(self, endpoint: Endpoint, timeout_s: float, max_in_flight: int) -> None:
-        self._endpoint = endpoint
-        self._timeout = httpx2.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_TIMEOUT_S))
-        self._tls = httpx2.create_ssl_context()  # reading the certificates is the expensive part of a client
-        self._turns = asyncio.Semaphore(max_in_flight)
-        self._clients = [self._open()]
-
-    def _open(self) -> _Client:
+        timeout = httpx2.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_TIMEOUT_S))
+        limits = httpx2.Limits(max_connections=max_in_flight + _SPARE_CONNECTIONS)
+        if any(proxy.startswith("socks") for proxy in getproxies().values()):
+            raise CallFailed("settings")  # aiohttp would take it for a proxy of the other kind
         try:
-            http_client = openai.DefaultAsyncHttpxClient(verify=self._tls, timeout=self._timeout)
-            return _Client(_BUILDERS[self._endpoint.provider](self._endpoint, self._timeout, http_client), http_client)
-        except (openai.OpenAIError, httpx2.InvalidURL, ValueError, ImportError):
-            # A malformed address, here or among the proxies of the environment (SOCKS needs a package of its own).
+            # aiohttp moves the bytes, in less than half the time of httpcore, however many requests are in flight.
+            self._http = openai.DefaultAioHttpClient(timeout=timeout, limits=limits)
+            self._api = _BUILDERS[endpoint.provider](endpoint, timeout, self._http)
+        except (openai.OpenAIError, httpx2.InvalidURL, ValueError):
+            # A malformed address, here or among the proxies of the environment.
             raise CallFailed("settings") from None
-
-    def _with_room(self) -> _Client:
-        """The first that has room, so that few connections are kept and those are warm; a new one if none has."""
-        for client in self._clients:
-            if client.in_flight < _IN_FLIGHT_PER_CLIENT:
-                return client
-        self._clients.append(self._open())
-        return self._clients[-1]
+        self._turns = asyncio.Semaphore(max_in_flight)
+        self._first: httpx2.Request | None = None  # the pattern of all further ones
 
     @asynccontextmanager
     async def send(self, body: dict[str, Any]) -> AsyncIterator[Response]:
@@ -104,16 +87,28 @@ class Clients:
             CallFailed: whatever went wrong, also while the body is read.
         """
         async with self._turns:
-            client = self._with_room()
-            client.in_flight += 1
             try:
-                async with aclosing(await _post(client, body)) as response:
+                async with aclosing(await self._post(body)) as response:
                     yield Response(response.headers.get("content-type", ""), response.aiter_bytes())
             except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as exc:
                 # Not chained: these exceptions print addresses and the endpoint's words, which may repeat the key.
                 raise _failure(exc) from None
-            finally:
-                client.in_flight -= 1
+
+    async def _post(self, body: dict[str, Any]) -> httpx2.Response:
+        """Sends the request and reads the answer's head.
+
+        The openai client knows addresses, versions and keys, and takes as long to write a request as sending it takes.
+        They are the same in every request, so it writes the first one, and the others are copies with another body.
+        """
+        if self._first is not None:
+            return await _send(self._http, _copy(self._first, body))
+        # Not its typed call: that would walk through the messages by their annotations and wrap the response.
+        answer: object = await self._api.post(
+            "/chat/completions", body=body, cast_to=httpx2.Response, stream=True, stream_cls=openai.AsyncStream[Any]
+        )
+        response = cast(httpx2.Response, answer)  # what cast_to asks for, whatever the stream's type says
+        self._first = (response.history or [response])[0].request
+        return response
 
     async def ping(self) -> None:
         """Asks for the list of models; an endpoint that has none (404) is reachable all the same.
@@ -122,7 +117,7 @@ class Clients:
             CallFailed: there was no answer, or one that would also meet a completion.
         """
         try:
-            async with self._clients[0].api.models.with_streaming_response.list():
+            async with self._api.models.with_streaming_response.list():
                 return
         except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as exc:
             failure = _failure(exc)
@@ -131,25 +126,7 @@ class Clients:
 
     async def aclose(self) -> None:
         """Closes every connection."""
-        for client in self._clients:
-            await client.api.close()
-
-
-async def _post(client: _Client, body: dict[str, Any]) -> httpx2.Response:
-    """Sends the request and reads the answer's head.
-
-    The openai client knows addresses, versions and keys, and takes as long to write a request as sending it takes. They
-    are the same in every request, so it writes the first one, and the others are copies with another body.
-    """
-    if client.first is not None:
-        return await _send(client.http, _copy(client.first, body))
-    # Not its typed call: that would walk through the messages by their annotations and wrap the response.
-    answer: object = await client.api.post(
-        "/chat/completions", body=body, cast_to=httpx2.Response, stream=True, stream_cls=openai.AsyncStream[Any]
-    )
-    response = cast(httpx2.Response, answer)  # what cast_to asks for, whatever the stream's type says
-    client.first = (response.history or [response])[0].request
-    return response
+        await self._api.close()
 
 
 def _copy(request: httpx2.Request, body: dict[str, Any]) -> httpx2.Request:
