@@ -144,15 +144,17 @@ def _add_words(
     is_quote = atom.kind == "quote"
     intent = None if is_quote else intents.get(key)
     links = lexicon.links(key, stem_key) if stem_key else ()
-    links = tuple(link for link in links if not _is_chance(link, atom.text))
-    if intent is not None and links:
-        links = tuple(
-            link for link in links if _outweighs(link, found.text[atom.start : found.atoms[end - 1].end], intent)
-        )
-    if intent is None and not links and not is_quote:
+    if intent is None and not links and not is_quote:  # most stretches
         return
-    mark = found.at(start, end)
-    found.put(replace(mark, intent=intent, links=links, literal=atom.text if is_quote else None))
+    written = found.text[atom.start : found.atoms[end - 1].end]
+    links = tuple(
+        link
+        for link in links
+        if not _is_chance(link, atom.text) and (intent is None or _outweighs(link, written, intent))
+    )
+    if intent is not None or links or is_quote:
+        literal = atom.text if is_quote else None
+        found.put(Mark(start, end, written, intent=intent, links=links, literal=literal, glued=atom.glued))
 
 
 def _is_chance(link: Link, written: str) -> bool:
