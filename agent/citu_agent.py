@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
@@ -18,7 +18,7 @@ from langgraph.types import StreamMode
 
 from agent.context import Context
 from agent.events import Event
-from agent.graph import compiled_graph
+from agent.graph import LAST_NODE, compiled_graph
 from agent.progress import STEPS, Described, Step, running_message
 from agent.state import Ask, State, Update, merge
 from common.envelope import error_data
@@ -119,6 +119,7 @@ class CituLangGraphAgent:
         Cancelling the consuming task stops the model call and the SQL; the terminal event then says `cancelled`.
         """
         run = _Run(question, self._ask(question))
+        error: CituError | None = None
         try:
             async with (
                 asyncio.timeout(self._request_timeout_s),
@@ -126,16 +127,17 @@ class CituLangGraphAgent:
             ):
                 async for event in events:
                     yield event
-            yield run.terminal()
         except TimeoutError:
-            yield run.failed(QueryTimeout(_TOO_LONG))
+            error = QueryTimeout(_TOO_LONG)
         except asyncio.CancelledError:
-            yield run.failed(ServiceEnding(ENDING_TEXT) if is_ending() else Cancelled(CANCELLED_TEXT))
-        except CituError as error:
-            yield run.failed(error)
+            error = ServiceEnding(ENDING_TEXT) if is_ending() else Cancelled(CANCELLED_TEXT)
+        except CituError as exc:
+            error = exc
         except Exception:  # noqa: BLE001 - the one blanket catch: a client must always get its terminal event
             _log.exception("unexpected failure", extra={"run_id": question.run_id, "node": run.node})
-            yield run.failed(InternalError(INTERNAL_ERROR_TEXT))
+            error = InternalError(INTERNAL_ERROR_TEXT)
+        if error is not None and not run.is_over:
+            yield run.failed(error)
 
     def _ask(self, question: Question) -> Ask:
         return {
@@ -162,9 +164,13 @@ class _Run:
         self._timings_ms: dict[str, float] = {}
         self._started = self._node_started = time.perf_counter()
         self.node: str | None = None
+        self.is_over = False
 
     async def events(self, context: Context) -> AsyncGenerator[Event, None]:
-        """Progress and tokens while the graph runs; raises what nodes raise."""
+        """Progress and tokens while the graph runs, and the terminal event as soon as its last node is done.
+
+        Raises what nodes raise. After the terminal event the graph only clears up.
+        """
         # Without "custom", which only tokens need, LangGraph runs a node in this task and not in two of its own.
         modes: list[StreamMode] = ["tasks", "custom"] if self._ask["wants_tokens"] else ["tasks"]
         parts = compiled_graph().astream(self._ask, context=context, stream_mode=modes, version="v2")
@@ -172,10 +178,13 @@ class _Run:
             if part["type"] == "custom":
                 yield self._token(cast(str, part["data"]))
             else:
-                yield self._task(cast(dict[str, Any], part["data"]))
+                task = cast(dict[str, Any], part["data"])
+                yield self._task(task)
+                if task["name"] == LAST_NODE and "result" in task and task["error"] is None:
+                    self.is_over = True
+                    yield self._terminal()
 
-    def terminal(self) -> Event:
-        """The last event of a graph that ran to its end."""
+    def _terminal(self) -> Event:
         error = self._state.get("error")
         return self.failed(error) if error is not None else self._completed()
 
@@ -249,7 +258,7 @@ class _Run:
             "routing_mode_source": self._state["routing_mode_source"],
             "sql_repair_applied": self._state.get("sql_repair_applied", False),
             "warnings": list(dict.fromkeys([*self._notices(), *self._state.get("warnings", [])])),
-            "usage": asdict(self._state.get("usage", Usage())),
+            "usage": dict(vars(self._state.get("usage", Usage()))),
             "timings_ms": {**self._timings_ms, "total": _milliseconds_since(self._started)},
             "timestamp": _timestamp(time.time()),
         }
@@ -275,7 +284,7 @@ def _summary(state: State, current_step: str) -> dict[str, Any]:
     if "sql" in state:
         summary["sql"] = state["sql"]
     if "plan" in state:
-        summary["plan"] = asdict(state["plan"])
+        summary["plan"] = dict(vars(state["plan"]))
     if "error" in state:
         summary["validation_error_type"] = state["error"].error_type
     return summary

@@ -33,12 +33,14 @@ class Node(Protocol):
 
 Graph = CompiledStateGraph[State, Context, Ask, State]
 
+LAST_NODE = "format_response"
+
 NODES: Mapping[str, Node] = {
     "classify_question": classify_question,
     "agent_sql_generation": agent_sql_generation,
     "agent_sql_execution": agent_sql_execution,
     "agent_chat": agent_chat,
-    "format_response": format_response,
+    LAST_NODE: format_response,
 }
 
 # Where two ways lead on: what decides, and where each verdict goes.
@@ -46,7 +48,7 @@ DECISIONS: Mapping[str, tuple[Decide, Mapping[str, str]]] = {
     "classify_question": (after_classification, {"DATABASE": "agent_sql_generation", "CHAT": "agent_chat"}),
     "agent_sql_generation": (
         after_sql_generation,
-        {"continue_execution": "agent_sql_execution", "return_to_user": "format_response"},
+        {"continue_execution": "agent_sql_execution", "return_to_user": LAST_NODE},
     ),
 }
 
@@ -73,7 +75,7 @@ def compiled_graph() -> Graph:
         else:
             graph.add_node(name, node)
     graph.add_edge(START, "classify_question")
-    graph.add_edge("agent_sql_execution", "format_response")
-    graph.add_edge("agent_chat", "format_response")
-    graph.add_edge("format_response", END)
+    graph.add_edge("agent_sql_execution", LAST_NODE)
+    graph.add_edge("agent_chat", LAST_NODE)
+    graph.add_edge(LAST_NODE, END)
     return graph.compile()

@@ -141,16 +141,27 @@ class LiveRun:
     # --------------------------------------------------------------------------------------------------- producing
 
     async def _answer(self) -> None:
-        async for event in self._source:
-            if event.is_terminal:
-                self._is_producing = False
-                await self._finish(event)
-            else:
-                self._events.append(event)
-                if self._is_watched and self._journal.is_failing:
-                    self._show(len(self._events))
-                elif self._is_watched:
-                    self._write_soon()
+        ending: asyncio.Task[None] | None = None
+        try:
+            async for event in self._source:
+                if event.is_terminal:
+                    self._is_producing = False
+                    ending = self._loop.create_task(self._finish(event))
+                    # One turn of the loop renders the frames, the next sends them: the agent clears up meanwhile.
+                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)
+                else:
+                    self._take(event)
+        finally:
+            if ending is not None:
+                await ending
+
+    def _take(self, event: Event) -> None:
+        self._events.append(event)
+        if self._is_watched and self._journal.is_failing:
+            self._show(len(self._events))
+        elif self._is_watched:
+            self._write_soon()
 
     def catch_up(self) -> None:
         """Keeps what was shown while the store was away, if it is back."""
