@@ -74,13 +74,41 @@ class _Line:
     facts: str
     stored: StoredValues
 
+    @property
+    def may_be_named(self) -> bool:
+        """Whether questions may change it: there are values, and more than are always shown."""
+        return bool(self.stored.values) and not self.stored.is_short
+
+    def asked(self, asked: Asked) -> str:
+        """The line for this question."""
+        named = asked.named_among(self.stored) if self.may_be_named else ()
+        return _with_values(self.facts, self.stored, named) if named else self.unasked
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """A table: its head, and its columns by their position."""
+
+    head: str
+    columns: tuple[_Line, ...]
+
+    @cached_property
+    def unasked(self) -> tuple[str, ...]:
+        """All lines for questions that name no value of it."""
+        return (self.head, *(line.unasked for line in self.columns))
+
+    @cached_property
+    def open(self) -> tuple[tuple[int, _Line], ...]:
+        """The few columns that a question may change."""
+        return tuple((number, line) for number, line in enumerate(self.columns, 1) if line.may_be_named)
+
 
 class SchemaText:
     """Describes one catalogue in prompts."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        self._lines: dict[tuple[str, str, str], _Line] = {}
+        self._lines: dict[tuple[str, str], _Lines] = {}
 
     @cached_property
     def _index(self) -> TableIndex:
@@ -142,24 +170,24 @@ class SchemaText:
         return name if table.schema in self.catalog.search_path else f"{quoted(table.schema)}.{name}"
 
     def _table(self, table: Table, asked: Asked) -> str:
-        head = f"{table.kind.upper()} {self._name(table)}{_comment(table.comment)}"
-        columns = _chosen_columns(table, asked)
-        lines = [self._column(table, column, asked) for column in columns]
-        if len(columns) < len(table.columns):
-            lines.append(f"  -- {len(table.columns) - len(columns)} more columns are not shown")
-        return "\n".join([head, *lines])
+        described = self._lines.get(table.key)
+        if described is None:
+            described = self._lines[table.key] = self._described(table)
+        lines = list(described.unasked)
+        for number, line in described.open:
+            lines[number] = line.asked(asked)
+        if len(table.columns) > _MAX_COLUMNS:
+            lines = [lines[0], *(lines[number] for number in _chosen_columns(table, asked))]
+            lines.append(f"  -- {len(table.columns) - _MAX_COLUMNS} more columns are not shown")
+        return "\n".join(lines)
 
-    def _column(self, table: Table, column: Column, asked: Asked) -> str:
-        key = (*table.key, column.name)
-        if key not in self._lines:
-            stored = StoredValues(column)
-            facts = self._column_facts(table, column)
-            self._lines[key] = _Line(
-                _with_values(facts, stored, stored.values if stored.is_short else ()), facts, stored
-            )
-        line = self._lines[key]
-        named = () if line.stored.is_short or not line.stored.values else asked.named_among(line.stored)
-        return _with_values(line.facts, line.stored, named) if named else line.unasked
+    def _described(self, table: Table) -> _Lines:
+        head = f"{table.kind.upper()} {self._name(table)}{_comment(table.comment)}"
+        return _Lines(head, tuple(self._line(table, column) for column in table.columns))
+
+    def _line(self, table: Table, column: Column) -> _Line:
+        stored, facts = StoredValues(column), self._column_facts(table, column)
+        return _Line(_with_values(facts, stored, stored.values if stored.is_short else ()), facts, stored)
 
     def _column_facts(self, table: Table, column: Column) -> str:
         """What is said of the column whatever the question."""
@@ -196,17 +224,16 @@ def _comment(comment: str | None) -> str:
     return f"  -- {one_line(comment, _MAX_COMMENT)}" if comment else ""
 
 
-def _chosen_columns(table: Table, asked: Asked) -> tuple[Column, ...]:
-    """All columns, or of a very wide table its keys and the columns that share words with the question, in order."""
-    if len(table.columns) <= _MAX_COLUMNS:
-        return table.columns
+def _chosen_columns(table: Table, asked: Asked) -> list[int]:
+    """Positions, from 1, of a very wide table's keys and the columns that share words with the question, in order."""
     keys = {*table.primary_key, *(name for key in table.foreign_keys for name in key.columns)}
 
-    def weight(column: Column) -> tuple[bool, int]:
+    def weight(numbered: tuple[int, Column]) -> tuple[bool, int]:
+        column = numbered[1]
         return column.name in keys, len(asked.terms & set(terms(f"{column.name} {column.comment or ''}")))
 
-    chosen = {column.name for column in sorted(table.columns, key=weight, reverse=True)[:_MAX_COLUMNS]}
-    return tuple(column for column in table.columns if column.name in chosen)
+    ranked = sorted(enumerate(table.columns, 1), key=weight, reverse=True)
+    return sorted(number for number, _ in ranked[:_MAX_COLUMNS])
 
 
 def _with_values(facts: str, stored: StoredValues, shown: Sequence[str]) -> str:
