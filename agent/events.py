@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import simplejson
 
-from common.envelope import error_data
+from common.envelope import encoded, error_data, to_json
 from common.errors import CituError
 from common.store import RunHead
 
@@ -48,10 +48,29 @@ class Event:
 
     def sync_envelope(self) -> dict[str, Any]:
         """The terminal event as the sync endpoint answers it: `type` says what kind of answer it is."""
-        envelope = self.envelope()
-        if self.type == "completed":
-            envelope["data"] = {**self.data, "type": self.data["response_type"]}
-        return envelope
+        return {**self.envelope(), "data": {**self.data, "type": self._sync_type}}
+
+    def rendered(self) -> bytes:
+        """`envelope` in JSON, UTF-8."""
+        return self._rendered(self.type)
+
+    def sync_rendered(self) -> bytes:
+        """`sync_envelope` in JSON, UTF-8."""
+        return self._rendered(self._sync_type)
+
+    @property
+    def _sync_type(self) -> str:
+        return str(self.data["response_type"]) if self.type == "completed" else self.type
+
+    def _rendered(self, type_: str) -> bytes:
+        start = to_json({**self.envelope(), "data": {"type": type_}}).removesuffix("}}")
+        return encoded(f"{start}{self._details}}}")
+
+    @cached_property
+    def _details(self) -> str:
+        """What comes after `type` in `data`, in JSON: the long part, rendered once for the store and the answer."""
+        rest = to_json({name: value for name, value in self.data.items() if name != "type"}).removeprefix("{")
+        return rest if rest == "}" else f",{rest}"
 
 
 def stored_event(data: bytes) -> Event:

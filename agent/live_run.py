@@ -11,7 +11,6 @@ from contextlib import suppress
 
 from agent.events import Event, error_event, stored_event, with_warning
 from common import runtime
-from common.envelope import to_bytes
 from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
 from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite
 from common.store.journal import Journal
@@ -194,7 +193,7 @@ class LiveRun:
 
     def _rendered(self, count: int) -> list[Frame]:
         for number in range(len(self._frames), count):
-            self._frames.append(Frame(number + 1, to_bytes(self._events[number].envelope())))
+            self._frames.append(Frame(number + 1, self._events[number].rendered()))
         return self._frames[:count]
 
     def _show(self, count: int) -> None:

@@ -13,7 +13,7 @@ from agent.live_run import LiveRun
 from agent.run_desk import RunDesk
 from api.callers import acting_user, untrusted_user_warning
 from api.places import Place, Places
-from api.replies import reply
+from api.replies import reply_of
 from api.requests import AskRequest, json_object, parse_ask, parse_idempotency_key
 from api.streaming import last_event_seq, streamed
 from api.waiting import WAIT_S, feed_of, from_store
@@ -80,7 +80,7 @@ class _Asked:
                 last = event
         if last is None:
             raise Cancelled(CANCELLED_TEXT)
-        return reply(last.sync_envelope())
+        return reply_of(last)
 
     def stream(self, ping_interval_s: float) -> Response:
         """The answer as it comes; that of the earlier run when the request was sent before. Raises as `answer`."""
@@ -129,7 +129,7 @@ class _Asked:
         view = from_store(self._desk.look(head.user_id, head.run_id))
         if view.terminal is None:
             raise Conflict(_RUNNING, run_id=head.run_id, retry_after_s=_RETRY_AFTER_S)
-        return reply(view.terminal.sync_envelope())
+        return reply_of(view.terminal)
 
 
 def _for_caller(question: Question) -> Question:

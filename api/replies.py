@@ -8,6 +8,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 from werkzeug.exceptions import NotFound as NoRoute
 
+from agent.events import Event
 from api.requests import language_of_body
 from common.envelope import Envelope, error_data, failure, to_bytes
 from common.errors import INTERNAL_ERROR_TEXT, CituError, InternalError, InvalidRequest, NotFound, Unauthorized
@@ -19,8 +20,17 @@ _log = logging.getLogger(__name__)
 
 def reply(envelope: Envelope) -> Response:
     """`envelope` with the HTTP status it names."""
-    response = Response(to_bytes(envelope), status=envelope["code"], content_type="application/json; charset=utf-8")
-    retry_after = envelope["data"].get("retry_after_s") if isinstance(envelope["data"], dict) else None
+    return _response(to_bytes(envelope), envelope["code"], envelope["data"])
+
+
+def reply_of(event: Event) -> Response:
+    """The sync answer that a terminal event is."""
+    return _response(event.sync_rendered(), event.code, event.data)
+
+
+def _response(body: bytes, code: int, data: dict[str, Any]) -> Response:
+    response = Response(body, status=code, content_type="application/json; charset=utf-8")
+    retry_after = data.get("retry_after_s")
     if retry_after is not None:
         response.headers["Retry-After"] = str(retry_after)
     return response
