@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import simplejson
 
-from common.envelope import encoded, error_data, to_json
+from common.envelope import error_data, to_bytes
 from common.errors import CituError
 from common.store import RunHead
 
@@ -50,27 +50,21 @@ class Event:
         """The terminal event as the sync endpoint answers it: `type` says what kind of answer it is."""
         return {**self.envelope(), "data": {**self.data, "type": self._sync_type}}
 
+    @cached_property
     def rendered(self) -> bytes:
         """`envelope` in JSON, UTF-8."""
-        return self._rendered(self.type)
+        return to_bytes(self.envelope())
 
     def sync_rendered(self) -> bytes:
-        """`sync_envelope` in JSON, UTF-8."""
-        return self._rendered(self._sync_type)
+        """`sync_envelope` in JSON, UTF-8: the same but for the type, so the long part is not rendered again."""
+        return self._up_to_type(self._sync_type) + self.rendered[len(self._up_to_type(self.type)) :]
+
+    def _up_to_type(self, type_: str) -> bytes:
+        return to_bytes({**self.envelope(), "data": {"type": type_}}).removesuffix(b"}}")
 
     @property
     def _sync_type(self) -> str:
         return str(self.data["response_type"]) if self.type == "completed" else self.type
-
-    def _rendered(self, type_: str) -> bytes:
-        start = to_json({**self.envelope(), "data": {"type": type_}}).removesuffix("}}")
-        return encoded(f"{start}{self._details}}}")
-
-    @cached_property
-    def _details(self) -> str:
-        """What comes after `type` in `data`, in JSON: the long part, rendered once for the store and the answer."""
-        rest = to_json({name: value for name, value in self.data.items() if name != "type"}).removeprefix("{")
-        return rest if rest == "}" else f",{rest}"
 
 
 def stored_event(data: bytes) -> Event:

@@ -193,7 +193,7 @@ class LiveRun:
 
     def _rendered(self, count: int) -> list[Frame]:
         for number in range(len(self._frames), count):
-            self._frames.append(Frame(number + 1, self._events[number].rendered()))
+            self._frames.append(Frame(number + 1, self._events[number].rendered))
         return self._frames[:count]
 
     def _show(self, count: int) -> None:

@@ -327,7 +327,7 @@ class RunDesk:
 
     async def _bury(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)
-        if await self._store.runs.end_orphan(record.head.run_id, Frame(record.last_seq + 1, event.rendered())):
+        if await self._store.runs.end_orphan(record.head.run_id, Frame(record.last_seq + 1, event.rendered)):
             _log.warning("a run's worker is gone", extra={"run_id": record.head.run_id})
 
 

@@ -44,10 +44,5 @@ def to_json(value: Any) -> str:
 
 
 def to_bytes(value: Any) -> bytes:
-    """`to_json`, `encoded`."""
-    return encoded(to_json(value))
-
-
-def encoded(text: str) -> bytes:
-    """UTF-8; a lone surrogate (half a character, which UTF-8 can't hold) becomes `?`."""
-    return text.encode("utf-8", "replace")
+    """`to_json` in UTF-8; a lone surrogate (half a character, which UTF-8 can't hold) becomes `?`."""
+    return to_json(value).encode("utf-8", "replace")

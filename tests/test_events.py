@@ -1,4 +1,4 @@
-"""Events are rendered piece by piece, so that the long part is rendered once; what comes out is the whole envelope."""
+"""Events as bytes: the sync answer is made from the stream's without rendering the long part again."""
 
 from decimal import Decimal
 from typing import Any
@@ -27,17 +27,17 @@ def test_an_event_is_rendered_as_its_envelope(content: dict[str, Any], message: 
         Event("completed", message, lambda: answer),
         Event("token", message, dict),
     ):
-        assert event.rendered() == to_bytes(event.envelope())
+        assert event.rendered == to_bytes(event.envelope())
         assert event.sync_rendered() == to_bytes(event.sync_envelope())
 
 
 def test_a_stored_event_and_one_with_a_warning_are_rendered_anew() -> None:
     event = Event("completed", "Done", lambda: {"response_type": "DATABASE", "n": Decimal("1.50"), "warnings": []})
-    assert stored_event(event.rendered()).rendered() == event.rendered()
+    assert stored_event(event.rendered).rendered == event.rendered
     assert with_warning(event, "mind").sync_envelope()["data"] == {
         "type": "DATABASE",
         "response_type": "DATABASE",
         "n": Decimal("1.50"),
         "warnings": ["mind"],
     }
-    assert b'"mind"' in with_warning(event, "mind").rendered()
+    assert b'"mind"' in with_warning(event, "mind").rendered
