@@ -7,11 +7,12 @@ import signal
 import socket
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import psycopg2
 import pytest
 import redis
 from hypothesis import given, settings
@@ -21,6 +22,8 @@ from common import runtime
 from common.errors import StoreUnavailable
 from common.store import Claim, Frame, InvalidCursor, Retention, RunEnd, RunHead, RunWrite, Store
 from common.store.opening import BACKENDS, InvalidRedisUrl, open_store
+from common.store.postgres_schema import MIGRATIONS
+from common.store.rendering import head_to_text, key
 from common.values import Turn
 from tests.databases import execute, rows_of
 from tests.redis_server import redis_server
@@ -717,12 +720,12 @@ def test_tables_are_made_by_whoever_comes_first(make_app_database: Callable[[], 
 def test_expired_rows_are_removed(make_app_database: Callable[[], str], user: str) -> None:
     url = make_app_database()
     store = BACKENDS["postgresql"](lambda: url, Retention(conversation_ttl_s=0.05, run_ttl_s=0.05), PATIENT_S)
-    tables = [f"(SELECT count(*) FROM citu.{name})" for name in ("conversation", "turn", "run", "frame", "claim")]
+    tables = [f"(SELECT count(*) FROM citu.{name})" for name in ("conversation", "turn", "run", "page", "claim")]
 
     async def scenario(store: Store) -> None:
         await ask(store, user, "c", "?")
         await store.runs.claim(user, "key", Claim("run", "body"))
-        assert rows_of(url, f"SELECT {', '.join(tables)}") == [(1, 1, 1, 2, 1)]
+        assert rows_of(url, f"SELECT {', '.join(tables)}") == [(1, 1, 1, 1, 1)]
 
         async def has_expired() -> bool:
             return rows_of(url, "SELECT FROM citu.claim WHERE expires_at > now()") == []
@@ -732,3 +735,41 @@ def test_expired_rows_are_removed(make_app_database: Callable[[], str], user: st
         assert rows_of(url, f"SELECT {', '.join(tables)}") == [(0, 0, 0, 0, 0)]
 
     play(scenario, store)
+
+
+def test_runs_of_the_first_version_are_still_known(make_app_database: Callable[[], str], user: str) -> None:
+    """It kept a row for each frame."""
+    url, about, kept = make_app_database(), head(user), frames(1, 3)
+    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute("CREATE SCHEMA citu; CREATE TABLE citu.version (version integer NOT NULL)")
+        cursor.execute(f"{MIGRATIONS[0]}; INSERT INTO citu.version VALUES (1)")
+        run = (key(about.run_id), key(user), key("worker"), head_to_text(about))
+        cursor.execute(
+            "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)"
+            " VALUES (%s, %s, %s, %s, 'running', 3, now() + interval '1 h', now() + interval '1 h')",
+            run,
+        )
+        for frame in kept:
+            cursor.execute("INSERT INTO citu.frame VALUES (%s, %s, %s)", (run[0], frame.seq, frame.data))
+
+    async def scenario(store: Store) -> None:
+        assert await store.runs.frames(user, about.run_id, 0, 10) == kept
+        await store.runs.write([RunWrite(about, frames(4, 5), RunEnd("completed"))])
+        assert await store.runs.frames(user, about.run_id, 1, 10) == frames(2, 5)
+
+    play(scenario, BACKENDS["postgresql"](lambda: url, Retention(), PATIENT_S))
+
+
+def test_a_write_repeated_with_more_of_the_same_is_whole(place: Place, user: str) -> None:
+    """Its first attempt was kept and nobody was told."""
+
+    async def scenario(store: Store) -> None:
+        about = head(user)
+        for last in (1, 4, 2):
+            await store.runs.write([RunWrite(about, frames(1, last))])
+        await store.runs.write([RunWrite(about, frames(3, 6))])
+        for after in range(7):
+            assert await store.runs.frames(user, about.run_id, after, 10) == frames(after + 1, 6)
+            assert await store.runs.frames(user, about.run_id, after, 1) == frames(after + 1, min(after + 1, 6))
+
+    play(scenario, place.open())

@@ -5,22 +5,24 @@
 
 import time
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any, get_args
 
 from common.store import Claim, Frame, Retention, RunHead, RunRecord, RunState, RunWrite
+from common.store.pages import packed, unpacked
 from common.store.postgres_access import PostgresAccess, Row
 from common.store.rendering import from_text, head_from_text, head_to_text, key, title_of, to_text, turn_to_text
 from common.values import Turn
 
-_WRITE = f"SELECT citu.write({', '.join(['%s'] * 19)})"
+_WRITE = f"SELECT citu.write({', '.join(['%s'] * 20)})"
 _IS_ORPHANED = "state = 'running' AND lease_until <= now()"
 _FIND = f"""
 SELECT head, state, last_seq, {_IS_ORPHANED} FROM citu.run WHERE run_key = %s AND user_key = %s AND expires_at > now()
 """
 _FRAMES = """
-SELECT seq, data FROM citu.frame JOIN citu.run USING (run_key)
-WHERE run_key = %s AND user_key = %s AND expires_at > now() AND seq > %s
-ORDER BY seq LIMIT %s
+SELECT page.data FROM citu.page JOIN citu.run USING (run_key)
+WHERE run_key = %s AND user_key = %s AND expires_at > now() AND page.last_seq > %s
+ORDER BY first_seq LIMIT %s
 """
 _RENEW = """
 WITH held AS (
@@ -41,8 +43,9 @@ _END_ORPHAN = f"""
 WITH ended AS (
     UPDATE citu.run SET state = 'error', is_taken = true, last_seq = %s, expires_at = now() + %s * interval '1 second'
     WHERE run_key = %s AND last_seq + 1 = %s AND {_IS_ORPHANED} AND expires_at > now() RETURNING run_key
-), framed AS (
-    INSERT INTO citu.frame (run_key, seq, data) SELECT run_key, %s, %s FROM ended ON CONFLICT DO NOTHING
+), paged AS (
+    INSERT INTO citu.page (run_key, first_seq, last_seq, data) SELECT run_key, %s, %s, %s FROM ended
+    ON CONFLICT DO NOTHING
 )
 SELECT FROM ended
 """
@@ -64,7 +67,7 @@ WITH gone AS (
         (SELECT run_key FROM citu.run WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED)
     RETURNING run_key
 )
-DELETE FROM citu.frame USING gone WHERE frame.run_key = gone.run_key;
+DELETE FROM citu.page USING gone WHERE page.run_key = gone.run_key;
 DELETE FROM citu.conversation WHERE conversation_key IN
     (SELECT conversation_key FROM citu.conversation WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED);
 DELETE FROM citu.claim WHERE claim_key IN
@@ -91,10 +94,10 @@ class PostgresRuns:
     async def _write(self, writes: Sequence[RunWrite]) -> set[str]:
         keys = {key(write.head.run_id): write for write in writes}
         retention = self._retention
-        frames = [(run, frame.seq, frame.data) for run, write in keys.items() for frame in write.frames]
+        pages = [_page(run, write.frames) for run, write in keys.items() if write.frames]
         turns = [_turn(run, write.head, write.end.turn) for run, write in keys.items() if write.end and write.end.turn]
         limits = (retention.lease_s, retention.run_ttl_s, retention.conversation_ttl_s, retention.max_turns)
-        columns = (*_columns(6, map(_run, keys, writes)), *_columns(3, frames), *_columns(6, turns))
+        columns = (*_columns(6, map(_run, keys, writes)), *_columns(4, pages), *_columns(6, turns))
         rows = await self._access.rows(_WRITE, (*limits, *columns))
         return {keys[_bytes(row[0])].head.run_id for row in rows}
 
@@ -106,7 +109,11 @@ class PostgresRuns:
     async def frames(self, user_id: str, run_id: str, after: int, limit: int) -> tuple[Frame, ...]:
         """Its frames beyond `after`."""
         rows = await self._access.rows(_FRAMES, (key(run_id), key(user_id), after, limit))
-        return tuple(Frame(int(seq or 0), _bytes(data)) for seq, data in rows)
+        found: list[Frame] = []
+        for frame in chain.from_iterable(unpacked(_bytes(page)) for (page,) in rows):
+            if frame.seq > (found[-1].seq if found else after):  # pages may overlap
+                found.append(frame)
+        return tuple(found[:limit])
 
     async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
         """Prolongs leases; which runs are to be cancelled."""
@@ -132,7 +139,8 @@ class PostgresRuns:
 
     async def end_orphan(self, run_id: str, frame: Frame) -> bool:
         """Ends an orphan."""
-        parameters = (frame.seq, self._retention.run_ttl_s, key(run_id), frame.seq, frame.seq, frame.data)
+        page = (frame.seq, frame.seq, packed([frame]))
+        parameters = (frame.seq, self._retention.run_ttl_s, key(run_id), frame.seq, *page)
         return bool(await self._access.rows(_END_ORPHAN, parameters))
 
     async def claim(self, user_id: str, key: str, claim: Claim) -> Claim:
@@ -166,6 +174,10 @@ def _run(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
     last_seq = write.frames[-1].seq if write.frames else 0
     state = write.end.state if write.end else "running"
     return (run_key, key(head.user_id), key(head.worker_id), head_to_text(head), state, last_seq)
+
+
+def _page(run_key: bytes, frames: Sequence[Frame]) -> tuple[Any, ...]:
+    return (run_key, frames[0].seq, frames[-1].seq, packed(frames))
 
 
 def _turn(run_key: bytes, head: RunHead, turn: Turn) -> tuple[Any, ...]:

@@ -13,14 +13,14 @@ _LOCK = 0x43697476  # advisory lock number, arbitrary but ours
 
 # What `Runs.write` does, as a function so that its plan is kept: planning would take longer than the work. It is a plan
 # that goes by indexes whatever is known of the tables, which nobody has counted when they are new. Arrays are
-# columns: of runs, of frames, of turns. Rows are locked in the order of their keys, so that writers of the same ones
+# columns: of runs, of pages, of turns. Rows are locked in the order of their keys, so that writers of the same ones
 # wait instead of deadlocking. A run that has ended is left as it is, and so is what belongs to it: `kept` are the
 # others. Returns the keys of those that another than their worker has ended.
 _WRITE = """
 CREATE FUNCTION citu.write(
     lease_s float8, run_ttl_s float8, conversation_ttl_s float8, max_turns integer,
     run_keys bytea[], run_user_keys bytea[], worker_keys bytea[], heads text[], states text[], last_seqs integer[],
-    frame_run_keys bytea[], seqs integer[], frames bytea[],
+    page_run_keys bytea[], first_seqs integer[], last_page_seqs integer[], pages bytea[],
     turn_run_keys bytea[], turn_user_keys bytea[], conversation_keys bytea[], conversation_ids text[], titles text[],
     turns text[]
 ) RETURNS SETOF bytea LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
@@ -38,11 +38,13 @@ WITH kept AS (
         lease_until = excluded.lease_until, expires_at = excluded.expires_at
     WHERE run.state = 'running'
     RETURNING run_key
-), framed AS (
-    INSERT INTO citu.frame (run_key, seq, data)
-    SELECT run_key, seq, data FROM unnest(frame_run_keys, seqs, frames) AS new (run_key, seq, data)
+), paged AS (
+    INSERT INTO citu.page AS old (run_key, first_seq, last_seq, data)
+    SELECT new.*
+    FROM unnest(page_run_keys, first_seqs, last_page_seqs, pages) AS new (run_key, first_seq, last_seq, data)
     JOIN kept USING (run_key)
-    ON CONFLICT DO NOTHING
+    ON CONFLICT (run_key, first_seq) DO UPDATE SET last_seq = excluded.last_seq, data = excluded.data
+    WHERE excluded.last_seq > old.last_seq
 ), said AS (
     SELECT new.*, row_number() OVER (PARTITION BY conversation_key ORDER BY n) AS position,
         count(*) OVER (PARTITION BY conversation_key) AS added
@@ -78,7 +80,7 @@ END $$;
 """
 
 # Each brings the tables from the version before it to its own; those that were released don't change.
-_MIGRATIONS = (
+MIGRATIONS = (
     """
 CREATE TABLE citu.conversation (
     conversation_key bytea PRIMARY KEY,  -- of user and conversation
@@ -125,6 +127,19 @@ CREATE TABLE citu.claim (
     expires_at timestamptz NOT NULL
 );
 CREATE INDEX ON citu.claim (expires_at);
+""",
+    """
+CREATE TABLE citu.page (  -- of frames, see `pages`; what was written once more with more frames takes the place
+    run_key bytea NOT NULL,
+    first_seq integer NOT NULL,
+    last_seq integer NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (run_key, first_seq)
+);
+INSERT INTO citu.page SELECT run_key, seq, seq, 'p'::bytea || int4send(seq) || int4send(length(data)) || data
+FROM citu.frame;
+DROP TABLE citu.frame;
+DROP FUNCTION IF EXISTS citu.write;
 """
     + _WRITE,
 )
@@ -141,12 +156,12 @@ SELECT coalesce(max(version), 0) FROM citu.version
 
 async def ensure_schema(connection: Connection) -> None:
     """Makes the tables unless they are there; any number of processes at once."""
-    if await _version(connection) >= len(_MIGRATIONS):
+    if await _version(connection) >= len(MIGRATIONS):
         return
     found = await connection.query(_BEGIN)
-    missing = _MIGRATIONS[int(found.rows[0][0] or 0) :]
+    missing = MIGRATIONS[int(found.rows[0][0] or 0) :]
     if missing:
-        version = f"DELETE FROM citu.version; INSERT INTO citu.version VALUES ({len(_MIGRATIONS)})"
+        version = f"DELETE FROM citu.version; INSERT INTO citu.version VALUES ({len(MIGRATIONS)})"
         await connection.query(";".join((*missing, version)))
     await connection.query("COMMIT")
 
