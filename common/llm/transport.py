@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.request import getproxies
 
+import aiohttp
 import httpx2
 import openai
 
@@ -26,6 +27,9 @@ _SPARE_CONNECTIONS = 4  # for those who only ask whether the endpoint is there
 # The openai client logs requests with their headers and bodies at DEBUG; neither belongs in Citu's log.
 logging.getLogger("openai").setLevel(logging.WARNING)
 logging.getLogger("httpx2").setLevel(logging.WARNING)
+
+# aiohttp's come through where the openai package knows no httpx2 exception for them: answers that are no HTTP.
+_ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, UnicodeError)
 
 _KINDS: dict[int, FailureKind] = {
     400: "request",
@@ -90,7 +94,7 @@ class Client:
             try:
                 async with aclosing(await self._post(body)) as response:
                     yield Response(response.headers.get("content-type", ""), response.aiter_bytes())
-            except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as exc:
+            except _ERRORS as exc:
                 # Not chained: these exceptions print addresses and the endpoint's words, which may repeat the key.
                 raise _failure(exc) from None
 
@@ -119,7 +123,7 @@ class Client:
         try:
             async with self._api.models.with_streaming_response.list():
                 return
-        except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as exc:
+        except _ERRORS as exc:
             failure = _failure(exc)
             if failure.kind not in {"model", "request"}:
                 raise failure from None
@@ -192,7 +196,7 @@ def _failure(exc: Exception) -> CallFailed:
         return CallFailed("connection")
     if isinstance(exc, httpx2.TimeoutException):
         return CallFailed("timeout")
-    return CallFailed("broken" if isinstance(exc, httpx2.TransportError) else "unusable")
+    return CallFailed("broken" if isinstance(exc, (httpx2.TransportError, aiohttp.ClientError)) else "unusable")
 
 
 def _status_failure(exc: openai.APIStatusError) -> CallFailed:
