@@ -6,7 +6,8 @@ are not changed, since they may have been read already; the user is told which f
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -35,7 +36,7 @@ def doubtful_figures(text: str, result: QueryResult, *sources: str) -> list[str]
 
     Rounded figures and those in units (`1.2万`, `35%`) are compared with the precision they are written with.
     """
-    return _doubtful(text, _sorted_figures((*sources, *result.columns), result.rows), result.row_count)
+    return _doubtful(text, lambda: _sorted_figures((*sources, *result.columns), result.rows), result.row_count)
 
 
 def doubtful_figures_about(turns: Sequence[Turn], text: str, *sources: str) -> list[str]:
@@ -48,7 +49,8 @@ def doubtful_figures_about(turns: Sequence[Turn], text: str, *sources: str) -> l
     said = (part for turn in turns for part in (turn.question, turn.sql or "", turn.answer, *turn.columns))
     counts = [turn.row_count for turn in turns if turn.row_count]
     cells = [*(row for turn in turns for row in turn.rows), counts]
-    return _doubtful(_ITEM_NUMBER.sub("", text), _sorted_figures((*sources, *said), cells), max(counts, default=0))
+    known = partial(_sorted_figures, (*sources, *said), cells)
+    return _doubtful(_ITEM_NUMBER.sub("", text), known, max(counts, default=0))
 
 
 def figures_warning(figures: list[str], lang: Lang) -> str:
@@ -73,8 +75,12 @@ def _named(figures: list[str]) -> str:
     return ", ".join(dict.fromkeys(figures[:_MAX_NAMED]))
 
 
-def _doubtful(text: str, known: list[float], row_count: int) -> list[str]:
-    return [match[0].strip() for match in _STATED.finditer(text) if not _is_known(match[1], match[2], known, row_count)]
+def _doubtful(text: str, known: Callable[[], list[float]], row_count: int) -> list[str]:
+    stated = [match for match in _STATED.finditer(text) if not _is_rank_or_count(match[1], match[2], row_count)]
+    if not stated:  # then nobody need look through the rows
+        return []
+    figures = known()
+    return [match[0].strip() for match in stated if not _is_known(match[1], match[2], figures)]
 
 
 def _sorted_figures(sources: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[float]:
@@ -82,10 +88,13 @@ def _sorted_figures(sources: Iterable[str], rows: Iterable[Iterable[Any]]) -> li
     return sorted(filter(isfinite, {*_of_cells(rows), *said}))
 
 
-def _is_known(digits: str, unit: str | None, known: list[float], row_count: int) -> bool:
+def _is_rank_or_count(digits: str, unit: str | None, row_count: int) -> bool:
     value = float(digits.replace(",", ""))
-    if unit is None and value.is_integer() and 1 <= value <= row_count:
-        return True
+    return unit is None and value.is_integer() and 1 <= value <= row_count
+
+
+def _is_known(digits: str, unit: str | None, known: list[float]) -> bool:
+    value = float(digits.replace(",", ""))
     decimals = len(digits.partition(".")[2])
     scales = {1.0, _UNITS[unit.lower()]} if unit else {1.0}
     return any(_contains(known, value * scale, 0.5001 * 10.0**-decimals * scale) for scale in scales)
