@@ -1,11 +1,12 @@
 """The PostgreSQL server the tests share: the embedded one, or the one of CITU_TEST_ADMIN_URL (a superuser's URL)."""
 
+import fcntl
 import os
 import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import psycopg2
 import pytest
+from hypothesis import settings
 from psycopg2.extensions import make_dsn
 
 from common.database import GuardedDatabase
@@ -37,18 +39,50 @@ class ExternalServer:
         return parts._replace(netloc=f"{quote(user)}@{address}", path=f"/{quote(dbname)}").geturl()
 
 
-# What modules import whose tests start services, browsers and servers of their own.
-_SLOW = ("serving", "serving_by_gunicorn", "EmbeddedServer", "Browser", "subprocess")
+# By default an example that takes 200 ms fails, which on a busy machine says nothing about the code.
+settings.register_profile("citu", deadline=None)
+settings.load_profile("citu")
+
+# Names the folder of the server that all processes of one run of the tests share.
+_FOLDER = "CITU_TEST_FOLDER"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The first process makes the folder and removes it; those that it starts find it in their environment."""
+    if _FOLDER in os.environ:
+        return
+    stack = ExitStack()
+    os.environ[_FOLDER] = str(stack.enter_context(reachable_folder()))
+    stack.callback(os.environ.pop, _FOLDER)
+    config.add_cleanup(stack.close)
+
+
+# What modules import whose tests start services and servers of their own.
+_SLOW = ("serving", "serving_by_gunicorn", "EmbeddedServer", "subprocess")
+# Modules that start nothing and take long all the same.
+_LONG = (
+    *("test_ask", "test_guard_robustness", "test_offline_follow_ups", "test_offline_properties"),
+    *("test_offline_questions", "test_postgres", "test_secrets", "test_store"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow files come first: at the end, when one process is left with one of them, the others have nothing to do."""
-    items.sort(key=lambda item: not _starts_services(item))
+    """Slow files come first: at the end, when one process is left with one of them, the others have nothing to do.
+
+    Those of the page come before all others, so that each process starts a browser and a service for them only once.
+    """
+    items.sort(key=_turn)
 
 
-def _starts_services(item: pytest.Item) -> bool:
+def _turn(item: pytest.Item) -> int:
     module = item.getparent(pytest.Module)
-    return module is not None and any(name in vars(module.obj) for name in _SLOW)
+    if module is None:
+        return 3
+    if module.path.parent.name == "page":
+        return 0
+    if any(name in vars(module.obj) for name in _SLOW):
+        return 1
+    return 2 if module.path.stem in _LONG else 3
 
 
 @contextmanager
@@ -64,15 +98,27 @@ def reachable_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def embedded_server() -> Iterator[Server]:
-    """The server; its own data directory is removed at the end."""
+    """The server; the last process that releases it stops it."""
     external = os.environ.get("CITU_TEST_ADMIN_URL")
     if external:
         yield ExternalServer(external)
         return
-    with reachable_folder() as folder:
-        server = EmbeddedServer.acquire(folder / "var")
-        yield server
-        server.release()
+    server = EmbeddedServer.acquire(shared_data_dir())
+    yield server
+    server.release()
+
+
+def shared_data_dir() -> Path:
+    """The data directory of the embedded server that all processes of one run of the tests share."""
+    return Path(os.environ[_FOLDER]) / "var"
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One process at a time: roles are the whole server's, and PostgreSQL refuses to alter one twice at once."""
+    with (Path(os.environ[_FOLDER]) / "roles.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +152,8 @@ def admin_url(embedded_server: Server) -> str:
 @pytest.fixture(scope="session")
 def demo_url(embedded_server: Server) -> str:
     """The demo database for the role that can only SELECT."""
-    return ensure_demo(embedded_server)
+    with alone():
+        return ensure_demo(embedded_server)
 
 
 @pytest.fixture(scope="session")
@@ -119,7 +166,8 @@ def make_database(embedded_server: Server) -> Iterator[Callable[[str], str]]:
         _administer(embedded_server, f"CREATE DATABASE {names[-1]} TEMPLATE template0 ENCODING 'UTF8'")
         with closing(psycopg2.connect(make_dsn(embedded_server.admin_url, dbname=names[-1]))) as admin:
             admin.autocommit = True
-            create_reader(admin)
+            with alone():
+                create_reader(admin)
             with admin.cursor() as cursor:
                 cursor.execute(ddl_sql or "SELECT")
             grant_reading(admin)

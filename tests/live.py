@@ -14,25 +14,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeAlias, TypeVar
 
 import psycopg2
 from psycopg2 import extensions
 from psycopg2.extensions import make_dsn, parse_dsn
 
+from tests.forking import Fork
 from tests.openai_server import OpenAiServer
 
 ROOT = Path(__file__).resolve().parent.parent
 START_TIMEOUT_S = 60
 _POLL_S = 0.02
+_PROGRAM = "unified_api.py"
 T = TypeVar("T")
+Process: TypeAlias = "subprocess.Popen[str] | Fork"
 
 
 @dataclass(frozen=True)
 class Citu:
     """A running service. `process` is gunicorn's master, whose children, mostly one, answer requests."""
 
-    process: "subprocess.Popen[str]"
+    process: "Process"
     port: int
     log: Path
     banner: tuple[str, ...]
@@ -50,7 +53,15 @@ class Citu:
 def serving(log: Path, *, model: OpenAiServer | None = None, **environment: str) -> Iterator[Citu]:
     """`python unified_api.py` until its banner is complete; ended as Ctrl-C in a terminal ends it."""
     port = environment.setdefault("PORT", str(free_port()))
-    with _running([sys.executable, "unified_api.py"], log, environment | _model_settings(model)) as process:
+    with _running(Fork, [_PROGRAM], log, environment | _model_settings(model)) as process:
+        yield Citu(process, int(port), log, _banner(process))
+
+
+@contextmanager
+def serving_afresh(log: Path, **environment: str) -> Iterator[Citu]:
+    """As `serving`, by a Python that has imported nothing yet."""
+    port = environment.setdefault("PORT", str(free_port()))
+    with _running(_afresh, [_PROGRAM], log, environment) as process:
         yield Citu(process, int(port), log, _banner(process))
 
 
@@ -61,8 +72,8 @@ def serving_by_gunicorn(
     """`gunicorn -c configuration unified_api:app` from when it answers; `workers`: how many, if not as configured."""
     port = environment.setdefault("PORT", str(free_port()))
     count = ["-w", workers] if workers else []
-    command = [sys.executable, "-m", "gunicorn", "-c", str(configuration), *count, "unified_api:app"]
-    with _running(command, log, environment | _model_settings(model)) as process:
+    words = ["-m", "gunicorn", "-c", str(configuration), *count, "unified_api:app"]
+    with _running(Fork, words, log, environment | _model_settings(model)) as process:
         eventually(lambda: _listens(int(port)), START_TIMEOUT_S)
         yield Citu(process, int(port), log, ())
 
@@ -98,17 +109,14 @@ def _model_settings(model: OpenAiServer | None) -> dict[str, str]:
 
 
 @contextmanager
-def _running(command: list[str], log: Path, environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
+def _running(
+    begin: Callable[[list[str], Path, dict[str, str], IO[str]], Process],
+    words: list[str],
+    log: Path,
+    environment: dict[str, str],
+) -> Iterator[Process]:
     with log.open("a") as errors:
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=clean_environment(environment),
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            start_new_session=True,
-        )
+        process = begin(words, ROOT, clean_environment(environment), errors)
     assert process.stdout is not None
     with process.stdout:
         try:
@@ -117,6 +125,18 @@ def _running(command: list[str], log: Path, environment: dict[str, str]) -> Iter
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGINT)
             process.wait(30)
+
+
+def _afresh(words: list[str], cwd: Path, env: dict[str, str], stderr: IO[str]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, *words],
+        cwd=cwd,
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        start_new_session=True,
+    )
 
 
 def _listens(port: int) -> bool:
@@ -136,7 +156,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _banner(process: "subprocess.Popen[str]") -> tuple[str, ...]:
+def _banner(process: Process) -> tuple[str, ...]:
     assert process.stdout is not None
     timer = threading.Timer(START_TIMEOUT_S, process.kill)
     timer.start()

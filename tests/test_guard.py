@@ -115,9 +115,10 @@ SELECT (SELECT json_agg(t) FROM customer t)::text, (SELECT count(*) FROM journal
        (SELECT array_agg(relname || coalesce(relacl::text, '') ORDER BY oid)::text FROM pg_class),
        (SELECT array_agg(proname ORDER BY oid)::text FROM pg_proc WHERE oid > 16383),
        (SELECT array_agg(extname)::text FROM pg_extension),
-       (SELECT array_agg(rolname ORDER BY oid)::text FROM pg_roles),
+       (SELECT array_agg(rolname ORDER BY oid)::text FROM pg_roles WHERE rolname NOT LIKE 'citu_test_%'),
        (SELECT count(*) FROM pg_largeobject_metadata),
-       (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')
+       (SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
+        WHERE locktype = 'advisory' AND datname = current_database())
 """
 
 

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
+from tests.forking import run_forked
 from tests.http_stream import Stream, get_json, post_json
-from tests.live import ROOT, clean_environment, serving
+from tests.live import ROOT, clean_environment, serving, serving_afresh
 
 SHOPS = {"question": "店铺有多少家"}
 
@@ -37,7 +38,7 @@ def test_importing_starts_nothing() -> None:
 
 
 def test_the_banner_says_where_and_on_what(demo_url: str, tmp_path: Path) -> None:
-    with _few_descriptors(), serving(tmp_path / "log", DATABASE_URL=demo_url) as citu:
+    with _few_descriptors(), serving_afresh(tmp_path / "log", DATABASE_URL=demo_url) as citu:
         address, runs_on, try_it = citu.banner
         assert f"http://127.0.0.1:{citu.port}" in address
         assert "offline rules" in runs_on
@@ -91,14 +92,7 @@ def test_frames_arrive_one_by_one_and_the_end_equals_the_sync_answer(demo_url: s
     ],
 )
 def test_what_keeps_it_from_starting_is_one_sentence(environment: dict[str, str], says: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "unified_api.py"],
-        cwd=ROOT,
-        env=clean_environment(environment),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_forked(["unified_api.py"], ROOT, clean_environment(environment), 60)
     assert done.returncode == 1
     assert says in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
@@ -135,7 +129,7 @@ def test_the_embedded_server_is_started_again_and_ctrl_c_leaves_no_process_behin
     open_folder: Path, tmp_path: Path
 ) -> None:
     data_dir = open_folder / "data dir"
-    with serving(tmp_path / "log", DATA_DIR=str(data_dir)) as citu:
+    with serving_afresh(tmp_path / "log", DATA_DIR=str(data_dir)) as citu:
         assert _processes_about(data_dir), "the embedded server runs"
         worker = citu.worker()
         _, before = post_json(citu.port, "/api/v0/ask_agent", SHOPS)

@@ -1,0 +1,85 @@
+"""Citu's programs begun as forks of a process that has imported what they import, which is most of what a start takes.
+
+A fork is a process of its own with its own session, environment, output and signals; `python …` itself is begun by the
+tests that are about starting.
+"""
+
+import multiprocessing
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import IO
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(["tests.forking", "gunicorn.app.wsgiapp", "unified_api"])
+
+
+class Fork:
+    """What the tests use of `subprocess.Popen`; the command is `python` followed by `words`."""
+
+    def __init__(self, words: list[str], cwd: Path, env: dict[str, str], stderr: IO[str]) -> None:
+        self.words = words
+        said, stdout = _context.Pipe(duplex=False)
+        with stdout, Connection(os.dup(stderr.fileno()), readable=False) as errors:
+            self._process = _context.Process(target=_begin, args=(words, str(cwd), env, stdout, errors))
+            self._process.start()
+        self.stdout = os.fdopen(os.dup(said.fileno()), encoding="utf-8")
+        said.close()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """As of now; negative: the signal that ended it."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float) -> int:
+        """Returns how it ended."""
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired(self.words, timeout)
+        return self.returncode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Nothing happens when it has ended."""
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def run_forked(words: list[str], cwd: Path, env: dict[str, str], timeout: float) -> "subprocess.CompletedProcess[str]":
+    """As `subprocess.run` with what the program says captured."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+        process = Fork(words, cwd, env, errors)
+        with process.stdout:
+            try:
+                process.wait(timeout)
+            finally:
+                process.kill()
+            said = process.stdout.read()
+        errors.seek(0)
+        return subprocess.CompletedProcess(words, process.wait(timeout), said, errors.read())
+
+
+def _begin(words: list[str], cwd: str, env: dict[str, str], stdout: Connection, stderr: Connection) -> None:
+    """In the fork: becomes the program, `python` followed by `words`."""
+    os.setsid()
+    os.chdir(cwd)
+    for connection, descriptor in ((stdout, 1), (stderr, 2)):
+        os.dup2(connection.fileno(), descriptor)
+        connection.close()
+    os.environ.clear()
+    os.environ.update(env)
+    if words[0] == "-m":
+        sys.argv = words[1:]
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = words
+        runpy.run_path(words[0], run_name="__main__")
