@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.answer_cost import QUESTION, SQL
 from benchmarks.worker_process import cpu_ms, most_memory_mb
-from tests.live import serving
+from tests.live import serving_afresh
 from tests.openai_server import OpenAiServer, Reply, Request
 
 MODEL_DELAY_S = 0.3
@@ -84,7 +84,7 @@ def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> Found:
     """Asks `streams` questions at once."""
     with (
         _model() as model_url,
-        serving(
+        serving_afresh(
             data_dir / "many_streams.log",
             DATABASE_URL=database_url,
             DATA_DIR=str(data_dir),

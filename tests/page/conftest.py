@@ -14,9 +14,6 @@ from tests.conftest import alone, shared_data_dir  # noqa: E402
 from tests.live import serving  # noqa: E402
 from tests.page.browsing import opened  # noqa: E402
 
-# There is nothing to draw for anybody: one renderer, and none of the processes that stand in for a graphics card.
-_FRUGAL = ("--disable-gpu", "--disable-software-rasterizer", "--in-process-gpu", "--renderer-process-limit=1")
-
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
@@ -24,7 +21,7 @@ def browser() -> Iterator[Browser]:
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         pytest.skip("no Chromium is installed")
-    flags = [*_FRUGAL, "--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    flags = ["--disable-gpu", "--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=flags)
         yield launched
