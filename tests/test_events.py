@@ -1,13 +1,21 @@
-"""Events as bytes: the sync answer is made from the stream's without rendering the long part again."""
+"""Events as bytes, the sync answer made from the stream's; and one terminal event, whatever happens after it."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent import citu_agent
+from agent.citu_agent import CituLangGraphAgent, Question
+from agent.context import Context
 from agent.events import Event, stored_event, with_warning
+from agent.state import Ask
 from common.envelope import to_bytes
+from common.values import Classification
 
 TEXT = st.text(st.characters(codec=None))  # also halves of characters
 JSON = st.recursive(
@@ -41,3 +49,26 @@ def test_a_stored_event_and_one_with_a_warning_are_rendered_anew() -> None:
         "warnings": ["mind"],
     }
     assert b'"mind"' in with_warning(event, "mind").rendered
+
+
+class ClumsyGraph:
+    """Answers, and fails while it clears up."""
+
+    async def astream(self, ask: Ask, **_: object) -> AsyncIterator[dict[str, Any]]:
+        found = Classification("CHAT", 1.0, "direct", "so")
+        answer = {"response_type": "CHAT", "response": "hello"}
+        for name, update in (("classify_question", {"classification": found}), ("format_response", {"answer": answer})):
+            yield {"type": "tasks", "data": {"name": name, "input": ask}}
+            result = {"execution_path": [name], **update}
+            yield {"type": "tasks", "data": {"name": name, "error": None, "result": result}}
+        raise RuntimeError("clearing up")
+
+
+def test_what_fails_after_the_answer_takes_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(citu_agent, "compiled_graph", ClumsyGraph)
+    agent = CituLangGraphAgent(lambda _: cast(Context, None), routing_mode="hybrid", request_timeout_s=30)
+
+    async def told() -> list[str]:
+        return [event.type async for event in agent.process_question_stream(Question("hello"))]
+
+    assert asyncio.run(told()) == [*["progress"] * 4, "completed"]

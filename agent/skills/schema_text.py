@@ -98,7 +98,7 @@ class _Lines:
         return (self.head, *(line.unasked for line in self.columns))
 
     @cached_property
-    def open(self) -> tuple[tuple[int, _Line], ...]:
+    def nameable(self) -> tuple[tuple[int, _Line], ...]:
         """The few columns that a question may change."""
         return tuple((number, line) for number, line in enumerate(self.columns, 1) if line.may_be_named)
 
@@ -174,7 +174,7 @@ class SchemaText:
         if described is None:
             described = self._lines[table.key] = self._described(table)
         lines = list(described.unasked)
-        for number, line in described.open:
+        for number, line in described.nameable:
             lines[number] = line.asked(asked)
         if len(table.columns) > _MAX_COLUMNS:
             lines = [lines[0], *(lines[number] for number in _chosen_columns(table, asked))]

@@ -24,7 +24,8 @@ def packed(frames: Sequence[Frame]) -> bytes:
 
 def unpacked(page: bytes) -> Iterator[Frame]:
     """The frames of a page, in order."""
-    plain = memoryview(zlib.decompress(page[1:]) if page.startswith(_DEFLATED) else page)[page.startswith(_PLAIN) :]
+    content = page[1:]
+    plain = memoryview(zlib.decompress(content) if page.startswith(_DEFLATED) else content)
     while plain:
         seq, length = _HEAD.unpack_from(plain)
         end = _HEAD.size + length
