@@ -5,14 +5,12 @@ bytes, and passes everything but the answers of `POST /api/v0/ask_agent_stream` 
 """
 
 import socket
-import struct
 import threading
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal
 
 _STREAM_REQUEST = b"POST /api/v0/ask_agent_stream"
-_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Fault:
     Attributes:
         piece: bytes per write; 0 passes pieces as they come.
         after: the fault strikes right after these bytes; None: never.
-        then: `cut` resets the connection, `stall` keeps it open and sends nothing more.
+        then: `cut` closes the connection in the middle of the body, `stall` keeps it open and sends nothing more.
     """
 
     piece: int = 0
@@ -101,8 +99,7 @@ class FaultyProxy:
         before = len(passed) - len(data)
         self._send(client, passed[before : at + len(self.fault.after or b"")])
         if self.fault.then == "cut":
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-            _shut(client)
+            _shut(client)  # no reset: that would take back what the client has not read yet
         return True
 
     def _send(self, client: socket.socket, data: bytes) -> None:

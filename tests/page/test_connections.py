@@ -229,10 +229,11 @@ def test_a_closed_tab_does_not_end_its_question(browser: Browser, live_server: s
         expect(ask(page, question).locator(".step")).to_have_count(1)
         page.close()
         assert proxy.client_left.wait(10)
-        eventually(lambda: latest_title(live_server) == question)
+        eventually(lambda: question in latest_titles(live_server))
 
 
-def latest_title(base_url: str) -> str:
-    with urllib.request.urlopen(f"{base_url}/api/v0/conversations?limit=1", timeout=10) as reply:
+def latest_titles(base_url: str) -> list[str]:
+    """Of more than one conversation: other tests' services may keep theirs in the same store."""
+    with urllib.request.urlopen(f"{base_url}/api/v0/conversations?limit=50", timeout=10) as reply:
         conversations: list[dict[str, Any]] = json.load(reply)["data"]["conversations"]
-    return str(conversations[0]["title"])
+    return [str(conversation["title"]) for conversation in conversations]
