@@ -362,6 +362,7 @@ def test_calls_take_turns_in_the_order_they_came(server: OpenAiServer) -> None:
     server.default = lambda request: Reply("fine", delay_s=0.001)
 
     async def action(model: OpenAiChat) -> None:
+        await model.warm()  # the first calls would be put in order by whichever thread has loaded the client first
         await asyncio.gather(*(model.complete([{"role": "user", "content": str(n)}]) for n in range(10)))
 
     use(server.url, action, max_in_flight=1)
