@@ -36,6 +36,7 @@ export class Asking {
   #runId;
   #onRun;
   #lastSeq = 0;
+  #hasBegun = false; // the server has taken the question, whether or not anything was heard of its run
   #heardAt = Date.now();
   #isOver = false; // stopped or left: nobody listens any more
   #isStopped = false;
@@ -101,8 +102,9 @@ export class Asking {
     ended.catch(() => {}); // the reader has seen that it stopped; the server will end it by its own limits
   }
 
+  /** A run without a name is asked for once more: by its key the server knows that it is the same question. */
   #canGoOn(failure) {
-    return this.#runId !== null && failure !== "bad_answer" && failure !== "run_gone";
+    return (this.#hasBegun || this.#runId !== null) && failure !== "bad_answer" && failure !== "run_gone";
   }
 
   async *#connection() {
@@ -138,6 +140,7 @@ export class Asking {
   }
 
   async *#events(body, silence) {
+    this.#hasBegun = true;
     const openedAt = Date.now();
     const onBytes = () => {
       silence.restart();

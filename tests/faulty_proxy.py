@@ -19,7 +19,7 @@ class Fault:
 
     Attributes:
         piece: bytes per write; 0 passes pieces as they come.
-        after: the fault strikes right after these bytes; None: never.
+        after: the fault strikes right after these bytes, once; None: never.
         then: `cut` closes the connection in the middle of the body, `stall` keeps it open and sends nothing more.
     """
 
@@ -96,9 +96,10 @@ class FaultyProxy:
         if at < 0:
             self._send(client, data)
             return False
+        fault, self.fault = self.fault, Fault(self.fault.piece)
         before = len(passed) - len(data)
-        self._send(client, passed[before : at + len(self.fault.after or b"")])
-        if self.fault.then == "cut":
+        self._send(client, passed[before : at + len(fault.after or b"")])
+        if fault.then == "cut":
             _shut(client)  # no reset: that would take back what the client has not read yet
         return True
 

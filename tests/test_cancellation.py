@@ -188,7 +188,8 @@ def test_two_hundred_clients_leave_nothing_behind(wide: Citu, watch: Watch, mode
         eventually(lambda: _all_places_are_free(wide.port))
     pool = Settings().database_pool_size
     eventually(lambda: _descriptors(worker, model) <= before + pool + 10)
-    assert thread_count(worker) <= 50 + 16 + 10, "as many as its pools may have"
+    executor = min(32, (os.cpu_count() or 1) + 4)  # asyncio's own; ten more for the loop, libuv and whoever is alone
+    assert thread_count(worker) <= 50 + 16 + executor + 10, "as many as its pools may have"
     assert watch.connections() <= pool + 1, "one is the other service's"
     assert wide.worker() == worker, "nobody had to be replaced"
 

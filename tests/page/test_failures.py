@@ -44,7 +44,6 @@ def test_a_passing_failure_can_be_tried_again(page: Page) -> None:
 
 BROKEN_REPLIES: dict[str, tuple[dict[str, Any], str]] = {
     "ends without a result": ({"headers": EVENT_STREAM, "body": frame(progress())}, "stream_ended"),
-    "empty stream": ({"headers": EVENT_STREAM, "body": ""}, "stream_ended"),
     "frame that is not JSON": ({"headers": EVENT_STREAM, "body": "data: {oops\n\n"}, "bad_answer"),
     "frame that is not an envelope": ({"headers": EVENT_STREAM, "body": "data: 7\n\n"}, "bad_answer"),
     "a proxy's page": ({"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}, "bad_answer"),
