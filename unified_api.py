@@ -7,10 +7,15 @@ process that answers it, so that preloading and forking servers work.
 import logging
 import re
 import secrets
+import signal
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # What follows is imported for two seconds: Ctrl-C ends that at once and without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from dotenv import load_dotenv
 from flask import Flask, Response, g, request
@@ -37,8 +42,8 @@ from common.api_keys import KeyFile
 from common.binding import OpenToOthers, refuse_strangers
 from common.database import AccessRuleError
 from common.database.embedded import EmbeddedServerError
-from common.database.source import EmbeddedSource, Sources, Unreachable, probe
-from common.llm import IncompleteEndpoint
+from common.database.source import EmbeddedSource, InvalidDatabaseUrl, Sources, Unreachable, probe
+from common.llm import InvalidEndpoint
 from common.store.opening import InvalidRedisUrl
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
@@ -143,6 +148,8 @@ def _settings() -> Settings:
 def main() -> int:
     """Serves until interrupted. Whatever keeps it from serving is one sentence on stderr and exit code 1."""
     try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         settings = _settings()
         services = bootstrap(settings)
         listening = serving.listen(settings.host, settings.port)
@@ -169,10 +176,11 @@ def main() -> int:
 # What can keep Citu from starting, each with a message for a person.
 _REASONS = (
     ConfigurationError,
-    IncompleteEndpoint,
+    InvalidEndpoint,
     AccessRuleError,
     serving.PortUnavailable,
     EmbeddedServerError,
+    InvalidDatabaseUrl,
     InvalidRedisUrl,
     Unreachable,
     OpenToOthers,

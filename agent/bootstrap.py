@@ -61,7 +61,7 @@ def bootstrap(settings: Settings) -> Services:
     """Everything `settings` describe; opens no connection and starts nothing.
 
     Raises:
-        IncompleteEndpoint: a model's key is set without what belongs to it.
+        InvalidEndpoint: a model's key is set without what belongs to it.
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
     """
     sources = database_sources(settings.database_url, settings.app_database_url, settings.data_path)

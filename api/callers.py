@@ -15,9 +15,9 @@ _IGNORED = Text(
 )
 _MISSING = Text(
     "需要 API 密钥：请用请求头 Authorization: Bearer <密钥> 或 X-API-Key: <密钥> 提供；密钥由管理员用 "
-    "python -m api.keys create 生成。",
+    ".venv/bin/python -m api.keys create 生成。",
     "An API key is needed: send the header Authorization: Bearer <key>, or X-API-Key: <key>. "
-    "The operator of this service makes keys with python -m api.keys create.",
+    "The operator of this service makes keys with .venv/bin/python -m api.keys create.",
 )
 _UNKNOWN = Text(
     "API 密钥未知、已吊销或已过期：请向管理员申请新的密钥。",

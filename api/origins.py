@@ -29,10 +29,12 @@ _CROSS_SITE = Text(
     "Pages of other sites may not use this service. To allow one, add its origin to CORS_ORIGINS.",
 )
 _NOT_LOCAL = Text(
-    "未配置 API 密钥时，只回答本机以 localhost 发来的请求。请用 python -m api.keys create --user <用户> 创建密钥；"
+    "未配置 API 密钥时，只回答本机以 localhost 发来的请求。请用 "
+    ".venv/bin/python -m api.keys create --user <用户> 创建密钥；"
     "若任何能连接的人都可以提问，请设置 ALLOW_ANONYMOUS=true。",
     "Without API keys, only requests from this machine to localhost are answered. Create a key with "
-    "python -m api.keys create --user NAME; or, if everybody who can connect may ask, set ALLOW_ANONYMOUS=true.",
+    ".venv/bin/python -m api.keys create --user NAME; or, if everybody who can connect may ask, set "
+    "ALLOW_ANONYMOUS=true.",
 )
 
 

@@ -13,8 +13,8 @@ class OpenToOthers(Exception):
     def __init__(self, address: str) -> None:
         super().__init__(
             f"{address} can be reached by others than this machine, and there are no API keys: make one with "
-            "'python -m api.keys create --user NAME', or listen on 127.0.0.1, or, if everybody who can connect may "
-            "ask, set ALLOW_ANONYMOUS=true."
+            "'.venv/bin/python -m api.keys create --user NAME', or listen on 127.0.0.1, or, if everybody who can "
+            "connect may ask, set ALLOW_ANONYMOUS=true."
         )
 
 

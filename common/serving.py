@@ -5,6 +5,7 @@ import errno
 import gc
 import logging
 import resource
+import signal
 import socket
 import struct
 import sys
@@ -239,6 +240,19 @@ def _spare_collections() -> None:
     gc.set_threshold(*_COLLECTIONS)
 
 
+class Foreground(Arbiter):  # type: ignore[misc]  # gunicorn has no types
+    """The master process of a server that belongs to a terminal: closing that ends it, where gunicorn would reload."""
+
+    def __init__(self, app: Any) -> None:
+        super().__init__(app)
+        self._stays = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # under nohup
+
+    def handle_hup(self) -> None:
+        """The terminal was closed."""
+        if not self._stays:
+            self.handle_int()
+
+
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """Gunicorn around `make_app`, on an already listening socket.
 
@@ -258,6 +272,10 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         self._options = {**options, "bind": f"fd://{listening.detach()}", "when_ready": lambda _arbiter: when_ready()}
         self._make_app = make_app
         super().__init__()
+
+    def run(self) -> None:
+        """Serves until it is told to end."""
+        Foreground(self).run()
 
     def load_config(self) -> None:
         """Gunicorn asks for its settings."""

@@ -9,7 +9,7 @@ import pytest
 
 from app_config import Settings
 from common.errors import LlmMisconfigured, LlmUnavailable
-from common.llm import ChatModel, Completion, Endpoint, IncompleteEndpoint, OpenAiChat, open_model
+from common.llm import ChatModel, Completion, Endpoint, InvalidEndpoint, OpenAiChat, open_model
 from tests.model_calls import HELLO, KEY, complete, complete_with, stream, use
 from tests.openai_server import Gate, OpenAiServer, Reply, Request
 
@@ -94,7 +94,7 @@ def test_openai_is_preferred_to_azure() -> None:
 @pytest.mark.parametrize("missing", ["azure_openai_endpoint", "azure_openai_deployment"])
 def test_half_an_azure_configuration_names_what_is_missing(missing: str) -> None:
     whole = {"azure_openai_api_key": "k", "azure_openai_endpoint": "https://x", "azure_openai_deployment": "d"}
-    with pytest.raises(IncompleteEndpoint, match=missing.upper()):
+    with pytest.raises(InvalidEndpoint, match=missing.upper()):
         open_model(Settings(**{**whole, missing: ""}))  # type: ignore[arg-type]
 
 

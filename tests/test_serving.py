@@ -18,7 +18,7 @@ import pytest
 
 from tests.forking import run_forked
 from tests.http_stream import Stream, get_json, post_json
-from tests.live import ROOT, clean_environment, serving, serving_afresh
+from tests.live import ROOT, clean_environment, eventually, free_port, is_alive, serving, serving_afresh
 
 SHOPS = {"question": "店铺有多少家"}
 
@@ -86,7 +86,13 @@ def test_frames_arrive_one_by_one_and_the_end_equals_the_sync_answer(demo_url: s
         ({"PORT": "no"}, "PORT='no' is not valid: give a port between 1 and 65535."),
         ({"HOST": "203.0.113.7"}, "HOST=203.0.113.7 is not an address of this machine"),
         ({"DATABASE_URL": "postgresql://nobody:secret@127.0.0.1:1/none"}, "DATABASE_URL does not lead to a database"),
-        ({"DATABASE_URL": "nonsense"}, "DATABASE_URL does not lead to a database"),
+        ({"DATABASE_URL": "nonsense"}, "DATABASE_URL is not a URL such as"),
+        ({"DATABASE_URL": "mysql://a:secret@localhost/b"}, "DATABASE_URL is not a URL such as"),
+        ({"DATABASE_URL": "postgresql://a:%zzsecret@localhost/b"}, "DATABASE_URL is not a URL such as"),
+        ({"DATABASE_URL": "postgresql://a:half@secret@localhost/b"}, "an @ as %40"),
+        ({"APP_DATABASE_URL": "secret"}, "APP_DATABASE_URL is not a URL such as"),
+        ({"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "localhost:1/v1"}, "OPENAI_BASE_URL is not a URL such as"),
+        ({"REDIS_URL": "localhost"}, "REDIS_URL is not a URL such as"),
         ({"DATA_DIR": "/proc/citu"}, "/proc/citu"),
         ({"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_DEPLOYMENT": "d"}, "AZURE_OPENAI_ENDPOINT is missing"),
     ],
@@ -114,6 +120,33 @@ def test_a_busy_port_is_one_sentence() -> None:
     assert done.returncode == 1
     assert done.stderr.startswith(f"Citu can't start. Port {port} on 127.0.0.1 is in use")
     assert done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_while_it_loads_is_no_traceback(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-v", "unified_api.py"],  # -v tells what is being imported
+        cwd=ROOT,
+        env=clean_environment({"PORT": str(free_port()), "DATA_DIR": str(tmp_path)}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("import 'flask"):
+                break
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.stderr.read()
+    assert process.returncode == -signal.SIGINT
+
+
+def test_a_closed_terminal_ends_it(demo_url: str, tmp_path: Path) -> None:
+    with serving_afresh(tmp_path / "log", DATABASE_URL=demo_url) as citu:
+        worker = citu.worker()
+        citu.signal(signal.SIGHUP)
+        assert citu.process.wait(20) == 0
+        eventually(lambda: not is_alive(worker))
 
 
 @pytest.fixture

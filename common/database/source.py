@@ -115,14 +115,37 @@ class Sources:
     hold: EmbeddedHold
 
 
+class InvalidDatabaseUrl(ValueError):
+    """A setting is not the address of a PostgreSQL database; the message says what one looks like."""
+
+
 def database_sources(database_url: str, app_database_url: str, data_dir: Path) -> Sources:
-    """The configured databases; those of the embedded server where none is. Starts nothing."""
+    """The configured databases; those of the embedded server where none is. Starts nothing.
+
+    Raises:
+        InvalidDatabaseUrl: one of the two is not an address.
+    """
+    _check("DATABASE_URL", database_url)
+    _check("APP_DATABASE_URL", app_database_url)
     hold = EmbeddedHold(data_dir)
     return Sources(
         asked=(lambda: database_url) if database_url else EmbeddedSource(hold, ensure_demo),
         app=(lambda: app_database_url) if app_database_url else EmbeddedSource(hold, ensure_app_database),
         hold=hold,
     )
+
+
+def _check(setting: str, url: str) -> None:
+    try:
+        # An @ that a password has in plain text makes the rest of the password part of the host.
+        is_address = "@" not in psycopg2.extensions.parse_dsn(url).get("host", "")
+    except psycopg2.ProgrammingError:
+        is_address = False
+    if not is_address:  # not chained: what the library says quotes the address, and with it the password
+        raise InvalidDatabaseUrl(
+            f"{setting} is not a URL such as postgresql://user:password@localhost:5432/database; "
+            "special characters of a password are written as %XX, an @ as %40."
+        )
 
 
 class Unreachable(Exception):

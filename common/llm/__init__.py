@@ -2,14 +2,14 @@
 
 from common.llm.chat_model import ChatModel, Completion, Message, OnToken
 from common.llm.openai_chat import OpenAiChat
-from common.llm.providers import PROVIDERS, Endpoint, IncompleteEndpoint, ModelSettings, endpoint_of
+from common.llm.providers import PROVIDERS, Endpoint, InvalidEndpoint, ModelSettings, endpoint_of
 
 __all__ = [
     "PROVIDERS",
     "ChatModel",
     "Completion",
     "Endpoint",
-    "IncompleteEndpoint",
+    "InvalidEndpoint",
     "Message",
     "ModelSettings",
     "OnToken",
@@ -23,7 +23,7 @@ def open_model(settings: ModelSettings) -> ChatModel | None:
     """The model that `settings` (an `app_config.Settings` fits) describe, not connected yet; None: none is configured.
 
     Raises:
-        IncompleteEndpoint: a key is set and another setting it needs is not.
+        InvalidEndpoint: a key is set and another setting it needs is not.
     """
     endpoint = endpoint_of(settings)
     if endpoint is None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
+from urllib.parse import urlsplit
 
 _OPENAI_URL = "https://api.openai.com/v1"
 
@@ -35,8 +36,8 @@ class ModelSettings(Protocol):
     def llm_max_in_flight(self) -> int: ...  # noqa: D102
 
 
-class IncompleteEndpoint(ValueError):
-    """A key is set and another setting that its endpoint needs is not; the message names the setting."""
+class InvalidEndpoint(ValueError):
+    """A key is set and another setting that its endpoint needs is missing or no address; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ def _openai(settings: ModelSettings) -> Endpoint | None:
     if not settings.openai_api_key:
         return None
     url = (settings.openai_base_url or _OPENAI_URL).rstrip("/").removesuffix("/chat/completions")
+    _check_address("OPENAI_BASE_URL", url)
     return Endpoint("openai", settings.openai_model, url, settings.openai_api_key)
 
 
@@ -71,7 +73,8 @@ def _azure(settings: ModelSettings) -> Endpoint | None:
     }
     for name, value in required.items():
         if not value:
-            raise IncompleteEndpoint(f"{name} is missing: AZURE_OPENAI_API_KEY is set and needs it.")
+            raise InvalidEndpoint(f"{name} is missing: AZURE_OPENAI_API_KEY is set and needs it.")
+    _check_address("AZURE_OPENAI_ENDPOINT", settings.azure_openai_endpoint)
     return Endpoint(
         "azure",
         settings.azure_openai_deployment,
@@ -81,6 +84,16 @@ def _azure(settings: ModelSettings) -> Endpoint | None:
     )
 
 
+def _check_address(setting: str, url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise InvalidEndpoint(f"{setting} is not a URL such as http://localhost:11434/v1.")
+
+
 PROVIDERS: Mapping[str, Callable[[ModelSettings], Endpoint | None]] = {"openai": _openai, "azure": _azure}
 
 
@@ -88,6 +101,6 @@ def endpoint_of(settings: ModelSettings) -> Endpoint | None:
     """The first endpoint whose key is set, in the order of the table; None: no model is configured.
 
     Raises:
-        IncompleteEndpoint: a key is set without what belongs to it.
+        InvalidEndpoint: a key is set without what belongs to it.
     """
     return next((endpoint for read in PROVIDERS.values() if (endpoint := read(settings))), None)
