@@ -28,3 +28,5 @@ def when_ready(arbiter: Any) -> None:
         refuse_strangers(arbiter.LISTENERS, keys=KeyFile(_settings.api_keys_path), is_open=_settings.allow_anonymous)
     except OpenToOthers as error:
         sys.exit(f"Citu can't start. {error}")
+    sys.stdout.write(f"Citu is ready: {', '.join(map(str, arbiter.LISTENERS))}\n")
+    sys.stdout.flush()
