@@ -8,8 +8,8 @@ ENGLISH: dict[tuple[str, str], str] = {
         "that|as|so|just|also|only|now|then|here|too|very|really|currently|existing|exist|exists|available|"
         "overall|altogether|want|need|like to|would like|tell|know|see|look|let|to|in|on|at|for|all|any|some|"
         "into|within|across|among|amongst|during|about|regarding|together|using|use|used|get|got|"
-        "both of|such|following|given|based|based on|data|information|info|details|detail|record|records|"
-        "rows|row|entries|entry|table|database|db|result|results|list of|names of all|please show|hi|hello|hey|"
+        "both of|such|following|given|based|based on|data|information|info|details|detail|"
+        "table|database|db|result|results|list of|names of all|please show|hi|hello|hey|"
         "ok|okay|thanks|thank you|how about|what about|if|located|situated|belong|belongs|belonging|belong to|"
         "belongs to|assigned|assigned to|associated with|related to|work|works|working|"
         "worked|live|lives|living|lived|come|comes|coming|contained in|go|goes|went|happen|"
@@ -19,6 +19,7 @@ ENGLISH: dict[tuple[str, str], str] = {
         "summary|breakdown|overview|in total|in all|each of|who are|who is|person who|people who|actually|"
         "exactly|approximately|i'm|i'd|let's|we're|they're"
     ),
+    ("noise", "rows"): "record|records|row|rows|entry|entries",
     ("verb", ""): (
         "new|placed|made|make|makes|performed|perform|received|receive|generated|generate|produced|take|takes|took|taken|bring|brings|brought|generates|gets|makes|handled|handle|handles|supplied|supply|supplies|sold|sell|sells|place|places|processed|process|processes|manage|"
         "manages|managed|supervised|supervise|supervises|lead|leads|led|serve|serves|served|teach|teaches|taught|write|"

@@ -37,6 +37,10 @@ class FigureReader:
         reading.use(index)
         if place < index and reading.marks[index].text in ("多少",) and self._says_value(index):
             return
+        if (rows_of := reading.rows_named(place)) is not None:
+            reading.use(place)
+            self.found.figures.append(Figure("count", table=rows_of, position=place))
+            return
         if noun.is_table and reading.marks[index].text in _HOW_MUCH and reading.plain_measure(place) is not None:
             return  # `收入多少` is `收入是多少`, though the daily reports of it are called so too
         if noun.is_table and noun.table is not None:

@@ -162,6 +162,8 @@ def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Nam
     if not words:
         return
     yield " ".join(words), quality
+    # Said like this, `daily` in the name of `daily_revenue` asks for no days.
+    yield from ((" ".join((*words, said)), quality) for said in ("table", "records"))
     core = list(words)
     while len(core) > 1 and core[0] in _TABLE_PREFIXES:
         core.pop(0)

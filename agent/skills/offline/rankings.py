@@ -154,6 +154,9 @@ class RankingReader:
         noun = reading.noun(place)
         if place is None or noun is None or noun.is_value:
             return None
+        if (rows_of := reading.rows_named(place)) is not None:
+            reading.use(place)
+            return Figure("count", table=rows_of, position=place)
         function = self._function_beside(place)
         link = reading.measure(place)
         counted = any(reading.marks[at].means("count") for at in range(min(place, index), max(place, index) + 1))

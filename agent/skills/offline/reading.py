@@ -4,6 +4,7 @@ Every mark that carries meaning must be used by some part of the structure; `lef
 the planner refuses rather than answer only a part of the question.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -47,6 +48,7 @@ _TAKEN_OUT = (
 
 
 _NAME_WORDS = frozenset(listed("name names full_name 名称 名字 姓名 名")) | {"full name", "full names"}
+_COUNTS_ROWS = re.compile("条|记录")
 ColumnIdentity = tuple[TableKey, str | None]
 
 
@@ -257,6 +259,24 @@ class Reading:
         }
         named = [key for key in tables if self.facts(key).display]
         return named[0] if len(named) == 1 else None
+
+    def rows_named(self, index: int) -> TableKey | None:
+        """The table whose rows are spoken of, where the word alone means a figure: "revenue records", `营收有几条`."""
+        noun = self.nouns[index]
+        if noun is None or noun.is_value or not any(self._says_rows(index, step) for step in (1, -1)):
+            return None
+        if noun.table is not None:
+            return noun.table.table
+        return noun.column.table if noun.column is not None and not self.is_measure(noun.column) else None
+
+    def _says_rows(self, index: int, step: int) -> bool:
+        place = index + step
+        while 0 <= place < len(self.marks) and self.marks[place].means("noise", "of", "count", "with", "unit"):
+            mark = self.marks[place]
+            if mark.arg == "rows" or (mark.means("count") and _COUNTS_ROWS.search(mark.text)):
+                return True
+            place += step
+        return False
 
     def column(self, index: int) -> Link | None:
         """The column the mark names; a measure before a date that is only called after it.

@@ -3,6 +3,7 @@
 Each key is (kind, argument) of an `Intent`; each text lists phrases separated by `|`. Kinds:
 
     noise   says nothing that changes the answer      of      ties a noun to the one it belongs to
+            (`rows`: except that rows are counted)
     list    wants rows                                 which   wants the things themselves
     count sum avg max min share distinct               aggregates
     each by bucket trend                               groups
