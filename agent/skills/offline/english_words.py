@@ -198,6 +198,7 @@ ENGLISH: dict[tuple[str, str], str] = {
         "since|starting|starting in|from the beginning of|onwards|onward|on or after|not before|or later|"
         "and later|and after|as of"
     ),
+    ("range", "now"): "so far|to date|until now|up to now|as of now|as of today|to this day",
     ("range", "after"): "after|later than|following the",
     ("range", "before"): "before|earlier than|prior to|older than the date",
     ("range", "until"): (
@@ -238,6 +239,8 @@ ENGLISH: dict[tuple[str, str], str] = {
         "decline|change in|changes in|grow"
     ),
     ("unsupported", "calendar"): (
+        "monday|tuesday|wednesday|thursday|friday|saturday|sunday|mondays|tuesdays|wednesdays|thursdays|fridays|"
+        "saturdays|sundays|"
         "day of week|day of the week|days of the week|weekday|weekdays|weekend|weekends|hour of day|"
         "hour of the day|by hour|per hour|each hour|hourly|time of day|month of year"
     ),

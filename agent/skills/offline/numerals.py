@@ -14,7 +14,7 @@ _SCALES = {
     "k": 10**3, "thousand": 10**3, "million": 10**6, "m": 10**6, "mn": 10**6, "billion": 10**9, "bn": 10**9,
     "hundred": 100, "dozen": 12,
 }  # fmt: skip
-_ENGLISH = {
+ENGLISH_NUMBERS = {
     word: value
     for value, word in enumerate(
         listed(
@@ -70,8 +70,8 @@ def _base_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
     if atom.kind == "number":
         negative = start > 0 and atoms[start - 1].key == "-" and atom.glued and not _glued_to_word(atoms, start - 1)
         return Numeral(start - negative, start + 1, Decimal(atom.key) * (-1 if negative else 1))
-    if atom.kind == "word" and atom.key in _ENGLISH:
-        return Numeral(start, start + 1, Decimal(_ENGLISH[atom.key]))
+    if atom.kind == "word" and atom.key in ENGLISH_NUMBERS:
+        return Numeral(start, start + 1, Decimal(ENGLISH_NUMBERS[atom.key]))
     if not _is_numeral(atom) or (start > 0 and _is_numeral(atoms[start - 1])):
         return None
     end = start
