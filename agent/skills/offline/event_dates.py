@@ -4,11 +4,12 @@ import re
 
 from agent.skills.offline.conditions import Span
 from agent.skills.offline.dates import Unit
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Dimension
 from agent.skills.offline.refusals import Refusal, ambiguous_column, no_date_column
 from agent.skills.offline.schema import TableKey, is_year
+from common.text import Text
 
 
 def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
@@ -21,10 +22,10 @@ def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
         return dimension
     date = span_date(plan, base)
     if date is None:
-        raise no_date_column(label(plan.reading.schema.table(base)))
+        raise no_date_column(called(plan.reading.schema.table(base)))
     if is_year(plan.reading.schema.column(date.table, date.column)):
         if dimension.bucket != "year":
-            raise no_date_column(label(plan.reading.schema.table(base)))
+            raise no_date_column(called(plan.reading.schema.table(base)))
         return Dimension(date.table, date.column)
     return Dimension(date.table, date.column, dimension.bucket)
 
@@ -51,7 +52,8 @@ def date_column(plan: Plan, table: TableKey, what: str = "") -> str:
     """
     found = event_date(plan, table)
     if found is None or found.table != table:
-        raise no_date_column(label(plan.reading.schema.table(table)) + (f" ({what})" if what else ""))
+        name = called(plan.reading.schema.table(table))
+        raise no_date_column(Text(f"{name.zh} ({what})", f"{name.en} ({what})") if what else name)
     return found.column
 
 
@@ -95,7 +97,7 @@ def _default_date(plan: Plan, table: TableKey) -> str | None:
 def no_date_of(plan: Plan, table: TableKey) -> Refusal:
     """Why a period can't be applied to the rows of a table: no date, or several that may be meant."""
     facts = plan.reading.facts(table)
-    word = label(facts.table)
+    word = called(facts.table)
     choices = [(table, name) for name in facts.dates]
     return ambiguous_column(word, choices, plan.reading.lexicon) if choices else no_date_column(word)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from agent.skills.offline.event_dates import date_column, resolved, trend_dimension
 from agent.skills.offline.groups import column_dimension
 from agent.skills.offline.links import column_link
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan, is_asked, is_restricted, leads
 from agent.skills.offline.query import Dimension, Function, Measure, Order, Query
 from agent.skills.offline.refusals import missing_measure, not_understood, unused_words
@@ -78,7 +78,7 @@ def _shared_figure(plan: Plan) -> list[Figure]:
         return [Figure("count", table=table)]
     measures = [column for column in facts.table.columns if facts.is_measure(column)]
     if len(measures) > 1:
-        raise missing_measure(label(facts.table), [label(column) for column in measures])
+        raise missing_measure(called(facts.table), [called(column) for column in measures])
     return [Figure("sum", column_link(table, measures[0].name)) if measures else Figure("count", table=table)]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from agent.skills.offline.atoms import key_of, listed, normalise, words_of
 from agent.skills.offline.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, ZH_TO_EN, ZH_TO_ZH
-from common.text import Lang
+from common.text import Lang, Text
 from common.values import Column, Table
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -121,6 +121,20 @@ def spoken_name(thing: Table | Column, lang: Lang) -> str:
         return label(thing)
     names = [name for name in comment_names(thing.comment) if not has_han(name)]
     return names[0] if names and has_han(thing.name) else " ".join(english_words(thing.name))
+
+
+def plural(name: str) -> str:
+    """Several of what an English name says one of."""
+    if re.search("(?<!s)s$", name) and key_of(name, stems=True) != key_of(name):
+        return name
+    if re.search("[^aeiou]y$", name):
+        return f"{name[:-1]}ies"
+    return f"{name}es" if re.search("(s|x|z|ch|sh)$", name) else f"{name}s"
+
+
+def called(thing: Table | Column) -> Text:
+    """What it is called in both languages."""
+    return Text(spoken_name(thing, "zh"), spoken_name(thing, "en"))
 
 
 def table_names(table: Table) -> dict[str, float]:

@@ -16,7 +16,7 @@ from agent.skills.offline.lexicon import Lexicon, lexicon_of
 from agent.skills.offline.listing import listed_query
 from agent.skills.offline.marks import Mark, marks_of
 from agent.skills.offline.measuring import figures_query
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
 from agent.skills.offline.placement import (
     measured_columns,
     refuse_leftovers,
@@ -139,7 +139,7 @@ def _unconnected(reading: Reading, lexicon: Lexicon) -> Refusal:
         noun.table.table for noun in reading.nouns if noun is not None and noun.table is not None and noun.is_table
     ]
     keys = list(dict.fromkeys(tables))
-    names = [label(lexicon.schema.table(key)) for key in keys]
+    names = [called(lexicon.schema.table(key)) for key in keys]
     if len(names) >= 2:
         return not_connected(names[0], names[1])
     return not_combinable()

@@ -5,13 +5,14 @@ from agent.skills.offline.event_dates import resolved
 from agent.skills.offline.groups import column_dimension
 from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.measuring import figures_query, measure_of
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan, all_columns, is_asked, shown_names, tie_break
 from agent.skills.offline.query import ColumnRef, Dimension, Function, Order, Query
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import missing_measure, unused_words
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import Figure, Ranking
+from common.text import Text
 
 
 def ranked_query(plan: Plan) -> Query:
@@ -94,7 +95,7 @@ def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Fi
     """The column an adjective speaks of: the price of the cheapest, the date of the latest."""
     reading = plan.reading
     name = (
-        label(reading.schema.table(entity.table))
+        called(reading.schema.table(entity.table))
         if entity and entity.table != ("", "")
         else reading.marks[ranking.position].text
     )
@@ -110,11 +111,11 @@ def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Fi
     return Figure(None, link)
 
 
-def _measure_labels(plan: Plan, entity: Dimension | None) -> list[str]:
+def _measure_labels(plan: Plan, entity: Dimension | None) -> list[Text]:
     if entity is None or entity.table == ("", ""):
         return []
     facts = plan.reading.facts(entity.table)
-    return [label(column) for column in facts.table.columns if facts.is_measure(column)][:4]
+    return [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
 
 
 def _ranked_by(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension | None) -> Query:

@@ -8,7 +8,7 @@ from agent.skills.offline.dates import Period
 from agent.skills.offline.event_dates import no_date_of, span_date
 from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.measuring import measure_of
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
 from agent.skills.offline.ranked import concept_column
@@ -84,7 +84,7 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
     if threshold.hint:
         link = concept_column(plan.reading, query.base, threshold.hint)
         if link is None:
-            raise missing_measure(label(plan.reading.schema.table(query.base)), [])
+            raise missing_measure(called(plan.reading.schema.table(query.base)), [])
         threshold.link = (
             replace(link, derived="age") if threshold.hint == "age" and plan.reading.is_date(link) else link
         )
@@ -165,7 +165,7 @@ def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Conditio
     for period in span.periods:
         found += year_conditions(date, period)
     if not found or (len(span.periods) > 1 and any(condition.operator != "=" for condition in found)):
-        raise no_date_column(label(plan.reading.schema.table(date.table)))
+        raise no_date_column(called(plan.reading.schema.table(date.table)))
     if len(found) > 1 and len(span.periods) > 1:
         return [Condition(date, "in", tuple(condition.operands[0] for condition in found))]
     return found

@@ -136,7 +136,7 @@ class SpanReader:
                 arg = _BOUND_OPERATORS.get(mark.arg, "")
                 if reading.marks[span.first].text.endswith(("ago", "前")):
                     arg = _LONGER_AGO.get(arg, "")
-                if mark.text.lower() == "over" and period.is_relative:
+                elif mark.text.lower() == "over" and period.is_relative:
                     arg = ""
                     reading.use(place)
             if mark.means("from") and place < span.first:
