@@ -1,5 +1,6 @@
 """Groups: per month, 各服务区, "by region and status"."""
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.dates import Unit
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import Dimension
@@ -11,6 +12,8 @@ from agent.skills.offline.wishes import Asks, Figure
 # What a column may be called that says of which kind a thing is, and how much of its name that must be.
 _KINDS = ("类别", "类型", "分类", "category", "type", "kind")
 _LEAST_KIND = 0.6
+# What is itself counted by 种, so that 每种 says each of them.
+_SORTS = tuple(listed("产品 商品 货品 货物 物品 用品 药品 药物 药 菜品 菜 食品 饮料 材料 原料 物料 零件 配件 疾病 书 图书"))
 
 
 class GroupReader:
@@ -31,7 +34,7 @@ class GroupReader:
                 continue
             if mark.means("bucket", "date_which"):
                 self._bucket(index)
-            elif mark.arg == "kind":
+            elif mark.arg == "kind" or (mark.arg == "sort" and self._speaks_of_kinds(index)):
                 self._kinds(index)
             elif mark.means("each", "by") and not (reading.nouns[index] and mark.quality >= 0.7):
                 self._grouped_nouns(index)
@@ -100,14 +103,19 @@ class GroupReader:
         reading.use(index)
         self.found.dimensions.append(self.found.kind)
 
+    def _speaks_of_kinds(self, index: int) -> bool:
+        """`各种店铺` are kinds of shops, where there are such; `各种商品` are the goods themselves."""
+        reading = self._reading
+        place = reading.free_beside(index, 1)
+        noun = reading.noun(place)
+        if place is None or noun is None or not noun.is_table or noun.table is None:
+            return False
+        is_sort_itself = reading.marks[place].text.endswith(_SORTS)
+        return not is_sort_itself and bool(self._kind_columns(noun.table.table))
+
     def _kind_column(self, index: int, table: TableKey) -> Link:
         reading = self._reading
-        found: dict[str | None, Link] = {}
-        for link in (link for name in _KINDS for link in reading.lexicon.find(name)):
-            suits = link.kind == "column" and link.table == table and link.quality >= _LEAST_KIND
-            if suits and not reading.is_measure(link) and link.quality > getattr(found.get(link.column), "quality", 0):
-                found[link.column] = link
-        best = sorted(found.values(), key=lambda link: -link.quality)
+        best = self._kind_columns(table)
         if not best:
             raise unused_words([reading.marks[index].text])
         rivals = [link for link in best if link.quality >= best[0].quality - 0.1]
@@ -116,6 +124,16 @@ class GroupReader:
                 reading.marks[index].text, [(table, str(link.column)) for link in rivals], reading.lexicon
             )
         return best[0]
+
+    def _kind_columns(self, table: TableKey) -> list[Link]:
+        """The columns that say of which kind a thing is, best first."""
+        reading = self._reading
+        found: dict[str | None, Link] = {}
+        for link in (link for name in _KINDS for link in reading.lexicon.find(name)):
+            suits = link.kind == "column" and link.table == table and link.quality >= _LEAST_KIND
+            if suits and not reading.is_measure(link) and link.quality > getattr(found.get(link.column), "quality", 0):
+                found[link.column] = link
+        return sorted(found.values(), key=lambda link: -link.quality)
 
     def _is_agent(self, index: int, dimension: Dimension) -> bool:
         """`orders placed by customers from Japan`: who did it, not a group."""

@@ -98,8 +98,8 @@ def _leads_columns(plan: Plan, base: TableKey) -> bool:
     for index, key in plan.tables:
         joint = plan.reading.beside(index, 1, ("noise",))
         if key == base and joint is not None and plan.reading.marks[joint].means("and", "with"):
-            span = range(joint + 1, joint + 5)
-            return any(place in plan.named_at for place in span)
+            told = {*plan.named_at, *(figure.position for figure in plan.bare)}
+            return any(place in told for place in range(joint + 1, joint + 5))
     return False
 
 

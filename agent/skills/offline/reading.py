@@ -162,7 +162,8 @@ class Reading:
 
     def asks_for(self, index: int) -> bool:
         """Whether the mark asks for what follows; the "who" of "customers who ordered" does not."""
-        if not self.marks[index].means("which") or self.marks[index].arg == "kind":
+        mark = self.marks[index]
+        if not mark.means("which") or mark.arg == "kind" or (mark.arg == "sort" and index in self.used):
             return False
         before = self.nouns[index - 1] if index else None
         return not (self.marks[index].arg == "person" and before is not None and before.is_table)
