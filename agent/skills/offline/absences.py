@@ -125,7 +125,7 @@ class AbsenceReader:
         return said
 
     def _happens_below(self, link: Link) -> bool:
-        """`从未下单的用户`, "shops without revenue": what is said is of an event of theirs, and the event is missing."""
+        """`从未下单的用户`, "shops without revenue": what is said is of their events, which are missing."""
         reading = self._reading
         tables = [
             noun.table.table for noun in reading.nouns if noun is not None and noun.is_table and noun.table is not None

@@ -72,7 +72,9 @@ ENGLISH: dict[tuple[str, str], str] = {
         "breakdown by|categorized by|summarized by|separated by|distribution by|distributed by|across different|"
         "distribution of|distributed across|distribution across"
     ),
-    ("bucket", "day"): "daily|per day|by day|by date|per date|each date|each day|every day|day by day|for each day|on each day",
+    ("bucket", "day"): (
+        "daily|per day|by day|by date|per date|each date|each day|every day|day by day|for each day|on each day"
+    ),
     ("bucket", "week"): "weekly|per week|by week|each week|every week|week by week|for each week",
     ("bucket", "month"): (
         "monthly|per month|by month|each month|every month|month by month|for each month|in each month"

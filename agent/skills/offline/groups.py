@@ -13,7 +13,9 @@ from agent.skills.offline.wishes import Asks, Figure
 _KINDS = ("类别", "类型", "分类", "category", "type", "kind")
 _LEAST_KIND = 0.6
 # What is itself counted by 种, so that 每种 says each of them.
-_SORTS = tuple(listed("产品 商品 货品 货物 物品 用品 药品 药物 药 菜品 菜 食品 饮料 材料 原料 物料 零件 配件 疾病 书 图书"))
+_SORTS = tuple(
+    listed("产品 商品 货品 货物 物品 用品 药品 药物 药 菜品 菜 食品 饮料 材料 原料 物料 零件 配件 疾病 书 图书")
+)
 
 
 class GroupReader:

@@ -77,7 +77,8 @@ def _left_column(plan: Plan, index: int) -> Link | None:
 def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
     """`shipped orders`, `注册用户`: the verb of a date beside the table says that the date is there."""
     reading = plan.reading
-    if not reading.is_date(link) or not 0.68 <= link.quality < 0.9 or _DATE_WORD.search(reading.marks[index].text):
+    text = reading.marks[index].text
+    if not reading.is_date(link) or not 0.68 <= link.quality < 0.9 or _NOT_DONE.search(text):
         return False
     for step in (1,) if reading.is_chinese else (1, -1):
         skip = ("noise", "of", "verb") if step == 1 else ("noise", "verb")
@@ -154,4 +155,5 @@ def _bare_is_total(plan: Plan) -> bool:
     return False
 
 
-_DATE_WORD = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$", re.IGNORECASE)
+# A date, or a state rather than what was done.
+_NOT_DONE = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$|^(open|live)$", re.IGNORECASE)

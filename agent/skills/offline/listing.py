@@ -3,6 +3,7 @@
 import re
 
 from agent.skills.offline.conditions import ref
+from agent.skills.offline.groups import column_dimension
 from agent.skills.offline.heads import is_attribute_listing
 from agent.skills.offline.joins import is_default
 from agent.skills.offline.links import Link
@@ -20,6 +21,10 @@ def listed_query(plan: Plan) -> Query:
     if base is None:
         raise not_understood(plan.reading.lexicon)
     if thresholds:
+        asked = [link for index, link in plan.named_at.items() if plan.head is None or is_asked(plan, index)]
+        if len(asked) == 1:
+            plan.projection.remove(asked[0])
+            return Query(base, dimensions=(column_dimension(plan.reading, asked[0]),))
         return Query(base, dimensions=(Dimension(base),))
     columns = _listed_columns(plan, base)
     limit, plan.asks.limit = plan.asks.limit, None

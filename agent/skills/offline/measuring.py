@@ -42,6 +42,8 @@ def figures_query(plan: Plan) -> Query:
         return _average_per_entity(plan, measures, dimensions)
     if plan.asks.share:
         return _share_query(plan, base, measures, dimensions)
+    if len(measures) == 1 and (per := _averaged_over(plan, measures[0], dimensions)) is not None:
+        return Query(base, measures=(replace(measures[0], function="sum", per=per),))
     query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
     return replace(query, order=group_order(query))
 
@@ -66,6 +68,25 @@ def _is_each_row(plan: Plan, dimension: Dimension, measures: list[Measure]) -> b
     return same and not plan.reading.facts(dimension.table).is_entity and measures[0].function == "avg"
 
 
+def _averaged_over(plan: Plan, measure: Measure, dimensions: list[Dimension]) -> Dimension | None:
+    """`average revenue per day`: of the days' totals, where single rows are parts of a day that nobody speaks of.
+
+    Raises:
+        Refusal: the average is asked for by period, and it is not said of what.
+    """
+    periods = [dimension for dimension in dimensions if dimension.bucket is not None]
+    whole = [dimension for dimension in dimensions if dimension.column is None]
+    facts = plan.reading.facts(measure.table)
+    if measure.function != "avg" or measure.per is not None or not facts.is_report or not (periods or whole):
+        return None
+    said = [mark.text.lower() for mark in plan.reading.marks if mark.means("each", "bucket")]
+    if len(dimensions) == 1 and all(text.split(" ")[0] == "per" for text in said):
+        return dimensions[0]
+    if periods:
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("avg")])
+    return None
+
+
 def _shared_figure(plan: Plan) -> list[Figure]:
     """A share of nothing named: of the things asked for, or of the one figure of the events grouped or restricted."""
     named = [dimension.table for dimension in plan.asks.dimensions if dimension.column is not None]
@@ -85,7 +106,8 @@ def _shared_figure(plan: Plan) -> list[Figure]:
 def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Dimension]) -> Query:
     """`平均每个服务区有多少店铺`: one figure, the average over entities."""
     entity = dimensions[0] if dimensions else Dimension(plan.head) if plan.head else None
-    if entity is None:
+    others = {key for _, key in plan.tables} - {measures[0].table, entity.table if entity else None}
+    if entity is None or len(dimensions) > 1 or others:
         raise unused_words([plan.reading.marks[plan.asks.per_entity or 0].text])
     return Query(measures[0].table, measures=(replace(measures[0], per=entity),))
 

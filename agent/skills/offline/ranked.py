@@ -78,6 +78,8 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
     if kind is not None and kind in plan.asks.dimensions and len(plan.tables) <= 1:
         plan.asks.dimensions.remove(kind)  # `每类店铺收入最高的店铺` names the thing again, and wants it in every kind
         return kind
+    if plan.asks.dimensions and plan.head is not None and ranking.figure and _is_total_of(ranking.figure, plan.head):
+        return plan.asks.dimensions.pop()  # `各省份店铺平均月租金从高到低`: provinces
     if plan.head is not None and plan.head != (ranking.figure.table if ranking.figure else None):
         return Dimension(plan.head)
     for index, link in plan.named_at.items():
@@ -89,6 +91,11 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
     if plan.head is not None:
         return Dimension(plan.head)
     return None
+
+
+def _is_total_of(figure: Figure, table: TableKey) -> bool:
+    """Whether the figure sums the rows of the table up, so that it is no figure of single ones."""
+    return figure.function is not None and figure.link is not None and figure.link.table == table
 
 
 def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Figure:

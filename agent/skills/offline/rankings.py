@@ -1,9 +1,14 @@
 """Rankings: the most and least of something, the first few, an order."""
 
+import re
+
 from agent.skills.offline.query import Dimension, Function
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import unused_words
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure, Ranking
+
+# What ranks by a number of things; the largest of them is another matter.
+_SAYS_NUMBER = re.compile("most|fewest|least|number|[多少]", re.IGNORECASE)
 
 
 class RankingReader:
@@ -165,7 +170,8 @@ class RankingReader:
         ):
             reading.use(place)
             return Figure(function, link, position=place)
-        if noun.is_table and noun.table is not None and not self._is_asked(place, step, counted):
+        counts = counted or _SAYS_NUMBER.search(reading.marks[index].text) or not reading.marks[index].means("super")
+        if noun.is_table and noun.table is not None and counts and not self._is_asked(place, step, counted):
             reading.use(place)
             for at in range(min(place, index), max(place, index)):
                 if reading.marks[at].means("count"):

@@ -9,6 +9,7 @@ from agent.skills.offline.event_dates import no_date_of, span_date
 from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.measuring import measure_of
 from agent.skills.offline.naming import called
+from agent.skills.offline.periods import compares_periods
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
 from agent.skills.offline.ranked import concept_column
@@ -68,9 +69,13 @@ def is_aggregate(plan: Plan, threshold: Threshold) -> bool:
     """Whether a comparison is about a figure of the asked thing, not about one of its columns."""
     if threshold.function is not None or threshold.table is not None:
         return True
-    link, head = threshold.link, plan.head
+    link, head = threshold.link, plan.head or next((shown.table for shown in plan.named_at.values()), None)
+    if compares_periods(plan):
+        return True
     if link is None or head is None:
         return False
+    if plan.head is None and plan.reading.facts(head).is_report and plan.reading.is_measure(link):
+        return True  # of a payment type, all rows are compared: single ones are parts of a day
     return link.table not in plan.reading.graph.above(head)
 
 
@@ -151,10 +156,18 @@ def _with_spans(plan: Plan, query: Query) -> Query:
         raise unused_words([mark.text for mark in plan.reading.marks if mark.date is not None])
     for span in plan.filters.spans:
         date = (ref(span.link) if span.link else None) or span_date(plan, query.base)
-        if date is None:
+        if date is None or _is_of_another(plan, date, query.base):
             raise no_date_of(plan, query.base)
         query = replace(query, conditions=(*query.conditions, *_during_conditions(plan, date, span)))
     return query
+
+
+def _is_of_another(plan: Plan, date: ColumnRef, base: TableKey) -> bool:
+    """`去年开业的店铺`: the date is that of a thing above those asked for, which nobody speaks of."""
+    both = plan.reading.facts(date.table).is_entity and plan.reading.facts(base).is_entity
+    spoken = {noun.table.table for noun in plan.reading.nouns if noun is not None and noun.table and noun.is_table}
+    above = date.table != base and date.table in plan.reading.graph.above(base)
+    return both and above and date.table not in spoken
 
 
 def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Condition]:
