@@ -21,6 +21,9 @@ ENGLISH: dict[tuple[str, str], str] = {
     ),
     ("noise", "rows"): "record|records|row|rows|entry|entries",
     ("verb", ""): (
+        "logged|log|logs|pass|passes|passed|passing|pass through|passed through|came|come in|came in|"
+        "coming in|enter|enters|entered|operate|operates|operated|bring in|brings in|brought in|took in|take in|"
+        "collect|collects|collected|pay|pays|paid|paid by|paid in|paid with|"
         "new|placed|made|make|makes|performed|perform|received|receive|generated|generate|produced|take|takes|took|taken|bring|brings|brought|generates|gets|makes|handled|handle|handles|supplied|supply|supplies|sold|sell|sells|place|places|processed|process|processes|manage|"
         "manages|managed|supervised|supervise|supervises|lead|leads|led|serve|serves|served|teach|teaches|taught|write|"
         "writes|wrote|written|buy|buys|bought|purchase|purchased|purchases|spend|spends|spent|earn|earns|earned|"
@@ -89,7 +92,7 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("date_which", "month"): "which month|what month|in which month|in what month|which months",
     ("date_which", "quarter"): "which quarter|what quarter|in which quarter",
     ("date_which", "year"): "which year|what year|in which year|in what year|which years",
-    ("date_part", "day"): "day|days",
+    ("date_part", "day"): "day|days|single day|one day|a day|any day|any one day",
     ("date_part", "week"): "week|weeks",
     ("date_part", "month"): "month|months",
     ("date_part", "quarter"): "quarter|quarters",
@@ -106,6 +109,8 @@ ENGLISH: dict[tuple[str, str], str] = {
         "lowest|least|smallest|fewest|worst|minimal|the least|the fewest|lowest number of|smallest number of|"
         "least number of|fewest number of"
     ),
+    ("super", "+traffic"): "busiest|most popular|most visited|most crowded",
+    ("super", "-traffic"): "quietest|least busy|least visited|least popular|least crowded",
     ("super", "+price"): "most expensive|priciest|costliest|dearest|most costly",
     ("super", "-price"): "cheapest|least expensive|most affordable",
     ("super", "+date"): "latest|newest|most recent|last|most recently|recent|recently",
@@ -209,7 +214,8 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("unit", ""): (
         "dollars|dollar|usd|euros|euro|eur|pounds|gbp|yuan|rmb|cny|yen|$|€|¥|£|times|items|pieces|people in|kg|"
         "kilograms|grams|"
-        "km|kilometers|miles|meters|cm|years old|year old|years of age"
+        "km|"
+        "square metres|square meters|square metre|square meter|sq m|sqm|m2|kilometers|miles|meters|cm|years old|year old|years of age"
     ),
     ("compare", ""): (
         "respectively|compare|comparison|comparison of|comparison between|versus|vs|compared to|compared with|"

@@ -1,8 +1,12 @@
 """Figures: counts, totals, averages and extremes."""
 
+import re
+
 from agent.skills.offline.atoms import listed
+from agent.skills.offline.links import column_link
 from agent.skills.offline.query import Function
 from agent.skills.offline.reading import Reading
+from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure
 
 
@@ -22,6 +26,18 @@ class FigureReader:
         for index in list(reading.having("sum", "avg", "max", "min")):
             if reading.free(index):
                 self._aggregate(index)
+        self._earned()
+
+    def _earned(self) -> None:
+        """`微信收了多少钱`, "how much did 微信 bring in": the verb alone says that it is the income."""
+        reading = self._reading
+        asked = [*reading.having("count", "sum")]
+        asked = [index for index in asked if reading.marks[index].text.lower() in _HOW_MUCH_MONEY]
+        earns = any(_EARNS.fullmatch(mark.text.lower()) for mark in reading.marks if mark.means("verb"))
+        link = reading.measure_called(_INCOME) if asked and earns and not self.found.figures else None
+        if link is not None:
+            reading.use(*asked)
+            self.found.figures.append(Figure("sum", link, position=asked[0]))
 
     def _count(self, index: int) -> None:
         """Finds what is counted: the noun after `how many` / `多少个`, else the noun before `数量` / `有多少`."""
@@ -75,9 +91,21 @@ class FigureReader:
         for place in (index + 1, index + 2, index - 1):
             noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
             if noun is not None and noun.is_value and noun.value is not None:
-                reading.use(index)
-                self.found.figures.append(Figure("count", table=noun.value.table, position=index))
+                figure = self._figure_of_rows(noun.value.table, index)
+                if figure is not None:
+                    reading.use(index)
+                    self.found.figures.append(figure)
                 return
+
+    def _figure_of_rows(self, table: TableKey, index: int) -> Figure | None:
+        """A count of rows, but of a report what its rows count: `多少辆货车`; None where that may be several things."""
+        facts = self._reading.facts(table)
+        if not facts.is_report:
+            return Figure("count", table=table, position=index)
+        measures = [column for column in facts.table.columns if facts.is_measure(column)]
+        if len(measures) != 1 or facts.is_averaged(measures[0]):
+            return None
+        return Figure("sum", column_link(table, measures[0].name), position=index)
 
     def _says_value(self, index: int) -> bool:
         """`是多少` asks for the value of what precedes, not for a count."""
@@ -163,6 +191,9 @@ class FigureReader:
                 self.found.figures.append(Figure(AGGREGATES[kind], link, position=other))
 
 
+_INCOME = ("revenue", "income", "收入")
+_HOW_MUCH_MONEY = frozenset(listed("多少|多少钱|how much|how much money", "|"))
+_EARNS = re.compile("收|收了|赚了?|挣了?|(earn|make|made|gross|tak|took|bring|brought)[a-z]*( in)?")
 # Without a word for one piece: an amount as well as a number of things.
 _HOW_MUCH = frozenset(listed("多少 有多少 共有多少 一共有多少 总共有多少"))
 _FORWARD_COUNTS = frozenset(

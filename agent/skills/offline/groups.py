@@ -74,6 +74,10 @@ class GroupReader:
         place = reading.free_beside(index, 1, ("noise", "of", "unit", "each", "distinct"))
         if place is None:
             return
+        if reading.marks[index].text == "各" and reading.marks[index + 1].means("count", "with", "verb"):
+            reading.use(index)  # `微信和现金各收了多少`
+            self.found.compare = True
+            return
         if reading.marks[place].means("date_part") and reading.nouns[place] is None:
             reading.use(index, place)
             self.found.dimensions.append(Dimension(("", ""), None, reading.marks[place].arg))  # type: ignore[arg-type]

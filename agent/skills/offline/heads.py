@@ -27,7 +27,8 @@ def sort_heads(plan: Plan) -> None:
             plan.named_at[index] = link
         reading.use(index)
     for index in list(reading.having("count")):
-        if not (tables or plan.asks.figures or plan.bare or plan.projection) and plan.filters.conditions:
+        nothing_else = not (tables or plan.asks.figures or plan.bare or plan.projection)
+        if nothing_else and plan.filters.conditions and reading.counts_conditions(plan.filters.conditions[0]):
             reading.use(index)  # "how many records have no amount": rows of the condition's table
             plan.asks.figures.append(Figure("count", table=plan.filters.conditions[0].column.table, position=index))
     plan.tables = tables

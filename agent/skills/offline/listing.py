@@ -7,8 +7,8 @@ from agent.skills.offline.groups import column_dimension
 from agent.skills.offline.heads import is_attribute_listing
 from agent.skills.offline.joins import is_default
 from agent.skills.offline.links import Link
-from agent.skills.offline.plan import Plan, all_columns, is_asked, tie_break
-from agent.skills.offline.query import ColumnRef, Dimension, Query
+from agent.skills.offline.plan import Plan, all_columns, is_asked, shown_names, tie_break
+from agent.skills.offline.query import ColumnRef, Dimension, Order, Query
 from agent.skills.offline.refusals import not_understood, unused_words
 from agent.skills.offline.restricting import is_aggregate
 from agent.skills.offline.schema import TableKey, kind_of
@@ -17,7 +17,8 @@ from agent.skills.offline.schema import TableKey, kind_of
 def listed_query(plan: Plan) -> Query:
     """Rows of the asked table, or its entities where figures of theirs are compared."""
     thresholds = [threshold for threshold in plan.filters.thresholds if is_aggregate(plan, threshold)]
-    base = _listed_base(plan)
+    by_owner = _is_told_apart_by_owners(plan)
+    base = plan.head if by_owner else _listed_base(plan)
     if base is None:
         raise not_understood(plan.reading.lexicon)
     if thresholds:
@@ -28,11 +29,38 @@ def listed_query(plan: Plan) -> Query:
         return Query(base, dimensions=(Dimension(base),))
     columns = _listed_columns(plan, base)
     limit, plan.asks.limit = plan.asks.limit, None
+    if by_owner:
+        owners = [
+            ColumnRef(dimension.table, name, dimension.via)
+            for dimension in plan.asks.dimensions
+            for name in shown_names(plan, dimension)
+        ]
+        own = (
+            _names_of(plan, base) if columns == [ColumnRef(base, name) for name in all_columns(plan, base)] else columns
+        )
+        order = tuple(Order(column=one, descending=False) for one in owners)
+        return Query(base, (*owners, *own), order=(*order, *tie_break(plan, base)), limit=limit)
     if plan.asks.dimensions and not is_attribute_listing(plan):
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("each", "by") or mark.arg == "kind"])
     distinct = _is_distinct(plan, base, columns)
     order = () if distinct else tie_break(plan, base)
     return Query(base, tuple(columns), order=order, limit=limit, distinct=distinct)
+
+
+def _is_told_apart_by_owners(plan: Plan) -> bool:
+    """`每个服务区有哪些店铺`: things that have names, each beside what it belongs to."""
+    reading, dimensions, head = plan.reading, plan.asks.dimensions, plan.head
+    if head is None or not dimensions or not reading.facts(head).display or plan.bare:
+        return False
+    above = reading.graph.above(head)
+    return all(
+        one.bucket is None and one.table in above and (one.column is not None or one.table != head)
+        for one in dimensions
+    )
+
+
+def _names_of(plan: Plan, table: TableKey) -> list[ColumnRef]:
+    return [ColumnRef(table, name) for name in plan.reading.facts(table).display]
 
 
 def _listed_base(plan: Plan) -> TableKey | None:

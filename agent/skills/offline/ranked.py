@@ -237,5 +237,6 @@ _HINTS = {
     "rating": ("rating", "score", "评分"),
     "salary": ("salary", "工资"),
     "quantity": ("quantity", "sales", "销量", "数量"),
+    "traffic": ("traffic", "visitors", "visits", "客流量", "访问量"),
     "population": ("population", "人口"),
 }

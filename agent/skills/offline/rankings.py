@@ -7,6 +7,7 @@ from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import unused_words
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure, Ranking
 
+_TRAFFIC = ("traffic", "visitors", "visits", "footfall", "passengers", "客流量", "车流量", "人流量", "访问量")
 # What ranks by a number of things; the largest of them is another matter.
 _SAYS_NUMBER = re.compile("most|fewest|least|number|[多少]", re.IGNORECASE)
 
@@ -31,6 +32,7 @@ class RankingReader:
             if reading.free(index):
                 self._rank(index)
         self._by_measure()
+        self._busiest()
         for ranking in self.found.rankings:
             self._ranked_dates(ranking, ranking.position)  # "top 3 days by revenue": by what is said after it
 
@@ -154,7 +156,9 @@ class RankingReader:
 
     def _figure_beside(self, index: int, step: int) -> Figure | None:
         reading = self._reading
-        skip = ("noise", "of", "unit", "count", "with", "number") if step == -1 else ("noise", "of", "count")
+        skip = (
+            ("noise", "of", "unit", "count", "with", "number") if step == -1 else ("noise", "of", "count", "date_part")
+        )
         place = reading.free_beside(index, step, skip)
         noun = reading.noun(place)
         if place is None or noun is None or noun.is_value:
@@ -363,6 +367,14 @@ class RankingReader:
                 self.found.rankings[-1].figure = figure
             elif not self.found.rankings:
                 self.found.rankings.append(Ranking(True, figure, is_order=True, position=index))
+
+    def _busiest(self) -> None:
+        """`the busiest day` has the most traffic, where nothing else is said and one column holds that."""
+        for ranking in self.found.rankings:
+            link = self._reading.measure_called(_TRAFFIC) if ranking.hint == "traffic" else None
+            if link is not None and ranking.figure is None:
+                ranking.figure = Figure(None, link, position=ranking.position)
+                ranking.hint = ""
 
     def _leading_function(self, place: int) -> Function | None:
         mark = self._reading.marks[place]

@@ -5,7 +5,7 @@ the planner refuses rather than answer only a part of the question.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from agent.skills.offline.atoms import listed
@@ -13,7 +13,7 @@ from agent.skills.offline.lexicon import Lexicon
 from agent.skills.offline.linking import Linker, Noun
 from agent.skills.offline.links import Link
 from agent.skills.offline.marks import Mark
-from agent.skills.offline.query import OPPOSITE, Operator
+from agent.skills.offline.query import OPPOSITE, Condition, Operator
 from agent.skills.offline.refusals import ambiguous_column
 from agent.skills.offline.schema import Facts, TableKey, is_year, kind_of
 from common.values import Column
@@ -48,6 +48,7 @@ _TAKEN_OUT = (
 
 
 _NAME_WORDS = frozenset(listed("name names full_name 名称 名字 姓名 名")) | {"full name", "full names"}
+_CLEAR = 0.6
 _COUNTS_ROWS = re.compile("条|记录")
 ColumnIdentity = tuple[TableKey, str | None]
 
@@ -270,6 +271,11 @@ class Reading:
             return noun.table.table
         return noun.column.table if noun.column is not None and not self.is_measure(noun.column) else None
 
+    def counts_conditions(self, condition: Condition) -> bool:
+        """Whether a count of nothing but a condition may be one of rows: of a report only where these are spoken of."""
+        spoken = any(mark.means("noise") and mark.arg == "rows" for mark in self.marks)
+        return spoken or condition.operator in ("null", "not null") or not self.facts(condition.column.table).is_report
+
     def _says_rows(self, index: int, step: int) -> bool:
         place = index + step
         while 0 <= place < len(self.marks) and self.marks[place].means("noise", "of", "count", "with", "unit"):
@@ -315,6 +321,17 @@ class Reading:
             return link
         of_another = self.facts(noun.table.table).is_entity and link.table != noun.table.table
         return None if of_another or link.quality < noun.table.quality - 0.08 else link
+
+    def measure_called(self, names: Iterable[str]) -> Link | None:
+        """The one measured column of a table that goes by any of the names."""
+        links = [link for name in names for link in self.lexicon.find(name)]
+        found = {
+            (link.table, link.column): link
+            for link in links
+            if link.kind == "column" and link.quality >= _CLEAR and self.schema.table(link.table).kind == "table"
+            if self.is_measure(link)
+        }
+        return next(iter(found.values())) if len(found) == 1 else None
 
     def is_measure(self, link: Link) -> bool:
         """Whether totals or averages of the link's column mean something."""

@@ -129,7 +129,8 @@ class ThresholdReader:
             reading.use(said)  # "with total over 1000": the one measure there is
             return
         before = reading.free_beside(first, -1, ("noise", "of", "with", "count", "by", "unit"))
-        after = reading.free_beside(last, 1, ("noise", "unit"))
+        measured = not reading.is_chinese and last + 1 < len(reading) and reading.marks[last + 1].means("unit")
+        after = reading.free_beside(last, 1, ("noise", "unit", "of") if measured else ("noise", "unit"))
         if before is not None and self._compares(before, threshold, is_before=True):
             self._take_count_words(before, first)
             return
