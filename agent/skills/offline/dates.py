@@ -136,7 +136,8 @@ _ZH_WEEKS = {
 }  # fmt: skip
 _ZW = rf"({'|'.join(sorted(_ZH_WEEKS, key=len, reverse=True))})"
 _ZH_WEEKDAYS = {**{char: place for place, char in enumerate("一二三四五六日")}, "天": 6}
-_ZD = rf"([{''.join(_ZH_WEEKDAYS)}])"
+# `本周一共多少`, `上周日均收入`, `本周日报`: there the week is followed by another word.
+_ZD = r"(一(?![共起直些个])|[二三四五六]|日(?![均报])|天(?![均数]))"
 _EN_WEEKDAYS = {
     **{name: place for place, name in enumerate(listed("monday tuesday wednesday thursday friday saturday sunday"))},
     **{name: place for place, name in enumerate(listed("mon tue wed thu fri sat sun"))},
@@ -291,13 +292,13 @@ _PATTERNS: tuple[tuple[str, _Builder], ...] = (
         lambda year, first, last: _relative_months(_ZH_YEARS[year], first, last),
     ),
     (_ZM, lambda month: unit_period("month", _ZH_MONTHS[month])),
-    (rf"{_ZM}的?{_D}[日号]", _day_of_month),
+    (rf"{_ZM}的?{_D}[日号](?!均)", _day_of_month),
     (
         rf"{_ZM}的?{_D}[日号]?[到至~-]{_D}[日号]",
         lambda month, first, last: _days_of_month(_ZH_MONTHS[month], _number(first), _number(last)),
     ),
     (_ZW, lambda week: unit_period("week", _ZH_WEEKS[week])),
-    (rf"{_ZW}的?{_ZD}", lambda week, day: _weekdays(_ZH_WEEKS[week], _ZH_WEEKDAYS[day], _ZH_WEEKDAYS[day])),
+    (rf"{_ZW}{_ZD}", lambda week, day: _weekdays(_ZH_WEEKS[week], _ZH_WEEKDAYS[day], _ZH_WEEKDAYS[day])),
     (rf"{_ZW}末", lambda week: _weekdays(_ZH_WEEKS[week], 5, 6)),
     (
         rf"{_ZW}{_ZD}[到至~-](?:\1|周|星期|礼拜)?{_ZD}",

@@ -215,7 +215,8 @@ ENGLISH: dict[tuple[str, str], str] = {
         "dollars|dollar|usd|euros|euro|eur|pounds|gbp|yuan|rmb|cny|yen|$|€|¥|£|times|items|pieces|people in|kg|"
         "kilograms|grams|"
         "km|"
-        "square metres|square meters|square metre|square meter|sq m|sqm|m2|kilometers|miles|meters|cm|years old|year old|years of age"
+        "square metres|square meters|square metre|square meter|sq m|sqm|m2|"
+        "kilometers|miles|meters|cm|years old|year old|years of age"
     ),
     ("compare", ""): (
         "respectively|compare|comparison|comparison of|comparison between|versus|vs|compared to|compared with|"

@@ -143,7 +143,8 @@ class FigureReader:
             self.found.figures.append(Figure(AGGREGATES[kind], link, position=place))
             self._more_aggregated(place, kind)
             return
-        place_or_none = reading.free_beside(index, 1, ("noise", "of", "unit", "distinct"))
+        step = -1 if "多少" in reading.marks[index].text else 1
+        place_or_none = reading.free_beside(index, step, ("noise", "of", "unit", "distinct"))
         noun = reading.noun(place_or_none)
         if (
             kind == "sum"

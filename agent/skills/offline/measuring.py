@@ -44,8 +44,20 @@ def figures_query(plan: Plan) -> Query:
         return _share_query(plan, base, measures, dimensions)
     if len(measures) == 1 and (per := _averaged_over(plan, measures[0], dimensions)) is not None:
         return Query(base, measures=(replace(measures[0], function="sum", per=per),))
+    if any(_is_of_parts(plan, measure) for measure in measures):
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("super", "max", "min")])
     query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
     return replace(query, order=group_order(query))
+
+
+def _is_of_parts(plan: Plan, measure: Measure) -> bool:
+    """`最高营业收入`: the greatest part of a day's figure, where it is not said that single records are meant."""
+    facts = plan.reading.facts(measure.table)
+    if measure.function not in ("max", "min") or measure.column is None or not facts.is_report:
+        return False
+    column = plan.reading.schema.column(measure.table, measure.column)
+    records = any(mark.means("noise") and mark.arg == "rows" for mark in plan.reading.marks)
+    return facts.is_measure(column) and not facts.is_averaged(column) and not records
 
 
 def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:

@@ -1,5 +1,7 @@
 """Queries for the most and the least: rows, groups, and the extreme value itself."""
 
+import re
+
 from agent.skills.offline.conditions import ref
 from agent.skills.offline.event_dates import resolved
 from agent.skills.offline.groups import column_dimension
@@ -22,9 +24,7 @@ def ranked_query(plan: Plan) -> Query:
         Refusal: it is not said by which figure.
     """
     ranking = plan.asks.rankings[0]
-    for mark in plan.reading.marks[ranking.position :]:
-        if mark.means("noise") and mark.text.startswith(("所属", "所在")):
-            raise unused_words([mark.text])  # the owner of the one that has the most is another question
+    _refuse_owner(plan, ranking)
     if len(plan.asks.rankings) > 1:
         return _ranked_twice(plan)
     if ranking.figure is None and not ranking.hint:
@@ -38,10 +38,44 @@ def ranked_query(plan: Plan) -> Query:
     return _ranked_by(plan, ranking, figure, entity)
 
 
+def _refuse_owner(plan: Plan, ranking: Ranking) -> None:
+    """The owner of the one that has the most (`收入最高的店铺属于哪个服务区`) is another question."""
+    reading = plan.reading
+    if not reading.is_chinese and (owned := _restricted_thing(plan, ranking)) is not None:
+        raise unused_words([reading.marks[owned].text])
+    is_thing_said = False
+    for index in range(ranking.position, len(reading)):
+        mark, noun = reading.marks[index], reading.nouns[index]
+        owns = mark.means("noise", "which", "verb") and _OWNS.match(mark.text.lower())
+        if owns and (is_thing_said or mark.text.startswith(("所属", "所在"))):
+            raise unused_words([mark.text])
+        is_thing_said = is_thing_said or (noun is not None and noun.is_table)
+
+
+def _restricted_thing(plan: Plan, ranking: Ranking) -> int | None:
+    """The shop of "which area is the shop with the highest rent in": said after what is asked for, with what it has."""
+    reading = plan.reading
+    asked = next((index for index in range(ranking.position) if reading.asks_for(index)), None)
+    if asked is None:
+        return None
+    things = [index for index, _ in plan.tables if asked < index < ranking.position]
+    first = next((index for index in range(asked + 1, len(reading)) if reading.nouns[index] is not None), None)
+    for index in things:
+        after = reading.beside(index, 1, ("noise",))
+        if index != first and after is not None and after < ranking.position and reading.marks[after].means("with"):
+            return index
+    return None
+
+
+_OWNS = re.compile("所属|所在|属于|位于|在|belong|located|part of")
+
+
 def _ranked_twice(plan: Plan) -> Query:
     """Highest and lowest of one figure, as values."""
     rankings = plan.asks.rankings
-    if not all(ranking.is_value or ranking.figure is None for ranking in rankings):
+    first, last = rankings[0].position, rankings[-1].position
+    things = any(index > last if plan.reading.is_chinese else index < first for index, _ in plan.tables)
+    if things or not all(ranking.is_value or ranking.figure is None for ranking in rankings):
         raise unused_words([plan.reading.marks[ranking.position].text for ranking in rankings])
     link = next((ranking.figure.link for ranking in rankings if ranking.figure is not None), None)
     if link is None:

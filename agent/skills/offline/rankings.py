@@ -3,7 +3,7 @@
 import re
 
 from agent.skills.offline.query import Dimension, Function
-from agent.skills.offline.reading import Reading
+from agent.skills.offline.reading import TIES, Reading
 from agent.skills.offline.refusals import unused_words
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure, Ranking
 
@@ -25,6 +25,7 @@ class RankingReader:
         for index in list(reading.having("super")):
             if reading.free(index):
                 self._superlative(index)
+        self._extremes_of_dates()
         for index in list(reading.having("top")):
             if reading.free(index):
                 self._top(index)
@@ -49,6 +50,20 @@ class RankingReader:
         self._ranked_dates(ranking, index)
         ranking.is_value = self._wants_value(ranking, index) and not any(dim.bucket for dim in self.found.dimensions)
         self.found.rankings.append(ranking)
+
+    def _extremes_of_dates(self) -> None:
+        """ "the maximum number of orders in a day": the day that has the most."""
+        reading = self._reading
+        dates = [at for at, mark in enumerate(reading.marks) if reading.free(at) and mark.means("date_part")]
+        for index in list(reading.having("max", "min")) if len(dates) == 1 and not self.found.rankings else ():
+            reading.use(index)
+            figure = self._ranked_figure(index)
+            if figure is None or figure.link is None:
+                reading.used.discard(index)
+            else:
+                reading.use(dates[0])
+                self.found.rankings.append(Ranking(reading.marks[index].means("max"), figure, position=index))
+                self._rank_dates(Dimension(("", ""), None, reading.marks[dates[0]].arg), dates[0])  # type: ignore[arg-type]
 
     def _say_hint(self, ranking: Ranking, index: int) -> None:
         """Takes the column beside an adjective that implies one (`最早开业`, "latest order date") for its figure."""
@@ -222,7 +237,7 @@ class RankingReader:
         if self._asks_for_thing():
             return False
         if reading.is_chinese:
-            after = reading.beside(max(index, figure.position), 1)
+            after = reading.beside(max(index, figure.position), 1, (*TIES, "cmp"))
             before_figure = figure.position > index
             if before_figure and after is not None and reading.free(after) and self._is_table_noun(after):
                 return False
@@ -241,7 +256,7 @@ class RankingReader:
                     return True
                 place = reading.beside(index, 1, ("noise", "of", "unit", "number"))
                 if place is None and reading.is_chinese and not mark.text.startswith("什么"):
-                    return any(self._is_table_noun_at(at) for at in range(index))
+                    return True
                 noun = reading.nouns[place] if place is not None else None
                 if mark.means("date_which") or (
                     noun is not None

@@ -49,6 +49,7 @@ _TAKEN_OUT = (
 
 _NAME_WORDS = frozenset(listed("name names full_name 名称 名字 姓名 名")) | {"full name", "full names"}
 _CLEAR = 0.6
+_CLEARLY_LESS = 0.2
 _COUNTS_ROWS = re.compile("条|记录")
 ColumnIdentity = tuple[TableKey, str | None]
 
@@ -317,7 +318,11 @@ class Reading:
     def plain_measure(self, index: int) -> Link | None:
         """The measured column the mark names, unless the word rather means the table it names as well."""
         noun, link = self.nouns[index], self.measure(index)
-        if noun is None or link is None or not noun.is_table or noun.table is None:
+        if noun is None or link is None:
+            return link
+        if link.quality < max(other.quality for _, other in noun.columns) - _CLEARLY_LESS:
+            return None  # `营业` is a part of 营业日期 rather than of 营业收入金额
+        if not noun.is_table or noun.table is None:
             return link
         of_another = self.facts(noun.table.table).is_entity and link.table != noun.table.table
         return None if of_another or link.quality < noun.table.quality - 0.08 else link
