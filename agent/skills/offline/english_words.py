@@ -7,7 +7,7 @@ ENGLISH: dict[tuple[str, str], str] = {
         "should|may|might|must|i|me|my|we|our|us|you|your|he|she|his|her|it|its|they|them|their|this|these|those|"
         "that|as|so|just|also|only|now|then|here|too|very|really|currently|existing|exist|exists|available|"
         "overall|altogether|want|need|like to|would like|tell|know|see|look|let|to|in|on|at|for|all|any|some|"
-        "into|within|across|among|amongst|during|about|regarding|together|using|use|used|get|got|"
+        "into|along|within|across|among|amongst|during|about|regarding|together|using|use|used|get|got|"
         "both of|such|following|given|based|based on|data|information|info|details|detail|"
         "table|database|db|result|results|list of|names of all|please show|hi|hello|hey|"
         "ok|okay|thanks|thank you|how about|what about|if|located|situated|belong|belongs|belonging|belong to|"

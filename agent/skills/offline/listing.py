@@ -96,7 +96,9 @@ def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:
     others = [
         key
         for index, key in plan.tables
-        if key != base and key in plan.reading.graph.above(base) and (key != plan.head or _is_joined(plan, index))
+        if key != base
+        and key in plan.reading.graph.above(base)
+        and (key != plan.head or _is_joined(plan, index) or is_attribute_listing(plan))
     ]
     facts = plan.reading.facts(base)
     if (

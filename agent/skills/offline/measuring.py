@@ -44,10 +44,20 @@ def figures_query(plan: Plan) -> Query:
         return _share_query(plan, base, measures, dimensions)
     if len(measures) == 1 and (per := _averaged_over(plan, measures[0], dimensions)) is not None:
         return Query(base, measures=(replace(measures[0], function="sum", per=per),))
+    if len(measures) == 1 and len(dimensions) == 1 and (averages := _on_average(plan, measures[0], dimensions[0])):
+        plan.reading.use(*averages)
+        return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
     if any(_is_of_parts(plan, measure) for measure in measures):
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("super", "max", "min")])
     query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
     return replace(query, order=group_order(query))
+
+
+def _on_average(plan: Plan, measure: Measure, dimension: Dimension) -> list[int]:
+    """The words that ask for the average over periods of what is added up or counted: "orders per day on average"."""
+    if measure.function not in ("sum", "count") or dimension.bucket is None:
+        return []
+    return [index for index in plan.reading.having("avg") if plan.reading.marks[index].text.lower() == "on average"]
 
 
 def _is_of_parts(plan: Plan, measure: Measure) -> bool:
@@ -138,15 +148,21 @@ def _dimensions_of(plan: Plan, base: TableKey, measures: list[Measure]) -> list[
     dimensions = [resolved(plan, dimension, base) for dimension in plan.asks.dimensions]
     if plan.asks.trend and not any(dimension.bucket for dimension in dimensions):
         dimensions.insert(0, trend_dimension(plan, base))
-    if plan.asks.compare and not dimensions:
-        links = [column_link(column.table, column.column) for column in plan.filters.compared]
-        dimensions += [column_dimension(plan.reading, link) for link in links]
-        grains = {period.grain for span in plan.filters.spans if len(span.periods) > 1 for period in span.periods}
-        if len(grains) == 1 and (grain := grains.pop()) is not None:
-            dimensions.append(resolved(plan, Dimension(("", ""), None, grain), base))
+    if plan.asks.compare:
+        dimensions += _compared_dimensions(plan, base, dimensions)
     if not dimensions:
         dimensions = _implied_dimensions(plan, measures)
     return list(dict.fromkeys(dimensions))
+
+
+def _compared_dimensions(plan: Plan, base: TableKey, others: list[Dimension]) -> list[Dimension]:
+    """What is set side by side: the values of a column, and periods."""
+    links = [column_link(column.table, column.column) for column in plan.filters.compared]
+    found = [column_dimension(plan.reading, link) for link in links]
+    grains = {period.grain for span in plan.filters.spans if len(span.periods) > 1 for period in span.periods}
+    if len(grains) == 1 and (grain := grains.pop()) is not None and not any(one.bucket for one in others):
+        found.append(resolved(plan, Dimension(("", ""), None, grain), base))
+    return found
 
 
 def _implied_dimensions(plan: Plan, measures: list[Measure]) -> list[Dimension]:
