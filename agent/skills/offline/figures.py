@@ -80,6 +80,8 @@ class FigureReader:
         noun = reading.noun(other)
         if joint is None or other is None or not reading.marks[joint].means("and") or noun is None:
             return
+        if reading.plain_measure(other) is not None:
+            return  # `车流量和店铺数量`: a figure of its own
         if noun.is_table and noun.table is not None and not reading.is_followed_by_figure(other):
             reading.use(joint, other)
             self.found.figures.append(Figure("count", table=noun.table.table, position=other))
@@ -199,7 +201,7 @@ _EARNS = re.compile("收|收了|赚了?|挣了?|(earn|make|made|gross|tak|took|b
 _HOW_MUCH = frozenset(listed("多少 有多少 共有多少 一共有多少 总共有多少"))
 _FORWARD_COUNTS = frozenset(
     listed(
-        "多少 多少个 多少家 多少条 多少人 多少名 多少位 多少种 多少次 多少笔 多少件 几个 几家 几条 几名 几位 "
+        "多少 多少个 多少家 多少条 多少人 多少名 多少位 多少种 多少次 多少笔 多少件 多少行 几行 有多少行 有几行 几个 几家 几条 几名 几位 "
         "几种 几次 几笔 几人 有多少 有多少个 "
         "有多少家 有几个 有几家 共有多少 一共有多少 总共有多少 共有多少个 一共有多少个 总共有多少个 有多少种 "
         "有几种 有多少条 有多少人 有多少名 有多少位 有多少次 "

@@ -167,8 +167,8 @@ def _is_distinct(plan: Plan, base: TableKey, columns: list[ColumnRef]) -> bool:
     if whose and asked and len(columns) == 1 and not _is_display(plan, columns[0]):
         return True
     facts = plan.reading.facts(base)
-    identifying = {*facts.key, *facts.display}
-    if plan.head is not None or any(column.column in identifying for column in columns):
+    shown = {column.column for column in columns}
+    if plan.head is not None or shown & {*facts.display} or (facts.key and shown >= {*facts.key}):
         return False
     return all(
         kind_of(plan.reading.schema.column(column.table, column.column)) in ("text", "boolean") for column in columns

@@ -127,9 +127,10 @@ def _shared_figure(plan: Plan) -> list[Figure]:
 
 def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Dimension]) -> Query:
     """`平均每个服务区有多少店铺`: one figure, the average over entities."""
-    entity = dimensions[0] if dimensions else Dimension(plan.head) if plan.head else None
+    named = [column_dimension(plan.reading, link) for link in plan.named_at.values()]
+    entity = next(iter([*dimensions, *named]), None) or (Dimension(plan.head) if plan.head else None)
     others = {key for _, key in plan.tables} - {measures[0].table, entity.table if entity else None}
-    if entity is None or len(dimensions) > 1 or others:
+    if entity is None or len(dimensions) + len(named) > 1 or others:
         raise unused_words([plan.reading.marks[plan.asks.per_entity or 0].text])
     return Query(measures[0].table, measures=(replace(measures[0], per=entity),))
 

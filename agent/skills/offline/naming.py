@@ -238,10 +238,12 @@ def _han_core(text: str) -> str:
 
 def _han_table_names(text: str, quality: float) -> Iterator[Name]:
     yield text, quality
+    yield f"{text}表", quality
     core = _han_core(text)
     # The lines of an order are not orders.
     quality *= 0.6 if "明细" in text[len(core) :] else 1.0
     yield core, quality * 0.97
+    yield f"{core}表", quality * 0.97
     for start in range(1, len(core) - 1):
         if core[start:] not in _GENERIC_HAN:
             yield core[start:], quality * (0.72 if len(core) - start >= 2 else 0.4)

@@ -50,7 +50,7 @@ _TAKEN_OUT = (
 _NAME_WORDS = frozenset(listed("name names full_name 名称 名字 姓名 名")) | {"full name", "full names"}
 _CLEAR = 0.6
 _CLEARLY_LESS = 0.2
-_COUNTS_ROWS = re.compile("条|记录")
+_COUNTS_ROWS = re.compile("[条行]|记录")
 ColumnIdentity = tuple[TableKey, str | None]
 
 
