@@ -41,7 +41,7 @@ def refuse_unplaced(plan: Plan, query: Query) -> None:
         lost += [plan.reading.marks[index].text for index, key in plan.tables if key not in spoken_of]
     shown = {(column.table, column.column) for column in query.columns}
     shown |= {(dim.table, dim.column or name) for dim in query.dimensions for name in shown_names(plan, dim)}
-    shown |= {(measure.per.table, measure.per.column) for measure in query.measures if measure.per is not None}
+    shown |= {(one.per.table, one.per.column) for one in query.measures if one.per and one.per.column}
     shown |= {(order.column.table, order.column.column) for order in query.order if order.column is not None}
     shown |= {
         (column.table, column.column)

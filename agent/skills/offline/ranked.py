@@ -117,7 +117,8 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
     if plan.head is not None and plan.head != (ranking.figure.table if ranking.figure else None):
         return Dimension(plan.head)
     for index, link in plan.named_at.items():
-        if not plan.asks.dimensions or is_asked(plan, index):
+        named_first = plan.reading.beside(ranking.position, 1, ("noise", "of", "unit"), through_used=False) == index
+        if not plan.asks.dimensions or is_asked(plan, index) or named_first:
             plan.projection.remove(link)
             return column_dimension(plan.reading, link)
     if plan.asks.dimensions:

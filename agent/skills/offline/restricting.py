@@ -69,7 +69,9 @@ def is_aggregate(plan: Plan, threshold: Threshold) -> bool:
     """Whether a comparison is about a figure of the asked thing, not about one of its columns."""
     if threshold.function is not None or threshold.table is not None:
         return True
+    counted = [figure.table for figure in plan.asks.figures if figure.link is None]
     link, head = threshold.link, plan.head or next((shown.table for shown in plan.named_at.values()), None)
+    head = head or next(iter(counted), None)
     if compares_periods(plan):
         return True
     if link is None or head is None:
@@ -94,7 +96,7 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
             replace(link, derived="age") if threshold.hint == "age" and plan.reading.is_date(link) else link
         )
     if threshold.link is None and threshold.table is None:
-        threshold.link = _implied_threshold(plan, query)
+        threshold.link = _implied_threshold(plan, query, threshold)
     grouped = bool(query.measures and query.dimensions)
     aggregated = is_aggregate(plan, threshold)
     if threshold.link is not None and not aggregated and not (grouped and _compares_figure(query, threshold.link)):
@@ -106,8 +108,11 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
     return _with_having(plan, query, having)
 
 
-def _implied_threshold(plan: Plan, query: Query) -> Link | None:
+def _implied_threshold(plan: Plan, query: Query, threshold: Threshold) -> Link | None:
     """`超过5个的服务区` after the measure was already taken: compare the figure asked for."""
+    after = plan.reading.beside(threshold.position, 1, ("noise", "unit"), through_used=False)
+    if not plan.reading.is_chinese and after is not None and plan.reading.nouns[after] is not None:
+        raise unused_words([plan.reading.marks[threshold.position].text])  # "at least 3 open areas": of the areas
     measure = next((measure for measure in query.measures), None)
     if measure is None and (only := _only_measure(plan, query.base)) is not None:
         return only
