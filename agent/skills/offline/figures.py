@@ -93,21 +93,11 @@ class FigureReader:
         for place in (index + 1, index + 2, index - 1):
             noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
             if noun is not None and noun.is_value and noun.value is not None:
-                figure = self._figure_of_rows(noun.value.table, index)
+                figure = figure_of_rows(reading, noun.value.table, index)
                 if figure is not None:
                     reading.use(index)
                     self.found.figures.append(figure)
                 return
-
-    def _figure_of_rows(self, table: TableKey, index: int) -> Figure | None:
-        """A count of rows, but of a report what its rows count: `多少辆货车`; None where that may be several things."""
-        facts = self._reading.facts(table)
-        if not facts.is_report:
-            return Figure("count", table=table, position=index)
-        measures = [column for column in facts.table.columns if facts.is_measure(column)]
-        if len(measures) != 1 or facts.is_averaged(measures[0]):
-            return None
-        return Figure("sum", column_link(table, measures[0].name), position=index)
 
     def _says_value(self, index: int) -> bool:
         """`是多少` asks for the value of what precedes, not for a count."""
@@ -209,3 +199,14 @@ _FORWARD_COUNTS = frozenset(
         "有多少笔"
     )
 )
+
+
+def figure_of_rows(reading: Reading, table: TableKey, index: int) -> Figure | None:
+    """A count of rows, but of a report what its rows count: `多少辆货车`; None where that may be several things."""
+    facts = reading.facts(table)
+    if not facts.is_report:
+        return Figure("count", table=table, position=index)
+    measures = [column for column in facts.table.columns if facts.is_measure(column)]
+    if len(measures) != 1 or facts.is_averaged(measures[0]):
+        return None
+    return Figure("sum", column_link(table, measures[0].name), position=index)

@@ -12,6 +12,7 @@ from agent.skills.offline.wishes import Asks, Figure
 # What a column may be called that says of which kind a thing is, and how much of its name that must be.
 _KINDS = ("类别", "类型", "分类", "category", "type", "kind")
 _LEAST_KIND = 0.6
+_ADJECTIVES = frozenset(listed("daily weekly monthly quarterly yearly annual"))
 # What is itself counted by 种, so that 每种 says each of them.
 _SORTS = tuple(
     listed("产品 商品 货品 货物 物品 用品 药品 药物 药 菜品 菜 食品 饮料 材料 原料 物料 零件 配件 疾病 书 图书")
@@ -55,7 +56,11 @@ class GroupReader:
 
     def _bucket(self, index: int) -> None:
         reading = self._reading
-        unit: Unit = reading.marks[index].arg  # type: ignore[assignment]
+        mark = reading.marks[index]
+        unit: Unit = mark.arg  # type: ignore[assignment]
+        if mark.means("date_which") and self._asks_for_date(index):
+            reading.use(index)  # `哪年成立`: the date itself
+            return
         average = reading.free_beside(index, -1)
         if average is not None and reading.marks[average].means("avg") and reading.marks[index].means("bucket"):
             target = self._reading.measured_beside(index, 1)
@@ -65,8 +70,21 @@ class GroupReader:
                 return
         reading.use(index)
         self._reading.use_by_before(index)
-        self.found.dimensions.append(Dimension(("", ""), None, unit))
+        dates = Dimension(("", ""), None, unit)
+        self.found.dimensions.append(dates)
+        before = reading.beside(index, -1, ("noise",))
+        if mark.text.lower() in _ADJECTIVES and before is not None and reading.marks[before].means("super"):
+            self.found.ranked_dates.append(dates)
         self._more_dimensions(index)
+
+    def _asks_for_date(self, index: int) -> bool:
+        """Whether `哪年` asks when one thing was done, rather than of which year a figure is."""
+        reading = self._reading
+        place = reading.free_beside(index, 1)
+        noun = reading.noun(place)
+        if reading.has("super", "top", "count", "sum", "avg", "max", "min") or noun is None or noun.is_table:
+            return False
+        return noun.column is not None and reading.is_date(noun.column)
 
     def _grouped_nouns(self, index: int) -> None:
         """Takes `各公司和各省份`, `by region and status`, unless the words order rather than group."""

@@ -1,5 +1,6 @@
 """Queries whose answer is figures: totals, averages, counts and shares, by group or alone."""
 
+import itertools
 from dataclasses import replace
 
 from agent.skills.offline.event_dates import date_column, resolved, trend_dimension
@@ -35,6 +36,7 @@ def figures_query(plan: Plan) -> Query:
     figures = sorted([*plan.asks.figures, *plan.bare], key=lambda figure: figure.position)
     if not figures:
         figures = _shared_figure(plan)
+    _refuse_compounds(plan, figures)
     measures = list(dict.fromkeys(measure_of(plan, figure) for figure in figures))
     base = measures[0].table
     dimensions = [dim for dim in _dimensions_of(plan, base, measures) if not _is_each_row(plan, dim, measures)]
@@ -68,6 +70,14 @@ def _is_of_parts(plan: Plan, measure: Measure) -> bool:
     column = plan.reading.schema.column(measure.table, measure.column)
     records = any(mark.means("noise") and mark.arg == "rows" for mark in plan.reading.marks)
     return facts.is_measure(column) and not facts.is_averaged(column) and not records
+
+
+def _refuse_compounds(plan: Plan, figures: list[Figure]) -> None:
+    """`订单金额`, "order value": two figures said in one breath are a third one."""
+    places = sorted(figure.position for figure in figures if figure.link is not None)
+    for first, second in itertools.pairwise(places):
+        if second == first + 1 and plan.reading.nouns[first] is not None and plan.reading.nouns[second] is not None:
+            raise unused_words([plan.reading.marks[first].text, plan.reading.marks[second].text])
 
 
 def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:

@@ -25,6 +25,7 @@ def ranked_query(plan: Plan) -> Query:
     """
     ranking = plan.asks.rankings[0]
     _refuse_owner(plan, ranking)
+    _refuse_joined_share(plan)
     if len(plan.asks.rankings) > 1:
         return _ranked_twice(plan)
     if ranking.figure is None and not ranking.hint:
@@ -50,6 +51,15 @@ def _refuse_owner(plan: Plan, ranking: Ranking) -> None:
         if owns and (is_thing_said or mark.text.startswith(("所属", "所在"))):
             raise unused_words([mark.text])
         is_thing_said = is_thing_said or (noun is not None and noun.is_table)
+
+
+def _refuse_joined_share(plan: Plan) -> None:
+    """`收入最高的店铺及占比`: a share beside what is ranked, not the one it is ranked by."""
+    marks = plan.reading.marks
+    for index, mark in enumerate(marks):
+        before = plan.reading.beside(index, -1, ("noise", "of"), through_used=False) if mark.means("share") else None
+        if before is not None and marks[before].means("and"):
+            raise unused_words([mark.text])
 
 
 def _restricted_thing(plan: Plan, ranking: Ranking) -> int | None:
@@ -211,11 +221,14 @@ def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimensi
     measure = measure_of(plan, figure, default)
     entity = resolved(plan, entity, measure.table)
     others = [measure_of(plan, other) for other in [*plan.asks.figures, *plan.bare]]
-    top_per = tuple(resolved(plan, dimension, measure.table) for dimension in plan.asks.dimensions)
+    # `单日收入最高的店铺`: shops and days are ranked together.
+    together = [resolved(plan, one, measure.table) for one in plan.asks.dimensions if one in plan.asks.ranked_dates]
+    top_per = tuple(resolved(plan, one, measure.table) for one in plan.asks.dimensions)
+    top_per = tuple(one for one in top_per if one not in together)
     if ranking.is_order:
         entity_dimensions, top_per = (*top_per, entity), ()
     else:
-        entity_dimensions = (*top_per, entity)
+        entity_dimensions = (*top_per, entity, *together)
     order = (Order(measure=measure, descending=ranking.descending), Order(descending=False))
     measures = tuple(dict.fromkeys((measure, *others)))
     return Query(

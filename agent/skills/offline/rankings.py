@@ -2,6 +2,7 @@
 
 import re
 
+from agent.skills.offline.figures import figure_of_rows
 from agent.skills.offline.query import Dimension, Function
 from agent.skills.offline.reading import TIES, Reading
 from agent.skills.offline.refusals import unused_words
@@ -116,6 +117,7 @@ class RankingReader:
         if asked:
             dimensions[:] = [one for one in dimensions if one != dates]
         dimensions.append(dates)
+        self.found.ranked_dates.append(dates)
 
     def _is_hinted(self, place: int) -> bool:
         """Whether a noun beside `latest` is itself the date or measure ("latest order date")."""
@@ -167,7 +169,17 @@ class RankingReader:
             figure = self._figure_beside(index, step)
             if figure is not None:
                 return figure
-        return None
+        return self._most_of_value(index)
+
+    def _most_of_value(self, index: int) -> Figure | None:
+        """`加油站最多的公司`, "the most 货车": what has the value is counted."""
+        reading = self._reading
+        place = index - 1 if reading.is_chinese else index + 1
+        noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
+        counts = reading.marks[index].means("super") and _SAYS_NUMBER.search(reading.marks[index].text)
+        if not counts or noun is None or not noun.is_value or noun.value is None:
+            return None
+        return figure_of_rows(reading, noun.value.table, index)
 
     def _figure_beside(self, index: int, step: int) -> Figure | None:
         reading = self._reading

@@ -145,8 +145,8 @@ def missing_measure(entity: str | Text, choices: Sequence[Text]) -> Refusal:
 
 def unused_words(words: Sequence[str]) -> Refusal:
     """Words that were recognised but found no place in the statement."""
-    shown_zh = "".join(f"“{word}”" for word in words)
-    shown_en = ", ".join(f'"{word}"' for word in words)
+    shown_zh = "".join(f"“{word}”" for word in words) or "某些部分"
+    shown_en = ", ".join(f'"{word}"' for word in words) or "asking for this"
     return Refusal(
         "unknown_generation_failure",
         Text(

@@ -24,11 +24,22 @@ def with_conditions(plan: Plan, query: Query) -> Query:
     query = _with_thresholds(plan, query)
     query = _with_spans(plan, query)
     conditions = (*query.conditions, *filters.conditions)
+    _refuse_averages_of_parts(plan, query)
     query = replace(query, conditions=tuple(dict.fromkeys(conditions)), with_deleted=frozenset(filters.with_deleted))
     related = [*query.related, *filters.related]
     query, lacking = _split_lacking(plan, query)
     related = _with_existence(plan, query, [*related, *lacking])
     return _limited(plan, replace(query, related=tuple(related)))
+
+
+def _refuse_averages_of_parts(plan: Plan, query: Query) -> None:
+    """`收入高于平均的店铺`: what a shop has in all is to be compared, not its single days."""
+    above = plan.reading.graph.above(query.base)
+    for condition in plan.filters.conditions:
+        averages = condition.operator in ("above average", "below average")
+        if averages and condition.column.table not in above:
+            words = [mark.text for mark in plan.reading.marks if mark.means("above_average", "below_average")]
+            raise unused_words(words)
 
 
 def _split_lacking(plan: Plan, query: Query) -> tuple[Query, list[Related]]:
