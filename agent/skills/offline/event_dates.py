@@ -20,7 +20,7 @@ def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
     """
     if dimension.table != ("", ""):
         return dimension
-    date = span_date(plan, base)
+    date = span_date(plan, base) or _said_date(plan, base)
     if date is None:
         raise no_date_column(called(plan.reading.schema.table(base)))
     if is_year(plan.reading.schema.column(date.table, date.column)):
@@ -28,6 +28,13 @@ def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
             raise no_date_column(called(plan.reading.schema.table(base)))
         return Dimension(date.table, date.column)
     return Dimension(date.table, date.column, dimension.bucket)
+
+
+def _said_date(plan: Plan, base: TableKey) -> ColumnRef | None:
+    """The one date of the rows that the question speaks of: "areas opened per year"."""
+    links = [noun.column for noun in plan.reading.nouns if noun is not None and not noun.is_table and noun.column]
+    found = {link.column for link in links if link.table == base and plan.reading.is_date(link)}
+    return ColumnRef(base, str(found.pop())) if len(found) == 1 else None
 
 
 def trend_dimension(plan: Plan, base: TableKey) -> Dimension:

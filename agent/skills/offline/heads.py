@@ -105,7 +105,7 @@ def _choose_head(plan: Plan, tables: list[tuple[int, TableKey]]) -> TableKey | N
 
 def wants_figures(plan: Plan) -> bool:
     """Whether the answer is figures rather than rows."""
-    if plan.asks.figures or plan.asks.share:
+    if plan.asks.figures or plan.asks.share or (plan.asks.per_entity is not None and plan.bare):
         return True
     if _counts_implied(plan):
         plan.asks.figures.append(Figure("count", table=plan.head))

@@ -50,7 +50,8 @@ def listed_query(plan: Plan) -> Query:
 def _is_told_apart_by_owners(plan: Plan) -> bool:
     """`每个服务区有哪些店铺`: things that have names, each beside what it belongs to."""
     reading, dimensions, head = plan.reading, plan.asks.dimensions, plan.head
-    if head is None or not dimensions or not reading.facts(head).display or plan.bare:
+    asked = plan.asks.lists or plan.asks.which
+    if head is None or not asked or not dimensions or not reading.facts(head).display or plan.bare:
         return False
     above = reading.graph.above(head)
     return all(

@@ -27,12 +27,23 @@ ENGLISH_NUMBERS = {
 
 @dataclass(frozen=True)
 class Numeral:
-    """A number covering the atoms from `start` up to `end`; `is_percent` when followed by a percent sign."""
+    """A number covering the atoms from `start` up to `end`.
+
+    Attributes:
+        is_percent: whether a percent sign follows.
+        scale: what a unit such as 万 or "million" multiplied it by.
+    """
 
     start: int
     end: int
     value: Decimal
     is_percent: bool = False
+    scale: int = 1
+
+    @property
+    def unscaled(self) -> Decimal:
+        """The number before its unit."""
+        return self.value / self.scale
 
 
 def chinese_number(text: str) -> int | None:
@@ -77,8 +88,10 @@ def _base_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
     end = start
     while end < len(atoms) and _is_numeral(atoms[end]):
         end += 1
-    value = chinese_number("".join(atom.text for atom in atoms[start:end]))
-    return None if value is None else Numeral(start, end, Decimal(value))
+    text = "".join(atom.text for atom in atoms[start:end])
+    value = chinese_number(text)
+    scale = _PLACES.get(text[-1], 1) if len(text) > 1 else 1
+    return None if value is None else Numeral(start, end, Decimal(value), scale=scale if scale > 10 else 1)
 
 
 def _glued_to_word(atoms: tuple[Atom, ...], index: int) -> bool:
@@ -95,7 +108,7 @@ def _scaled(atoms: tuple[Atom, ...], base: Numeral) -> Numeral:
         following = atoms[base.end : base.end + length]
         scale = _SCALES.get("".join(atom.key for atom in following))
         if len(following) == length and scale is not None and (following[0].key not in "km" or following[0].glued):
-            return Numeral(base.start, base.end + length, base.value * scale)
+            return Numeral(base.start, base.end + length, base.value * scale, scale=scale)
     if base.end < len(atoms) and atoms[base.end].key in ("%", "percent"):
         return Numeral(base.start, base.end + 1, base.value, is_percent=True)
     return base

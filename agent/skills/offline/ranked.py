@@ -30,6 +30,7 @@ def ranked_query(plan: Plan) -> Query:
         return _ranked_twice(plan)
     if ranking.figure is None and not ranking.hint:
         ranking.figure = _implied_figure(plan)
+    _drop_single_rows(plan, ranking)
     if ranking.is_value and ranking.figure is not None:
         return _extreme_value(plan, ranking)
     entity = _ranked_entity(plan, ranking)
@@ -51,6 +52,16 @@ def _refuse_owner(plan: Plan, ranking: Ranking) -> None:
         if owns and (is_thing_said or mark.text.startswith(("所属", "所在"))):
             raise unused_words([mark.text])
         is_thing_said = is_thing_said or (noun is not None and noun.is_table)
+
+
+def _drop_single_rows(plan: Plan, ranking: Ranking) -> None:
+    """ "the highest average rent per shop": an average over shops, not one for each."""
+    figure = ranking.figure
+    if plan.head is None or figure is None or figure.function != "avg" or figure.link is None:
+        return
+    own = Dimension(figure.link.table)
+    if plan.head != own.table and own in plan.asks.dimensions:
+        plan.asks.dimensions.remove(own)
 
 
 def _refuse_joined_share(plan: Plan) -> None:

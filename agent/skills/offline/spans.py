@@ -50,13 +50,26 @@ class SpanReader:
         if date.missing_year:
             raise missing_year(reading.marks[index].text)
         reading.use(index)
-        span = Span([date.period], index, index)
+        span = Span([self._week_around(index) or date.period], index, index)
         self._extend(span)
         if not self._bound(span) and date.unbounded is not None and span.periods == [date.period]:
             span.periods = [date.unbounded]
         self._say_date(span)
         self.found.spans.append(span)
         return span.last
+
+    def _week_around(self, index: int) -> Period | None:
+        """ "the week of 2026-10-05": the whole week of a day."""
+        reading = self._reading
+        date, before = reading.marks[index].date, reading.free_beside(index, -1, ("noise", "of"))
+        if date is None or before is None or reading.marks[before].arg != "week" or index - before < 2:
+            return None
+        start = date.period.start
+        if date.period.grain != "day" or start is None or start.day is None:
+            return None
+        reading.use(before)
+        monday = start.shifted("day", -start.day.weekday())
+        return Period(monday, monday.shifted("week", 1), "week")
 
     def _say_date(self, span: Span) -> None:
         """Takes in the date column named beside the period (`2020年开业`, "hired in 2019")."""

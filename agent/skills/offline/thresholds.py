@@ -75,8 +75,8 @@ class ThresholdReader:
         reading = self._reading
         first, second = reading.marks[low].number, reading.marks[high].number
         assert first is not None and second is not None
-        scale = second.value / first.value if first.value else Decimal(0)
-        start = first.value * 10000 if scale >= 10000 and reading.marks[high].text.endswith("万") else first.value
+        # `1到2万`, "between 1 and 2 million": the scale said once is that of both.
+        start = first.value * second.scale if first.scale == 1 and first.value < second.unscaled else first.value
         threshold = Threshold("between", (start, second.value), position=low)
         reading.use(low, high)
         self._attach(threshold, opening, closing)
