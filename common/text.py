@@ -24,6 +24,19 @@ class Text(NamedTuple):
         return self.zh if lang == "zh" else self.en
 
 
+# Words that make a sentence English or Chinese whatever its nouns are, and that names rarely hold.
+_ENGLISH_FRAME = re.compile(
+    r"\b(a|an|the|of|in|on|at|by|for|from|to|with|and|or|is|are|was|were|do|does|did|how|what|which|who|where|when|why|"
+    r"each|per|than|list|show|give)\b",
+    re.IGNORECASE | re.ASCII,
+)
+_CHINESE_FRAME = re.compile(
+    "[的了吗呢是哪几各每按最请]|多少|什么|怎么|怎样|查询|统计|列出|显示|帮我|一下|为何|排名|排行|对比"
+)
+
+
 def language_of(question: str) -> Lang:
-    """`zh` when the question holds any Han character (mixed questions are asked by Chinese readers), else `en`."""
-    return "zh" if _HAN.search(question) else "en"
+    """`en` when the question holds no Han character, or only names in an English sentence; else `zh`."""
+    if not _HAN.search(question):
+        return "en"
+    return "en" if _ENGLISH_FRAME.search(question) and not _CHINESE_FRAME.search(question) else "zh"

@@ -332,6 +332,30 @@ def test_a_limited_result_says_so() -> None:
     assert "只返回了前 5 条" in text
 
 
+def test_what_is_counted_stands_in_the_plural() -> None:
+    question = "How many customers are there?"
+    text, _ = summary(question, QueryResult(("customers_count",), ("int8",), ([3],)), sql(question))
+    assert text == "Number of customers: 3."
+
+
+def test_english_answers_call_things_by_their_english_names() -> None:
+    question = "number of stores by state"
+    rows = QueryResult(("state", "t_store_count"), ("int2", "int8"), ([0, 2], [1, 5]))
+    statement = asyncio.run(SKILLS.write_sql(inquiry(question, CHINESE))).value
+    assert isinstance(statement, Sql)
+    text = asyncio.run(SKILLS.summarize(inquiry(question, CHINESE), statement.text, rows)).value
+    assert not re.search("[\u4e00-\u9fff]", text)
+
+
+def test_months_are_not_called_by_their_first_day() -> None:
+    question = "monthly total amount in 2024"
+    rows = (["2024-02-01", Decimal(7)], ["2024-03-01", Decimal(9)])
+    result = QueryResult(("month", "total_total_amount"), ("date", "numeric"), rows)
+    text, _ = summary(question, result, sql(question))
+    assert "2024-03 (9)" in text
+    assert "-01" not in text
+
+
 def test_no_rows_are_said_to_be_none() -> None:
     assert summary("x", QueryResult(("a",), ("int4",), ()))[0] == "No rows match."
 

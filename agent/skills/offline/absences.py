@@ -96,7 +96,7 @@ class AbsenceReader:
                 self.found.related.append(Related(noun.table.table, self._said_of(place), negated=True))
             elif (link := reading.pick(place)) is not None:
                 reading.use(index, place)
-                if reading.is_date(link) and self._happens_below(link):
+                if (reading.is_date(link) or reading.is_measure(link)) and self._happens_below(link):
                     self.found.related.append(Related(link.table, negated=True))
                 else:
                     self.found.conditions.append(Condition(ref(link), "null"))
@@ -125,7 +125,7 @@ class AbsenceReader:
         return said
 
     def _happens_below(self, link: Link) -> bool:
-        """`从未下单的用户`: the date is of an event of the thing named, so what is missing is the event."""
+        """`从未下单的用户`, "shops without revenue": what is said is of their events, which are missing."""
         reading = self._reading
         tables = [
             noun.table.table for noun in reading.nouns if noun is not None and noun.is_table and noun.table is not None

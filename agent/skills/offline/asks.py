@@ -31,6 +31,10 @@ def _flags(reading: Reading, found: Asks) -> None:
         for index in list(reading.having(name)):
             reading.use(index)
             setattr(found, name, True)
+    averaged = [index for index in reading.having("avg") if reading.marks[index].text.lower() == "on average"]
+    if averaged and reading.has("each") and reading.has("count"):
+        found.per_entity = averaged[0]
+        reading.use(*averaged)
     for index in list(reading.having("per_entity")):
         found.per_entity = index
         reading.use(index)

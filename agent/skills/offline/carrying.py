@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from agent.skills.offline.dates import Unit
 from agent.skills.offline.event_dates import event_date
-from agent.skills.offline.naming import spoken_name
+from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Condition, Dimension, Query
 from agent.skills.offline.refusals import not_carried
@@ -73,7 +73,7 @@ def spoken(plan: Plan, dimension: Dimension) -> Text:
 def named(plan: Plan, table: TableKey, column: str | None = None) -> Text:
     """What a table, or a column of it, is called."""
     thing = plan.reading.schema.table(table) if column is None else plan.reading.schema.column(table, column)
-    return Text(spoken_name(thing, "zh"), spoken_name(thing, "en"))
+    return called(thing)
 
 
 def listed(names: Iterable[Text]) -> Text:

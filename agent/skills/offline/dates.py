@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agent.skills.offline.atoms import listed
-from agent.skills.offline.numerals import chinese_number
+from agent.skills.offline.numerals import ENGLISH_NUMBERS, chinese_number
 
 Unit = Literal["day", "week", "month", "quarter", "year"]
 
@@ -62,7 +62,8 @@ class Period:
 class DateSpan:
     """A period written from character `start` to `end`; `is_bare` for a lone four-digit number that may be a year.
 
-    `missing_year` marks a month or day whose year is not said, so that its period can't be known.
+    `missing_year` marks a month or day whose year is not said, so that its period can't be known. `unbounded` is what
+    it means where nothing bounds it: "two months ago" is a month, "more than two months ago" before a day.
     """
 
     start: int
@@ -70,12 +71,17 @@ class DateSpan:
     period: Period
     is_bare: bool = False
     missing_year: bool = False
+    unbounded: Period | None = None
 
 
 def unit_period(unit: Unit, offset: int = 0, count: int = 1) -> Period:
     """`count` calendar units beginning `offset` units from the current one."""
     start = Moment(trunc=unit).shifted(unit, offset)
     return Period(start, start.shifted(unit, count), unit if count == 1 else None)
+
+
+def _to_date(unit: Unit) -> Period:
+    return Period(Moment(trunc=unit), Moment(days=1))
 
 
 def rolling(unit: Unit, count: int) -> Period:
@@ -116,39 +122,54 @@ _ZH_UNITS: dict[str, Unit] = {
     "个月": "month", "月": "month", "季度": "quarter", "个季度": "quarter", "年": "year",
 }  # fmt: skip
 _ZH_UNIT = rf"({'|'.join(sorted(_ZH_UNITS, key=len, reverse=True))})"
-_EN_UNIT = r"(day|week|month|quarter|year)"
-_ZH_YEARS = {"今年": 0, "本年": 0, "本年度": 0, "去年": -1, "上年": -1, "上一年": -1, "前年": -2}
+_EN_UNITS: dict[str, Unit] = {"day": "day", "week": "week", "month": "month", "quarter": "quarter", "year": "year"}
+_EN_UNIT = rf"({'|'.join(_EN_UNITS)})"
+_ZH_YEARS = {
+    "今年": 0, "本年": 0, "本年度": 0, "去年": -1, "上年": -1, "上一年": -1, "上年度": -1, "上一年度": -1, "前年": -2,
+}  # fmt: skip
+_ZH_MONTHS = {"本月": 0, "这个月": 0, "当月": 0, "上月": -1, "上个月": -1, "上一个月": -1, "上上个月": -2}
+_ZM = rf"({'|'.join(sorted(_ZH_MONTHS, key=len, reverse=True))})"
+_ZH_WEEKS = {
+    **{f"{which}{unit}": offset for unit in ("周", "星期", "礼拜")
+       for which, offset in (("本", 0), ("这", 0), ("这个", 0), ("上", -1), ("上个", -1), ("上一", -1), ("上一个", -1),
+                             ("上上", -2), ("上上个", -2))},
+}  # fmt: skip
+_ZW = rf"({'|'.join(sorted(_ZH_WEEKS, key=len, reverse=True))})"
+_ZH_WEEKDAYS = {**{char: place for place, char in enumerate("一二三四五六日")}, "天": 6}
+# `本周一共多少`, `上周日均收入`, `本周日报`: there the week is followed by another word.
+_ZD = r"(一(?![共起直些个])|[二三四五六]|日(?![均报])|天(?![均数]))"
+_EN_WEEKDAYS = {
+    **{name: place for place, name in enumerate(listed("monday tuesday wednesday thursday friday saturday sunday"))},
+    **{name: place for place, name in enumerate(listed("mon tue wed thu fri sat sun"))},
+}  # fmt: skip
+_ED = rf"({'|'.join(_EN_WEEKDAYS)})"
+_EN_WEEKS = {"this week": 0, "last week": -1, "previous week": -1, "the week before last": -2}
+_EW = rf"({'|'.join(_EN_WEEKS)})"
 _ZY = rf"({'|'.join(sorted(_ZH_YEARS, key=len, reverse=True))})"
-_EN_YEARS = {"this year": 0, "last year": -1, "previous year": -1}
+_EN_YEARS = {"this year": 0, "the current year": 0, "last year": -1, "previous year": -1}
 _EY = rf"({'|'.join(_EN_YEARS)})"
 # After a superlative (`最高的前3天`) it says how many are wanted.
 _BEFORE = r"(?<!最[高低多少大小好差])(?<!最[高低多少大小好差]的)前"
-_NUMBER_WORDS = {
-    word: value
-    for value, word in enumerate(listed("one two three four five six seven eight nine ten eleven twelve"), start=1)
-}
-_N = rf"(\d{{1,4}}|{'|'.join(_NUMBER_WORDS)})"
+_NUMBER_WORDS = {word: value for word, value in ENGLISH_NUMBERS.items() if value}
+_N = rf"(\d{{1,4}}|{'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})"
 
 _FIXED: dict[str, Period] = {
     "今天": unit_period("day"), "今日": unit_period("day"), "当天": unit_period("day"), "昨天": unit_period("day", -1),
-    "昨日": unit_period("day", -1), "前天": unit_period("day", -2), "本周": unit_period("week"),
-    "这周": unit_period("week"), "这个星期": unit_period("week"), "上周": unit_period("week", -1),
-    "上个星期": unit_period("week", -1), "上一周": unit_period("week", -1), "上上周": unit_period("week", -2),
-    "本月": unit_period("month"), "这个月": unit_period("month"), "当月": unit_period("month"),
-    "上个月": unit_period("month", -1), "上月": unit_period("month", -1), "上一个月": unit_period("month", -1),
-    "上上个月": unit_period("month", -2), "本季度": unit_period("quarter"), "这个季度": unit_period("quarter"),
+    "昨日": unit_period("day", -1), "前天": unit_period("day", -2),
+    "大前天": unit_period("day", -3), "本季度": unit_period("quarter"), "这个季度": unit_period("quarter"),
     "上季度": unit_period("quarter", -1), "上个季度": unit_period("quarter", -1),
-    "上一季度": unit_period("quarter", -1), "今年以来": Period(Moment(trunc="year"), Moment(days=1)),
-    "年初至今": Period(Moment(trunc="year"), Moment(days=1)), "月初至今": Period(Moment(trunc="month"), Moment(days=1)),
-    "本月以来": Period(Moment(trunc="month"), Moment(days=1)), "最近半年": rolling("month", 6),
+    "上一季度": unit_period("quarter", -1), "今年以来": _to_date("year"),
+    "年初至今": _to_date("year"), "年初以来": _to_date("year"), "月初至今": _to_date("month"),
+    "本月以来": _to_date("month"), "最近半年": rolling("month", 6),
     "近半年": rolling("month", 6), "过去半年": rolling("month", 6), "上半年": _within_year(0, 1, 6, None),
     "下半年": _within_year(0, 7, 6, None), "明天": unit_period("day", 1), "下周": unit_period("week", 1),
     "下个月": unit_period("month", 1), "明年": unit_period("year", 1),
     "today": unit_period("day"), "yesterday": unit_period("day", -1), "tomorrow": unit_period("day", 1),
-    "day before yesterday": unit_period("day", -2), "year to date": Period(Moment(trunc="year"), Moment(days=1)),
-    "ytd": Period(Moment(trunc="year"), Moment(days=1)), "month to date": Period(Moment(trunc="month"), Moment(days=1)),
-    "so far this year": Period(Moment(trunc="year"), Moment(days=1)),
-    "so far this month": Period(Moment(trunc="month"), Moment(days=1)),
+    "day before yesterday": unit_period("day", -2), "week before last": unit_period("week", -2),
+    "month before last": unit_period("month", -2), "quarter before last": unit_period("quarter", -2),
+    "year before last": unit_period("year", -2), "past fortnight": rolling("week", 2),
+    "last fortnight": rolling("week", 2),
+    "ytd": _to_date("year"), "qtd": _to_date("quarter"), "mtd": _to_date("month"), "wtd": _to_date("week"),
 }  # fmt: skip
 
 
@@ -201,6 +222,49 @@ def _relative_quarter(years: int, quarter: str) -> Period:
     return _within_year(years, number * 3 - 2, 3, "quarter")
 
 
+def _day_of_month(month: str, day: str) -> Period:
+    return _days_of_month(_ZH_MONTHS[month], _number(day), _number(day))
+
+
+def _days_of_month(months: int, first: int, last: int) -> Period:
+    if not 1 <= first <= last <= 31:
+        raise ValueError("no such days")
+    start = Moment(trunc="month", months=months, days=first - 1)
+    return Period(start, start.shifted("day", last - first + 1), "day" if first == last else None)
+
+
+def _day_of_year(years: int, month: str, day: str) -> Period:
+    start = _relative_month(years, month).start
+    if start is None or not 1 <= _number(day) <= 31:
+        raise ValueError("no such day")
+    start = start.shifted("day", _number(day) - 1)
+    return Period(start, start.shifted("day", 1), "day")
+
+
+def _days(first: Period, last: Period) -> Period:
+    """From the first day of one period to the last of another.
+
+    Raises:
+        ValueError: it ends before it begins.
+    """
+    if first.start and first.start.day and last.end and last.end.day and last.end.day <= first.start.day:
+        raise ValueError("a period that ends before it begins")
+    return Period(first.start, last.end)
+
+
+def _relative_months(years: int, first: str, last: str) -> Period:
+    if _month(last) < _month(first):
+        raise ValueError("a period that ends before it begins")
+    return _days(_relative_month(years, first), _relative_month(years, last))
+
+
+def _weekdays(week: int, first: int, last: int) -> Period:
+    if last < first:
+        raise ValueError("a period that ends before it begins")
+    start = Moment(trunc="week", days=7 * week + first)
+    return Period(start, start.shifted("day", last - first + 1), "day" if first == last else None)
+
+
 def _ago(unit: Unit, count: int) -> Period:
     start = Moment().shifted(unit, -count)
     return Period(start, start.shifted("day", 1), "day")
@@ -218,6 +282,28 @@ _PATTERNS: tuple[tuple[str, _Builder], ...] = (
     (rf"{_Y}年? ?q([1-4])", _quarter),
     (rf"{_Y}年(上|下)半年", _half),
     (rf"{_Y}年度?", lambda year: _from(datetime.date(_number(year), 1, 1), "year")),
+    (
+        rf"{_Y}年{_D}月{_D}[日号]?[到至~-]{_D}[日号]",
+        lambda year, month, first, last: _days(_day(year, month, first), _day(year, month, last)),
+    ),
+    (rf"{_ZY}的?{_D}月{_D}[日号]", lambda year, month, day: _day_of_year(_ZH_YEARS[year], month, day)),
+    (
+        rf"{_ZY}的?{_D}月份?[到至~-]{_D}月份?",
+        lambda year, first, last: _relative_months(_ZH_YEARS[year], first, last),
+    ),
+    (_ZM, lambda month: unit_period("month", _ZH_MONTHS[month])),
+    (rf"{_ZM}的?{_D}[日号](?!均)", _day_of_month),
+    (
+        rf"{_ZM}的?{_D}[日号]?[到至~-]{_D}[日号]",
+        lambda month, first, last: _days_of_month(_ZH_MONTHS[month], _number(first), _number(last)),
+    ),
+    (_ZW, lambda week: unit_period("week", _ZH_WEEKS[week])),
+    (rf"{_ZW}{_ZD}", lambda week, day: _weekdays(_ZH_WEEKS[week], _ZH_WEEKDAYS[day], _ZH_WEEKDAYS[day])),
+    (rf"{_ZW}末", lambda week: _weekdays(_ZH_WEEKS[week], 5, 6)),
+    (
+        rf"{_ZW}{_ZD}[到至~-](?:\1|周|星期|礼拜)?{_ZD}",
+        lambda week, first, last: _weekdays(_ZH_WEEKS[week], _ZH_WEEKDAYS[first], _ZH_WEEKDAYS[last]),
+    ),
     (rf"{_ZY}的?{_D}月份?", lambda year, month: _relative_month(_ZH_YEARS[year], month)),
     (rf"{_ZY}的?第?{_D}季度", lambda year, quarter: _relative_quarter(_ZH_YEARS[year], quarter)),
     (rf"{_ZY}q([1-4])", lambda year, quarter: _relative_quarter(_ZH_YEARS[year], quarter)),
@@ -228,7 +314,6 @@ _PATTERNS: tuple[tuple[str, _Builder], ...] = (
         lambda n, u: rolling(_ZH_UNITS[u], _number(n)),
     ),
     (r"(?:最近|近|过去)(周|月|年)", lambda unit: rolling(_ZH_UNITS[unit], 1)),
-    (rf"{_D}(天|个?星期|周|个月|年)(?:以?前|之前)", lambda n, unit: _ago(_ZH_UNITS[unit], _number(n))),
     (rf"{_M} (\d{{1,2}})(?:st|nd|rd|th)?,? ?{_Y}\b", lambda month, day, year: _day(year, month, day)),
     (rf"(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_M},? ?{_Y}\b", lambda day, month, year: _day(year, month, day)),
     (rf"{_M} (?:to|through|until|and|-) {_M},? (?:of )?{_Y}\b", lambda first, last, year: _months(year, first, last)),
@@ -243,13 +328,41 @@ _PATTERNS: tuple[tuple[str, _Builder], ...] = (
     (rf"(first|second) half of {_Y}\b", lambda half, year: _half(year, half)),
     (rf"h([12]) (?:of )?{_Y}\b", lambda half, year: _half(year, half)),
     (rf"(?:the )?year {_Y}\b", lambda year: _from(datetime.date(_number(year), 1, 1), "year")),
+    (
+        rf"{_M} (\d{{1,2}})(?:st|nd|rd|th)?(?: to | through | until | and | ?- ?)(?:{_M} )?(\d{{1,2}})(?:st|nd|rd|th)?"
+        rf",? ?{_Y}\b",
+        lambda month, first, other, last, year: _days(_day(year, month, first), _day(year, other or month, last)),
+    ),
+    (
+        rf"{_M} (?:to|through|until|and|-) {_M} (?:of )?{_EY}\b",
+        lambda first, last, year: _relative_months(_EN_YEARS[year], first, last),
+    ),
+    (
+        rf"(first|second) half of {_EY}\b",
+        lambda half, year: _within_year(_EN_YEARS[year], 1 if half == "first" else 7, 6, None),
+    ),
+    (rf"{_ED} (?:of |in )?{_EW}\b", lambda day, week: _weekdays(_EN_WEEKS[week], _EN_WEEKDAYS[day], _EN_WEEKDAYS[day])),
+    (rf"{_EW}(?:'s)? {_ED}\b", lambda week, day: _weekdays(_EN_WEEKS[week], _EN_WEEKDAYS[day], _EN_WEEKDAYS[day])),
+    (
+        rf"{_ED}(?: to | through | until | and | ?- ?){_ED} (?:of |in )?{_EW}\b",
+        lambda first, last, week: _weekdays(_EN_WEEKS[week], _EN_WEEKDAYS[first], _EN_WEEKDAYS[last]),
+    ),
+    (r"last weekend\b", lambda: _weekdays(-1, 5, 6)),
+    (rf"{_EN_UNIT} to date\b", _to_date),
+    (rf"(?:since |from )?the (?:start|beginning) of (?:the|this) {_EN_UNIT}\b", _to_date),
     (rf"this {_EN_UNIT}\b", lambda unit: unit_period(unit)),
     (rf"current {_EN_UNIT}\b", lambda unit: unit_period(unit)),
-    (rf"(?:last|previous) {_EN_UNIT}\b", lambda unit: unit_period(unit, -1)),
+    (rf"(?:last|previous|prior) {_EN_UNIT}\b", lambda unit: unit_period(unit, -1)),
     (rf"next {_EN_UNIT}\b", lambda unit: unit_period(unit, 1)),
     (rf"past {_EN_UNIT}\b", lambda unit: rolling(unit, 1)),
-    (rf"(?:last|past|previous|recent|most recent) {_N} {_EN_UNIT}s?\b", lambda n, unit: rolling(unit, _number(n))),
-    (rf"{_N} {_EN_UNIT}s? ago\b", lambda n, unit: _ago(unit, _number(n))),
+    (
+        rf"(?:last|past|previous|prior|recent|most recent) {_N} {_EN_UNIT}s?\b",
+        lambda n, unit: rolling(unit, _number(n)),
+    ),
+)
+_AGO = (
+    (re.compile(rf"{_D}{_ZH_UNIT}(以前|之前|前)"), _ZH_UNITS),
+    (re.compile(rf"(?<![a-z0-9]){_N} {_EN_UNIT}s? (ago)\b"), _EN_UNITS),
 )
 _COMPILED = tuple((re.compile(rf"(?<![a-z0-9]){pattern}"), build) for pattern, build in _PATTERNS)
 _FIXED_PATTERN = re.compile(
@@ -270,6 +383,7 @@ def spans_of(text: str) -> list[DateSpan]:
     text = text.lower()
     spans = [DateSpan(match.start(), match.end(), _FIXED[match.group()]) for match in _FIXED_PATTERN.finditer(text)]
     spans.extend(_matched(text))
+    spans.extend(_some_time_ago(text))
     for match in _BARE_YEAR.finditer(text):
         period = _from(datetime.date(int(match.group(1)), 1, 1), "year")
         spans.append(DateSpan(match.start(), match.end(), period, is_bare=True))
@@ -277,7 +391,13 @@ def spans_of(text: str) -> list[DateSpan]:
     for match in _YEARLESS.finditer(text):
         if not any(start < match.end() and match.start() < end for start, end in covered):
             spans.append(DateSpan(match.start(), match.end(), Period(None, None), missing_year=True))
-    return spans
+    return [replace(span, end=span.end + 2) if text[span.end :].startswith("'s") else span for span in spans]
+
+
+def whole_period(text: str) -> Period | None:
+    """The period that the whole text says."""
+    whole = [span for span in spans_of(text) if (span.start, span.end) == (0, len(text)) and not span.missing_year]
+    return whole[0].period if whole else None
 
 
 def _matched(text: str) -> Iterator[DateSpan]:
@@ -288,3 +408,14 @@ def _matched(text: str) -> Iterator[DateSpan]:
             except (ValueError, OverflowError):  # 2024-02-31, month 13: not a date, whatever it looks like
                 continue
             yield DateSpan(match.start(), match.end(), period)
+
+
+def _some_time_ago(text: str) -> Iterator[DateSpan]:
+    """`三天前` is a day; "two months ago" is a month, unless it bounds something; `两年以前` is any time before."""
+    for pattern, units in _AGO:
+        for match in pattern.finditer(text):
+            count, unit = _number(match.group(1)), units[match.group(2)]
+            day = _ago(unit, count)
+            before = match.group(3) in ("以前", "之前") and unit != "day"
+            unbounded = Period(None, day.start) if before else unit_period(unit, -count)
+            yield DateSpan(match.start(), match.end(), day, unbounded=unbounded)

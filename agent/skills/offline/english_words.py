@@ -7,9 +7,9 @@ ENGLISH: dict[tuple[str, str], str] = {
         "should|may|might|must|i|me|my|we|our|us|you|your|he|she|his|her|it|its|they|them|their|this|these|those|"
         "that|as|so|just|also|only|now|then|here|too|very|really|currently|existing|exist|exists|available|"
         "overall|altogether|want|need|like to|would like|tell|know|see|look|let|to|in|on|at|for|all|any|some|"
-        "into|within|across|among|amongst|during|about|regarding|together|using|use|used|get|got|"
-        "both of|such|following|given|based|based on|data|information|info|details|detail|record|records|"
-        "rows|row|entries|entry|table|database|db|result|results|list of|names of all|please show|hi|hello|hey|"
+        "into|along|within|across|among|amongst|during|about|regarding|together|using|use|used|get|got|"
+        "both of|such|following|given|based|based on|data|information|info|details|detail|"
+        "table|database|db|result|results|list of|names of all|please show|hi|hello|hey|"
         "ok|okay|thanks|thank you|how about|what about|if|located|situated|belong|belongs|belonging|belong to|"
         "belongs to|assigned|assigned to|associated with|related to|work|works|working|"
         "worked|live|lives|living|lived|come|comes|coming|contained in|go|goes|went|happen|"
@@ -19,7 +19,11 @@ ENGLISH: dict[tuple[str, str], str] = {
         "summary|breakdown|overview|in total|in all|each of|who are|who is|person who|people who|actually|"
         "exactly|approximately|i'm|i'd|let's|we're|they're"
     ),
+    ("noise", "rows"): "record|records|row|rows|entry|entries",
     ("verb", ""): (
+        "logged|log|logs|pass|passes|passed|passing|pass through|passed through|came|come in|came in|"
+        "coming in|enter|enters|entered|operate|operates|operated|bring in|brings in|brought in|took in|take in|"
+        "collect|collects|collected|pay|pays|paid|paid by|paid in|paid with|"
         "new|placed|made|make|makes|performed|perform|received|receive|generated|generate|produced|take|takes|took|taken|bring|brings|brought|generates|gets|makes|handled|handle|handles|supplied|supply|supplies|sold|sell|sells|place|places|processed|process|processes|manage|"
         "manages|managed|supervised|supervise|supervises|lead|leads|led|serve|serves|served|teach|teaches|taught|write|"
         "writes|wrote|written|buy|buys|bought|purchase|purchased|purchases|spend|spends|spent|earn|earns|earned|"
@@ -71,7 +75,9 @@ ENGLISH: dict[tuple[str, str], str] = {
         "breakdown by|categorized by|summarized by|separated by|distribution by|distributed by|across different|"
         "distribution of|distributed across|distribution across"
     ),
-    ("bucket", "day"): "daily|per day|by day|each day|every day|day by day|for each day|on each day",
+    ("bucket", "day"): (
+        "daily|per day|by day|by date|per date|each date|each day|every day|day by day|for each day|on each day"
+    ),
     ("bucket", "week"): "weekly|per week|by week|each week|every week|week by week|for each week",
     ("bucket", "month"): (
         "monthly|per month|by month|each month|every month|month by month|for each month|in each month"
@@ -86,7 +92,7 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("date_which", "month"): "which month|what month|in which month|in what month|which months",
     ("date_which", "quarter"): "which quarter|what quarter|in which quarter",
     ("date_which", "year"): "which year|what year|in which year|in what year|which years",
-    ("date_part", "day"): "day|days",
+    ("date_part", "day"): "day|days|single day|one day|a day|any day|any one day",
     ("date_part", "week"): "week|weeks",
     ("date_part", "month"): "month|months",
     ("date_part", "quarter"): "quarter|quarters",
@@ -103,6 +109,8 @@ ENGLISH: dict[tuple[str, str], str] = {
         "lowest|least|smallest|fewest|worst|minimal|the least|the fewest|lowest number of|smallest number of|"
         "least number of|fewest number of"
     ),
+    ("super", "+traffic"): "busiest|most popular|most visited|most crowded",
+    ("super", "-traffic"): "quietest|least busy|least visited|least popular|least crowded",
     ("super", "+price"): "most expensive|priciest|costliest|dearest|most costly",
     ("super", "-price"): "cheapest|least expensive|most affordable",
     ("super", "+date"): "latest|newest|most recent|last|most recently|recent|recently",
@@ -197,6 +205,7 @@ ENGLISH: dict[tuple[str, str], str] = {
         "since|starting|starting in|from the beginning of|onwards|onward|on or after|not before|or later|"
         "and later|and after|as of"
     ),
+    ("range", "now"): "so far|to date|until now|up to now|as of now|as of today|to this day",
     ("range", "after"): "after|later than|following the",
     ("range", "before"): "before|earlier than|prior to|older than the date",
     ("range", "until"): (
@@ -205,7 +214,9 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("unit", ""): (
         "dollars|dollar|usd|euros|euro|eur|pounds|gbp|yuan|rmb|cny|yen|$|€|¥|£|times|items|pieces|people in|kg|"
         "kilograms|grams|"
-        "km|kilometers|miles|meters|cm|years old|year old|years of age"
+        "km|"
+        "square metres|square meters|square metre|square meter|sq m|sqm|m2|"
+        "kilometers|miles|meters|cm|years old|year old|years of age"
     ),
     ("compare", ""): (
         "respectively|compare|comparison|comparison of|comparison between|versus|vs|compared to|compared with|"
@@ -237,6 +248,8 @@ ENGLISH: dict[tuple[str, str], str] = {
         "decline|change in|changes in|grow"
     ),
     ("unsupported", "calendar"): (
+        "monday|tuesday|wednesday|thursday|friday|saturday|sunday|mondays|tuesdays|wednesdays|thursdays|fridays|"
+        "saturdays|sundays|"
         "day of week|day of the week|days of the week|weekday|weekdays|weekend|weekends|hour of day|"
         "hour of the day|by hour|per hour|each hour|hourly|time of day|month of year"
     ),

@@ -4,11 +4,12 @@ import re
 
 from agent.skills.offline.conditions import Span
 from agent.skills.offline.dates import Unit
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Dimension
 from agent.skills.offline.refusals import Refusal, ambiguous_column, no_date_column
 from agent.skills.offline.schema import TableKey, is_year
+from common.text import Text
 
 
 def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
@@ -19,14 +20,21 @@ def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
     """
     if dimension.table != ("", ""):
         return dimension
-    date = span_date(plan, base)
+    date = span_date(plan, base) or _said_date(plan, base)
     if date is None:
-        raise no_date_column(label(plan.reading.schema.table(base)))
+        raise no_date_column(called(plan.reading.schema.table(base)))
     if is_year(plan.reading.schema.column(date.table, date.column)):
         if dimension.bucket != "year":
-            raise no_date_column(label(plan.reading.schema.table(base)))
+            raise no_date_column(called(plan.reading.schema.table(base)))
         return Dimension(date.table, date.column)
     return Dimension(date.table, date.column, dimension.bucket)
+
+
+def _said_date(plan: Plan, base: TableKey) -> ColumnRef | None:
+    """The one date of the rows that the question speaks of: "areas opened per year"."""
+    links = [noun.column for noun in plan.reading.nouns if noun is not None and not noun.is_table and noun.column]
+    found = {link.column for link in links if link.table == base and plan.reading.is_date(link)}
+    return ColumnRef(base, str(found.pop())) if len(found) == 1 else None
 
 
 def trend_dimension(plan: Plan, base: TableKey) -> Dimension:
@@ -51,7 +59,8 @@ def date_column(plan: Plan, table: TableKey, what: str = "") -> str:
     """
     found = event_date(plan, table)
     if found is None or found.table != table:
-        raise no_date_column(label(plan.reading.schema.table(table)) + (f" ({what})" if what else ""))
+        name = called(plan.reading.schema.table(table))
+        raise no_date_column(Text(f"{name.zh} ({what})", f"{name.en} ({what})") if what else name)
     return found.column
 
 
@@ -95,7 +104,7 @@ def _default_date(plan: Plan, table: TableKey) -> str | None:
 def no_date_of(plan: Plan, table: TableKey) -> Refusal:
     """Why a period can't be applied to the rows of a table: no date, or several that may be meant."""
     facts = plan.reading.facts(table)
-    word = label(facts.table)
+    word = called(facts.table)
     choices = [(table, name) for name in facts.dates]
     return ambiguous_column(word, choices, plan.reading.lexicon) if choices else no_date_column(word)
 

@@ -1,8 +1,12 @@
 """Figures: counts, totals, averages and extremes."""
 
+import re
+
 from agent.skills.offline.atoms import listed
+from agent.skills.offline.links import column_link
 from agent.skills.offline.query import Function
 from agent.skills.offline.reading import Reading
+from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure
 
 
@@ -22,6 +26,18 @@ class FigureReader:
         for index in list(reading.having("sum", "avg", "max", "min")):
             if reading.free(index):
                 self._aggregate(index)
+        self._earned()
+
+    def _earned(self) -> None:
+        """`微信收了多少钱`, "how much did 微信 bring in": the verb alone says that it is the income."""
+        reading = self._reading
+        asked = [*reading.having("count", "sum")]
+        asked = [index for index in asked if reading.marks[index].text.lower() in _HOW_MUCH_MONEY]
+        earns = any(_EARNS.fullmatch(mark.text.lower()) for mark in reading.marks if mark.means("verb"))
+        link = reading.measure_called(_INCOME) if asked and earns and not self.found.figures else None
+        if link is not None:
+            reading.use(*asked)
+            self.found.figures.append(Figure("sum", link, position=asked[0]))
 
     def _count(self, index: int) -> None:
         """Finds what is counted: the noun after `how many` / `多少个`, else the noun before `数量` / `有多少`."""
@@ -36,6 +52,10 @@ class FigureReader:
         assert noun is not None
         reading.use(index)
         if place < index and reading.marks[index].text in ("多少",) and self._says_value(index):
+            return
+        if (rows_of := reading.rows_named(place)) is not None:
+            reading.use(place)
+            self.found.figures.append(Figure("count", table=rows_of, position=place))
             return
         if noun.is_table and reading.marks[index].text in _HOW_MUCH and reading.plain_measure(place) is not None:
             return  # `收入多少` is `收入是多少`, though the daily reports of it are called so too
@@ -60,6 +80,8 @@ class FigureReader:
         noun = reading.noun(other)
         if joint is None or other is None or not reading.marks[joint].means("and") or noun is None:
             return
+        if reading.plain_measure(other) is not None:
+            return  # `车流量和店铺数量`: a figure of its own
         if noun.is_table and noun.table is not None and not reading.is_followed_by_figure(other):
             reading.use(joint, other)
             self.found.figures.append(Figure("count", table=noun.table.table, position=other))
@@ -71,8 +93,10 @@ class FigureReader:
         for place in (index + 1, index + 2, index - 1):
             noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
             if noun is not None and noun.is_value and noun.value is not None:
-                reading.use(index)
-                self.found.figures.append(Figure("count", table=noun.value.table, position=index))
+                figure = figure_of_rows(reading, noun.value.table, index)
+                if figure is not None:
+                    reading.use(index)
+                    self.found.figures.append(figure)
                 return
 
     def _says_value(self, index: int) -> bool:
@@ -111,7 +135,8 @@ class FigureReader:
             self.found.figures.append(Figure(AGGREGATES[kind], link, position=place))
             self._more_aggregated(place, kind)
             return
-        place_or_none = reading.free_beside(index, 1, ("noise", "of", "unit", "distinct"))
+        step = -1 if "多少" in reading.marks[index].text else 1
+        place_or_none = reading.free_beside(index, step, ("noise", "of", "unit", "distinct"))
         noun = reading.noun(place_or_none)
         if (
             kind == "sum"
@@ -159,10 +184,14 @@ class FigureReader:
                 self.found.figures.append(Figure(AGGREGATES[kind], link, position=other))
 
 
+_INCOME = ("revenue", "income", "收入")
+_HOW_MUCH_MONEY = frozenset(listed("多少|多少钱|how much|how much money", "|"))
+_EARNS = re.compile("收|收了|赚了?|挣了?|(earn|make|made|gross|tak|took|bring|brought)[a-z]*( in)?")
 # Without a word for one piece: an amount as well as a number of things.
 _HOW_MUCH = frozenset(listed("多少 有多少 共有多少 一共有多少 总共有多少"))
 _FORWARD_COUNTS = frozenset(
     listed(
+        "多少行 几行 有多少行 有几行 "
         "多少 多少个 多少家 多少条 多少人 多少名 多少位 多少种 多少次 多少笔 多少件 几个 几家 几条 几名 几位 "
         "几种 几次 几笔 几人 有多少 有多少个 "
         "有多少家 有几个 有几家 共有多少 一共有多少 总共有多少 共有多少个 一共有多少个 总共有多少个 有多少种 "
@@ -170,3 +199,14 @@ _FORWARD_COUNTS = frozenset(
         "有多少笔"
     )
 )
+
+
+def figure_of_rows(reading: Reading, table: TableKey, index: int) -> Figure | None:
+    """A count of rows, but of a report what its rows count: `多少辆货车`; None where that may be several things."""
+    facts = reading.facts(table)
+    if not facts.is_report:
+        return Figure("count", table=table, position=index)
+    measures = [column for column in facts.table.columns if facts.is_measure(column)]
+    if len(measures) != 1 or facts.is_averaged(measures[0]):
+        return None
+    return Figure("sum", column_link(table, measures[0].name), position=index)

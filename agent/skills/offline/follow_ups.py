@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from agent.skills.offline.asks import read_asks
-from agent.skills.offline.dates import DateSpan, Period, spans_of
+from agent.skills.offline.dates import DateSpan
 from agent.skills.offline.filters import read_filters
 from agent.skills.offline.follow_up_words import FOLLOW_UP_INTENTS, THANKS
 from agent.skills.offline.heads import sort_heads, split_attributes
@@ -23,6 +23,7 @@ from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import Refusal, unknown_words, unsupported, unused_words
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import AGGREGATES, Figure
+from agent.skills.offline.years import in_year
 from common.text import language_of
 
 # Characters of a question that goes on from others. Those before it are read anew with every question of the
@@ -196,17 +197,10 @@ def _dated(mark: Mark, year: str | None, is_chinese: bool) -> Mark:
     month = mark.is_unknown and _MONTH.match(mark.text)
     if year is None or not (month or (mark.date is not None and mark.date.missing_year)):
         return mark
-    core = re.sub(r"^(?:in|of|for|during|since) ", "", mark.text.lower())
-    period = _period(f"{year}{core}") if is_chinese else _period(f"{core} of {year}") or _period(f"{core} {year}")
+    period = in_year(year, mark.text, is_chinese)
     if period is None:
         return mark
     return replace(mark, date=DateSpan(0, len(mark.text), period), is_unknown=False)
-
-
-def _period(text: str) -> Period | None:
-    """The period that the whole text says."""
-    whole = [span for span in spans_of(text) if (span.start, span.end) == (0, len(text)) and not span.missing_year]
-    return whole[0].period if whole else None
 
 
 # --------------------------------------------------------------------------------------------------------------- cues

@@ -1,5 +1,6 @@
 """Groups: per month, 各服务区, "by region and status"."""
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.dates import Unit
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import Dimension
@@ -11,6 +12,11 @@ from agent.skills.offline.wishes import Asks, Figure
 # What a column may be called that says of which kind a thing is, and how much of its name that must be.
 _KINDS = ("类别", "类型", "分类", "category", "type", "kind")
 _LEAST_KIND = 0.6
+_ADJECTIVES = frozenset(listed("daily weekly monthly quarterly yearly annual"))
+# What is itself counted by 种, so that 每种 says each of them.
+_SORTS = tuple(
+    listed("产品 商品 货品 货物 物品 用品 药品 药物 药 菜品 菜 食品 饮料 材料 原料 物料 零件 配件 疾病 书 图书")
+)
 
 
 class GroupReader:
@@ -31,7 +37,7 @@ class GroupReader:
                 continue
             if mark.means("bucket", "date_which"):
                 self._bucket(index)
-            elif mark.arg == "kind":
+            elif mark.arg == "kind" or (mark.arg == "sort" and self._speaks_of_kinds(index)):
                 self._kinds(index)
             elif mark.means("each", "by") and not (reading.nouns[index] and mark.quality >= 0.7):
                 self._grouped_nouns(index)
@@ -50,7 +56,11 @@ class GroupReader:
 
     def _bucket(self, index: int) -> None:
         reading = self._reading
-        unit: Unit = reading.marks[index].arg  # type: ignore[assignment]
+        mark = reading.marks[index]
+        unit: Unit = mark.arg  # type: ignore[assignment]
+        if mark.means("date_which") and self._asks_for_date(index):
+            reading.use(index)  # `哪年成立`: the date itself
+            return
         average = reading.free_beside(index, -1)
         if average is not None and reading.marks[average].means("avg") and reading.marks[index].means("bucket"):
             target = self._reading.measured_beside(index, 1)
@@ -60,14 +70,31 @@ class GroupReader:
                 return
         reading.use(index)
         self._reading.use_by_before(index)
-        self.found.dimensions.append(Dimension(("", ""), None, unit))
+        dates = Dimension(("", ""), None, unit)
+        self.found.dimensions.append(dates)
+        before = reading.beside(index, -1, ("noise",))
+        if mark.text.lower() in _ADJECTIVES and before is not None and reading.marks[before].means("super"):
+            self.found.ranked_dates.append(dates)
         self._more_dimensions(index)
+
+    def _asks_for_date(self, index: int) -> bool:
+        """Whether `哪年` asks when one thing was done, rather than of which year a figure is."""
+        reading = self._reading
+        place = reading.free_beside(index, 1)
+        noun = reading.noun(place)
+        if reading.has("super", "top", "count", "sum", "avg", "max", "min") or noun is None or noun.is_table:
+            return False
+        return noun.column is not None and reading.is_date(noun.column)
 
     def _grouped_nouns(self, index: int) -> None:
         """Takes `各公司和各省份`, `by region and status`, unless the words order rather than group."""
         reading = self._reading
         place = reading.free_beside(index, 1, ("noise", "of", "unit", "each", "distinct"))
         if place is None:
+            return
+        if reading.marks[index].text == "各" and reading.marks[index + 1].means("count", "with", "verb"):
+            reading.use(index)  # `微信和现金各收了多少`
+            self.found.compare = True
             return
         if reading.marks[place].means("date_part") and reading.nouns[place] is None:
             reading.use(index, place)
@@ -100,14 +127,19 @@ class GroupReader:
         reading.use(index)
         self.found.dimensions.append(self.found.kind)
 
+    def _speaks_of_kinds(self, index: int) -> bool:
+        """`各种店铺` are kinds of shops, where there are such; `各种商品` are the goods themselves."""
+        reading = self._reading
+        place = reading.free_beside(index, 1)
+        noun = reading.noun(place)
+        if place is None or noun is None or not noun.is_table or noun.table is None:
+            return False
+        is_sort_itself = reading.marks[place].text.endswith(_SORTS)
+        return not is_sort_itself and bool(self._kind_columns(noun.table.table))
+
     def _kind_column(self, index: int, table: TableKey) -> Link:
         reading = self._reading
-        found: dict[str | None, Link] = {}
-        for link in (link for name in _KINDS for link in reading.lexicon.find(name)):
-            suits = link.kind == "column" and link.table == table and link.quality >= _LEAST_KIND
-            if suits and not reading.is_measure(link) and link.quality > getattr(found.get(link.column), "quality", 0):
-                found[link.column] = link
-        best = sorted(found.values(), key=lambda link: -link.quality)
+        best = self._kind_columns(table)
         if not best:
             raise unused_words([reading.marks[index].text])
         rivals = [link for link in best if link.quality >= best[0].quality - 0.1]
@@ -116,6 +148,16 @@ class GroupReader:
                 reading.marks[index].text, [(table, str(link.column)) for link in rivals], reading.lexicon
             )
         return best[0]
+
+    def _kind_columns(self, table: TableKey) -> list[Link]:
+        """The columns that say of which kind a thing is, best first."""
+        reading = self._reading
+        found: dict[str | None, Link] = {}
+        for link in (link for name in _KINDS for link in reading.lexicon.find(name)):
+            suits = link.kind == "column" and link.table == table and link.quality >= _LEAST_KIND
+            if suits and not reading.is_measure(link) and link.quality > getattr(found.get(link.column), "quality", 0):
+                found[link.column] = link
+        return sorted(found.values(), key=lambda link: -link.quality)
 
     def _is_agent(self, index: int, dimension: Dimension) -> bool:
         """`orders placed by customers from Japan`: who did it, not a group."""

@@ -27,7 +27,8 @@ def sort_heads(plan: Plan) -> None:
             plan.named_at[index] = link
         reading.use(index)
     for index in list(reading.having("count")):
-        if not (tables or plan.asks.figures or plan.bare or plan.projection) and plan.filters.conditions:
+        nothing_else = not (tables or plan.asks.figures or plan.bare or plan.projection)
+        if nothing_else and plan.filters.conditions and reading.counts_conditions(plan.filters.conditions[0]):
             reading.use(index)  # "how many records have no amount": rows of the condition's table
             plan.asks.figures.append(Figure("count", table=plan.filters.conditions[0].column.table, position=index))
     plan.tables = tables
@@ -77,7 +78,8 @@ def _left_column(plan: Plan, index: int) -> Link | None:
 def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
     """`shipped orders`, `注册用户`: the verb of a date beside the table says that the date is there."""
     reading = plan.reading
-    if not reading.is_date(link) or not 0.68 <= link.quality < 0.9 or _DATE_WORD.search(reading.marks[index].text):
+    text = reading.marks[index].text
+    if not reading.is_date(link) or not 0.68 <= link.quality < 0.9 or _NOT_DONE.search(text):
         return False
     for step in (1,) if reading.is_chinese else (1, -1):
         skip = ("noise", "of", "verb") if step == 1 else ("noise", "verb")
@@ -103,7 +105,7 @@ def _choose_head(plan: Plan, tables: list[tuple[int, TableKey]]) -> TableKey | N
 
 def wants_figures(plan: Plan) -> bool:
     """Whether the answer is figures rather than rows."""
-    if plan.asks.figures or plan.asks.share:
+    if plan.asks.figures or plan.asks.share or (plan.asks.per_entity is not None and plan.bare):
         return True
     if _counts_implied(plan):
         plan.asks.figures.append(Figure("count", table=plan.head))
@@ -154,4 +156,5 @@ def _bare_is_total(plan: Plan) -> bool:
     return False
 
 
-_DATE_WORD = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$", re.IGNORECASE)
+# A date, or a state rather than what was done.
+_NOT_DONE = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$|^(open|live)$", re.IGNORECASE)

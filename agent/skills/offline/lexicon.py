@@ -31,11 +31,12 @@ class Lexicon:
             for phrase, link in own_phrases(self.schema, table):
                 self._add(phrase, link)
         own = {
-            key: {link.kind for link in place.values() if link.quality >= _CLEAR} for key, place in self._links.items()
+            key: {identity for identity, link in place.items() if link.quality >= _CLEAR}
+            for key, place in self._links.items()
         }
         for table in catalog.tables:
-            for phrase, link in borrowed_phrases(table):
-                rival = link.kind in own.get(key_of(phrase, stems=True), ())
+            for phrase, link in borrowed_phrases(self.schema, table):
+                rival = _has_rival(link, own.get(key_of(phrase, stems=True), set()))
                 self._add(phrase, replace(link, quality=link.quality - _BORROWED_BESIDE_OWN) if rival else link)
         self.names: tuple[str, ...] = tuple(self._spoken_names())
 
@@ -67,6 +68,12 @@ class Lexicon:
                 if link.quality >= 0.8 and link.kind != "value":
                     yield link.spelling
                     break
+
+
+def _has_rival(borrowed: Link, own: set[_Identity]) -> bool:
+    """Whether something of the same kind goes by that name itself; of columns, another one."""
+    same_kind = {identity for identity in own if identity[0] == borrowed.kind}
+    return bool(same_kind - {borrowed.identity} if borrowed.kind == "column" else same_kind)
 
 
 _LEXICONS: dict[int, tuple["weakref.ref[Catalog]", Lexicon]] = {}

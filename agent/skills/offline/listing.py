@@ -3,11 +3,12 @@
 import re
 
 from agent.skills.offline.conditions import ref
+from agent.skills.offline.groups import column_dimension
 from agent.skills.offline.heads import is_attribute_listing
 from agent.skills.offline.joins import is_default
 from agent.skills.offline.links import Link
-from agent.skills.offline.plan import Plan, all_columns, is_asked, tie_break
-from agent.skills.offline.query import ColumnRef, Dimension, Query
+from agent.skills.offline.plan import Plan, all_columns, is_asked, shown_names, tie_break
+from agent.skills.offline.query import ColumnRef, Dimension, Order, Query
 from agent.skills.offline.refusals import not_understood, unused_words
 from agent.skills.offline.restricting import is_aggregate
 from agent.skills.offline.schema import TableKey, kind_of
@@ -16,18 +17,51 @@ from agent.skills.offline.schema import TableKey, kind_of
 def listed_query(plan: Plan) -> Query:
     """Rows of the asked table, or its entities where figures of theirs are compared."""
     thresholds = [threshold for threshold in plan.filters.thresholds if is_aggregate(plan, threshold)]
-    base = _listed_base(plan)
+    by_owner = _is_told_apart_by_owners(plan)
+    base = plan.head if by_owner else _listed_base(plan)
     if base is None:
         raise not_understood(plan.reading.lexicon)
     if thresholds:
+        asked = [link for index, link in plan.named_at.items() if plan.head is None or is_asked(plan, index)]
+        if len(asked) == 1:
+            plan.projection.remove(asked[0])
+            return Query(base, dimensions=(column_dimension(plan.reading, asked[0]),))
         return Query(base, dimensions=(Dimension(base),))
     columns = _listed_columns(plan, base)
     limit, plan.asks.limit = plan.asks.limit, None
+    if by_owner:
+        owners = [
+            ColumnRef(dimension.table, name, dimension.via)
+            for dimension in plan.asks.dimensions
+            for name in shown_names(plan, dimension)
+        ]
+        own = (
+            _names_of(plan, base) if columns == [ColumnRef(base, name) for name in all_columns(plan, base)] else columns
+        )
+        order = tuple(Order(column=one, descending=False) for one in owners)
+        return Query(base, (*owners, *own), order=(*order, *tie_break(plan, base)), limit=limit)
     if plan.asks.dimensions and not is_attribute_listing(plan):
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("each", "by") or mark.arg == "kind"])
     distinct = _is_distinct(plan, base, columns)
     order = () if distinct else tie_break(plan, base)
     return Query(base, tuple(columns), order=order, limit=limit, distinct=distinct)
+
+
+def _is_told_apart_by_owners(plan: Plan) -> bool:
+    """`每个服务区有哪些店铺`: things that have names, each beside what it belongs to."""
+    reading, dimensions, head = plan.reading, plan.asks.dimensions, plan.head
+    asked = plan.asks.lists or plan.asks.which
+    if head is None or not asked or not dimensions or not reading.facts(head).display or plan.bare:
+        return False
+    above = reading.graph.above(head)
+    return all(
+        one.bucket is None and one.table in above and (one.column is not None or one.table != head)
+        for one in dimensions
+    )
+
+
+def _names_of(plan: Plan, table: TableKey) -> list[ColumnRef]:
+    return [ColumnRef(table, name) for name in plan.reading.facts(table).display]
 
 
 def _listed_base(plan: Plan) -> TableKey | None:
@@ -63,7 +97,9 @@ def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:
     others = [
         key
         for index, key in plan.tables
-        if key != base and key in plan.reading.graph.above(base) and (key != plan.head or _is_joined(plan, index))
+        if key != base
+        and key in plan.reading.graph.above(base)
+        and (key != plan.head or _is_joined(plan, index) or is_attribute_listing(plan))
     ]
     facts = plan.reading.facts(base)
     if (
@@ -98,8 +134,8 @@ def _leads_columns(plan: Plan, base: TableKey) -> bool:
     for index, key in plan.tables:
         joint = plan.reading.beside(index, 1, ("noise",))
         if key == base and joint is not None and plan.reading.marks[joint].means("and", "with"):
-            span = range(joint + 1, joint + 5)
-            return any(place in plan.named_at for place in span)
+            told = {*plan.named_at, *(figure.position for figure in plan.bare)}
+            return any(place in told for place in range(joint + 1, joint + 5))
     return False
 
 
@@ -132,8 +168,8 @@ def _is_distinct(plan: Plan, base: TableKey, columns: list[ColumnRef]) -> bool:
     if whose and asked and len(columns) == 1 and not _is_display(plan, columns[0]):
         return True
     facts = plan.reading.facts(base)
-    identifying = {*facts.key, *facts.display}
-    if plan.head is not None or any(column.column in identifying for column in columns):
+    shown = {column.column for column in columns}
+    if plan.head is not None or shown & {*facts.display} or (facts.key and shown >= {*facts.key}):
         return False
     return all(
         kind_of(plan.reading.schema.column(column.table, column.column)) in ("text", "boolean") for column in columns

@@ -92,7 +92,7 @@ def marks_of(
             _add_words(found, lexicon, intents, start, end, key, stem_key)
     if not with_views:
         _forget_views(found, lexicon)
-    _add_numbers_and_dates(found)
+    _add_numbers_and_dates(found, lexicon)
     return tuple(_merge_unknown(_cheapest(found), text, atoms))
 
 
@@ -176,14 +176,30 @@ def _outweighs(link: Link, written: str, intent: Intent) -> bool:
     return link.quality >= (0.9 if intent.kind in ("noise", "list", "which", "of", "with", "and") else 0.7)
 
 
-def _add_numbers_and_dates(found: _Candidates) -> None:
+def _ranks_dates(found: _Candidates, lexicon: Lexicon, start: int) -> bool:
+    """`营业收入前3天`, `收入排名前3天`: there 前 begins the days that have the most, not those before today."""
+    atom = found.atoms[start]
+    if atom.text != "前" or not atom.glued:
+        return False
+    facts = lexicon.schema.facts
+    ending = [mark for (_, end), mark in found.places.items() if end == start and mark.end - mark.start > 1]
+    if any(mark.means("rank") for mark in ending):
+        return True
+    best = next((mark.links[0] for mark in sorted(ending, key=lambda mark: mark.start) if mark.links), None)
+    if best is None:
+        return False
+    measures = [column for column in facts[best.table].table.columns if facts[best.table].is_measure(column)]
+    return not facts[best.table].is_entity if best.kind == "table" else best.column in {one.name for one in measures}
+
+
+def _add_numbers_and_dates(found: _Candidates, lexicon: Lexicon) -> None:
     for numeral in numerals_of(found.atoms):
         found.put(replace(found.at(numeral.start, numeral.end), number=numeral))
     starts = {atom.start: index for index, atom in enumerate(found.atoms)}
     ends = {atom.end: index + 1 for index, atom in enumerate(found.atoms)}
     for span in spans_of(found.text):
         start, end = starts.get(span.start), ends.get(span.end)
-        if start is not None and end is not None:
+        if start is not None and end is not None and not _ranks_dates(found, lexicon, start):
             mark = found.at(start, end)
             if mark.date is None:
                 found.put(replace(mark, date=span))

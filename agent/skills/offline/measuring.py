@@ -1,11 +1,12 @@
 """Queries whose answer is figures: totals, averages, counts and shares, by group or alone."""
 
+import itertools
 from dataclasses import replace
 
 from agent.skills.offline.event_dates import date_column, resolved, trend_dimension
 from agent.skills.offline.groups import column_dimension
 from agent.skills.offline.links import column_link
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan, is_asked, is_restricted, leads
 from agent.skills.offline.query import Dimension, Function, Measure, Order, Query
 from agent.skills.offline.refusals import missing_measure, not_understood, unused_words
@@ -35,6 +36,7 @@ def figures_query(plan: Plan) -> Query:
     figures = sorted([*plan.asks.figures, *plan.bare], key=lambda figure: figure.position)
     if not figures:
         figures = _shared_figure(plan)
+    _refuse_compounds(plan, figures)
     measures = list(dict.fromkeys(measure_of(plan, figure) for figure in figures))
     base = measures[0].table
     dimensions = [dim for dim in _dimensions_of(plan, base, measures) if not _is_each_row(plan, dim, measures)]
@@ -42,8 +44,40 @@ def figures_query(plan: Plan) -> Query:
         return _average_per_entity(plan, measures, dimensions)
     if plan.asks.share:
         return _share_query(plan, base, measures, dimensions)
+    if len(measures) == 1 and (per := _averaged_over(plan, measures[0], dimensions)) is not None:
+        return Query(base, measures=(replace(measures[0], function="sum", per=per),))
+    if len(measures) == 1 and len(dimensions) == 1 and (averages := _on_average(plan, measures[0], dimensions[0])):
+        plan.reading.use(*averages)
+        return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
+    if any(_is_of_parts(plan, measure) for measure in measures):
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("super", "max", "min")])
     query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
     return replace(query, order=group_order(query))
+
+
+def _on_average(plan: Plan, measure: Measure, dimension: Dimension) -> list[int]:
+    """The words that ask for the average over periods of what is added up or counted: "orders per day on average"."""
+    if measure.function not in ("sum", "count") or dimension.bucket is None:
+        return []
+    return [index for index in plan.reading.having("avg") if plan.reading.marks[index].text.lower() == "on average"]
+
+
+def _is_of_parts(plan: Plan, measure: Measure) -> bool:
+    """`最高营业收入`: the greatest part of a day's figure, where it is not said that single records are meant."""
+    facts = plan.reading.facts(measure.table)
+    if measure.function not in ("max", "min") or measure.column is None or not facts.is_report:
+        return False
+    column = plan.reading.schema.column(measure.table, measure.column)
+    records = any(mark.means("noise") and mark.arg == "rows" for mark in plan.reading.marks)
+    return facts.is_measure(column) and not facts.is_averaged(column) and not records
+
+
+def _refuse_compounds(plan: Plan, figures: list[Figure]) -> None:
+    """`订单金额`, "order value": two figures said in one breath are a third one."""
+    places = sorted(figure.position for figure in figures if figure.link is not None)
+    for first, second in itertools.pairwise(places):
+        if second == first + 1 and plan.reading.nouns[first] is not None and plan.reading.nouns[second] is not None:
+            raise unused_words([plan.reading.marks[first].text, plan.reading.marks[second].text])
 
 
 def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
@@ -66,6 +100,25 @@ def _is_each_row(plan: Plan, dimension: Dimension, measures: list[Measure]) -> b
     return same and not plan.reading.facts(dimension.table).is_entity and measures[0].function == "avg"
 
 
+def _averaged_over(plan: Plan, measure: Measure, dimensions: list[Dimension]) -> Dimension | None:
+    """`average revenue per day`: of the days' totals, where single rows are parts of a day that nobody speaks of.
+
+    Raises:
+        Refusal: the average is asked for by period, and it is not said of what.
+    """
+    periods = [dimension for dimension in dimensions if dimension.bucket is not None]
+    whole = [dimension for dimension in dimensions if dimension.column is None]
+    facts = plan.reading.facts(measure.table)
+    if measure.function != "avg" or measure.per is not None or not facts.is_report or not (periods or whole):
+        return None
+    said = [mark.text.lower() for mark in plan.reading.marks if mark.means("each", "bucket")]
+    if len(dimensions) == 1 and all(text.split(" ")[0] == "per" for text in said):
+        return dimensions[0]
+    if periods:
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("avg")])
+    return None
+
+
 def _shared_figure(plan: Plan) -> list[Figure]:
     """A share of nothing named: of the things asked for, or of the one figure of the events grouped or restricted."""
     named = [dimension.table for dimension in plan.asks.dimensions if dimension.column is not None]
@@ -78,14 +131,16 @@ def _shared_figure(plan: Plan) -> list[Figure]:
         return [Figure("count", table=table)]
     measures = [column for column in facts.table.columns if facts.is_measure(column)]
     if len(measures) > 1:
-        raise missing_measure(label(facts.table), [label(column) for column in measures])
+        raise missing_measure(called(facts.table), [called(column) for column in measures])
     return [Figure("sum", column_link(table, measures[0].name)) if measures else Figure("count", table=table)]
 
 
 def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Dimension]) -> Query:
     """`平均每个服务区有多少店铺`: one figure, the average over entities."""
-    entity = dimensions[0] if dimensions else Dimension(plan.head) if plan.head else None
-    if entity is None:
+    named = [column_dimension(plan.reading, link) for link in plan.named_at.values()]
+    entity = next(iter([*dimensions, *named]), None) or (Dimension(plan.head) if plan.head else None)
+    others = {key for _, key in plan.tables} - {measures[0].table, entity.table if entity else None}
+    if entity is None or len(dimensions) + len(named) > 1 or others:
         raise unused_words([plan.reading.marks[plan.asks.per_entity or 0].text])
     return Query(measures[0].table, measures=(replace(measures[0], per=entity),))
 
@@ -104,15 +159,21 @@ def _dimensions_of(plan: Plan, base: TableKey, measures: list[Measure]) -> list[
     dimensions = [resolved(plan, dimension, base) for dimension in plan.asks.dimensions]
     if plan.asks.trend and not any(dimension.bucket for dimension in dimensions):
         dimensions.insert(0, trend_dimension(plan, base))
-    if plan.asks.compare and not dimensions:
-        links = [column_link(column.table, column.column) for column in plan.filters.compared]
-        dimensions += [column_dimension(plan.reading, link) for link in links]
-        grains = {period.grain for span in plan.filters.spans if len(span.periods) > 1 for period in span.periods}
-        if len(grains) == 1 and (grain := grains.pop()) is not None:
-            dimensions.append(resolved(plan, Dimension(("", ""), None, grain), base))
+    if plan.asks.compare:
+        dimensions += _compared_dimensions(plan, base, dimensions)
     if not dimensions:
         dimensions = _implied_dimensions(plan, measures)
     return list(dict.fromkeys(dimensions))
+
+
+def _compared_dimensions(plan: Plan, base: TableKey, others: list[Dimension]) -> list[Dimension]:
+    """What is set side by side: the values of a column, and periods."""
+    links = [column_link(column.table, column.column) for column in plan.filters.compared]
+    found = [column_dimension(plan.reading, link) for link in links]
+    grains = {period.grain for span in plan.filters.spans if len(span.periods) > 1 for period in span.periods}
+    if len(grains) == 1 and (grain := grains.pop()) is not None and not any(one.bucket for one in others):
+        found.append(resolved(plan, Dimension(("", ""), None, grain), base))
+    return found
 
 
 def _implied_dimensions(plan: Plan, measures: list[Measure]) -> list[Dimension]:

@@ -10,12 +10,13 @@ from agent.skills.offline.groups import column_dimension
 from agent.skills.offline.links import column_link
 from agent.skills.offline.listing import shown_column
 from agent.skills.offline.measuring import group_order, measure_of
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan, all_columns, tie_break
 from agent.skills.offline.query import ColumnRef, Dimension, Function, Measure, Query
 from agent.skills.offline.refusals import missing_measure, not_combinable, nothing_to_change, unused_words
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import Figure
+from common.text import Text
 
 
 def with_figures(query: Query, change: Change) -> Query:
@@ -136,7 +137,7 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
         average = replace(query.measures[0], per=per)
         return replace(query, measures=(average,), dimensions=others, order=(), limit=None)
     if any(_is_count(measure) for measure in query.measures):
-        raise missing_measure(label(change.plan.reading.schema.table(query.base)), _measure_names(change.plan, query))
+        raise missing_measure(called(change.plan.reading.schema.table(query.base)), _measure_names(change.plan, query))
     measures = tuple(dict.fromkeys(replace(one, function=function, per=None) for one in query.measures))
     order = tuple(
         replace(one, measure=replace(one.measure, function=function, per=None)) if one.measure else one
@@ -168,7 +169,7 @@ def _aggregated_column(query: Query, change: Change, function: Function) -> Quer
     ordered = [one.column for one in query.order if one.column is not None and _is_measure(plan, one.column)]
     shown = [column for column in query.columns if _is_measure(plan, column)]
     if not ordered and len(shown) != 1:
-        raise missing_measure(label(plan.reading.schema.table(query.base)), _measure_names(plan, query))
+        raise missing_measure(called(plan.reading.schema.table(query.base)), _measure_names(plan, query))
     column = (ordered or shown)[0]
     measure = Measure(function, column.table, column.column)
     return replace(
@@ -180,9 +181,9 @@ def _is_measure(plan: Plan, column: ColumnRef) -> bool:
     return plan.reading.facts(column.table).is_measure(plan.reading.schema.column(column.table, column.column))
 
 
-def _measure_names(plan: Plan, query: Query) -> list[str]:
+def _measure_names(plan: Plan, query: Query) -> list[Text]:
     facts = plan.reading.facts(query.base)
-    return [label(column) for column in facts.table.columns if facts.is_measure(column)][:4]
+    return [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
 
 
 def _extreme_of_total(query: Query, change: Change) -> None:
@@ -303,7 +304,7 @@ def _listing(query: Query, plan: Plan, key: TableKey) -> Query:
     """Rows of another table, under the same conditions."""
     facts, before = plan.reading.facts(key), plan.reading.facts(query.base)
     if query.order != tie_break(plan, query.base) and query.order:
-        raise nothing_to_change("可以沿用的排序", f"order that fits {label(facts.table)}")
+        raise nothing_to_change("可以沿用的排序", f"order that fits {called(facts.table).en}")
     named = {column.column for column in query.columns} <= {*before.display}
     names = facts.display if named and facts.display else all_columns(plan, key)
     return Query(

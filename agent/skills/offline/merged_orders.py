@@ -7,7 +7,7 @@ from agent.skills.offline.conditions import ref
 from agent.skills.offline.follow_ups import Change
 from agent.skills.offline.links import Link
 from agent.skills.offline.measuring import group_order, measure_of
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan, tie_break
 from agent.skills.offline.query import Dimension, Order, Query
 from agent.skills.offline.ranked import concept_column
@@ -76,8 +76,8 @@ def _listed_key(query: Query, plan: Plan, *, is_top: bool) -> Order:
     ]
     if len(shown) != 1:
         facts = plan.reading.facts(query.base)
-        names = [label(column) for column in facts.table.columns if facts.is_measure(column)][:4]
-        raise missing_measure(label(facts.table), names)
+        names = [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
+        raise missing_measure(called(facts.table), names)
     return Order(column=shown[0])
 
 
@@ -125,7 +125,7 @@ def _hinted(query: Query, plan: Plan, ranking: Ranking) -> Link:
             if ranking.hint == "age" and plan.reading.is_date(link):
                 ranking.descending = not ranking.descending
             return link
-    raise missing_measure(label(plan.reading.schema.table(query.base)), [])
+    raise missing_measure(called(plan.reading.schema.table(query.base)), [])
 
 
 def _by_link(query: Query, plan: Plan, ranking: Ranking, link: Link) -> Query:

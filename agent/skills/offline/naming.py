@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from agent.skills.offline.atoms import key_of, listed, normalise, words_of
 from agent.skills.offline.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, ZH_TO_EN, ZH_TO_ZH
-from common.text import Lang
+from common.text import Lang, Text
 from common.values import Column, Table
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -123,6 +123,20 @@ def spoken_name(thing: Table | Column, lang: Lang) -> str:
     return names[0] if names and has_han(thing.name) else " ".join(english_words(thing.name))
 
 
+def plural(name: str) -> str:
+    """Several of what an English name says one of."""
+    if re.search("(?<!s)s$", name) and key_of(name, stems=True) != key_of(name):
+        return name
+    if re.search("[^aeiou]y$", name):
+        return f"{name[:-1]}ies"
+    return f"{name}es" if re.search("(s|x|z|ch|sh)$", name) else f"{name}s"
+
+
+def called(thing: Table | Column) -> Text:
+    """What it is called in both languages."""
+    return Text(spoken_name(thing, "zh"), spoken_name(thing, "en"))
+
+
 def table_names(table: Table) -> dict[str, float]:
     """Everything people may call the table, keyed by comparison key, with the best quality of each."""
     names: list[Name] = []
@@ -162,6 +176,8 @@ def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Nam
     if not words:
         return
     yield " ".join(words), quality
+    # Said like this, `daily` in the name of `daily_revenue` asks for no days.
+    yield from ((" ".join((*words, said)), quality) for said in ("table", "records"))
     core = list(words)
     while len(core) > 1 and core[0] in _TABLE_PREFIXES:
         core.pop(0)
@@ -222,10 +238,12 @@ def _han_core(text: str) -> str:
 
 def _han_table_names(text: str, quality: float) -> Iterator[Name]:
     yield text, quality
+    yield f"{text}表", quality
     core = _han_core(text)
     # The lines of an order are not orders.
     quality *= 0.6 if "明细" in text[len(core) :] else 1.0
     yield core, quality * 0.97
+    yield f"{core}表", quality * 0.97
     for start in range(1, len(core) - 1):
         if core[start:] not in _GENERIC_HAN:
             yield core[start:], quality * (0.72 if len(core) - start >= 2 else 0.4)

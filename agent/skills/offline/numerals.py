@@ -14,7 +14,7 @@ _SCALES = {
     "k": 10**3, "thousand": 10**3, "million": 10**6, "m": 10**6, "mn": 10**6, "billion": 10**9, "bn": 10**9,
     "hundred": 100, "dozen": 12,
 }  # fmt: skip
-_ENGLISH = {
+ENGLISH_NUMBERS = {
     word: value
     for value, word in enumerate(
         listed(
@@ -27,12 +27,23 @@ _ENGLISH = {
 
 @dataclass(frozen=True)
 class Numeral:
-    """A number covering the atoms from `start` up to `end`; `is_percent` when followed by a percent sign."""
+    """A number covering the atoms from `start` up to `end`.
+
+    Attributes:
+        is_percent: whether a percent sign follows.
+        scale: what a unit such as 万 or "million" multiplied it by.
+    """
 
     start: int
     end: int
     value: Decimal
     is_percent: bool = False
+    scale: int = 1
+
+    @property
+    def unscaled(self) -> Decimal:
+        """The number before its unit."""
+        return self.value / self.scale
 
 
 def chinese_number(text: str) -> int | None:
@@ -70,15 +81,17 @@ def _base_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
     if atom.kind == "number":
         negative = start > 0 and atoms[start - 1].key == "-" and atom.glued and not _glued_to_word(atoms, start - 1)
         return Numeral(start - negative, start + 1, Decimal(atom.key) * (-1 if negative else 1))
-    if atom.kind == "word" and atom.key in _ENGLISH:
-        return Numeral(start, start + 1, Decimal(_ENGLISH[atom.key]))
+    if atom.kind == "word" and atom.key in ENGLISH_NUMBERS:
+        return Numeral(start, start + 1, Decimal(ENGLISH_NUMBERS[atom.key]))
     if not _is_numeral(atom) or (start > 0 and _is_numeral(atoms[start - 1])):
         return None
     end = start
     while end < len(atoms) and _is_numeral(atoms[end]):
         end += 1
-    value = chinese_number("".join(atom.text for atom in atoms[start:end]))
-    return None if value is None else Numeral(start, end, Decimal(value))
+    text = "".join(atom.text for atom in atoms[start:end])
+    value = chinese_number(text)
+    scale = _PLACES.get(text[-1], 1) if len(text) > 1 else 1
+    return None if value is None else Numeral(start, end, Decimal(value), scale=scale if scale > 10 else 1)
 
 
 def _glued_to_word(atoms: tuple[Atom, ...], index: int) -> bool:
@@ -95,7 +108,7 @@ def _scaled(atoms: tuple[Atom, ...], base: Numeral) -> Numeral:
         following = atoms[base.end : base.end + length]
         scale = _SCALES.get("".join(atom.key for atom in following))
         if len(following) == length and scale is not None and (following[0].key not in "km" or following[0].glued):
-            return Numeral(base.start, base.end + length, base.value * scale)
+            return Numeral(base.start, base.end + length, base.value * scale, scale=scale)
     if base.end < len(atoms) and atoms[base.end].key in ("%", "percent"):
         return Numeral(base.start, base.end + 1, base.value, is_percent=True)
     return base

@@ -4,6 +4,8 @@ from agent.skills.offline.conditions import Filters, ref
 from agent.skills.offline.query import ColumnRef, Condition, Operator
 from agent.skills.offline.reading import Reading
 
+_WHOLE_VALUE = 0.8
+
 
 class PatternReader:
     """Takes LIKE conditions and "named …" out of a reading."""
@@ -23,6 +25,9 @@ class PatternReader:
             target = self._pattern_target(index)
             if target is None:
                 continue
+            if self._is_possession(index, text, target):
+                reading.use(index)
+                continue
             kind = reading.marks[index]
             operator: Operator = "=" if kind.means("named") else kind.arg  # type: ignore[assignment]
             operator = self._reading.negated(index, operator)
@@ -31,6 +36,17 @@ class PatternReader:
             stored = self._stored_text(text, target) if operator == "=" else None
             written = stored or (mark.literal if mark.literal is not None else mark.text)
             self.found.conditions.append(Condition(target, operator, (written,)))
+
+    def _is_possession(self, index: int, text: int, target: ColumnRef) -> bool:
+        """`哪些服务区里有麦当劳`: a stored value of something else is what they have, not a part of their name."""
+        noun = self._reading.nouns[text]
+        value = noun.value if noun is not None and noun.is_value else None
+        if value is None or value.quality < _WHOLE_VALUE or self._reading.marks[text].literal is not None:
+            return False
+        return self._reading.marks[index].text.endswith("有") and (value.table, value.column) != (
+            target.table,
+            target.column,
+        )
 
     def _contain(self, index: int) -> None:
         """`orders that contain more than 3 items`: no text, so the word only ties."""

@@ -56,7 +56,7 @@ def own_phrases(schema: Schema, table: Table) -> Iterator[tuple[str, Link]]:
     yield from _line_amount(schema, table, penalty)
 
 
-def borrowed_phrases(table: Table) -> Iterator[tuple[str, Link]]:
+def borrowed_phrases(schema: Schema, table: Table) -> Iterator[tuple[str, Link]]:
     """Phrases that only mean the same in general language."""
     penalty = 0.0 if table.kind == "table" else _VIEW_PENALTY + 0.2
     for phrase, quality in borrowed_names(table_names(table)).items():
@@ -65,6 +65,9 @@ def borrowed_phrases(table: Table) -> Iterator[tuple[str, Link]]:
         for phrase, quality in borrowed_names(column_names(table, column, with_owner=False)).items():
             summed = 0.45 if penalty and _AGGREGATED.search(phrase) else 0.0
             yield phrase, _link(table, column, quality - penalty - summed, phrase)
+        # Whatever else the mass is called, its figure is as likely meant as its table.
+        for phrase, quality in borrowed_names(dict(_mass_names(schema, table, column))).items():
+            yield phrase, _link(table, column, quality - penalty, phrase)
 
 
 def _link(table: Table, column: Column, quality: float, phrase: str, derived: str | None = None) -> Link:
@@ -86,19 +89,30 @@ def _bare_measure(schema: Schema, table: Table, column: Column, penalty: float) 
     facts = schema.facts[table.key]
     if facts.is_entity or not facts.is_measure(column):
         return
-    is_amount = _is_amount(column)
-    # `daily_traffic.vehicle_count`: the only figure of a table named after a mass is that mass, money or not.
-    if is_amount or sum(map(facts.is_measure, table.columns)) == 1:
-        for phrase, quality in table_names(table).items():
-            if quality >= 0.5 and key_of(phrase.split(" ")[-1], stems=True) in _MASS_NOUNS:
-                yield phrase, _link(table, column, max(quality * 0.95, _MASS_QUALITY) - penalty, phrase)
-    if not is_amount:
+    for phrase, quality in _mass_names(schema, table, column):
+        yield phrase, _link(table, column, max(quality * 0.95, _MASS_QUALITY) - penalty, phrase)
+    if not _is_amount(column):
         return
     if column.name.lower() not in _COUNTED:
         sells = any(key_of(word, stems=True) in _SELLING for word in words_of(table.name))
         weight = 0.7 if not facts.dates else 0.74 if sells else 0.72
         for phrase in _MONEY_NAMES if facts.dates or sells else ():
             yield phrase, _link(table, column, weight - penalty, phrase)
+
+
+def _mass_names(schema: Schema, table: Table, column: Column) -> Iterator[tuple[str, float]]:
+    """The names of a table called after a mass (`daily_revenue`), which its bare measure goes by as well.
+
+    `daily_traffic.vehicle_count`: the only figure of a table named after a mass is that mass, money or not.
+    """
+    facts = schema.facts[table.key]
+    if facts.is_entity or not facts.is_measure(column):
+        return
+    if not _is_amount(column) and sum(map(facts.is_measure, table.columns)) > 1:
+        return
+    for phrase, quality in table_names(table).items():
+        if quality >= 0.5 and key_of(phrase.split(" ")[-1], stems=True) in _MASS_NOUNS:
+            yield phrase, quality
 
 
 def _is_amount(column: Column) -> bool:

@@ -37,10 +37,11 @@ def refuse_unplaced(plan: Plan, query: Query) -> None:
     reachable = {key for table in spoken_of for key in plan.reading.graph.above(table)}
     lost = [plan.reading.marks[index].text for index, key in plan.tables if key not in reachable]
     averaged = any(measure.function == "avg" and measure.per is None for measure in query.measures)
-    if averaged and not query.dimensions:  # "average revenue of shops" may mean per shop: not the average of all rows
+    if averaged:  # "average revenue of shops" may mean per shop: not the average of all rows
         lost += [plan.reading.marks[index].text for index, key in plan.tables if key not in spoken_of]
     shown = {(column.table, column.column) for column in query.columns}
     shown |= {(dim.table, dim.column or name) for dim in query.dimensions for name in shown_names(plan, dim)}
+    shown |= {(one.per.table, one.per.column) for one in query.measures if one.per and one.per.column}
     shown |= {(order.column.table, order.column.column) for order in query.order if order.column is not None}
     shown |= {
         (column.table, column.column)

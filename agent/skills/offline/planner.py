@@ -16,7 +16,8 @@ from agent.skills.offline.lexicon import Lexicon, lexicon_of
 from agent.skills.offline.listing import listed_query
 from agent.skills.offline.marks import Mark, marks_of
 from agent.skills.offline.measuring import figures_query
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
+from agent.skills.offline.periods import compares_periods, periods_query, take_compared_periods
 from agent.skills.offline.placement import (
     measured_columns,
     refuse_leftovers,
@@ -139,7 +140,7 @@ def _unconnected(reading: Reading, lexicon: Lexicon) -> Refusal:
         noun.table.table for noun in reading.nouns if noun is not None and noun.table is not None and noun.is_table
     ]
     keys = list(dict.fromkeys(tables))
-    names = [label(lexicon.schema.table(key)) for key in keys]
+    names = [called(lexicon.schema.table(key)) for key in keys]
     if len(names) >= 2:
         return not_connected(names[0], names[1])
     return not_combinable()
@@ -166,10 +167,13 @@ def _query(plan: Plan) -> Query:
     Raises:
         Refusal: something is missing, ambiguous, or found no place.
     """
+    counts_periods = take_compared_periods(plan)
     sort_heads(plan)
     split_attributes(plan)
     if plan.asks.rankings:
         query = ranked_query(plan)
+    elif compares_periods(plan):
+        query = replace(periods_query(plan), counts_rows=counts_periods)
     else:
         query = figures_query(plan) if wants_figures(plan) else listed_query(plan)
     query = replace(with_conditions(plan, query), through=_spoken_events(plan.reading))

@@ -1,17 +1,20 @@
 """Queries for the most and the least: rows, groups, and the extreme value itself."""
 
+import re
+
 from agent.skills.offline.conditions import ref
 from agent.skills.offline.event_dates import resolved
 from agent.skills.offline.groups import column_dimension
 from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.measuring import figures_query, measure_of
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan, all_columns, is_asked, shown_names, tie_break
 from agent.skills.offline.query import ColumnRef, Dimension, Function, Order, Query
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import missing_measure, unused_words
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import Figure, Ranking
+from common.text import Text
 
 
 def ranked_query(plan: Plan) -> Query:
@@ -21,13 +24,13 @@ def ranked_query(plan: Plan) -> Query:
         Refusal: it is not said by which figure.
     """
     ranking = plan.asks.rankings[0]
-    for mark in plan.reading.marks[ranking.position :]:
-        if mark.means("noise") and mark.text.startswith(("所属", "所在")):
-            raise unused_words([mark.text])  # the owner of the one that has the most is another question
+    _refuse_owner(plan, ranking)
+    _refuse_joined_share(plan)
     if len(plan.asks.rankings) > 1:
         return _ranked_twice(plan)
     if ranking.figure is None and not ranking.hint:
         ranking.figure = _implied_figure(plan)
+    _drop_single_rows(plan, ranking)
     if ranking.is_value and ranking.figure is not None:
         return _extreme_value(plan, ranking)
     entity = _ranked_entity(plan, ranking)
@@ -37,10 +40,63 @@ def ranked_query(plan: Plan) -> Query:
     return _ranked_by(plan, ranking, figure, entity)
 
 
+def _refuse_owner(plan: Plan, ranking: Ranking) -> None:
+    """The owner of the one that has the most (`收入最高的店铺属于哪个服务区`) is another question."""
+    reading = plan.reading
+    if not reading.is_chinese and (owned := _restricted_thing(plan, ranking)) is not None:
+        raise unused_words([reading.marks[owned].text])
+    is_thing_said = False
+    for index in range(ranking.position, len(reading)):
+        mark, noun = reading.marks[index], reading.nouns[index]
+        owns = mark.means("noise", "which", "verb") and _OWNS.match(mark.text.lower())
+        if owns and (is_thing_said or mark.text.startswith(("所属", "所在"))):
+            raise unused_words([mark.text])
+        is_thing_said = is_thing_said or (noun is not None and noun.is_table)
+
+
+def _drop_single_rows(plan: Plan, ranking: Ranking) -> None:
+    """ "the highest average rent per shop": an average over shops, not one for each."""
+    figure = ranking.figure
+    if plan.head is None or figure is None or figure.function != "avg" or figure.link is None:
+        return
+    own = Dimension(figure.link.table)
+    if plan.head != own.table and own in plan.asks.dimensions:
+        plan.asks.dimensions.remove(own)
+
+
+def _refuse_joined_share(plan: Plan) -> None:
+    """`收入最高的店铺及占比`: a share beside what is ranked, not the one it is ranked by."""
+    marks = plan.reading.marks
+    for index, mark in enumerate(marks):
+        before = plan.reading.beside(index, -1, ("noise", "of"), through_used=False) if mark.means("share") else None
+        if before is not None and marks[before].means("and"):
+            raise unused_words([mark.text])
+
+
+def _restricted_thing(plan: Plan, ranking: Ranking) -> int | None:
+    """The shop of "which area is the shop with the highest rent in": said after what is asked for, with what it has."""
+    reading = plan.reading
+    asked = next((index for index in range(ranking.position) if reading.asks_for(index)), None)
+    if asked is None:
+        return None
+    things = [index for index, _ in plan.tables if asked < index < ranking.position]
+    first = next((index for index in range(asked + 1, len(reading)) if reading.nouns[index] is not None), None)
+    for index in things:
+        after = reading.beside(index, 1, ("noise",))
+        if index != first and after is not None and after < ranking.position and reading.marks[after].means("with"):
+            return index
+    return None
+
+
+_OWNS = re.compile("所属|所在|属于|位于|在|belong|located|part of")
+
+
 def _ranked_twice(plan: Plan) -> Query:
     """Highest and lowest of one figure, as values."""
     rankings = plan.asks.rankings
-    if not all(ranking.is_value or ranking.figure is None for ranking in rankings):
+    first, last = rankings[0].position, rankings[-1].position
+    things = any(index > last if plan.reading.is_chinese else index < first for index, _ in plan.tables)
+    if things or not all(ranking.is_value or ranking.figure is None for ranking in rankings):
         raise unused_words([plan.reading.marks[ranking.position].text for ranking in rankings])
     link = next((ranking.figure.link for ranking in rankings if ranking.figure is not None), None)
     if link is None:
@@ -77,10 +133,13 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
     if kind is not None and kind in plan.asks.dimensions and len(plan.tables) <= 1:
         plan.asks.dimensions.remove(kind)  # `每类店铺收入最高的店铺` names the thing again, and wants it in every kind
         return kind
+    if plan.asks.dimensions and plan.head is not None and ranking.figure and _is_total_of(ranking.figure, plan.head):
+        return plan.asks.dimensions.pop()  # `各省份店铺平均月租金从高到低`: provinces
     if plan.head is not None and plan.head != (ranking.figure.table if ranking.figure else None):
         return Dimension(plan.head)
     for index, link in plan.named_at.items():
-        if not plan.asks.dimensions or is_asked(plan, index):
+        named_first = plan.reading.beside(ranking.position, 1, ("noise", "of", "unit"), through_used=False) == index
+        if not plan.asks.dimensions or is_asked(plan, index) or named_first:
             plan.projection.remove(link)
             return column_dimension(plan.reading, link)
     if plan.asks.dimensions:
@@ -90,11 +149,16 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
     return None
 
 
+def _is_total_of(figure: Figure, table: TableKey) -> bool:
+    """Whether the figure sums the rows of the table up, so that it is no figure of single ones."""
+    return figure.function is not None and figure.link is not None and figure.link.table == table
+
+
 def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Figure:
     """The column an adjective speaks of: the price of the cheapest, the date of the latest."""
     reading = plan.reading
     name = (
-        label(reading.schema.table(entity.table))
+        called(reading.schema.table(entity.table))
         if entity and entity.table != ("", "")
         else reading.marks[ranking.position].text
     )
@@ -110,11 +174,11 @@ def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Fi
     return Figure(None, link)
 
 
-def _measure_labels(plan: Plan, entity: Dimension | None) -> list[str]:
+def _measure_labels(plan: Plan, entity: Dimension | None) -> list[Text]:
     if entity is None or entity.table == ("", ""):
         return []
     facts = plan.reading.facts(entity.table)
-    return [label(column) for column in facts.table.columns if facts.is_measure(column)][:4]
+    return [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
 
 
 def _ranked_by(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension | None) -> Query:
@@ -168,11 +232,14 @@ def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimensi
     measure = measure_of(plan, figure, default)
     entity = resolved(plan, entity, measure.table)
     others = [measure_of(plan, other) for other in [*plan.asks.figures, *plan.bare]]
-    top_per = tuple(resolved(plan, dimension, measure.table) for dimension in plan.asks.dimensions)
+    # `单日收入最高的店铺`: shops and days are ranked together.
+    together = [resolved(plan, one, measure.table) for one in plan.asks.dimensions if one in plan.asks.ranked_dates]
+    top_per = tuple(resolved(plan, one, measure.table) for one in plan.asks.dimensions)
+    top_per = tuple(one for one in top_per if one not in together)
     if ranking.is_order:
         entity_dimensions, top_per = (*top_per, entity), ()
     else:
-        entity_dimensions = (*top_per, entity)
+        entity_dimensions = (*top_per, entity, *together)
     order = (Order(measure=measure, descending=ranking.descending), Order(descending=False))
     measures = tuple(dict.fromkeys((measure, *others)))
     return Query(
@@ -229,5 +296,6 @@ _HINTS = {
     "rating": ("rating", "score", "评分"),
     "salary": ("salary", "工资"),
     "quantity": ("quantity", "sales", "销量", "数量"),
+    "traffic": ("traffic", "visitors", "visits", "客流量", "访问量"),
     "population": ("population", "人口"),
 }

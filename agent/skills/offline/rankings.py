@@ -1,9 +1,16 @@
 """Rankings: the most and least of something, the first few, an order."""
 
+import re
+
+from agent.skills.offline.figures import figure_of_rows
 from agent.skills.offline.query import Dimension, Function
-from agent.skills.offline.reading import Reading
+from agent.skills.offline.reading import TIES, Reading
 from agent.skills.offline.refusals import unused_words
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure, Ranking
+
+_TRAFFIC = ("traffic", "visitors", "visits", "footfall", "passengers", "客流量", "车流量", "人流量", "访问量")
+# What ranks by a number of things; the largest of them is another matter.
+_SAYS_NUMBER = re.compile("most|fewest|least|number|[多少]", re.IGNORECASE)
 
 
 class RankingReader:
@@ -19,6 +26,7 @@ class RankingReader:
         for index in list(reading.having("super")):
             if reading.free(index):
                 self._superlative(index)
+        self._extremes_of_dates()
         for index in list(reading.having("top")):
             if reading.free(index):
                 self._top(index)
@@ -26,6 +34,7 @@ class RankingReader:
             if reading.free(index):
                 self._rank(index)
         self._by_measure()
+        self._busiest()
         for ranking in self.found.rankings:
             self._ranked_dates(ranking, ranking.position)  # "top 3 days by revenue": by what is said after it
 
@@ -42,6 +51,20 @@ class RankingReader:
         self._ranked_dates(ranking, index)
         ranking.is_value = self._wants_value(ranking, index) and not any(dim.bucket for dim in self.found.dimensions)
         self.found.rankings.append(ranking)
+
+    def _extremes_of_dates(self) -> None:
+        """ "the maximum number of orders in a day": the day that has the most."""
+        reading = self._reading
+        dates = [at for at, mark in enumerate(reading.marks) if reading.free(at) and mark.means("date_part")]
+        for index in list(reading.having("max", "min")) if len(dates) == 1 and not self.found.rankings else ():
+            reading.use(index)
+            figure = self._ranked_figure(index)
+            if figure is None or figure.link is None:
+                reading.used.discard(index)
+            else:
+                reading.use(dates[0])
+                self.found.rankings.append(Ranking(reading.marks[index].means("max"), figure, position=index))
+                self._rank_dates(Dimension(("", ""), None, reading.marks[dates[0]].arg), dates[0])  # type: ignore[arg-type]
 
     def _say_hint(self, ranking: Ranking, index: int) -> None:
         """Takes the column beside an adjective that implies one (`最早开业`, "latest order date") for its figure."""
@@ -94,6 +117,7 @@ class RankingReader:
         if asked:
             dimensions[:] = [one for one in dimensions if one != dates]
         dimensions.append(dates)
+        self.found.ranked_dates.append(dates)
 
     def _is_hinted(self, place: int) -> bool:
         """Whether a noun beside `latest` is itself the date or measure ("latest order date")."""
@@ -145,15 +169,30 @@ class RankingReader:
             figure = self._figure_beside(index, step)
             if figure is not None:
                 return figure
-        return None
+        return self._most_of_value(index)
+
+    def _most_of_value(self, index: int) -> Figure | None:
+        """`加油站最多的公司`, "the most 货车": what has the value is counted."""
+        reading = self._reading
+        place = index - 1 if reading.is_chinese else index + 1
+        noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
+        counts = reading.marks[index].means("super") and _SAYS_NUMBER.search(reading.marks[index].text)
+        if not counts or noun is None or not noun.is_value or noun.value is None:
+            return None
+        return figure_of_rows(reading, noun.value.table, index)
 
     def _figure_beside(self, index: int, step: int) -> Figure | None:
         reading = self._reading
-        skip = ("noise", "of", "unit", "count", "with", "number") if step == -1 else ("noise", "of", "count")
+        skip = (
+            ("noise", "of", "unit", "count", "with", "number") if step == -1 else ("noise", "of", "count", "date_part")
+        )
         place = reading.free_beside(index, step, skip)
         noun = reading.noun(place)
         if place is None or noun is None or noun.is_value:
             return None
+        if (rows_of := reading.rows_named(place)) is not None:
+            reading.use(place)
+            return Figure("count", table=rows_of, position=place)
         function = self._function_beside(place)
         link = reading.measure(place)
         counted = any(reading.marks[at].means("count") for at in range(min(place, index), max(place, index) + 1))
@@ -162,7 +201,8 @@ class RankingReader:
         ):
             reading.use(place)
             return Figure(function, link, position=place)
-        if noun.is_table and noun.table is not None and not self._is_asked(place, step, counted):
+        counts = counted or _SAYS_NUMBER.search(reading.marks[index].text) or not reading.marks[index].means("super")
+        if noun.is_table and noun.table is not None and counts and not self._is_asked(place, step, counted):
             reading.use(place)
             for at in range(min(place, index), max(place, index)):
                 if reading.marks[at].means("count"):
@@ -209,7 +249,7 @@ class RankingReader:
         if self._asks_for_thing():
             return False
         if reading.is_chinese:
-            after = reading.beside(max(index, figure.position), 1)
+            after = reading.beside(max(index, figure.position), 1, (*TIES, "cmp"))
             before_figure = figure.position > index
             if before_figure and after is not None and reading.free(after) and self._is_table_noun(after):
                 return False
@@ -228,7 +268,7 @@ class RankingReader:
                     return True
                 place = reading.beside(index, 1, ("noise", "of", "unit", "number"))
                 if place is None and reading.is_chinese and not mark.text.startswith("什么"):
-                    return any(self._is_table_noun_at(at) for at in range(index))
+                    return True
                 noun = reading.nouns[place] if place is not None else None
                 if mark.means("date_which") or (
                     noun is not None
@@ -354,6 +394,14 @@ class RankingReader:
                 self.found.rankings[-1].figure = figure
             elif not self.found.rankings:
                 self.found.rankings.append(Ranking(True, figure, is_order=True, position=index))
+
+    def _busiest(self) -> None:
+        """`the busiest day` has the most traffic, where nothing else is said and one column holds that."""
+        for ranking in self.found.rankings:
+            link = self._reading.measure_called(_TRAFFIC) if ranking.hint == "traffic" else None
+            if link is not None and ranking.figure is None:
+                ranking.figure = Figure(None, link, position=ranking.position)
+                ranking.hint = ""
 
     def _leading_function(self, place: int) -> Function | None:
         mark = self._reading.marks[place]

@@ -4,7 +4,8 @@ Every mark that carries meaning must be used by some part of the structure; `lef
 the planner refuses rather than answer only a part of the question.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from agent.skills.offline.atoms import listed
@@ -12,7 +13,7 @@ from agent.skills.offline.lexicon import Lexicon
 from agent.skills.offline.linking import Linker, Noun
 from agent.skills.offline.links import Link
 from agent.skills.offline.marks import Mark
-from agent.skills.offline.query import OPPOSITE, Operator
+from agent.skills.offline.query import OPPOSITE, Condition, Operator
 from agent.skills.offline.refusals import ambiguous_column
 from agent.skills.offline.schema import Facts, TableKey, is_year, kind_of
 from common.values import Column
@@ -24,7 +25,7 @@ _MEANINGFUL = frozenset(
     listed(
         "not null notnull cmp between like named super top rank share avg_per per_entity min max avg sum each "
         "bucket trend or "
-        "date_which except_end range compare above_average below_average unsupported deleted count"
+        "date_which date_part except_end range compare above_average below_average unsupported deleted count"
     )
 )
 
@@ -47,6 +48,9 @@ _TAKEN_OUT = (
 
 
 _NAME_WORDS = frozenset(listed("name names full_name 名称 名字 姓名 名")) | {"full name", "full names"}
+_CLEAR = 0.6
+_CLEARLY_LESS = 0.2
+_COUNTS_ROWS = re.compile("[条行]|记录")
 ColumnIdentity = tuple[TableKey, str | None]
 
 
@@ -160,7 +164,8 @@ class Reading:
 
     def asks_for(self, index: int) -> bool:
         """Whether the mark asks for what follows; the "who" of "customers who ordered" does not."""
-        if not self.marks[index].means("which") or self.marks[index].arg == "kind":
+        mark = self.marks[index]
+        if not mark.means("which") or mark.arg == "kind" or (mark.arg == "sort" and index in self.used):
             return False
         before = self.nouns[index - 1] if index else None
         return not (self.marks[index].arg == "person" and before is not None and before.is_table)
@@ -258,6 +263,29 @@ class Reading:
         named = [key for key in tables if self.facts(key).display]
         return named[0] if len(named) == 1 else None
 
+    def rows_named(self, index: int) -> TableKey | None:
+        """The table whose rows are spoken of, where the word alone means a figure: "revenue records", `营收有几条`."""
+        noun = self.nouns[index]
+        if noun is None or noun.is_value or not any(self._says_rows(index, step) for step in (1, -1)):
+            return None
+        if noun.table is not None:
+            return noun.table.table
+        return noun.column.table if noun.column is not None and not self.is_measure(noun.column) else None
+
+    def counts_conditions(self, condition: Condition) -> bool:
+        """Whether a count of nothing but a condition may be one of rows: of a report only where these are spoken of."""
+        spoken = any(mark.means("noise") and mark.arg == "rows" for mark in self.marks)
+        return spoken or condition.operator in ("null", "not null") or not self.facts(condition.column.table).is_report
+
+    def _says_rows(self, index: int, step: int) -> bool:
+        place = index + step
+        while 0 <= place < len(self.marks) and self.marks[place].means("noise", "of", "count", "with", "unit"):
+            mark = self.marks[place]
+            if mark.arg == "rows" or (mark.means("count") and _COUNTS_ROWS.search(mark.text)):
+                return True
+            place += step
+        return False
+
     def column(self, index: int) -> Link | None:
         """The column the mark names; a measure before a date that is only called after it.
 
@@ -290,10 +318,25 @@ class Reading:
     def plain_measure(self, index: int) -> Link | None:
         """The measured column the mark names, unless the word rather means the table it names as well."""
         noun, link = self.nouns[index], self.measure(index)
-        if noun is None or link is None or not noun.is_table or noun.table is None:
+        if noun is None or link is None:
+            return link
+        if link.quality < max(other.quality for _, other in noun.columns) - _CLEARLY_LESS:
+            return None  # `营业` is a part of 营业日期 rather than of 营业收入金额
+        if not noun.is_table or noun.table is None:
             return link
         of_another = self.facts(noun.table.table).is_entity and link.table != noun.table.table
         return None if of_another or link.quality < noun.table.quality - 0.08 else link
+
+    def measure_called(self, names: Iterable[str]) -> Link | None:
+        """The one measured column of a table that goes by any of the names."""
+        links = [link for name in names for link in self.lexicon.find(name)]
+        found = {
+            (link.table, link.column): link
+            for link in links
+            if link.kind == "column" and link.quality >= _CLEAR and self.schema.table(link.table).kind == "table"
+            if self.is_measure(link)
+        }
+        return next(iter(found.values())) if len(found) == 1 else None
 
     def is_measure(self, link: Link) -> bool:
         """Whether totals or averages of the link's column mean something."""

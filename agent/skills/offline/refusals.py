@@ -5,10 +5,15 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agent.skills.offline.lexicon import Lexicon
-from agent.skills.offline.naming import has_han, label
+from agent.skills.offline.naming import called, has_han
 from agent.skills.offline.schema import TableKey
 from common.text import Lang, Text
 from common.values import FailureReason, NoSql
+
+
+def _in_both(name: str | Text) -> Text:
+    """A name in both languages; what the question says is the same in either."""
+    return name if isinstance(name, Text) else Text(name, name)
 
 
 class Refusal(Exception):
@@ -54,9 +59,9 @@ def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
     shown_zh = "、".join(f"“{word}”" for word in words)
     shown_en = ", ".join(f'"{word}"' for word in words)
     near = similar_names(words, lexicon)
-    tables = table_labels(lexicon)
-    hint_zh = f"您是不是要找：{'、'.join(near)}？" if near else f"可以查询的内容有：{'、'.join(tables)}。"
-    hint_en = f"Did you mean: {', '.join(near)}?" if near else f"There is data about: {', '.join(tables)}."
+    tables = _tables(lexicon)
+    hint_zh = f"您是不是要找：{'、'.join(near)}？" if near else f"可以查询的内容有：{tables.zh}。"
+    hint_en = f"Did you mean: {', '.join(near)}?" if near else f"There is data about: {tables.en}."
     return Refusal(
         "missing_database_info",
         Text(
@@ -78,59 +83,70 @@ def similar_names(words: Iterable[str], lexicon: Lexicon, count: int = 3) -> lis
     return list(found)[:count]
 
 
-def table_labels(lexicon: Lexicon, count: int = 6) -> list[str]:
+def _tables(lexicon: Lexicon, count: int = 6) -> Text:
     """What the first tables of the catalogue are called."""
     tables = [table for table in lexicon.schema.catalog.tables if table.kind == "table"]
-    return [label(table) for table in (tables or lexicon.schema.catalog.tables)[:count]]
+    return enumerated([called(table) for table in (tables or lexicon.schema.catalog.tables)[:count]])
 
 
-def ambiguous_column(word: str, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon) -> Refusal:
+def enumerated(names: Sequence[Text]) -> Text:
+    """Several names."""
+    return Text("、".join(name.zh for name in names), ", ".join(name.en for name in names))
+
+
+def ambiguous_column(word: str | Text, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon) -> Refusal:
     """A word that names several columns equally well."""
-    named = [describe(lexicon, key, column) for key, column in choices]
+    named, word = enumerated([describe(lexicon, key, column) for key, column in choices]), _in_both(word)
     return Refusal(
         "ambiguous_question",
         Text(
-            f"“{word}”可以指多个字段：{'、'.join(named)}。请说明是哪一个。",
-            f'"{word}" can mean several columns: {", ".join(named)}. Please say which one.',
+            f"“{word.zh}”可以指多个字段：{named.zh}。请说明是哪一个。",
+            f'"{word.en}" can mean several columns: {named.en}. Please say which one.',
         ),
     )
 
 
 def ambiguous_way(table: TableKey, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon) -> Refusal:
     """Two tables are tied in several ways."""
-    named = [describe(lexicon, key, column) if column else label(lexicon.schema.table(key)) for key, column in choices]
-    target = label(lexicon.schema.table(table))
+    named = enumerated(
+        [describe(lexicon, key, column) if column else called(lexicon.schema.table(key)) for key, column in choices]
+    )
+    target = called(lexicon.schema.table(table))
     return Refusal(
         "ambiguous_question",
         Text(
-            f"与“{target}”有多种关联方式：{'、'.join(named)}。请说明按哪一种。",
-            f'There are several ways to relate to "{target}": {", ".join(named)}. Please say which one.',
+            f"与“{target.zh}”有多种关联方式：{named.zh}。请说明按哪一种。",
+            f'There are several ways to relate to "{target.en}": {named.en}. Please say which one.',
         ),
     )
 
 
-def describe(lexicon: Lexicon, key: TableKey, column: str) -> str:
+def describe(lexicon: Lexicon, key: TableKey, column: str) -> Text:
     """A column for a sentence: its label, and its place in the database."""
     found = lexicon.schema.table(key).column(column)
-    named = label(found) if found is not None else column
+    named = called(found) if found is not None else Text(column, column)
     place = f"{key[1]}.{column}"
-    return place if named == column else f"{named}（{place}）" if has_han(named) else f"{named} ({place})"
+    return Text(*(f"{name}（{place}）" if has_han(name) else f"{name} ({place})" for name in named))
 
 
-def missing_measure(entity: str, choices: Sequence[str]) -> Refusal:
+def missing_measure(entity: str | Text, choices: Sequence[Text]) -> Refusal:
     """A ranking that does not say by what."""
-    zh = f"，例如：{'、'.join(choices)}" if choices else ""
-    en = f", for example: {', '.join(choices)}" if choices else ""
+    entity, named = _in_both(entity), enumerated(choices)
+    zh = f"，例如：{named.zh}" if choices else ""
+    en = f", for example: {named.en}" if choices else ""
     return Refusal(
         "ambiguous_question",
-        Text(f"请说明“{entity}”按什么指标排序{zh}。", f'Please say by which figure "{entity}" should be ranked{en}.'),
+        Text(
+            f"请说明“{entity.zh}”按什么指标排序{zh}。",
+            f'Please say by which figure "{entity.en}" should be ranked{en}.',
+        ),
     )
 
 
 def unused_words(words: Sequence[str]) -> Refusal:
     """Words that were recognised but found no place in the statement."""
-    shown_zh = "".join(f"“{word}”" for word in words)
-    shown_en = ", ".join(f'"{word}"' for word in words)
+    shown_zh = "".join(f"“{word}”" for word in words) or "某些部分"
+    shown_en = ", ".join(f'"{word}"' for word in words) or "asking for this"
     return Refusal(
         "unknown_generation_failure",
         Text(
@@ -149,33 +165,33 @@ def missing_year(word: str) -> Refusal:
     )
 
 
-def no_date_column(what: str) -> Refusal:
+def no_date_column(what: Text) -> Refusal:
     """A period was given, but the rows asked about carry no date."""
     return Refusal(
         "missing_database_info",
-        Text(f"“{what}”没有可用于时间筛选的日期字段。", f'"{what}" has no date column to apply the period to.'),
+        Text(f"“{what.zh}”没有可用于时间筛选的日期字段。", f'"{what.en}" has no date column to apply the period to.'),
     )
 
 
 def not_understood(lexicon: Lexicon) -> Refusal:
     """Nothing in the question names anything of the database."""
-    tables = table_labels(lexicon)
+    tables = _tables(lexicon)
     return Refusal(
         "missing_database_info",
         Text(
-            f"没有从问题中识别出要查询的内容。可以查询的内容有：{'、'.join(tables)}。",
-            f"The question names nothing in the database. There is data about: {', '.join(tables)}.",
+            f"没有从问题中识别出要查询的内容。可以查询的内容有：{tables.zh}。",
+            f"The question names nothing in the database. There is data about: {tables.en}.",
         ),
     )
 
 
-def not_connected(first: str, second: str) -> Refusal:
+def not_connected(first: Text, second: Text) -> Refusal:
     """Nothing relates two tables."""
     return Refusal(
         "missing_database_info",
         Text(
-            f"数据库中没有“{first}”与“{second}”之间的关联关系。",
-            f'Nothing in the database relates "{first}" to "{second}".',
+            f"数据库中没有“{first.zh}”与“{second.zh}”之间的关联关系。",
+            f'Nothing in the database relates "{first.en}" to "{second.en}".',
         ),
     )
 

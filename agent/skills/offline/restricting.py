@@ -8,7 +8,8 @@ from agent.skills.offline.dates import Period
 from agent.skills.offline.event_dates import no_date_of, span_date
 from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.measuring import measure_of
-from agent.skills.offline.naming import label
+from agent.skills.offline.naming import called
+from agent.skills.offline.periods import compares_periods
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
 from agent.skills.offline.ranked import concept_column
@@ -23,11 +24,22 @@ def with_conditions(plan: Plan, query: Query) -> Query:
     query = _with_thresholds(plan, query)
     query = _with_spans(plan, query)
     conditions = (*query.conditions, *filters.conditions)
+    _refuse_averages_of_parts(plan, query)
     query = replace(query, conditions=tuple(dict.fromkeys(conditions)), with_deleted=frozenset(filters.with_deleted))
     related = [*query.related, *filters.related]
     query, lacking = _split_lacking(plan, query)
     related = _with_existence(plan, query, [*related, *lacking])
     return _limited(plan, replace(query, related=tuple(related)))
+
+
+def _refuse_averages_of_parts(plan: Plan, query: Query) -> None:
+    """`收入高于平均的店铺`: what a shop has in all is to be compared, not its single days."""
+    above = plan.reading.graph.above(query.base)
+    for condition in plan.filters.conditions:
+        averages = condition.operator in ("above average", "below average")
+        if averages and condition.column.table not in above:
+            words = [mark.text for mark in plan.reading.marks if mark.means("above_average", "below_average")]
+            raise unused_words(words)
 
 
 def _split_lacking(plan: Plan, query: Query) -> tuple[Query, list[Related]]:
@@ -68,9 +80,15 @@ def is_aggregate(plan: Plan, threshold: Threshold) -> bool:
     """Whether a comparison is about a figure of the asked thing, not about one of its columns."""
     if threshold.function is not None or threshold.table is not None:
         return True
-    link, head = threshold.link, plan.head
+    counted = [figure.table for figure in plan.asks.figures if figure.link is None]
+    link, head = threshold.link, plan.head or next((shown.table for shown in plan.named_at.values()), None)
+    head = head or next(iter(counted), None)
+    if compares_periods(plan):
+        return True
     if link is None or head is None:
         return False
+    if plan.head is None and plan.reading.facts(head).is_report and plan.reading.is_measure(link):
+        return True  # of a payment type, all rows are compared: single ones are parts of a day
     return link.table not in plan.reading.graph.above(head)
 
 
@@ -84,12 +102,12 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
     if threshold.hint:
         link = concept_column(plan.reading, query.base, threshold.hint)
         if link is None:
-            raise missing_measure(label(plan.reading.schema.table(query.base)), [])
+            raise missing_measure(called(plan.reading.schema.table(query.base)), [])
         threshold.link = (
             replace(link, derived="age") if threshold.hint == "age" and plan.reading.is_date(link) else link
         )
     if threshold.link is None and threshold.table is None:
-        threshold.link = _implied_threshold(plan, query)
+        threshold.link = _implied_threshold(plan, query, threshold)
     grouped = bool(query.measures and query.dimensions)
     aggregated = is_aggregate(plan, threshold)
     if threshold.link is not None and not aggregated and not (grouped and _compares_figure(query, threshold.link)):
@@ -101,8 +119,11 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
     return _with_having(plan, query, having)
 
 
-def _implied_threshold(plan: Plan, query: Query) -> Link | None:
+def _implied_threshold(plan: Plan, query: Query, threshold: Threshold) -> Link | None:
     """`超过5个的服务区` after the measure was already taken: compare the figure asked for."""
+    after = plan.reading.beside(threshold.position, 1, ("noise", "unit"), through_used=False)
+    if not plan.reading.is_chinese and after is not None and plan.reading.nouns[after] is not None:
+        raise unused_words([plan.reading.marks[threshold.position].text])  # "at least 3 open areas": of the areas
     measure = next((measure for measure in query.measures), None)
     if measure is None and (only := _only_measure(plan, query.base)) is not None:
         return only
@@ -151,10 +172,18 @@ def _with_spans(plan: Plan, query: Query) -> Query:
         raise unused_words([mark.text for mark in plan.reading.marks if mark.date is not None])
     for span in plan.filters.spans:
         date = (ref(span.link) if span.link else None) or span_date(plan, query.base)
-        if date is None:
+        if date is None or _is_of_another(plan, date, query.base):
             raise no_date_of(plan, query.base)
         query = replace(query, conditions=(*query.conditions, *_during_conditions(plan, date, span)))
     return query
+
+
+def _is_of_another(plan: Plan, date: ColumnRef, base: TableKey) -> bool:
+    """`去年开业的店铺`: the date is that of a thing above those asked for, which nobody speaks of."""
+    both = plan.reading.facts(date.table).is_entity and plan.reading.facts(base).is_entity
+    spoken = {noun.table.table for noun in plan.reading.nouns if noun is not None and noun.table and noun.is_table}
+    above = date.table != base and date.table in plan.reading.graph.above(base)
+    return both and above and date.table not in spoken
 
 
 def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Condition]:
@@ -165,7 +194,7 @@ def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Conditio
     for period in span.periods:
         found += year_conditions(date, period)
     if not found or (len(span.periods) > 1 and any(condition.operator != "=" for condition in found)):
-        raise no_date_column(label(plan.reading.schema.table(date.table)))
+        raise no_date_column(called(plan.reading.schema.table(date.table)))
     if len(found) > 1 and len(span.periods) > 1:
         return [Condition(date, "in", tuple(condition.operands[0] for condition in found))]
     return found

@@ -182,6 +182,11 @@ class Facts:
         """Whether rows are things with a name rather than events."""
         return bool(self.display)
 
+    @property
+    def is_report(self) -> bool:
+        """Whether a row is a part of a period's figures (`day, shop, payment type`) rather than one thing or event."""
+        return not self.is_entity and len(self.key) > 1 and bool({*self.key} & {*self.dates})
+
 
 def deletion_column(table: Table) -> str | None:
     """The column that marks soft-deleted rows, by its name or comment."""

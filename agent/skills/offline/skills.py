@@ -10,7 +10,7 @@ from agent.skills.offline.lexicon import is_indexed, lexicon_of
 from agent.skills.offline.query import Query
 from agent.skills.offline.refusals import Refusal
 from agent.skills.offline.repair import repaired
-from agent.skills.offline.summarize import column_labels, summary_pieces
+from agent.skills.offline.summarize import column_labels, summary_pieces, with_spoken_periods
 from agent.skills.offline.writes import pasted_sql
 from common.errors import ForbiddenStatement, InvalidSql
 from common.values import Catalog, Classification, Draft, QueryResult, Sql, Thought
@@ -54,8 +54,10 @@ class OfflineSkills:
         """See `Skills.summarize`."""
         await _indexed(inquiry.catalog)
         schema = lexicon_of(inquiry.catalog).schema
-        labels = column_labels(_query_of(inquiry, sql), result, schema, inquiry.lang)
-        return Thought(_emitted(summary_pieces(result, inquiry.lang, labels), emit))
+        query = _query_of(inquiry, sql)
+        labels = column_labels(query, result, schema, inquiry.lang)
+        pieces = summary_pieces(with_spoken_periods(query, result), inquiry.lang, labels)
+        return Thought(_emitted(pieces, emit))
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
         """See `Skills.chat`."""

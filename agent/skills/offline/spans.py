@@ -1,10 +1,11 @@
 """Periods in the question, what bounds them, and the date column named beside them."""
 
 from agent.skills.offline.conditions import Filters, Span
-from agent.skills.offline.dates import Period
+from agent.skills.offline.dates import Moment, Period
 from agent.skills.offline.linking import Noun
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import missing_year
+from agent.skills.offline.years import in_year_of
 
 
 class SpanReader:
@@ -22,6 +23,7 @@ class SpanReader:
             if reading.free(index) and self._is_date(index):
                 index = self._span_at(index)
             index += 1
+        reading.use(*(place for place in reading.having("range") if reading.marks[place].arg == "now"))
 
     def _is_date(self, index: int) -> bool:
         mark = self._reading.marks[index]
@@ -48,12 +50,26 @@ class SpanReader:
         if date.missing_year:
             raise missing_year(reading.marks[index].text)
         reading.use(index)
-        span = Span([date.period], index, index)
+        span = Span([self._week_around(index) or date.period], index, index)
         self._extend(span)
-        self._bound(span)
+        if not self._bound(span) and date.unbounded is not None and span.periods == [date.period]:
+            span.periods = [date.unbounded]
         self._say_date(span)
         self.found.spans.append(span)
         return span.last
+
+    def _week_around(self, index: int) -> Period | None:
+        """ "the week of 2026-10-05": the whole week of a day."""
+        reading = self._reading
+        date, before = reading.marks[index].date, reading.free_beside(index, -1, ("noise", "of"))
+        if date is None or before is None or reading.marks[before].arg != "week" or index - before < 2:
+            return None
+        start = date.period.start
+        if date.period.grain != "day" or start is None or start.day is None:
+            return None
+        reading.use(before)
+        monday = start.shifted("day", -start.day.weekday())
+        return Period(monday, monday.shifted("week", 1), "week")
 
     def _say_date(self, span: Span) -> None:
         """Takes in the date column named beside the period (`2020年开业`, "hired in 2019")."""
@@ -93,20 +109,37 @@ class SpanReader:
             before = span.first - 1
             between = before >= 0 and reading.marks[before].means("between")
             ranged = joins.means("to", "range") or joins.text == "to" or (between and joins.means("and"))
+            period = self._dated(span.periods[-1], other)
             if ranged and len(span.periods) == 1:
-                span.periods = [Period(span.periods[0].start, date.period.end)]
+                span.periods = [Period(span.periods[0].start, period.end)]
             elif joins.means("and", "or", "compare"):
-                span.periods.append(date.period)
+                span.periods.append(period)
                 self.found.compares = self.found.compares or joins.means("compare")
             else:
                 return
             reading.use(joint, other, *((before,) if between else ()))
             span.last = other
 
-    def _bound(self, span: Span) -> None:
-        """Applies since / after / before / until, said before (English) or after (Chinese)."""
+    def _dated(self, before: Period, index: int) -> Period:
+        """The period at `index`; without a year, it is in that of the one before.
+
+        Raises:
+            Refusal: that one has no year either.
+        """
+        mark = self._reading.marks[index]
+        assert mark.date is not None
+        if not mark.date.missing_year:
+            return mark.date.period
+        period = in_year_of(before, mark.text, self._reading.is_chinese)
+        if period is None:
+            raise missing_year(mark.text)
+        return period
+
+    def _bound(self, span: Span) -> bool:
+        """Applies since / after / before / until, said before (English) or after (Chinese); whether there was any."""
         reading = self._reading
         period = span.periods[0]
+        bounded = False
         for place in (reading.beside(span.first, -1, ("noise",)), span.last + 1):
             if place is None or not reading.free(place):
                 continue
@@ -116,14 +149,15 @@ class SpanReader:
                 arg = _BOUND_OPERATORS.get(mark.arg, "")
                 if reading.marks[span.first].text.endswith(("ago", "前")):
                     arg = _LONGER_AGO.get(arg, "")
-                if mark.text.lower() == "over" and period.is_relative:
+                elif mark.text.lower() == "over" and period.is_relative:
                     arg = ""
                     reading.use(place)
             if mark.means("from") and place < span.first:
-                open_ended = reading.is_chinese or period.grain == "day" or period.grain is None
+                open_ended = period.grain is not None and (reading.is_chinese or period.grain == "day")
                 arg = "since" if open_ended and len(span.periods) == 1 and not self._ranged(span) else ""
                 reading.use(place)
             if arg:
+                bounded = True
                 span.periods = [_BOUNDS[arg](period)]
                 reading.use(place)
                 span.first, span.last = min(span.first, place), max(span.last, place)
@@ -134,6 +168,7 @@ class SpanReader:
         if negates and before is not None and self._negates_directly(before, span.first):
             reading.use(before)
             span.negated = True
+        return bounded
 
     def _negates_directly(self, negation: int, first: int) -> bool:
         return first - negation <= 2 and self._reading.marks[negation].text not in ("没有", "没", "未", "no")
@@ -146,6 +181,7 @@ _BOUND_WORDS = {"前": "before", "后": "after", "起": "since", "前的": "befo
 _BOUND_OPERATORS = {">": "after", ">=": "since", "<": "before", "<=": "until", "=": ""}
 _LONGER_AGO = {"after": "before", "since": "until", "before": "after", "until": "since"}
 _BOUNDS = {
+    "now": lambda period: Period(period.start, Moment(days=1)),
     "since": lambda period: Period(period.start, None),
     "after": lambda period: Period(period.end, None),
     "before": lambda period: Period(None, period.start),

@@ -1,11 +1,14 @@
 """The answer in words, made from nothing but the rows and their count."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from agent.skills.offline.naming import label
-from agent.skills.offline.query import ColumnRef, Dimension, Measure, Query
+from agent.skills.offline.dates import Unit
+from agent.skills.offline.naming import plural, spoken_name
+from agent.skills.offline.query import Dimension, Measure, Query
 from agent.skills.offline.schema import Schema
 from common.text import Lang, Text
 from common.values import QueryResult
@@ -133,30 +136,64 @@ def column_labels(query: Query | None, result: QueryResult, schema: Schema, lang
     """What the result's columns are called, from the structure that produced them when it is known."""
     if query is None or query.counts_rows:
         return list(result.columns)
-    names = [name for dimension in query.dimensions for name in _dimension_labels(dimension, schema)]
-    names += [_column_label(column, schema, lang) for column in query.columns]
+    names = [name for dimension in query.dimensions for name in _dimension_labels(dimension, schema, lang)]
+    names += [spoken_name(schema.column(column.table, column.column), lang) for column in query.columns]
     names += [_measure_label(measure, schema, lang) for measure in query.measures]
     return names if len(names) == len(result.columns) else list(result.columns)
 
 
-def _dimension_labels(dimension: Dimension, schema: Schema) -> list[str]:
+def with_spoken_periods(query: Query | None, result: QueryResult) -> QueryResult:
+    """The result with its months, quarters and years said as such, not as their first day."""
+    spoken_as = {
+        result.columns.index(one.bucket): _PERIODS[one.bucket]
+        for one in (query.dimensions if query is not None else ())
+        if one.bucket in _PERIODS and one.bucket in result.columns
+    }
+    if not spoken_as:
+        return result
+    rows = tuple(
+        [_said(value, spoken_as[place]) if place in spoken_as else value for place, value in enumerate(row)]
+        for row in result.rows
+    )
+    return replace(result, rows=rows)
+
+
+def _said(value: Any, form: Callable[[date], str]) -> Any:
+    try:
+        return form(date.fromisoformat(value)) if isinstance(value, str) else value
+    except ValueError:  # a year beyond those that Python knows
+        return value
+
+
+_PERIODS: dict[Unit | None, Callable[[date], str]] = {
+    "month": lambda day: f"{day:%Y-%m}",
+    "quarter": lambda day: f"{day.year}-Q{(day.month + 2) // 3}",
+    "year": lambda day: f"{day.year}",
+}
+
+
+def _dimension_labels(dimension: Dimension, schema: Schema, lang: Lang) -> list[str]:
     facts = schema.facts[dimension.table]
     if dimension.column is not None:
-        return [label(schema.column(dimension.table, dimension.column))]
+        return [spoken_name(schema.column(dimension.table, dimension.column), lang)]
     names = facts.display or facts.key or (facts.table.columns[0].name,)
-    return [label(schema.column(dimension.table, name)) for name in names]
-
-
-def _column_label(ref: ColumnRef, schema: Schema, lang: Lang) -> str:
-    column = schema.column(ref.table, ref.column)
-    return label(column) if lang == "zh" else column.name.replace("_", " ")
+    return [spoken_name(schema.column(dimension.table, name), lang) for name in names]
 
 
 def _measure_label(measure: Measure, schema: Schema, lang: Lang) -> str:
-    what = schema.table(measure.table) if measure.column is None else schema.column(measure.table, measure.column)
     function = _FUNCTIONS[measure.function].to(lang)
-    name = label(what) if lang == "zh" else what.name.replace("_", " ")
+    name = _measured_name(measure, schema, lang)
     text = f"{name}{function}" if lang == "zh" else f"{function} {name}"
     if measure.per is not None:
         text = f"每组{text}的平均" if lang == "zh" else f"average {text}"
     return f"{text}占比(%)" if measure.is_share and lang == "zh" else f"{text} in percent" if measure.is_share else text
+
+
+def _measured_name(measure: Measure, schema: Schema, lang: Lang) -> str:
+    """What is measured; what is counted stands in the plural, and of events their records."""
+    if measure.column is None:
+        name = spoken_name(schema.table(measure.table), lang)
+        counted = name if schema.facts[measure.table].is_entity else f"{name} record"
+    else:
+        name = counted = spoken_name(schema.column(measure.table, measure.column), lang)
+    return plural(counted) if lang == "en" and measure.function in ("count", "count_distinct") else name

@@ -8,7 +8,7 @@ domain.
 from agent.skills.offline.atoms import key_of, words_of
 
 _CONCEPTS = """
-revenue sales income turnover earning proceeds | 营业收入 营收 收入 销售额 销售收入 营业额 销售金额
+revenue sales income turnover earning proceeds taking | 营业收入 营收 收入 销售额 销售收入 营业额 销售金额 流水 进账
 amount sum money value total | 金额 数额 款额
 total | 总额 总计 合计 总数
 price cost unit_price list_price | 价格 单价 售价 价钱 定价

@@ -75,8 +75,8 @@ class ThresholdReader:
         reading = self._reading
         first, second = reading.marks[low].number, reading.marks[high].number
         assert first is not None and second is not None
-        scale = second.value / first.value if first.value else Decimal(0)
-        start = first.value * 10000 if scale >= 10000 and reading.marks[high].text.endswith("万") else first.value
+        # `1到2万`, "between 1 and 2 million": the scale said once is that of both.
+        start = first.value * second.scale if first.scale == 1 and first.value < second.unscaled else first.value
         threshold = Threshold("between", (start, second.value), position=low)
         reading.use(low, high)
         self._attach(threshold, opening, closing)
@@ -129,7 +129,10 @@ class ThresholdReader:
             reading.use(said)  # "with total over 1000": the one measure there is
             return
         before = reading.free_beside(first, -1, ("noise", "of", "with", "count", "by", "unit"))
-        after = reading.free_beside(last, 1, ("noise", "unit"))
+        measured = not reading.is_chinese and last + 1 < len(reading) and reading.marks[last + 1].means("unit")
+        after = reading.free_beside(last, 1, ("noise", "unit", "of") if measured else ("noise", "unit"))
+        if after is not None and self._has(before, first) and self._compares(after, threshold, is_before=False):
+            return  # "number of companies with more than 20 shops"
         if before is not None and self._compares(before, threshold, is_before=True):
             self._take_count_words(before, first)
             return
@@ -138,6 +141,11 @@ class ThresholdReader:
         counts = before is not None and (reading.is_chinese or self._is_counted(before))
         if counts and before is not None and self._take_table(before, threshold):
             self._take_count_words(before, first)
+
+    def _has(self, before: int | None, first: int) -> bool:
+        """Whether the noun before is what has the number of things compared."""
+        between = range(before + 1, first) if before is not None else ()
+        return not self._reading.is_chinese and any(self._reading.marks[place].means("with") for place in between)
 
     def _continues(self, threshold: Threshold, first: int) -> bool:
         """`at least 5000 but less than 7000`: the second comparison is about what the first is about."""

@@ -3,9 +3,10 @@
 Each key is (kind, argument) of an `Intent`; each text lists phrases separated by `|`. Kinds:
 
     noise   says nothing that changes the answer      of      ties a noun to the one it belongs to
+            (`rows`: except that rows are counted)
     list    wants rows                                 which   wants the things themselves
     count sum avg max min share distinct               aggregates
-    each by bucket trend                               groups
+    each by bucket trend                               groups (`kind`: by what they are; `sort`: that, or each of them)
     super rank top                                     order and limit
     cmp between not null like and or range with        conditions
     unit    measure word after a number                compare  wants two things side by side

@@ -46,12 +46,18 @@ class Ranking:
 
 @dataclass
 class Asks:
-    """Everything the question wants; `kind` is the one of `dimensions` that is asked for as kinds of a thing."""
+    """Everything the question wants.
+
+    Attributes:
+        kind: the one of `dimensions` that is asked for as kinds of a thing.
+        ranked_dates: those of `dimensions` of which single ones are ranked, not things within each.
+    """
 
     figures: list[Figure] = field(default_factory=list)
     rankings: list[Ranking] = field(default_factory=list)
     dimensions: list[Dimension] = field(default_factory=list)
     kind: Dimension | None = None
+    ranked_dates: list[Dimension] = field(default_factory=list)
     heads: list[int] = field(default_factory=list)
     qualifiers: list[tuple[int, TableKey]] = field(default_factory=list)
     limit: int | None = None

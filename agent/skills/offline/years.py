@@ -1,11 +1,13 @@
 """The year an earlier question spoke of, said so that a month or quarter without its year can be completed by it."""
 
+import re
 from decimal import Decimal
 
-from agent.skills.offline.dates import Moment, Period
+from agent.skills.offline.dates import Moment, Period, whole_period
 from agent.skills.offline.query import Operand, Query
 from common.text import language_of
 
+_LEADING = re.compile(r"^(?:in|of|for|during|since) ")
 _RELATIVE = {0: ("今年", "this year"), -12: ("去年", "last year"), -24: ("前年", "")}
 
 
@@ -34,10 +36,24 @@ def _year(operand: Operand, is_chinese: bool) -> str | None:
 def _year_of_moment(start: Moment, is_chinese: bool) -> str | None:
     if start.day is not None:
         return _spelled(start.day.year, is_chinese)
-    if start.trunc != "year" or start.days:
+    if start.trunc != "year":
         return None
     spoken = _RELATIVE.get(start.months - start.months % 12)
     return (spoken[0] if is_chinese else spoken[1] or None) if spoken else None
+
+
+def in_year(year: str, said: str, is_chinese: bool) -> Period | None:
+    """The period of a month, day or quarter said without its year."""
+    core = _LEADING.sub("", said.lower())
+    if is_chinese:
+        return whole_period(f"{year}{core}")
+    return whole_period(f"{core} of {year}") or whole_period(f"{core} {year}")
+
+
+def in_year_of(period: Period, said: str, is_chinese: bool) -> Period | None:
+    """What is said without its year, in the year that the period begins in."""
+    year = _year_of_moment(period.start, is_chinese) if period.start is not None else None
+    return in_year(year, said, is_chinese) if year is not None else None
 
 
 def _spelled(year: int, is_chinese: bool) -> str:
