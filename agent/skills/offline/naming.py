@@ -47,7 +47,7 @@ _HAN_TAILS: dict[str, float] = {
 }
 _HAN_TABLE_TAILS = listed(
     "基本信息表 信息表 记录表 明细表 数据表 基本信息 日汇总视图 汇总视图 汇总表 主表 档案表 信息 记录 明细 日报表 "
-    "日报 月报 报表 档案 资料 数据 列表 视图 汇总 台账 清单 字典 表"
+    "日报 月报 报表 档案 资料 数据 列表 视图 汇总 台账 清单 字典 目录 名录 名册 登记表 流水表 表"
 )
 _GENERIC_HAN = frozenset(
     listed(
@@ -158,15 +158,21 @@ def _best(names: Iterable[Name]) -> dict[str, float]:
     return best
 
 
+def core_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a table's identifier without what only says that it is a table (`t_order_info`)."""
+    first, last = 0, len(words)
+    while last - first > 1 and words[first] in _TABLE_PREFIXES:
+        first += 1
+    while last - first > 1 and words[last - 1] in _TABLE_SUFFIXES:
+        last -= 1
+    return words[first:last]
+
+
 def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Name]:
     if not words:
         return
     yield " ".join(words), quality
-    core = list(words)
-    while len(core) > 1 and core[0] in _TABLE_PREFIXES:
-        core.pop(0)
-    while len(core) > 1 and core[-1] in _TABLE_SUFFIXES:
-        core.pop()
+    core = core_words(words)
     yield " ".join(core), quality * 0.97
     if len(core) > 1 and core[-1] not in _GENERIC_WORDS:
         yield core[-1], quality * 0.65

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 from agent.skills.offline.atoms import listed, stem
-from agent.skills.offline.naming import comment_names, english_words
+from agent.skills.offline.naming import comment_names, core_words, english_words
 from agent.skills.offline.stored_values import has_labels
 from common.values import Catalog, Column, Table
 
@@ -36,6 +36,7 @@ _CREATED = re.compile(r"^(created?|gmt_create|added|create)(_?(at|on|time|date|t
 _DELETED = re.compile(r"^(is_?)?(soft_?)?(deleted|delete|del)(_?(flag|at|on|time|ts|date|mark))?$", re.IGNORECASE)
 _DELETED_HAN = re.compile("逻辑删除|软删除|是否已?删除|删除(标志|标记|标识|时间|状态)")
 _NAME_WORDS = ("name", "title", "label")
+_WHOLE_NAMES = frozenset(stem(word) for word in listed("full display real nick short"))
 _HAN_NAME = re.compile("(名称|姓名|名字|昵称|标题|书名|片名|品名|名)$")
 _TEXT_KEYS = ("code", "sku", "username", "login", "number", "email", "symbol", "slug", "subject")
 _CODE_WORDS = frozenset(
@@ -198,7 +199,9 @@ def deletion_column(table: Table) -> str | None:
     return None
 
 
-def _display(table: Table, references: set[str]) -> tuple[str, ...]:
+def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
+    references = {name for edge in edges for name in edge.columns}
+    points_up = any(edge.parent != edge.child for edge in edges)
     texts = [column for column in table.columns if kind_of(column) == "text" and column.name not in references]
     by_words = {english_words(column.name): column.name for column in texts}
     if ("first", "name") in by_words and ("last", "name") in by_words:
@@ -208,7 +211,7 @@ def _display(table: Table, references: set[str]) -> tuple[str, ...]:
         (
             (score, -index, column.name)
             for index, column in enumerate(texts)
-            if (score := _display_score(column, table, own)) > 0
+            if (score := _display_score(column, table, own, points_up=points_up)) > 0
         ),
         reverse=True,
     )
@@ -216,22 +219,22 @@ def _display(table: Table, references: set[str]) -> tuple[str, ...]:
 
 
 def _core_words(name: str) -> set[str]:
-    return {stem(word) for word in english_words(name)}
+    return {stem(word) for word in core_words(english_words(name))}
 
 
-def _display_score(column: Column, table: Table, own: set[str]) -> int:
+def _display_score(column: Column, table: Table, own: set[str], *, points_up: bool) -> int:
     """How well the column names the rows; 0 not at all. Names of other things serve where nothing points up."""
     words = english_words(column.name)
     spelled = [name for name in (*comment_names(column.comment)[:1], column.name) if _HAN_NAME.search(name)]
     if spelled:
         owner = "".join(name for name in (*comment_names(table.comment)[:1], table.name))
         rest = _HAN_NAME.sub("", spelled[0])
-        return 9 if not rest or set(rest) & set(owner) else 0 if table.foreign_keys else 3
+        return 9 if not rest or set(rest) & set(owner) else 0 if points_up else 3
     if words and words[-1] in _NAME_WORDS:
         rest_words = {stem(word) for word in words[:-1]}
         if not rest_words or rest_words <= own:
             return 10
-        return 8 if rest_words == {"full"} else 6 if rest_words & own else 0 if table.foreign_keys else 3
+        return 8 if rest_words <= _WHOLE_NAMES else 6 if rest_words & own else 0 if points_up else 3
     if {stem(word) for word in words} == own:
         return 5
     if words and words[-1].endswith("name"):
@@ -311,10 +314,7 @@ class Schema:
         ]
         declared = {name for edge in edges for name in edge.columns}
         edges.extend(self._inferred_edges(table, declared))
-        references = {name for edge in edges for name in edge.columns}
-        return Facts(
-            table, _display(table, references), deletion_column(table), _dates(table), tuple(edges), _year(table)
-        )
+        return Facts(table, _display(table, edges), deletion_column(table), _dates(table), tuple(edges), _year(table))
 
     def _inferred_edges(self, table: Table, declared: set[str]) -> list[Edge]:
         """References nobody declared: a column called as another table's only key column, or `<table>_id`."""
@@ -322,7 +322,7 @@ class Schema:
         for column in table.columns:
             if column.name in declared or table.primary_key == (column.name,):
                 continue
-            target = self._by_id_name.get(column.name.lower()) or self._by_suffix(column)
+            target = self._by_id_name.get(column.name.lower()) or self._by_suffix(table, column)
             if target is None or target.key == table.key:
                 continue
             identity = target.column(target.primary_key[0]) if target.primary_key else None
@@ -347,9 +347,19 @@ class Schema:
                 return Edge(table.key, (column.name,), table.key, table.primary_key, is_declared=False)
         return None
 
-    def _by_suffix(self, column: Column) -> Table | None:
+    def _by_suffix(self, table: Table, column: Column) -> Table | None:
+        """The table that `<name>_id` points to: the one of that name, else the one `table` is named after."""
         words = english_words(column.name)
         if len(words) < 2 or words[-1] != "id":
             return None
-        target = self._by_stem.get(tuple(sorted(stem(word) for word in words[:-1])))
+        said = tuple(stem(word) for word in words[:-1])
+        target = self._by_stem.get(tuple(sorted(said))) or self._owner_called(said, table)
         return target if target is not None and len(target.primary_key) == 1 else None
+
+    def _owner_called(self, said: tuple[str, ...], table: Table) -> Table | None:
+        """`order_id` of `repair_order_item`: of `repair_order`."""
+        own = tuple(stem(word) for word in core_words(english_words(table.name)))
+        for end in range(len(own) - 1, len(said) - 1, -1):
+            if own[end - len(said) : end] == said:
+                return self._by_stem.get(tuple(sorted(set(own[:end]))))
+        return None
