@@ -49,6 +49,9 @@ class FigureReader:
         if link is None:
             return
         reading.use(place)
+        if reading.is_date(link) and not self.found.distinct and not reading.column_of(link).nullable:
+            self.found.figures.append(Figure("count", table=link.table, position=place))  # `报修次数`, by 报修时间
+            return
         function: Function = "sum" if reading.is_measure(link) and not self.found.distinct else "count_distinct"
         self.found.figures.append(Figure(function, link, position=place))
 

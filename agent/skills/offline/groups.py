@@ -166,7 +166,18 @@ class GroupReader:
         link = reading.column(index)
         if link is None or (reading.is_measure(link)):
             return None
-        return column_dimension(self._reading, link)
+        return self._attribute_in_role(index, link) or column_dimension(reading, link)
+
+    def _attribute_in_role(self, index: int, link: Link) -> Dimension | None:
+        """`by destination city`: a column of what a reference right before it points to."""
+        reading = self._reading
+        after = reading.noun(index + 1)
+        for edge in reading.facts(link.table).edges if after is not None and not after.is_value else ():
+            own = reading.pick(index + 1, lambda other, edge=edge: other.table == edge.parent)  # type: ignore[misc]
+            if edge.columns == (link.column,) and own is not None and not reading.is_measure(own):
+                reading.use(index + 1)
+                return Dimension(own.table, own.column, via=link.column)
+        return None
 
     def _orders(self) -> bool:
         """Whether the question ranks, so that `by <measure>` names the order."""

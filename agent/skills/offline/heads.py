@@ -2,6 +2,7 @@
 
 import re
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.conditions import ref
 from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.plan import Plan
@@ -120,10 +121,20 @@ def _counts_implied(plan: Plan) -> bool:
     compared = plan.asks.compare and any(len(span.periods) > 1 for span in plan.filters.spans)
     if plan.head is not None and not plan.bare and not plan.projection and compared:
         return True
-    grouped = any(dimension.table != plan.head for dimension in plan.asks.dimensions)
+    grouped = any(dimension.table != plan.head for dimension in plan.asks.dimensions) or _groups_by_kind(plan)
     plain = plan.head is not None and not plan.bare and not plan.projection and grouped
     per = not plan.asks.lists and any(mark.text.lower() == "per" for mark in plan.reading.marks)
     return plain and (per or any(mark.means("by", "bucket") for mark in plan.reading.marks))
+
+
+def _groups_by_kind(plan: Plan) -> bool:
+    """`orders by status`, `按户型统计房屋`: by columns that say of which kind the thing is, and no list of it."""
+    reading = plan.reading
+    lists = any(mark.means("list") and mark.text not in _REPORTS for mark in reading.marks)
+    by = any(mark.means("by") for mark in reading.marks)
+    links = [column_link(dim.table, dim.column) for dim in plan.asks.dimensions if dim.column and not dim.bucket]
+    kinds = bool(links) and all(reading.kind(link) in ("text", "boolean", "number") for link in links)
+    return by and kinds and not lists and len(links) == len(plan.asks.dimensions)
 
 
 def _grouped_dimensions(plan: Plan) -> bool:
@@ -154,4 +165,5 @@ def _bare_is_total(plan: Plan) -> bool:
     return False
 
 
+_REPORTS = frozenset(listed("统计 汇总 计算 统计一下 求 算一下 查询"))
 _DATE_WORD = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$", re.IGNORECASE)

@@ -85,8 +85,13 @@ class Linker:
         return [None if self._only_counts(marks, second, index) else noun for index, noun in enumerate(second)]
 
     def _only_counts(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
-        """Whether a word that is also a column's name (`数量`) counts the table before it, which has no such column."""
+        """Whether a word that is also a column's name only counts or measures what stands before it.
+
+        `数量` counts the table before it, which has no such column; `kg` after a number is its unit.
+        """
         noun, before = nouns[index], nouns[index - 1] if index else None
+        if noun is not None and index and marks[index].means("unit") and marks[index - 1].number is not None:
+            return True  # "over 1200 kg", where a column is called payload_kg
         if noun is not None and marks[index].means("bucket") and not self._describes(noun, marks, nouns, index):
             return True
         if noun is not None and marks[index].means("sum", "avg", "max", "min", "count") and not noun.is_value:

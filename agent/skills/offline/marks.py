@@ -166,7 +166,8 @@ def _is_chance(link: Link, written: str) -> bool:
 def _outweighs(link: Link, written: str, intent: Intent) -> bool:
     """Whether a name that is also an intent word may be meant: only as a whole name, or a value written as stored."""
     if link.kind == "value":
-        return intent.kind in ("bucket", "verb") or (link.value == written and written != written.lower())
+        verb = intent.kind == "verb" and link.quality >= _WHOLE_VALUE  # `处理` is not 处理中
+        return verb or intent.kind == "bucket" or (link.value == written and written != written.lower())
     if intent.kind == "named":
         return False
     if intent.kind == "verb":

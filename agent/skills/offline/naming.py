@@ -188,7 +188,7 @@ def _english_column_names(
     owner = _singular_words(table_words)
     if _singular_words(words[: len(owner)]) == owner and len(words) > len(owner):
         yield " ".join(words[len(owner) :]), quality * 0.8
-    elif with_owner:
+    elif with_owner and words[-1] != "by":  # "devices installed by Ada" begins with the thing asked for
         yield " ".join((*owner, *words)), quality * 0.97
         yield " ".join((owner[-1], *words)), quality * 0.9
     if len(words) == 1:

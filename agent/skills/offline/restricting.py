@@ -24,10 +24,25 @@ def with_conditions(plan: Plan, query: Query) -> Query:
     query = _with_spans(plan, query)
     conditions = (*query.conditions, *filters.conditions)
     query = replace(query, conditions=tuple(dict.fromkeys(conditions)), with_deleted=frozenset(filters.with_deleted))
-    related = [*query.related, *filters.related]
+    query, related = _with_references(plan, query, [*query.related, *filters.related])
     query, lacking = _split_lacking(plan, query)
     related = _with_existence(plan, query, [*related, *lacking])
     return _limited(plan, replace(query, related=tuple(related)))
+
+
+def _with_references(plan: Plan, query: Query, related: list[Related]) -> tuple[Query, list[Related]]:
+    """`orders without an employee`: a row points to one thing at most, so that its reference is empty or not."""
+    kept: list[Related] = []
+    conditions = list(query.conditions)
+    graph = plan.reading.graph
+    for one in related:
+        path = graph.up(query.base, one.table) if one.table != query.base else None
+        if not path or one.conditions or graph.is_linked_closer(query.base, one.table, path):
+            kept.append(one)
+        else:
+            reference = ColumnRef(path[-1].child, path[-1].columns[0])
+            conditions.append(Condition(reference, "null" if one.negated else "not null"))
+    return replace(query, conditions=tuple(conditions)), kept
 
 
 def _split_lacking(plan: Plan, query: Query) -> tuple[Query, list[Related]]:

@@ -38,6 +38,7 @@ _DELETED_HAN = re.compile("逻辑删除|软删除|是否已?删除|删除(标志
 _NAME_WORDS = ("name", "title", "label")
 _WHOLE_NAMES = frozenset(stem(word) for word in listed("full display real nick short"))
 _HAN_NAME = re.compile("(名称|姓名|名字|昵称|标题|书名|片名|品名|名)$")
+_LINES_HAN = re.compile("明细|流水|日志|子表")  # of something else, whose parts they are
 _TEXT_KEYS = ("code", "sku", "username", "login", "number", "email", "symbol", "slug", "subject")
 _CODE_WORDS = frozenset(
     listed(
@@ -229,7 +230,8 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
     if spelled:
         owner = "".join(name for name in (*comment_names(table.comment)[:1], table.name))
         rest = _HAN_NAME.sub("", spelled[0])
-        return 9 if not rest or set(rest) & set(owner) else 0 if points_up else 3
+        of_line = points_up and _LINES_HAN.search(owner)
+        return 9 if not rest or (set(rest) & set(owner) and not of_line) else 0 if points_up else 3
     if words and words[-1] in _NAME_WORDS:
         rest_words = {stem(word) for word in words[:-1]}
         if not rest_words or rest_words <= own:
