@@ -17,6 +17,7 @@ from agent.skills.offline.schema import TableKey
 _TIE = 0.015
 # What stands around a word may add this part of a candidate's quality: a part of a name never beats another's whole.
 _MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
+_HEAD_WORD, _NAMED, _OWN = 0.7, 0.7, 0.2
 _PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb", "which")
 _LEAST_QUALITY = 0.4
 
@@ -170,7 +171,7 @@ class Linker:
         beside = self._beside(marks, index)
         tables = [link for link in mark.links if link.kind == "table" and link.quality >= _LEAST_QUALITY]
         scored = [
-            (link.quality * (1 + min(self._context(link, mentioned, leaning, beside), _MOST_CONTEXT[link.kind])), link)
+            (link.quality * (1 + self._context_within(link, mentioned, leaning, beside)), link)
             for link in mark.links
             if link.kind != "table" and link.quality >= _LEAST_QUALITY
         ]
@@ -186,6 +187,19 @@ class Linker:
         if referenced is not None and (noun.table is None or noun.table.table == referenced.table):
             noun = replace(noun, table=referenced)
         return noun if tables or columns or values else None
+
+    def _context_within(
+        self,
+        link: Link,
+        mentioned: dict[TableKey, float],
+        leaning: dict[TableKey, float],
+        beside: tuple[set[TableKey], set[tuple[TableKey, str | None]]],
+    ) -> float:
+        """How much of the context counts: a named thing's own price comes before what its sales call a price."""
+        most = _MOST_CONTEXT[link.kind]
+        if link.kind == "column" and link.quality >= _HEAD_WORD and mentioned.get(link.table, 0.0) >= _NAMED:
+            return most + _OWN
+        return min(self._context(link, mentioned, leaning, beside), most)
 
     def _as_entity(self, noun: Noun) -> Noun:
         """A word that best matches a thing's name or key column (`公司` of 公司名称) means the thing."""

@@ -25,6 +25,13 @@ _ENGLISH_TAILS: dict[str, float] = {
     **dict.fromkeys(("name", "title", "label"), 0.85),
     **dict.fromkeys(("type", "class", "status", "code", "text", "kind", "level", "flag"), 0.7),
     **dict.fromkeys(("id", "key", "uuid", "no"), 0.62),
+    **dict.fromkeys(
+        listed(
+            "kg g mg lb km m cm mm m2 m3 sqm sqft ft mi l ml usd eur gbp cny rmb pct percent ms sec secs seconds min mins "
+            "minutes hrs hours days kw kwh mw mwh mb gb tb kb"
+        ),
+        0.9,
+    ),
 }
 _ENGLISH_HEADS = {"is": 0.95, "has": 0.9, "was": 0.9, "num": 0.9, "number": 0.85, "total": 0.8, "n": 0.85, "no": 0.7}
 _GENERIC_WORDS = frozenset(
@@ -45,6 +52,7 @@ _HAN_TAILS: dict[str, float] = {
     **dict.fromkeys(("编号", "编码", "代码", "id", "ID", "Id", "号", "主键", "标识"), 0.55),
     **dict.fromkeys(("类型", "方式", "状态", "标志", "标记", "情况"), 0.7),
 }
+_OWNERS_OWN = 0.5
 _HAN_TABLE_TAILS = listed(
     "基本信息表 信息表 记录表 明细表 数据表 基本信息 日汇总视图 汇总视图 汇总表 主表 档案表 信息 记录 明细 日报表 "
     "日报 月报 报表 档案 资料 数据 列表 视图 汇总 台账 清单 字典 目录 名录 名册 登记表 流水表 表"
@@ -193,6 +201,8 @@ def _english_column_names(
         yield " ".join((owner[-1], *words)), quality * 0.9
     if len(words) == 1:
         return
+    if words[-1] in ("at", "on"):  # `endsOn` is the end date
+        yield from ((" ".join((*words[:-1], noun)), quality * 0.9) for noun in ("date", "time"))
     if words[0] in _ENGLISH_HEADS:
         yield " ".join(words[1:]), quality * _ENGLISH_HEADS[words[0]]
     rest = words
@@ -254,8 +264,10 @@ def _han_column_names(text: str, quality: float, owners: list[str]) -> Iterator[
             yield owner + text, quality * 0.97
     for tail, weight in _HAN_TAILS.items():
         if text.endswith(tail) and len(text) - len(tail) >= 2:
-            yield text[: -len(tail)], quality * weight
-            yield from _han_parts(text[: -len(tail)], quality * weight)
+            rest = text[: -len(tail)]
+            whole = _OWNERS_OWN if any(owner.endswith(rest) and owner != rest for owner in owners) else weight
+            yield rest, quality * min(weight, whole)  # `处方` of 处方金额 in 门诊处方 is the thing itself
+            yield from _han_parts(rest, quality * weight)
     yield from _han_parts(text, quality)
 
 

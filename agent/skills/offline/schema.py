@@ -33,6 +33,14 @@ _HOUSEKEEPING = re.compile(
     re.IGNORECASE,
 )
 _CREATED = re.compile(r"^(created?|gmt_create|added|create)(_?(at|on|time|date|ts|by))?$", re.IGNORECASE)
+# What may come of it later: such a date says less about when something happened than the record of its creation.
+_OUTCOMES = frozenset(
+    stem(word)
+    for word in listed(
+        "delivered delivery shipped paid payment pay finished finish completed complete closed close ended end ends "
+        "returned return resolved cancelled canceled due expires expired expiry acknowledged approved refunded settled"
+    )
+)
 _DELETED = re.compile(r"^(is_?)?(soft_?)?(deleted|delete|del)(_?(flag|at|on|time|ts|date|mark))?$", re.IGNORECASE)
 _DELETED_HAN = re.compile("逻辑删除|软删除|是否已?删除|删除(标志|标记|标识|时间|状态)")
 _NAME_WORDS = ("name", "title", "label")
@@ -245,7 +253,7 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
 
 
 def _dates(table: Table) -> tuple[str, ...]:
-    """Date columns of the row's event: the one named like the table first, records of creation last."""
+    """Date columns of the row's event: the one named like the table first, records of creation last but outcomes."""
     own = _core_words(table.name)
 
     def rank(item: tuple[int, Column]) -> tuple[int, int]:
@@ -253,6 +261,8 @@ def _dates(table: Table) -> tuple[str, ...]:
         words = set(english_words(column.name))
         if _CREATED.match(column.name):
             return (3, index)
+        if column.nullable and _OUTCOMES & {stem(word) for word in words}:
+            return (4, index)
         if {stem(word) for word in words} & own or words <= {"date", "day", "time", "at", "on", "timestamp"}:
             return (0, index)
         return (1, index)
