@@ -1,6 +1,7 @@
 """Figures: counts, totals, averages and extremes."""
 
 from agent.skills.offline.atoms import listed
+from agent.skills.offline.links import Link
 from agent.skills.offline.query import Function
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure
@@ -49,11 +50,13 @@ class FigureReader:
         if link is None:
             return
         reading.use(place)
-        if reading.is_date(link) and not self.found.distinct and not reading.column_of(link).nullable:
-            self.found.figures.append(Figure("count", table=link.table, position=place))  # `报修次数`, by 报修时间
-            return
-        function: Function = "sum" if reading.is_measure(link) and not self.found.distinct else "count_distinct"
-        self.found.figures.append(Figure(function, link, position=place))
+        self.found.figures.append(Figure(self._counting(link), link, position=place))
+
+    def _counting(self, link: Link) -> Function:
+        """How values of a column are counted: numbers are added up, and every date is an event (`报修次数`)."""
+        if self.found.distinct:
+            return "count_distinct"
+        return "sum" if self._reading.is_measure(link) else "count" if self._reading.is_date(link) else "count_distinct"
 
     def _count_more(self, place: int, step: int) -> None:
         """Further counted things: "number of tracks and albums", `店铺和服务区数量`."""

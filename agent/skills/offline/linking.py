@@ -179,7 +179,7 @@ class Linker:
         columns = tuple(item for item in scored if item[1].kind == "column")
         values = tuple(item for item in scored if item[1].kind == "value")
         role = bool(columns) and columns[0][1].quality >= 0.5 and self._is_reference(columns[0][1])
-        if role and values and mark.text == mark.text.lower() and all(link.value != mark.text for _, link in values):
+        if role and values and self._is_role(mark, columns[0][1], [link for _, link in values], mentioned):
             values = ()  # "managers" beside a column manager_id, though a job is called "Manager"
         noun = Noun(self._best_table(tables, mentioned) or self._referenced(columns), columns, values)
         noun = self._as_entity(noun)
@@ -211,6 +211,15 @@ class Linker:
         if not facts.is_entity or not names or column.quality >= 0.9:
             return noun
         return replace(noun, table=replace(table, quality=max(table.quality, column.quality)))
+
+    def _is_role(
+        self, mark: Mark, reference: Link, values: Sequence[Link], mentioned: Mapping[TableKey, float]
+    ) -> bool:
+        """Whether a word is what a reference points to, not a value: "devices without an owner"."""
+        if mark.text != mark.text.lower():
+            return False
+        of_another = reference.table in mentioned and all(link.table not in mentioned for link in values)
+        return of_another or all(link.value != mark.text for link in values)
 
     def _is_reference(self, link: Link) -> bool:
         return link.column in self._lexicon.schema.facts[link.table].reference_columns

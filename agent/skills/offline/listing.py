@@ -50,7 +50,8 @@ def _listed_base(plan: Plan) -> TableKey | None:
 
 
 def _condition_tables(plan: Plan) -> list[TableKey]:
-    return [condition.column.table for condition in plan.filters.conditions][:1]
+    compared = [threshold.link.table for threshold in plan.filters.thresholds if threshold.link is not None]
+    return [*(condition.column.table for condition in plan.filters.conditions), *compared][:1]
 
 
 def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:

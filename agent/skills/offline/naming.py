@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from agent.skills.offline.atoms import key_of, listed, normalise, words_of
+from agent.skills.offline.codes import before_labels
 from agent.skills.offline.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, ZH_TO_EN, ZH_TO_ZH
 from common.text import Lang
 from common.values import Column, Table
@@ -27,7 +28,7 @@ _ENGLISH_TAILS: dict[str, float] = {
     **dict.fromkeys(("id", "key", "uuid", "no"), 0.62),
     **dict.fromkeys(
         listed(
-            "kg g mg lb km m cm mm m2 m3 sqm sqft ft mi l ml usd eur gbp cny rmb pct percent ms sec secs seconds min mins "
+            "kg g mg lb km m cm mm sqm sqft ft mi l ml usd eur gbp cny rmb pct percent ms sec secs seconds min mins "
             "minutes hrs hours days kw kwh mw mwh mb gb tb kb"
         ),
         0.9,
@@ -80,6 +81,9 @@ _WHOLE_WORDS = frozenset(
 Name = tuple[str, float]
 
 
+_POWERS = re.compile(r"_([a-z]?m)[23](?=_|$)")  # volume_m3
+
+
 def has_han(text: str) -> bool:
     """Whether the text holds a Han character."""
     return bool(_HAN.search(text))
@@ -87,7 +91,7 @@ def has_han(text: str) -> bool:
 
 def english_words(identifier: str) -> tuple[str, ...]:
     """The words of an identifier: words written together taken apart (`hiredate`), abbreviations spelled out."""
-    words = itertools.chain.from_iterable(_apart(word) for word in words_of(identifier))
+    words = itertools.chain.from_iterable(_apart(word) for word in words_of(_POWERS.sub(r"_\1", identifier)))
     return tuple(itertools.chain.from_iterable(ABBREVIATIONS.get(word, word).split() for word in words))
 
 
@@ -109,7 +113,7 @@ def comment_names(comment: str | None) -> list[str]:
     """The names a comment gives its object: the part before the explanation, then what stands in brackets."""
     if not comment:
         return []
-    text = normalise(comment)
+    text = before_labels(normalise(comment))
     head = _NAME_END.split(text, maxsplit=1)[0]
     name = _BRACKETS.sub("", head).strip(" .")
     aliases = [alias.strip() for alias in _BRACKETS.findall(head)]
@@ -265,8 +269,8 @@ def _han_column_names(text: str, quality: float, owners: list[str]) -> Iterator[
     for tail, weight in _HAN_TAILS.items():
         if text.endswith(tail) and len(text) - len(tail) >= 2:
             rest = text[: -len(tail)]
-            whole = _OWNERS_OWN if any(owner.endswith(rest) and owner != rest for owner in owners) else weight
-            yield rest, quality * min(weight, whole)  # `处方` of 处方金额 in 门诊处方 is the thing itself
+            is_thing = weight > 0.9 and any(owner.endswith(rest) and owner != rest for owner in owners)
+            yield rest, quality * (_OWNERS_OWN if is_thing else weight)  # `处方` of 处方金额 in 门诊处方
             yield from _han_parts(rest, quality * weight)
     yield from _han_parts(text, quality)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from agent.skills.offline.atoms import key_of, listed, words_of
 from agent.skills.offline.links import Link
 from agent.skills.offline.naming import borrowed_names, column_names, comment_names, english_words, table_names
-from agent.skills.offline.schema import Schema, is_birth_date, kind_of
-from agent.skills.offline.stored_values import gender_names, labelled_values, negated_flags, partial_names, value_names
+from agent.skills.offline.schema import Schema, flag_codes, is_birth_date, kind_of
+from agent.skills.offline.stored_values import gender_names, labelled_values, negated_names, partial_names, value_names
 from common.values import Column, Table
 
 _BARE_MEASURES = frozenset(listed("amount total value sum money count quantity qty 金额 数量 总额 数额 总金额")) | {
@@ -133,7 +133,16 @@ def _texts(column: Column) -> str:
 
 def _values(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
     found = [*labelled_values(column), *value_names(column), *gender_names(column), *partial_names(column)]
-    if kind_of(column) == "boolean":
-        found += negated_flags(column_names(table, column))
+    if (absent := _undone_value(column)) is not None:
+        found += negated_names(column_names(table, column), absent)
     for value, phrase, quality in found:
         yield phrase, Link("value", table.key, column.name, value, quality - penalty, key_of(phrase))
+
+
+def _undone_value(column: Column) -> str | None:
+    """What a column stores where what it is called after is not so: `false`, the code of no, nothing in a date."""
+    kind = kind_of(column)
+    codes = flag_codes(column)
+    if codes is not None:
+        return codes[1]
+    return "false" if kind == "boolean" else "null" if kind in ("date", "timestamp") and column.nullable else None

@@ -162,6 +162,10 @@ class RankingReader:
         ):
             reading.use(place)
             return Figure(function, link, position=place)
+        times = counted or reading.marks[index].text.startswith("数")
+        if times and not noun.is_table and (event := reading.pick(place, reading.is_date)) is not None:
+            reading.use(place)
+            return Figure("count", event, position=place)  # `报修次数最多`, by 报修时间
         if noun.is_table and noun.table is not None and not self._is_asked(place, step, counted):
             reading.use(place)
             for at in range(min(place, index), max(place, index)):

@@ -8,7 +8,7 @@ from agent.skills.offline.conditions import Filters, ref
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import OPPOSITE, ColumnRef, Condition, Operator
 from agent.skills.offline.reading import Reading
-from agent.skills.offline.schema import TableKey, kind_of
+from agent.skills.offline.schema import TableKey, flag_codes, kind_of
 from common.text import Text
 
 
@@ -107,6 +107,8 @@ class ValueReader:
             self.found.with_deleted.add(links[0].table)
         if reading.kind(links[0]) == "boolean":
             operator, operands = ("false" if operator == "=" else "true"), ()
+        elif reading.is_date(links[0]):
+            operator, operands = ("null" if operator == "=" else "not null"), ()
         column = replace(ref(links[0]), via=self._role_before(places[0], links[0]))
         if len(links) > 1:
             self.found.compared.append(column)
@@ -209,11 +211,15 @@ class ValueReader:
             grouped = before is not None and reading.marks[before].means("each", "by")
             if not grouped and reading.facts(link.table).deleted == link.column and self._deleted_rows(index, link):
                 continue
-            if reading.kind(link) != "boolean" or grouped:
+            codes = flag_codes(reading.column_of(link)) if not link.derived else None
+            if (codes is None and reading.kind(link) != "boolean") or grouped:
                 continue
             operator = self._reading.negated(index, "true")
             reading.use(index)
-            self.found.conditions.append(Condition(ref(link), operator))
+            if codes is None:
+                self.found.conditions.append(Condition(ref(link), operator))
+            else:
+                self.found.conditions.append(Condition(ref(link), "=", (codes[operator == "false"],)))
             if reading.facts(link.table).deleted == link.column:
                 self.found.with_deleted.add(link.table)
 

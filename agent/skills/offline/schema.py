@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 from agent.skills.offline.atoms import listed, stem
+from agent.skills.offline.codes import flag_of, labels_of
 from agent.skills.offline.naming import comment_names, core_words, english_words
 from agent.skills.offline.stored_values import has_labels
 from common.values import Catalog, Column, Table
@@ -81,6 +82,7 @@ _PEOPLE_HAN = re.compile(
     "会员|学生|学员|教师|老师|作者|演员|医生|患者|读者|司机|乘客|经理|人员"
 )
 # Columns that point to another row of their own table.
+_FLAG = re.compile(r"^(is|has)(_|(?=[A-Z]))")
 _OWN_KIND = {("manager",), ("supervisor",), ("boss",), ("parent",), ("reports", "to"), ("report", "to"), ("leader",)}
 _COUNTED_HAN = re.compile("(数量|数|量|次数|人数)$")
 _CODED = frozenset(listed("status state type flag gender sex kind category class code enabled active"))
@@ -94,6 +96,18 @@ def kind_of(column: Column) -> Kind:
         if re.match(pattern, spelled):
             return kind
     return "text" if column.values else "other"
+
+
+def flag_codes(column: Column) -> tuple[str, str] | None:
+    """What a column that is no boolean stores for yes and for no; None when it says anything else."""
+    kind = kind_of(column)
+    if kind not in ("number", "text"):
+        return None
+    if labels := labels_of(column.comment):
+        return flag_of(dict(labels))
+    if not _FLAG.search(column.name) and not any(name.startswith("是否") for name in comment_names(column.comment)):
+        return None
+    return ("1", "0") if kind == "number" else flag_of({value: value for value in column.values})
 
 
 def is_birth_date(column: Column) -> bool:

@@ -77,7 +77,7 @@ class Statement:
         """The statement, of one SELECT; `with_keys` adds what identifies the entities, for joining it with others."""
         frame = self.frame()
         query = self.query
-        if frame.multiplies and any(measure.function in ("sum", "avg") for measure in query.measures):
+        if frame.multiplies and any(_adds_rows(measure) for measure in query.measures):
             frame = self._deduplicated(frame)
         outputs = [*self.dimension_outputs(frame), *self.column_outputs(frame)]
         outputs += [self.measure_output(frame, measure) for measure in query.measures]
@@ -267,3 +267,8 @@ def measure_alias(measure: Measure, query: Query) -> str:
     twins = [other for other in query.measures if other != measure and other.column == measure.column]
     clash = any(other.function == measure.function and other.table != measure.table for other in twins)
     return f"{measure.table[1]}_{name}" if clash and measure.column is not None else name
+
+
+def _adds_rows(measure: Measure) -> bool:
+    """Whether the figure grows with a row that is joined twice."""
+    return measure.function in ("sum", "avg") or (measure.function == "count" and measure.column is not None)
