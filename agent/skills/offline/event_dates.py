@@ -8,7 +8,7 @@ from agent.skills.offline.naming import label
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Dimension
 from agent.skills.offline.refusals import Refusal, ambiguous_column, no_date_column
-from agent.skills.offline.schema import TableKey, is_year
+from agent.skills.offline.schema import TableKey, is_year, tells_days
 
 
 def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
@@ -26,6 +26,8 @@ def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
         if dimension.bucket != "year":
             raise no_date_column(label(plan.reading.schema.table(base)))
         return Dimension(date.table, date.column)
+    if dimension.bucket in ("day", "week") and not tells_days(plan.reading.schema.column(date.table, date.column)):
+        raise no_date_column(label(plan.reading.schema.table(base)))
     return Dimension(date.table, date.column, dimension.bucket)
 
 

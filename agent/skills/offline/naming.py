@@ -17,6 +17,7 @@ from common.values import Column, Table
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _NAME_END = re.compile(r"[:;,。;、\n]| - |--")
 _BRACKETS = re.compile(r"[(\[【〔]([^)\]】〕]*)[)\]】〕]")
+_ENUMERATED = re.compile(r"\([^)]*[,;、/][^)]*\)")
 _MAX_COMMENT_WORDS = 5
 
 # English words that qualify a name without being what people say: (words at the end, quality of the rest).
@@ -113,7 +114,7 @@ def comment_names(comment: str | None) -> list[str]:
     """The names a comment gives its object: the part before the explanation, then what stands in brackets."""
     if not comment:
         return []
-    text = before_labels(normalise(comment))
+    text = _ENUMERATED.sub("", before_labels(normalise(comment)))
     head = _NAME_END.split(text, maxsplit=1)[0]
     name = _BRACKETS.sub("", head).strip(" .")
     aliases = [alias.strip() for alias in _BRACKETS.findall(head)]

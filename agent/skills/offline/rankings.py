@@ -182,6 +182,9 @@ class RankingReader:
             return True
         if reading.is_chinese:
             return step == 1
+        after = reading.beside(place, 1)
+        if step == 1 and after is not None and reading.marks[after].means("by"):
+            return True  # "largest depot by capacity"
         if counted or any(mark.arg == "person" for mark in reading.marks):
             return False  # "who placed the most orders": people are asked for
         return step == -1 or not self._other_table(place)

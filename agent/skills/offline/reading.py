@@ -47,6 +47,7 @@ _TAKEN_OUT = (
 
 
 _NAME_WORDS = frozenset(listed("name names full_name 名称 名字 姓名 名")) | {"full name", "full names"}
+_LESS = 0.2
 ColumnIdentity = tuple[TableKey, str | None]
 
 
@@ -290,6 +291,8 @@ class Reading:
     def plain_measure(self, index: int) -> Link | None:
         """The measured column the mark names, unless the word rather means the table it names as well."""
         noun, link = self.nouns[index], self.measure(index)
+        if link is not None and noun is not None and link.quality < noun.columns[0][1].quality - _LESS:
+            return None  # `材料` is 材料名称 rather than 材料单价
         if noun is None or link is None or not noun.is_table or noun.table is None:
             return link
         of_another = self.facts(noun.table.table).is_entity and link.table != noun.table.table

@@ -13,7 +13,7 @@ from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
 from agent.skills.offline.ranked import concept_column
 from agent.skills.offline.refusals import missing_measure, no_date_column, unused_words
-from agent.skills.offline.schema import TableKey, is_year
+from agent.skills.offline.schema import TableKey, is_year, tells_days
 from agent.skills.offline.wishes import Figure
 
 
@@ -173,8 +173,16 @@ def _with_spans(plan: Plan, query: Query) -> Query:
 
 
 def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Condition]:
-    """The period as a condition on a date column, or on a column of years."""
-    if not is_year(plan.reading.schema.column(date.table, date.column)):
+    """The period as a condition on a date column, or on a column of years.
+
+    Raises:
+        Refusal: it begins or ends within what the column tells apart.
+    """
+    column = plan.reading.schema.column(date.table, date.column)
+    if not is_year(column):
+        bounds = [moment for period in span.periods for moment in (period.start, period.end) if moment is not None]
+        if not tells_days(column) and not all(moment.begins_month for moment in bounds):
+            raise no_date_column(label(plan.reading.schema.table(date.table)))
         return [Condition(date, "not during" if span.negated else "during", tuple(span.periods))]
     found: list[Condition] = []
     for period in span.periods:

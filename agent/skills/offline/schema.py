@@ -28,6 +28,11 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
     (r"(text|character|varchar|char|citext|name|bpchar|\"char\")", "text"),
     (r"jsonb?\b", "json"),
 )
+_SPELLED = re.compile(r"(text|character|varchar|char|citext|name|bpchar)")
+_MONTH, _DAY = "(19|20)[0-9]{2}{0}(0[1-9]|1[0-2])", "{0}(0[1-9]|[12][0-9]|3[01])"
+_DATE_FORMS = {
+    f"YYYY{sign}MM{sign}DD": (_MONTH + _DAY).replace("{0}", re.escape(sign)) for sign in ("-", "/", ".", "")
+} | {f"YYYY{sign}MM": _MONTH.replace("{0}", re.escape(sign)) for sign in ("-", "/", ".", "")}
 _HOUSEKEEPING = re.compile(
     r"^(updated?|modified|changed|last_?updated?|last_?modified|sync(ed)?|etl|load(ed)?|inserted|gmt_modified)"
     r"(_?(at|on|time|date|ts|by))?$|^(version|row_?version|tenant_id|password\w*|pwd|.*_hash)$",
@@ -68,6 +73,8 @@ _AVERAGED_HAN = re.compile(
     "(单价|价格|售价|定价|率|比例|百分比|年龄|评分|得分|分数|成绩|温度|身高|体重|均价|折扣|平均.*|时长|速度)$"
 )
 _COUNTED = re.compile("(_count|_num|_qty|count|quantity|qty)$|^(num|number|n)_|^num$", re.IGNORECASE)
+_NUMBER_WORDS = (("no",), ("reference",), ("ref",), ("serial",), ("sn",))
+_NUMBERED = frozenset(listed("serial reference tracking document"))
 _PEOPLE = frozenset(
     stem(word)
     for word in listed(
@@ -90,12 +97,31 @@ _CODED_HAN = re.compile("(状态|类型|类别|标志|标识|性别|等级|级�
 
 
 def kind_of(column: Column) -> Kind:
-    """What can be done with the column's values; enums and domains are `text` when values are known, else `other`."""
+    """What can be done with the column's values; enums and domains are `text` when values are known, else `other`.
+
+    Text that is dates, all of one form, is `date`: see `date_form`.
+    """
+    if date_form(column) is not None:
+        return "date"
     spelled = column.type.lower().split(".")[-1]
     for pattern, kind in _KINDS:
         if re.match(pattern, spelled):
             return kind
     return "text" if column.values else "other"
+
+
+def date_form(column: Column) -> str | None:
+    """How a text column spells its dates (`2024-03`, `20240315`), as `to_date` has it; None when it holds others."""
+    if len(column.values) < 2 or not _SPELLED.match(column.type.lower()):
+        return None
+    return next(
+        (form for form, pattern in _DATE_FORMS.items() if all(map(re.compile(pattern).fullmatch, column.values))), None
+    )
+
+
+def tells_days(column: Column) -> bool:
+    """Whether a date column tells days apart, not only months."""
+    return not (date_form(column) or "DD").endswith("MM")
 
 
 def flag_codes(column: Column) -> tuple[str, str] | None:
@@ -118,9 +144,7 @@ def is_birth_date(column: Column) -> bool:
 
 def needs_cast(column: Column) -> bool:
     """Whether the column must be cast to text before text operators apply (enums, domains, uuid, …)."""
-    return kind_of(column) in ("text", "other") and not re.match(
-        r"(text|character|varchar|char|citext|name|bpchar)", column.type.lower()
-    )
+    return kind_of(column) in ("text", "other") and not _SPELLED.match(column.type.lower())
 
 
 @dataclass(frozen=True)
@@ -162,6 +186,20 @@ class Facts:
     def key(self) -> tuple[str, ...]:
         """Columns that identify a row; empty when unknown."""
         return self.table.primary_key
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """Columns that show a row: its names, else the number people know it by, else its key."""
+        own = _core_words(self.table.name) | _NUMBERED
+        numbers = [
+            (column.name,)
+            for column in self.table.columns
+            if kind_of(column) == "text"
+            and column.name not in self.reference_columns
+            and (words := english_words(column.name))[-1:] in _NUMBER_WORDS
+            and {stem(word) for word in words[:-1]} <= own
+        ]
+        return self.display or next(iter(numbers), self.key or (self.table.columns[0].name,))
 
     def is_identifier(self, column: Column) -> bool:
         """Whether the column's values name things rather than measure them."""

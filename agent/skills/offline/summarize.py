@@ -143,7 +143,7 @@ def _dimension_labels(dimension: Dimension, schema: Schema) -> list[str]:
     facts = schema.facts[dimension.table]
     if dimension.column is not None:
         return [label(schema.column(dimension.table, dimension.column))]
-    names = facts.display or facts.key or (facts.table.columns[0].name,)
+    names = facts.shown
     return [label(schema.column(dimension.table, name)) for name in names]
 
 
