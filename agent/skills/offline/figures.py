@@ -1,7 +1,7 @@
 """Figures: counts, totals, averages and extremes."""
 
 from agent.skills.offline.atoms import listed
-from agent.skills.offline.links import Link
+from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.query import Function
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure
@@ -81,6 +81,16 @@ class FigureReader:
                 self.found.figures.append(Figure("count", table=noun.value.table, position=index))
                 return
 
+    def _amount_of_value(self, index: int) -> Link | None:
+        """`物业费总额`, where 物业费 is a stored value: the only amount of its table."""
+        reading = self._reading
+        before = reading.nouns[index - 1] if index and index - 1 in reading.used else None
+        if before is None or before.value is None or not before.is_value or not reading.marks[index].text.endswith("额"):
+            return None
+        facts = reading.facts(before.value.table)
+        added = [one for one in facts.table.columns if facts.is_measure(one) and not facts.is_averaged(one)]
+        return column_link(facts.table.key, added[0].name) if len(added) == 1 else None
+
     def _says_value(self, index: int) -> bool:
         """`是多少` asks for the value of what precedes, not for a count."""
         before = self._reading.marks[index - 1] if index else None
@@ -130,6 +140,9 @@ class FigureReader:
             self.found.figures.append(Figure("count", table=noun.table.table, position=place_or_none))
         elif kind == "sum" and self.found.figures:
             reading.use(index)
+        elif kind == "sum" and (amount := self._amount_of_value(index)) is not None:
+            reading.use(index)
+            self.found.figures.append(Figure("sum", amount, position=index))
         elif kind in ("max", "min"):
             self._extreme_date(index, kind)
 

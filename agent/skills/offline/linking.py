@@ -83,7 +83,21 @@ class Linker:
             self._noun(marks, index, mentioned, self._leaning(first[:index] + first[index + 1 :]))
             for index in range(len(marks))
         ]
-        return [None if self._only_counts(marks, second, index) else noun for index, noun in enumerate(second)]
+        second = [None if self._only_counts(marks, second, index) else noun for index, noun in enumerate(second)]
+        self._join_parted(marks, second)
+        return second
+
+    def _join_parted(self, marks: Sequence[Mark], nouns: list[Noun | None]) -> None:
+        """`患者平均年龄`: a column's name with a function inside it is still that column (患者年龄)."""
+        for index in range(1, len(marks) - 1):
+            parted = marks[index].means("avg", "sum", "max", "min") and nouns[index] is None
+            grouped = index > 1 and marks[index - 2].means("each", "by")
+            if not parted or grouped or nouns[index - 1] is None or nouns[index + 1] is None:
+                continue
+            whole = self._lexicon.find(marks[index - 1].text + marks[index + 1].text)
+            columns = tuple((link.quality, link) for link in whole if link.kind == "column" and link.quality >= 0.95)
+            if columns and not marks[index - 1].text.isascii():
+                nouns[index - 1], nouns[index + 1] = None, Noun(columns=columns)
 
     def _only_counts(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
         """Whether a word that is also a column's name only counts or measures what stands before it.
