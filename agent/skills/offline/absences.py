@@ -96,7 +96,7 @@ class AbsenceReader:
                 self.found.related.append(Related(noun.table.table, self._said_of(place), negated=True))
             elif (link := reading.pick(place)) is not None:
                 reading.use(index, place)
-                if reading.is_date(link) and self._happens_below(link):
+                if self._happens_below(link):
                     self.found.related.append(Related(link.table, negated=True))
                 else:
                     self.found.conditions.append(Condition(ref(link), "null"))

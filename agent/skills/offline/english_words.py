@@ -138,14 +138,14 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("top", "-"): "bottom|the bottom|last few",
     ("cmp", ">"): (
         "more than|greater than|over|above|exceed|exceeds|exceeding|higher than|larger than|bigger than|>|"
-        "is greater than|in excess of|exceeded|longer than|heavier than|taller than|upwards of"
+        "is greater than|in excess of|exceeded|longer than|upwards of"
     ),
     ("cmp", ">="): (
         "at least|no less than|not less than|no fewer than|minimum of|greater than or equal to|>=|or more|"
         "or above|or higher|and above|not below|a minimum of|more than or equal to|and up|or greater|or over|"
         "not lower than"
     ),
-    ("cmp", "<"): "less than|fewer than|under|below|lower than|smaller than|<|shorter than|lighter than",
+    ("cmp", "<"): "less than|fewer than|under|below|lower than|smaller than|<|shorter than",
     ("cmp", "<="): (
         "at most|no more than|not more than|up to|less than or equal to|<=|or less|or fewer|or below|or lower|"
         "not exceeding|not above|a maximum of|not over|or under|and below|not higher than"
@@ -154,6 +154,9 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("cmp", "!="): "not equal to|!=|<>|different from|does not equal|not equal|isn't equal to|unequal to",
     ("cmp", ">price"): "more expensive than|costlier than|pricier than",
     ("cmp", "<price"): "cheaper than|less expensive than",
+    ("cmp", ">weight"): "heavier than",
+    ("cmp", "<weight"): "lighter than",
+    ("cmp", ">height"): "taller than",
     ("cmp", ">age"): "older than",
     ("cmp", "<age"): "younger than",
     ("between", ""): "between|ranging from|in the range|in the range of|range from",

@@ -4,6 +4,7 @@ from agent.skills.offline.atoms import listed
 from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.query import Function
 from agent.skills.offline.reading import Reading
+from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure
 
 
@@ -74,12 +75,22 @@ class FigureReader:
     def _count_of_value(self, index: int) -> None:
         """`how many professors`: where only a value is named, rows that have it are counted."""
         reading = self._reading
-        for place in (index + 1, index + 2, index - 1):
+        before = reading.beside(index, -1, ("noise", "verb"), through_used=False)
+        for place in (index + 1, index + 2, -1 if before is None else before):
             noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
             if noun is not None and noun.is_value and noun.value is not None:
                 reading.use(index)
-                self.found.figures.append(Figure("count", table=noun.value.table, position=index))
+                self.found.figures.append(self._counted_rows(noun.value.table, index))
                 return
+
+    def _counted_rows(self, table: TableKey, index: int) -> Figure:
+        """How many there are of a stored value: rows, or the one quantity of lines that have one (`水龙头用了多少个`)."""
+        facts = self._reading.facts(table)
+        measures = [column for column in facts.table.columns if facts.is_measure(column)]
+        counts = [column for column in measures if facts.is_count(column)]
+        if facts.is_entity or not facts.edges or len(counts) != 1:
+            return Figure("count", table=table, position=index)
+        return Figure("sum", column_link(table, counts[0].name), position=index)
 
     def _amount_of_value(self, index: int) -> Link | None:
         """`物业费总额`, where 物业费 is a stored value: the only amount of its table."""

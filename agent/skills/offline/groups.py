@@ -11,6 +11,7 @@ from agent.skills.offline.wishes import Asks, Figure
 # What a column may be called that says of which kind a thing is, and how much of its name that must be.
 _KINDS = ("类别", "类型", "分类", "category", "type", "kind")
 _LEAST_KIND = 0.6
+_CALLED_SO = 0.7
 
 
 class GroupReader:
@@ -36,7 +37,23 @@ class GroupReader:
             elif mark.means("each", "by") and not (reading.nouns[index] and mark.quality >= 0.7):
                 self._grouped_nouns(index)
         for index in list(reading.having("by_end")):
+            self._distribution(index)
             reading.use(index)
+
+    def _distribution(self, index: int) -> None:
+        """`工单状态分布`: by the column before, how many rows."""
+        reading = self._reading
+        place = reading.free_beside(index, -1, ("of",))
+        noun = reading.noun(place)
+        said = reading.marks[index].text.endswith(("分布", "分布情况"))
+        if self.found.dimensions or not said or place is None or noun is None or noun.is_table or noun.is_value:
+            return
+        link = reading.column(place)
+        if link is not None and not reading.is_measure(link) and reading.kind(link) in ("text", "boolean", "number"):
+            reading.use(place)
+            self.found.dimensions.append(column_dimension(reading, link))
+            if not reading.has("count", "sum", "avg", "share"):
+                self.found.figures.append(Figure("count", table=link.table, position=index))
 
     def _averages_per_unit(self) -> None:
         reading = self._reading
@@ -60,14 +77,31 @@ class GroupReader:
                 return
         reading.use(index)
         self._reading.use_by_before(index)
-        self.found.dimensions.append(Dimension(("", ""), None, unit))
+        self.found.dimensions.append(self._dated(index, unit) or Dimension(("", ""), None, unit))
         self._more_dimensions(index)
+
+    def _dated(self, index: int, unit: Unit) -> Dimension | None:
+        """`每年入住的业主数`: by the date that is said right after."""
+        reading = self._reading
+        place = reading.free_beside(index, 1, ("of",)) if reading.is_chinese else None
+        noun = reading.noun(place)
+        if place is None or noun is None or noun.is_table or noun.is_value or noun.column is None:
+            return None
+        link, tied = noun.column, place + 1 < len(reading) and reading.marks[place + 1].means("of")
+        if not tied or not reading.is_date(link) or link.quality < _CALLED_SO:
+            return None
+        reading.use(place)
+        return Dimension(link.table, link.column, unit)
 
     def _grouped_nouns(self, index: int) -> None:
         """Takes `各公司和各省份`, `by region and status`, unless the words order rather than group."""
         reading = self._reading
         place = reading.free_beside(index, 1, ("noise", "of", "unit", "each", "distinct"))
         if place is None:
+            return
+        if reading.marks[index].text == "各" and reading.marks[place].means("count") and reading.nouns[place] is None:
+            reading.use(index)
+            self.found.compare = True  # `男业主和女业主各有多少`
             return
         if reading.marks[place].means("date_part") and reading.nouns[place] is None:
             reading.use(index, place)

@@ -118,7 +118,8 @@ def wants_figures(plan: Plan) -> bool:
 
 def _counts_implied(plan: Plan) -> bool:
     """`orders by status`, `shops per company`: rows of a thing by group, without a figure, are counted."""
-    compared = plan.asks.compare and any(len(span.periods) > 1 for span in plan.filters.spans)
+    several = any(len(span.periods) > 1 for span in plan.filters.spans) or bool(plan.filters.compared)
+    compared = plan.asks.compare and several
     if plan.head is not None and not plan.bare and not plan.projection and compared:
         return True
     grouped = any(dimension.table != plan.head for dimension in plan.asks.dimensions) or _groups_by_kind(plan)

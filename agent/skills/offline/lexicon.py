@@ -14,7 +14,7 @@ from common.values import Catalog
 MAX_PHRASE_ATOMS = 16
 """Longest phrase looked up, in atoms."""
 _CLEAR = 0.6
-_INFLECTION = 0.03
+_INFLECTION, _OTHER_WORD = 0.03, 0.25
 _BORROWED_BESIDE_OWN = 0.25
 
 _Identity = tuple[str, TableKey, str | None, str | None, str | None]
@@ -45,7 +45,7 @@ class Lexicon:
         if not found:
             return ()
         inflected = [
-            link if link.spelling == key else replace(link, quality=link.quality - _INFLECTION)
+            link if link.spelling == key else replace(link, quality=link.quality - _inflection(link, key))
             for link in found.values()
         ]
         return tuple(sorted(inflected, key=lambda link: -link.quality))
@@ -67,6 +67,12 @@ class Lexicon:
                 if link.quality >= 0.8 and link.kind != "value":
                     yield link.spelling
                     break
+
+
+def _inflection(link: Link, key: str) -> float:
+    """How much less another form of a word is: `scans` are things, scanned_at only says when one was made."""
+    is_event = link.kind == "column" and link.spelling.endswith("ed") and " " not in link.spelling
+    return _OTHER_WORD if is_event and not key.endswith("ed") else _INFLECTION
 
 
 _LEXICONS: dict[int, tuple["weakref.ref[Catalog]", Lexicon]] = {}

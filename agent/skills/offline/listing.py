@@ -24,7 +24,7 @@ def listed_query(plan: Plan) -> Query:
     columns = _listed_columns(plan, base)
     limit, plan.asks.limit = plan.asks.limit, None
     if plan.asks.dimensions and not is_attribute_listing(plan):
-        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("each", "by") or mark.arg == "kind"])
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("each", "by", "bucket") or mark.arg == "kind"])
     distinct = _is_distinct(plan, base, columns)
     order = () if distinct else tie_break(plan, base)
     return Query(base, tuple(columns), order=order, limit=limit, distinct=distinct)
@@ -50,8 +50,11 @@ def _listed_base(plan: Plan) -> TableKey | None:
 
 
 def _condition_tables(plan: Plan) -> list[TableKey]:
+    """Where nothing but values is named (`翠湖花园的保安`): whose kind or state is said, rather than whose name."""
+    conditions = [condition.column for condition in plan.filters.conditions]
+    kinds = [column.table for column in conditions if not _is_display(plan, column)]
     compared = [threshold.link.table for threshold in plan.filters.thresholds if threshold.link is not None]
-    return [*(condition.column.table for condition in plan.filters.conditions), *compared][:1]
+    return [*kinds, *(column.table for column in conditions), *compared][:1]
 
 
 def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:

@@ -5,6 +5,9 @@ from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import unused_words
 from agent.skills.offline.wishes import AGGREGATES, Asks, Figure, Ranking
 
+# A column is meant by the name of its table only where it is nearly called so.
+_LESS = 0.1
+
 
 class RankingReader:
     """Takes superlatives, limits and orders out of a reading."""
@@ -158,7 +161,7 @@ class RankingReader:
         link = reading.measure(place)
         counted = any(reading.marks[at].means("count") for at in range(min(place, index), max(place, index) + 1))
         if link is not None and not (
-            noun.is_table and (counted or noun.table is not None and link.quality < noun.table.quality - 0.25)
+            noun.is_table and (counted or noun.table is not None and link.quality < noun.table.quality - _LESS)
         ):
             reading.use(place)
             return Figure(function, link, position=place)

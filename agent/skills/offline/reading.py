@@ -23,7 +23,7 @@ TIES = ("noise", "of", "unit", "verb")
 _MEANINGFUL = frozenset(
     listed(
         "not null notnull cmp between like named super top rank share avg_per per_entity min max avg sum each "
-        "bucket trend or "
+        "bucket trend or by "
         "date_which except_end range compare above_average below_average unsupported deleted count"
     )
 )
@@ -336,6 +336,12 @@ class Reading:
         """Marks with a meaning that nothing used."""
         return [mark for index, mark in enumerate(self.marks) if index not in self.used and self._matters(index)]
 
+    def _is_stated(self, index: int) -> bool:
+        """Whether the mark is a value that a condition has taken."""
+        noun = self.nouns[index]
+        said = self.marks[index].literal is not None or (noun is not None and noun.is_value)
+        return index in self.used and said
+
     def _matters(self, index: int) -> bool:
         mark = self.marks[index]
         if mark.is_unknown or mark.literal is not None or mark.date is not None:
@@ -348,6 +354,8 @@ class Reading:
             return True
         if mark.means("date_part") and self.has("top", "super"):
             return True  # "top 3 days": without them, something else would be ranked
+        if mark.means("by") and (after := self.beside(index, 1, ("noise",), through_used=False)) is not None and self._is_stated(after):
+            return False  # "albums by AC/DC"
         if mark.means("cmp") and mark.arg == "=":
             return False  # 是 and 为 are copulas unless a value follows
         return mark.intent is not None and mark.intent.kind in _MEANINGFUL

@@ -207,8 +207,13 @@ class Facts:
         names = comment_names(column.comment)
         single_key = self.key == (column.name,)
         coded = bool(words and words[-1] in _CODE_WORDS) or any(_CODE_HAN.search(name) for name in names[:1])
-        counted = bool(_COUNTED.search(column.name)) or any(_COUNTED_HAN.search(name) for name in names[:1])
-        return single_key or column.name in self.reference_columns or (coded and not counted)
+        return single_key or column.name in self.reference_columns or (coded and not self.is_count(column))
+
+    def is_count(self, column: Column) -> bool:
+        """Whether the column says how many there are of something."""
+        return bool(_COUNTED.search(column.name)) or any(
+            _COUNTED_HAN.search(name) for name in comment_names(column.comment)[:1]
+        )
 
     def is_measure(self, column: Column) -> bool:
         """Whether totals or averages of the column mean something."""

@@ -74,7 +74,7 @@ class SpanReader:
         """Whether a noun beside a period is its date column rather than what is measured in the period."""
         reading = self._reading
         dates = [score for score, link in noun.columns if reading.is_date(link) or reading.is_year(link)]
-        measures = [score for score, link in noun.columns if reading.is_measure(link) and link.quality >= 0.7]
+        measures = [score for score, link in noun.columns if reading.is_measure(link) and link.quality >= 0.75]
         if not dates or (measures and dates[0] < measures[0] + 0.25):
             return False
         return dates[0] >= noun.columns[0][0] - 0.1 and (not noun.is_value or noun.columns[0][1].quality >= 0.7)

@@ -169,7 +169,7 @@ class ThresholdReader:
 
     def _is_key(self, link: Link) -> bool:
         facts = self._reading.facts(link.table)
-        return link.column in facts.reference_columns or facts.key == (link.column,)
+        return link.column in facts.reference_columns or link.column in facts.key
 
     def _is_counted(self, index: int) -> bool:
         """Whether a count word follows the noun (`店铺数量超过`) or precedes it ("number of orders above")."""
