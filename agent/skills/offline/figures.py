@@ -84,7 +84,7 @@ class FigureReader:
                 return
 
     def _counted_rows(self, table: TableKey, index: int) -> Figure:
-        """How many there are of a stored value: rows, or the one quantity of lines that have one (`水龙头用了多少个`)."""
+        """How many there are of a stored value: rows, or the one quantity of lines (`水龙头用了多少个`)."""
         facts = self._reading.facts(table)
         measures = [column for column in facts.table.columns if facts.is_measure(column)]
         counts = [column for column in measures if facts.is_count(column)]
@@ -96,7 +96,12 @@ class FigureReader:
         """`物业费总额`, where 物业费 is a stored value: the only amount of its table."""
         reading = self._reading
         before = reading.nouns[index - 1] if index and index - 1 in reading.used else None
-        if before is None or before.value is None or not before.is_value or not reading.marks[index].text.endswith("额"):
+        if (
+            before is None
+            or before.value is None
+            or not before.is_value
+            or not reading.marks[index].text.endswith("额")
+        ):
             return None
         facts = reading.facts(before.value.table)
         added = [one for one in facts.table.columns if facts.is_measure(one) and not facts.is_averaged(one)]

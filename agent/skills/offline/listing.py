@@ -24,7 +24,8 @@ def listed_query(plan: Plan) -> Query:
     columns = _listed_columns(plan, base)
     limit, plan.asks.limit = plan.asks.limit, None
     if plan.asks.dimensions and not is_attribute_listing(plan):
-        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("each", "by", "bucket") or mark.arg == "kind"])
+        marks = plan.reading.marks
+        raise unused_words([mark.text for mark in marks if mark.means("each", "by", "bucket") or mark.arg == "kind"])
     distinct = _is_distinct(plan, base, columns)
     order = () if distinct else tie_break(plan, base)
     return Query(base, tuple(columns), order=order, limit=limit, distinct=distinct)

@@ -23,7 +23,7 @@ TIES = ("noise", "of", "unit", "verb")
 _MEANINGFUL = frozenset(
     listed(
         "not null notnull cmp between like named super top rank share avg_per per_entity min max avg sum each "
-        "bucket trend or by "
+        "bucket trend or "
         "date_which except_end range compare above_average below_average unsupported deleted count"
     )
 )
@@ -336,6 +336,15 @@ class Reading:
         """Marks with a meaning that nothing used."""
         return [mark for index, mark in enumerate(self.marks) if index not in self.used and self._matters(index)]
 
+    def stray_groups(self) -> list[Mark]:
+        """Words that group before something that nothing groups or ranks by; not the "by" of "albums by AC/DC"."""
+        found: list[Mark] = []
+        for index, mark in enumerate(self.marks):
+            after = self.beside(index, 1, ("noise",), through_used=False)
+            if mark.means("by") and index not in self.used and after is not None and not self._is_stated(after):
+                found.append(mark)
+        return found
+
     def _is_stated(self, index: int) -> bool:
         """Whether the mark is a value that a condition has taken."""
         noun = self.nouns[index]
@@ -354,8 +363,6 @@ class Reading:
             return True
         if mark.means("date_part") and self.has("top", "super"):
             return True  # "top 3 days": without them, something else would be ranked
-        if mark.means("by") and (after := self.beside(index, 1, ("noise",), through_used=False)) is not None and self._is_stated(after):
-            return False  # "albums by AC/DC"
         if mark.means("cmp") and mark.arg == "=":
             return False  # 是 and 为 are copulas unless a value follows
         return mark.intent is not None and mark.intent.kind in _MEANINGFUL
