@@ -1,5 +1,6 @@
 """What is missing: empty columns, undone events, things without others."""
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.conditions import Filters, ref
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import Condition, Operator, Related
@@ -95,6 +96,8 @@ class AbsenceReader:
                 reading.use(index, place)
                 self.found.related.append(Related(noun.table.table, self._said_of(place), negated=True))
             elif (link := reading.pick(place)) is not None:
+                if reading.marks[index].text in _NOT_DONE and reading.is_measure(link):
+                    continue  # `未回款金额` is no empty amount
                 reading.use(index, place)
                 if self._happens_below(link):
                     self.found.related.append(Related(link.table, negated=True))
@@ -132,3 +135,6 @@ class AbsenceReader:
         ]
         below = {key for table in tables for key in reading.graph.below(table)}
         return link.table not in tables and link.table in below
+
+
+_NOT_DONE = frozenset(listed("未 尚未 还未 并未 未曾 不"))

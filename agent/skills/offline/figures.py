@@ -79,6 +79,8 @@ class FigureReader:
         for place in (index + 1, index + 2, -1 if before is None else before):
             noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
             if noun is not None and noun.is_value and noun.value is not None:
+                if noun.value.column in reading.facts(noun.value.table).display:
+                    return  # of a thing with a name there is one
                 reading.use(index)
                 self.found.figures.append(self._counted_rows(noun.value.table, index))
                 return

@@ -81,7 +81,7 @@ def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
     if not reading.is_date(link) or not 0.68 <= link.quality < 0.9 or _DATE_WORD.search(reading.marks[index].text):
         return False
     for step in (1,) if reading.is_chinese else (1, -1):
-        skip = ("noise", "of", "verb") if step == 1 else ("noise", "verb")
+        skip = ("noise", "of", "verb") if step == 1 else ("noise", "verb", "which", "with")
         place = reading.beside(index, step, skip, through_used=False)
         noun = reading.nouns[place] if place is not None else None
         if noun is not None and noun.is_table and noun.table is not None and noun.table.table == link.table:

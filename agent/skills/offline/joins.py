@@ -184,8 +184,9 @@ def _cost(edge: Edge) -> float:
 
 
 def _default_names(table: str) -> set[str]:
-    core = "_".join(core_words(english_words(table)))
-    bases = {base for name in (table.lower(), core) for base in (name, _singular(name))}
+    words = core_words(english_words(table))
+    names = (table.lower(), *("_".join(words[start:]) for start in range(len(words))))
+    bases = {base for name in names for base in (name, _singular(name))}
     return {f"{base}{tail}" for base in bases for tail in ("_id", "id", "_no", "_code")}
 
 

@@ -55,7 +55,8 @@ def _condition_tables(plan: Plan) -> list[TableKey]:
     conditions = [condition.column for condition in plan.filters.conditions]
     kinds = [column.table for column in conditions if not _is_display(plan, column)]
     compared = [threshold.link.table for threshold in plan.filters.thresholds if threshold.link is not None]
-    return [*kinds, *(column.table for column in conditions), *compared][:1]
+    dated = [span.link.table for span in plan.filters.spans if span.link is not None]
+    return [*kinds, *(column.table for column in conditions), *compared, *dated][:1]
 
 
 def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:

@@ -44,7 +44,7 @@ _GENERIC_WORDS = frozenset(
     )
 )
 _TABLE_PREFIXES = frozenset(listed("tbl t tb dim fact fct vw v tab sys app dw ods dwd dws ads stg"))
-_TABLE_SUFFIXES = frozenset(listed("table tbl tab info information data list master record dim fact view detail"))
+_TABLE_SUFFIXES = frozenset(listed("table tbl tab info information data list master record dim fact view detail log history"))
 
 _HAN_PREFIXES = ("是否已", "是否", "所属的", "所属", "所在", "当前", "对应的", "对应", "关联的", "关联", "已", "实际")
 _HAN_TAILS: dict[str, float] = {
@@ -55,6 +55,7 @@ _HAN_TAILS: dict[str, float] = {
     **dict.fromkeys(("类型", "方式", "状态", "标志", "标记", "情况"), 0.7),
 }
 _OWNERS_OWN = 0.5
+_MASS = re.compile("(收入|支出|成本|利润|销售|消费|工资|流水|[费款量额薪税])$")  # of which there is much, not many
 _HAN_TABLE_TAILS = listed(
     "基本信息表 信息表 记录表 明细表 数据表 基本信息 日汇总视图 汇总视图 汇总表 主表 档案表 信息 记录 明细 日报表 "
     "日报 月报 报表 档案 资料 数据 列表 视图 汇总 台账 清单 字典 目录 名录 名册 登记表 流水表 表"
@@ -270,7 +271,7 @@ def _han_column_names(text: str, quality: float, owners: list[str]) -> Iterator[
     for tail, weight in _HAN_TAILS.items():
         if text.endswith(tail) and len(text) - len(tail) >= 2:
             rest = text[: -len(tail)]
-            is_thing = weight > 0.9 and any(owner.endswith(rest) and owner != rest for owner in owners)
+            is_thing = weight > 0.9 and not _MASS.search(rest) and any(owner.endswith(rest) for owner in owners)
             yield rest, quality * (_OWNERS_OWN if is_thing else weight)  # `处方` of 处方金额 in 门诊处方
             yield from _han_parts(rest, quality * weight)
     yield from _han_parts(text, quality)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from agent.skills.offline.absences import AbsenceReader
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.conditions import Filters, ref
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import OPPOSITE, ColumnRef, Condition, Operator
@@ -109,7 +110,8 @@ class ValueReader:
             operator, operands = ("false" if operator == "=" else "true"), ()
         elif reading.is_date(links[0]):
             operator, operands = ("null" if operator == "=" else "not null"), ()
-        column = replace(ref(links[0]), via=self._role_before(places[0], links[0]))
+        via = self._role_before(places[0], links[0]) or self._above_children(places[-1], links[0])
+        column = replace(ref(links[0]), via=via)
         if len(links) > 1:
             self.found.compared.append(column)
         self.found.conditions.append(Condition(column, operator, operands))
@@ -125,7 +127,7 @@ class ValueReader:
     def _role_before(self, index: int, link: Link) -> str | None:
         """The referencing column said right before a value of what it points to: "whose manager is Nancy Fuller"."""
         reading = self._reading
-        place = reading.beside(index, -1, ("noise", "cmp", "verb", "with", "to"))
+        place = reading.beside(index, -1, ("noise", "cmp", "verb", "with", "to", "by"))
         noun = reading.nouns[place] if place is not None else None
         if place is None or noun is None:
             return None
@@ -134,9 +136,20 @@ class ValueReader:
         for edge in reading.facts(noun.column.table).edges if noun.column is not None and not noun.is_table else ():
             if edge.columns == (noun.column.column if noun.column else None,) and edge.parent == link.table:
                 self._roles[index] = edge.columns[0]
-                reading.use(place)
+                reading.use(place, *(at for at in range(place + 1, index) if reading.marks[at].means("by")))
                 return edge.columns[0]
         return None
+
+    def _above_children(self, index: int, link: Link) -> str | None:
+        """The reference to the one above, where those below a named one are asked for: `总公司下属的部门`."""
+        reading = self._reading
+        below = index + 1 < len(reading) and reading.marks[index + 1].text in _BELOW
+        thing = reading.beside(index + 1, 1) if below else None
+        noun = reading.nouns[thing] if thing is not None else None
+        if noun is None or noun.table is None or noun.table.table != link.table:
+            return None
+        own = [edge.columns[0] for edge in reading.facts(link.table).edges if edge.parent == edge.child]
+        return own[0] if len(own) == 1 else None
 
     def _absorb_label(self, index: int, step: int, link: Link) -> None:
         """Uses up the column's own name beside its value (`支付方式为微信`, "category Electronics")."""
@@ -255,4 +268,5 @@ def _are_alternatives(first: Condition, second: Condition) -> bool:
 
 
 _WHOLE_VALUE = 0.8
+_BELOW = frozenset(listed("下属 下属的 下级 下辖 旗下"))
 _NEGATION_SKIP = ("noise", "of", "unit", "cmp", "list", "with", "from", "verb")

@@ -4,6 +4,7 @@ Everything here is a guess from names, types and keys, made once per catalogue, 
 rendering agree about it.
 """
 
+import itertools
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Literal
 
 from agent.skills.offline.atoms import listed, stem
 from agent.skills.offline.codes import flag_of, labels_of
-from agent.skills.offline.naming import comment_names, core_words, english_words
+from agent.skills.offline.naming import comment_names, core_words, english_words, has_han
 from agent.skills.offline.stored_values import has_labels
 from common.values import Catalog, Column, Table
 
@@ -47,9 +48,12 @@ _OUTCOMES = frozenset(
         "returned return resolved cancelled canceled due expires expired expiry acknowledged approved refunded settled"
     )
 )
+_RECORDING = frozenset(stem(word) for word in listed("create created update updated modify modified last delete deleted"))
 _DELETED = re.compile(r"^(is_?)?(soft_?)?(deleted|delete|del)(_?(flag|at|on|time|ts|date|mark))?$", re.IGNORECASE)
 _DELETED_HAN = re.compile("逻辑删除|软删除|是否已?删除|删除(标志|标记|标识|时间|状态)")
 _NAME_WORDS = ("name", "title", "label")
+_GIVEN = (("first", "name"), ("given", "name"), ("fname",), ("forename",))
+_FAMILY = (("last", "name"), ("family", "name"), ("surname",), ("lname",))
 _WHOLE_NAMES = frozenset(stem(word) for word in listed("full display real nick short"))
 _HAN_NAME = re.compile("(名称|姓名|名字|昵称|标题|书名|片名|品名|名)$")
 _LINES_HAN = re.compile("明细|流水|日志|子表")  # of something else, whose parts they are
@@ -228,7 +232,8 @@ class Facts:
     def is_averaged(self, column: Column) -> bool:
         """Whether the column is a rate, price, age or score, whose plain sum means nothing."""
         names = comment_names(column.comment) or [column.name]
-        return bool(_AVERAGED & set(english_words(column.name)[-1:])) or bool(_AVERAGED_HAN.search(names[0]))
+        words = english_words(column.name)
+        return bool(_AVERAGED & {*words[-1:]}) or words[:1] == ("unit",) or bool(_AVERAGED_HAN.search(names[0]))
 
     def is_housekeeping(self, column: Column) -> bool:
         """Whether the column serves the application rather than the reader."""
@@ -270,8 +275,9 @@ def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
     points_up = any(edge.parent != edge.child for edge in edges)
     texts = [column for column in table.columns if kind_of(column) == "text" and column.name not in references]
     by_words = {english_words(column.name): column.name for column in texts}
-    if ("first", "name") in by_words and ("last", "name") in by_words:
-        return (by_words["first", "name"], by_words["last", "name"])
+    for first, last in itertools.product(_GIVEN, _FAMILY):
+        if first in by_words and last in by_words:
+            return (by_words[first], by_words[last])
     own = _core_words(table.name)
     ranked = sorted(
         (
@@ -285,7 +291,11 @@ def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
 
 
 def _core_words(name: str) -> set[str]:
-    return {stem(word) for word in core_words(english_words(name))}
+    return set(_stems(name))
+
+
+def _stems(name: str) -> tuple[str, ...]:
+    return tuple(stem(word) for word in core_words(english_words(name)))
 
 
 def _display_score(column: Column, table: Table, own: set[str], *, points_up: bool) -> int:
@@ -297,6 +307,8 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
         rest = _HAN_NAME.sub("", spelled[0])
         of_line = points_up and _LINES_HAN.search(owner)
         return 9 if not rest or (set(rest) & set(owner) and not of_line) else 0 if points_up else 3
+    if any(has_han(name) for name in comment_names(column.comment)[:1]):
+        return 4 if words and words[-1].endswith("name") else 2 if words and words[-1] in _TEXT_KEYS else 0
     if words and words[-1] in _NAME_WORDS:
         rest_words = {stem(word) for word in words[:-1]}
         if not rest_words or rest_words <= own:
@@ -363,6 +375,9 @@ class Schema:
         self._by_stem = {
             tuple(sorted(_core_words(table.name))): table for table in catalog.tables if table.kind == "table"
         }
+        self._within_module: dict[tuple[str, ...], list[Table]] = {}
+        for table in self._by_stem.values():
+            self._within_module.setdefault(_stems(table.name)[1:], []).append(table)
         self.facts: dict[TableKey, Facts] = {table.key: self._facts_of(table) for table in catalog.tables}
 
     def table(self, key: TableKey) -> Table:
@@ -417,18 +432,30 @@ class Schema:
         return None
 
     def _by_suffix(self, table: Table, column: Column) -> Table | None:
-        """The table that `<name>_id` points to: the one of that name, else the one `table` is named after."""
+        """The table that `<name>_id` points to: the one of that name, else what else the name may stand for."""
         words = english_words(column.name)
         if len(words) < 2 or words[-1] != "id":
             return None
         said = tuple(stem(word) for word in words[:-1])
-        target = self._by_stem.get(tuple(sorted(said))) or self._owner_called(said, table)
+        target = self._called(said) or self._owner_called(said, table) or self._in_role(said)
         return target if target is not None and len(target.primary_key) == 1 else None
+
+    def _called(self, said: tuple[str, ...]) -> Table | None:
+        """The table of that name, else the only one that has but the name of its module before it (`crm_customer`)."""
+        exact = self._by_stem.get(tuple(sorted(set(said))))
+        within = self._within_module.get(said, ())
+        return exact or (within[0] if len(within) == 1 else None)
 
     def _owner_called(self, said: tuple[str, ...], table: Table) -> Table | None:
         """`order_id` of `repair_order_item`: of `repair_order`."""
-        own = tuple(stem(word) for word in core_words(english_words(table.name)))
+        own = _stems(table.name)
         for end in range(len(own) - 1, len(said) - 1, -1):
             if own[end - len(said) : end] == said:
                 return self._by_stem.get(tuple(sorted(set(own[:end]))))
         return None
+
+    def _in_role(self, said: tuple[str, ...]) -> Table | None:
+        """`sign_user_id`: a user, in the role of who signs; who keeps the records is not of interest."""
+        if len(said) < 2 or said[0] in _RECORDING:
+            return None
+        return self._by_id_name.get("_".join((*said[1:], "id"))) or self._called(said[1:])
