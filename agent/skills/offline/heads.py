@@ -7,6 +7,7 @@ from agent.skills.offline.conditions import ref
 from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import Condition
+from agent.skills.offline.refusals import unused_words
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import Figure
 
@@ -24,11 +25,13 @@ def sort_heads(plan: Plan) -> None:
         elif noun.is_table and noun.table is not None:
             tables.append((index, noun.table.table))
         elif (link := _left_column(plan, index)) is not None and not _is_attributive(plan, index, link):
+            _refuse_foreign_state(plan, index, link)
             plan.projection.append(link)
             plan.named_at[index] = link
         reading.use(index)
     for index in list(reading.having("count")):
-        if not (tables or plan.asks.figures or plan.bare or plan.projection) and plan.filters.conditions:
+        named = plan.filters.conditions and _names_thing(plan, plan.filters.conditions[0])
+        if not (tables or plan.asks.figures or plan.bare or plan.projection or named) and plan.filters.conditions:
             reading.use(index)  # "how many records have no amount": rows of the condition's table
             plan.asks.figures.append(Figure("count", table=plan.filters.conditions[0].column.table, position=index))
     plan.tables = tables
@@ -38,6 +41,24 @@ def sort_heads(plan: Plan) -> None:
     plan.head = _choose_head(plan, named)
     if plan.head is None and any(mark.arg == "person" for mark in reading.marks) and not plan.asks.dimensions:
         plan.head = _person_concerned(plan)
+
+
+def _names_thing(plan: Plan, condition: Condition) -> bool:
+    """Whether a condition only says which thing is meant, of which there is one."""
+    return condition.operator == "=" and condition.column.column in plan.reading.facts(condition.column.table).display
+
+
+def _refuse_foreign_state(plan: Plan, index: int, link: Link) -> None:
+    """`open tickets` are not told by when their site was opened.
+
+    Raises:
+        Refusal: a word before a thing names a date of something else.
+    """
+    reading = plan.reading
+    after = reading.nouns[index + 1] if index + 1 < len(reading) else None
+    said = after is not None and after.is_table and after.table is not None and after.table.table != link.table
+    if said and not reading.is_chinese and reading.is_date(link) and not _DATE_WORD.search(reading.marks[index].text):
+        raise unused_words([reading.marks[index].text])
 
 
 def _person_concerned(plan: Plan) -> TableKey | None:

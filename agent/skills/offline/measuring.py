@@ -38,12 +38,27 @@ def figures_query(plan: Plan) -> Query:
     measures = list(dict.fromkeys(measure_of(plan, figure) for figure in figures))
     base = measures[0].table
     dimensions = [dim for dim in _dimensions_of(plan, base, measures) if not _is_each_row(plan, dim, measures)]
+    _refuse_foreign_averages(plan, figures, dimensions)
     if plan.asks.per_entity is not None:
         return _average_per_entity(plan, measures, dimensions)
     if plan.asks.share:
         return _share_query(plan, base, measures, dimensions)
     query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
     return replace(query, order=group_order(query))
+
+
+def _refuse_foreign_averages(plan: Plan, figures: list[Figure], dimensions: list[Dimension]) -> None:
+    """`cost of parts per ticket` is not the average of the unit costs of a ticket's parts.
+
+    Raises:
+        Refusal: a rate or price is asked for by something its rows do not belong to.
+    """
+    for figure in figures:
+        if figure.function is None and figure.link is not None and figure.link.factor is None:
+            above = plan.reading.graph.above(figure.link.table)
+            averaged = plan.reading.facts(figure.link.table).is_averaged(plan.reading.column_of(figure.link))
+            if averaged and any(dimension.table not in above for dimension in dimensions):
+                raise unused_words([plan.reading.marks[figure.position].text])
 
 
 def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
