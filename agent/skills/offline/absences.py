@@ -67,6 +67,8 @@ class AbsenceReader:
             singular = said.endswith((" a", " an")) or (
                 place is not None and reading.marks[place - 1].text.lower() in ("a", "an")
             )
+            if singular and self._has_thing(index, place):
+                continue
             tied = place is not None and place + 1 < len(reading) and reading.marks[place + 1].means("of")
             if (
                 place is None
@@ -83,6 +85,16 @@ class AbsenceReader:
             if link is not None and not (after is not None and reading.marks[after].means("cmp", "super", "between")):
                 reading.use(place)
                 self.found.conditions.append(Condition(ref(link), "not null"))
+
+    def _has_thing(self, index: int, place: int | None) -> bool:
+        """`orders with an employee`, when nothing more is said about that one."""
+        noun = self._reading.noun(place)
+        last = place is not None and place == len(self._reading) - 1
+        if not last or noun is None or not noun.is_table or noun.table is None or place is None:
+            return False
+        self._reading.use(index, place)
+        self.found.related.append(Related(noun.table.table))
+        return True
 
     def read_negated_nouns(self) -> None:
         """A negation before a noun: a missing value of a column, or no related rows of a table."""

@@ -29,7 +29,7 @@ ENGLISH: dict[tuple[str, str], str] = {
         "enroll|enrolled|study|studies|studied|join|joined|participate|participated|prescribe|prescribed|seen|saw|"
         "stay|stayed|stays|book|booked|fly|flew|drive|driven|carry|carried|carries|stock|stocked|stocks|cover|covers|"
         "submit|submitted|write a|leave|left|post|posted|issue|issued|issues|charge|charged|charges|"
-        "held|hold|holds|keep|kept|keeps|bring|brought|employ|employs|employed|hire|hires|rate|rated|review|reviewed"
+        "held|hold|holds|keep|kept|keeps|bring|brought|employ|employs|employed|hire|hires|rated|review|reviewed"
     ),
     ("of", ""): "of|of the|of all|of all the|'s",
     ("list", ""): (
@@ -236,7 +236,7 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("unsupported", "growth"): (
         "growth|growth rate|year over year|yoy|month over month|mom|increase rate|increased|decrease|decreased|"
         "growing|grew|declined|rate of change|percent change|percentage change|compared to last year|"
-        "compared to last month|difference|difference between|ratio|ratio of|same period last year|increase|"
+        "compared to last month|difference|difference between|ratio|ratio of|rate|rates|same period last year|increase|"
         "decline|change in|changes in|grow"
     ),
     ("unsupported", "calendar"): (

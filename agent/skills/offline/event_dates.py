@@ -21,7 +21,7 @@ def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
         return dimension
     date = span_date(plan, base)
     if date is None:
-        raise no_date_column(label(plan.reading.schema.table(base)))
+        raise no_date_of(plan, base)
     if is_year(plan.reading.schema.column(date.table, date.column)):
         if dimension.bucket != "year":
             raise no_date_column(label(plan.reading.schema.table(base)))

@@ -172,6 +172,8 @@ def _outweighs(link: Link, written: str, intent: Intent) -> bool:
         return False
     if intent.kind == "verb":
         return link.quality >= 0.72
+    if intent.kind == "unsupported" and link.spelling != normalise(written).lower():
+        return False  # a `rate` is no rating
     if intent.kind == "unit":
         return link.quality >= 0.6
     return link.quality >= (0.9 if intent.kind in ("noise", "list", "which", "of", "with", "and") else 0.7)

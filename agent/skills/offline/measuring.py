@@ -78,7 +78,9 @@ def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions
 def _is_each_row(plan: Plan, dimension: Dimension, measures: list[Measure]) -> bool:
     """`average fare per trip`: per row of the measured events is no group."""
     same = dimension.column is None and dimension.bucket is None and dimension.table == measures[0].table
-    return same and not plan.reading.facts(dimension.table).is_entity and measures[0].function == "avg"
+    per = any(mark.text.lower() == "per" for mark in plan.reading.marks)
+    averaged = measures[0].function == "avg" and len(measures) == 1
+    return same and averaged and (per or not plan.reading.facts(dimension.table).is_entity)
 
 
 def _shared_figure(plan: Plan) -> list[Figure]:

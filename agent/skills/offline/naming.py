@@ -44,7 +44,9 @@ _GENERIC_WORDS = frozenset(
     )
 )
 _TABLE_PREFIXES = frozenset(listed("tbl t tb dim fact fct vw v tab sys app dw ods dwd dws ads stg"))
-_TABLE_SUFFIXES = frozenset(listed("table tbl tab info information data list master record dim fact view detail log history"))
+_TABLE_SUFFIXES = frozenset(
+    listed("table tbl tab info information data list master record dim fact view detail log history")
+)
 
 _HAN_PREFIXES = ("是否已", "是否", "所属的", "所属", "所在", "当前", "对应的", "对应", "关联的", "关联", "已", "实际")
 _HAN_TAILS: dict[str, float] = {

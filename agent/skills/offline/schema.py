@@ -48,7 +48,9 @@ _OUTCOMES = frozenset(
         "returned return resolved cancelled canceled due expires expired expiry acknowledged approved refunded settled"
     )
 )
-_RECORDING = frozenset(stem(word) for word in listed("create created update updated modify modified last delete deleted"))
+_RECORDING = frozenset(
+    stem(word) for word in listed("create created update updated modify modified last delete deleted")
+)
 _DELETED = re.compile(r"^(is_?)?(soft_?)?(deleted|delete|del)(_?(flag|at|on|time|ts|date|mark))?$", re.IGNORECASE)
 _DELETED_HAN = re.compile("逻辑删除|软删除|是否已?删除|删除(标志|标记|标识|时间|状态)")
 _NAME_WORDS = ("name", "title", "label")
@@ -73,6 +75,7 @@ _AVERAGED = frozenset(
         "height weight speed length duration margin interest cost_per pct mark level size"
     )
 )
+_SUMMED = (("total",), ("grand",), ("sub",), ("subtotal",), ("line",))
 _AVERAGED_HAN = re.compile(
     "(单价|价格|售价|定价|率|比例|百分比|年龄|评分|得分|分数|成绩|温度|身高|体重|均价|折扣|平均.*|时长|速度)$"
 )
@@ -233,6 +236,8 @@ class Facts:
         """Whether the column is a rate, price, age or score, whose plain sum means nothing."""
         names = comment_names(column.comment) or [column.name]
         words = english_words(column.name)
+        if words[:1] in _SUMMED or names[0].startswith("总"):
+            return False
         return bool(_AVERAGED & {*words[-1:]}) or words[:1] == ("unit",) or bool(_AVERAGED_HAN.search(names[0]))
 
     def is_housekeeping(self, column: Column) -> bool:
