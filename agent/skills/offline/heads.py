@@ -30,10 +30,10 @@ def sort_heads(plan: Plan) -> None:
             plan.named_at[index] = link
         reading.use(index)
     for index in list(reading.having("count")):
-        named = plan.filters.conditions and _names_thing(plan, plan.filters.conditions[0])
-        if not (tables or plan.asks.figures or plan.bare or plan.projection or named) and plan.filters.conditions:
+        conditions = [one for one in plan.filters.conditions[:1] if not _names_thing(plan, one)]
+        if not (tables or plan.asks.figures or plan.bare or plan.projection) and conditions:
             reading.use(index)  # "how many records have no amount": rows of the condition's table
-            plan.asks.figures.append(Figure("count", table=plan.filters.conditions[0].column.table, position=index))
+            plan.asks.figures.append(Figure("count", table=conditions[0].column.table, position=index))
     plan.tables = tables
     named = tables or plan.asks.qualifiers
     if not reading.is_chinese:

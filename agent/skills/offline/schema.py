@@ -58,7 +58,7 @@ _GIVEN = (("first", "name"), ("given", "name"), ("fname",), ("forename",))
 _FAMILY = (("last", "name"), ("family", "name"), ("surname",), ("lname",))
 _WHOLE_NAMES = frozenset(stem(word) for word in listed("full display real nick short"))
 _HAN_NAME = re.compile("(名称|姓名|名字|昵称|标题|书名|片名|品名|名)$")
-_LINES_HAN = re.compile("明细|流水|日志|子表")  # of something else, whose parts they are
+_LINES_HAN = re.compile("明细|流水|日志|子表|记录")  # of something else, whose parts they are
 _TEXT_KEYS = ("code", "sku", "username", "login", "number", "email", "symbol", "slug", "subject")
 _CODE_WORDS = frozenset(
     listed(
