@@ -219,7 +219,8 @@ def _english_column_names(
         weight *= _ENGLISH_TAILS[rest[-1]]
         rest = rest[:-1]
         if rest[-1] not in _GENERIC_WORDS or len(rest) > 1:
-            yield " ".join(rest), weight
+            is_thing = len(rest) < len(owner) and _singular_words(rest) == owner[-len(rest) :]
+            yield " ".join(rest), quality * _OWNERS_OWN if is_thing else weight  # contract_amount of crm_contract
     for start in range(1, len(words)):
         tail = words[start:]
         yield " ".join(tail), quality * (0.45 if tail[0] in _GENERIC_WORDS else 0.72)

@@ -36,6 +36,7 @@ _AGGREGATED = re.compile(
     "(合计|总额|总数|总量|汇总|平均|均值)$|^(total|sum|avg|average|count)\\b|\\b(total|sum|average|count)$"
 )
 _VIEW_PENALTY = 0.08
+_IN_MODULE = 0.95
 
 
 def own_phrases(schema: Schema, table: Table) -> Iterator[tuple[str, Link]]:
@@ -45,6 +46,8 @@ def own_phrases(schema: Schema, table: Table) -> Iterator[tuple[str, Link]]:
         # Part of a view's name is more likely a figure and a group: "revenue per service area".
         partial = 0.25 if penalty and quality < 0.97 else 0.0
         yield phrase, Link("table", table.key, None, None, quality - penalty - partial, phrase)
+    if (name := schema.name_in_module(table)) is not None:
+        yield name, Link("table", table.key, None, None, _IN_MODULE - penalty, name)
     for column in table.columns:
         for phrase, quality in column_names(table, column).items():
             # "revenue total" in a view's column is more likely a figure of the table below it, added up.

@@ -6,6 +6,7 @@ rendering agree about it.
 
 import itertools
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -48,6 +49,7 @@ _OUTCOMES = frozenset(
         "returned return resolved cancelled canceled due expires expired expiry acknowledged approved refunded settled"
     )
 )
+_ADJECTIVES = frozenset(stem(word) for word in listed("daily weekly monthly quarterly yearly annual hourly new old"))
 _RECORDING = frozenset(
     stem(word) for word in listed("create created update updated modify modified last delete deleted")
 )
@@ -380,6 +382,9 @@ class Schema:
         self._by_stem = {
             tuple(sorted(_core_words(table.name))): table for table in catalog.tables if table.kind == "table"
         }
+        firsts = Counter(_stems(table.name)[0] for table in self._by_stem.values() if len(_stems(table.name)) > 1)
+        shared = {word for word, count in firsts.items() if count > 1 and (word,) not in self._by_stem}
+        self._modules = shared - _ADJECTIVES
         self._within_module: dict[tuple[str, ...], list[Table]] = {}
         for table in self._by_stem.values():
             self._within_module.setdefault(_stems(table.name)[1:], []).append(table)
@@ -394,6 +399,11 @@ class Schema:
         column = self.table(key).column(name)
         assert column is not None
         return column
+
+    def name_in_module(self, table: Table) -> str | None:
+        """`contract` for `crm_contract`, where several tables begin so and none is called `crm`."""
+        words = core_words(english_words(table.name))
+        return " ".join(words[1:]) if len(words) > 1 and stem(words[0]) in self._modules else None
 
     def _facts_of(self, table: Table) -> Facts:
         edges = [

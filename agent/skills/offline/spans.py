@@ -68,7 +68,20 @@ class SpanReader:
             if self._names_date(noun):
                 span.link = reading.pick(place, lambda link: reading.is_date(link) or reading.is_year(link))
                 reading.use(place)
+                self._say_other_date(span, place)
                 return
+
+    def _say_other_date(self, span: Span, place: int) -> None:
+        """`opened and closed in May`: the period holds for both dates."""
+        reading = self._reading
+        other = reading.noun(place - 2) if place >= 2 and reading.marks[place - 1].means("and") else None
+        if other is None or span.link is None or other.is_table or other.is_value or not self._names_date(other):
+            return
+        table = span.link.table
+        link = reading.pick(place - 2, lambda link: reading.is_date(link) and link.table == table)
+        if link is not None and place < span.first:
+            reading.use(place - 1, place - 2)
+            self.found.spans.append(Span(list(span.periods), span.first, span.last, link, span.negated))
 
     def _names_date(self, noun: Noun) -> bool:
         """Whether a noun beside a period is its date column rather than what is measured in the period."""

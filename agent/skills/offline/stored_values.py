@@ -51,7 +51,8 @@ _GENDER_CODES = {"m": "male", "f": "female", "male": "male", "female": "female",
 
 def gender_names(column: Column) -> Iterator[ValueName]:
     """(stored code, word, quality) when the column's values are the two genders however abbreviated."""
-    codes = {value: _GENDER_CODES.get(value.strip().lower().removesuffix("性")) for value in column.values}
+    said = {value: value for value in column.values} | dict(labels_of(column.comment))
+    codes = {value: _GENDER_CODES.get(text.strip().lower().removesuffix("性")) for value, text in said.items()}
     if {"male", "female"} <= set(codes.values()):
         for value, gender in codes.items():
             for word in _GENDERS.get(gender or "", ()):
