@@ -34,6 +34,7 @@ def sort_heads(plan: Plan) -> None:
         if not (tables or plan.asks.figures or plan.bare or plan.projection) and conditions:
             reading.use(index)  # "how many records have no amount": rows of the condition's table
             plan.asks.figures.append(Figure("count", table=conditions[0].column.table, position=index))
+    plan.bare = _without_echoes(plan)
     plan.tables = tables
     named = tables or plan.asks.qualifiers
     if not reading.is_chinese:
@@ -41,6 +42,22 @@ def sort_heads(plan: Plan) -> None:
     plan.head = _choose_head(plan, named)
     if plan.head is None and any(mark.arg == "person" for mark in reading.marks) and not plan.asks.dimensions:
         plan.head = _person_concerned(plan)
+
+
+def _without_echoes(plan: Plan) -> list[Figure]:
+    """The plain measures without those that only say what the one right before is (`保费收入` beside 年收入).
+
+    Raises:
+        Refusal: two measures in a row, of which neither is named better.
+    """
+    kept: list[Figure] = []
+    for figure in plan.bare:
+        before = kept[-1] if kept and plan.reading.is_chinese else None
+        if before is None or before.link is None or figure.link is None or before.position != figure.position - 1:
+            kept.append(figure)
+        elif figure.link.quality > before.link.quality - _ECHO:
+            raise unused_words([plan.reading.marks[figure.position].text])
+    return kept
 
 
 def _names_thing(plan: Plan, condition: Condition) -> bool:
@@ -187,5 +204,6 @@ def _bare_is_total(plan: Plan) -> bool:
     return False
 
 
+_ECHO = 0.15
 _REPORTS = frozenset(listed("统计 汇总 计算 统计一下 求 算一下 查询"))
 _DATE_WORD = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$", re.IGNORECASE)

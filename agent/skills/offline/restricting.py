@@ -1,5 +1,6 @@
 """Conditions put in their place: on rows, on groups, on what exists, in a period."""
 
+import re
 from dataclasses import replace
 from decimal import Decimal
 
@@ -105,6 +106,7 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
         )
     if threshold.link is None and threshold.table is None:
         threshold.link = _implied_threshold(plan, query)
+    threshold.operands = _in_stored_unit(plan, threshold)
     grouped = bool(query.measures and query.dimensions)
     aggregated = is_aggregate(plan, threshold)
     if threshold.link is not None and not aggregated and not (grouped and _compares_figure(query, threshold.link)):
@@ -114,6 +116,17 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
     measure = measure_of(plan, figure)
     having = Having(measure, threshold.operator, threshold.operands)
     return _with_having(plan, query, having)
+
+
+def _in_stored_unit(plan: Plan, threshold: Threshold) -> tuple[Decimal, ...]:
+    """`超过30万` compared with a column that holds 万元: amounts said in another unit, in the column's own."""
+    link = threshold.link
+    comment = plan.reading.column_of(link).comment if link is not None and link.derived is None else None
+    unit = _STORED_UNIT.search(comment or "")
+    numbers = [mark for mark in plan.reading.marks if mark.number and mark.number.value in threshold.operands]
+    if unit is None or not any(mark.text[-1] in "万亿千元" for mark in numbers):
+        return threshold.operands
+    return tuple(operand / _UNITS[unit[1]] for operand in threshold.operands)
 
 
 def _implied_threshold(plan: Plan, query: Query) -> Link | None:
@@ -217,3 +230,5 @@ def year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
 
 
 _POSITIVE: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not contains": "contains"}
+_STORED_UNIT = re.compile(r"[(（:：,，]\s*(千|万|百万|亿)元")
+_UNITS = {"千": Decimal(1000), "万": Decimal(10_000), "百万": Decimal(1_000_000), "亿": Decimal(100_000_000)}
