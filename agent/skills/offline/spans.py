@@ -74,13 +74,16 @@ class SpanReader:
     def _say_other_date(self, span: Span, place: int) -> None:
         """`opened and closed in May`: the period holds for both dates."""
         reading = self._reading
-        other = reading.noun(place - 2) if place >= 2 and reading.marks[place - 1].means("and") else None
+        step = 1 if place > span.last else -1
+        joint, beyond = place + step, place + 2 * step
+        joined = reading.free(joint) and reading.marks[joint].means("and")
+        other = reading.noun(beyond) if joined and beyond >= 0 else None
         if other is None or span.link is None or other.is_table or other.is_value or not self._names_date(other):
             return
         table = span.link.table
-        link = reading.pick(place - 2, lambda link: reading.is_date(link) and link.table == table)
-        if link is not None and place < span.first:
-            reading.use(place - 1, place - 2)
+        link = reading.pick(beyond, lambda link: reading.is_date(link) and link.table == table)
+        if link is not None:
+            reading.use(joint, beyond)
             self.found.spans.append(Span(list(span.periods), span.first, span.last, link, span.negated))
 
     def _names_date(self, noun: Noun) -> bool:
