@@ -5,6 +5,7 @@ from agent.skills.offline.conditions import Filters, ref
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import Condition, Operator, Related
 from agent.skills.offline.reading import Reading
+from agent.skills.offline.schema import TableKey
 
 
 class AbsenceReader:
@@ -106,6 +107,7 @@ class AbsenceReader:
                 continue
             if noun.is_table and noun.table is not None:
                 reading.use(index, place)
+                self._use_verb(index - 1, noun.table.table)
                 self.found.related.append(Related(noun.table.table, self._said_of(place), negated=True))
             elif (link := reading.pick(place)) is not None:
                 if reading.marks[index].text in _NOT_DONE and reading.is_measure(link):
@@ -115,6 +117,12 @@ class AbsenceReader:
                     self.found.related.append(Related(link.table, negated=True))
                 else:
                     self.found.conditions.append(Condition(ref(link), "null"))
+
+    def _use_verb(self, index: int, table: TableKey) -> None:
+        """`clients who made no offers`: a verb that is also a date of what was not made."""
+        noun = self._reading.noun(index) if index >= 0 and self._reading.marks[index].means("verb") else None
+        if noun is not None and noun.column is not None and not noun.is_table and noun.column.table == table:
+            self._reading.use(index)
 
     def undone(self, index: int) -> bool:
         """`not shipped`: where a date says when it was done, a missing date says it better than another status."""

@@ -321,7 +321,8 @@ def _english(name: str) -> Iterator[str]:
         return
     for index, word in enumerate(words):
         for other in EN_TO_EN.get(key_of(word, stems=True), ()):
-            yield " ".join((*words[:index], other, *words[index + 1 :]))
+            if word not in other.split(" "):  # an "average list price" is more than an average price
+                yield " ".join((*words[:index], other, *words[index + 1 :]))
     for cut in range(1, len(words)):
         left = EN_TO_ZH.get(key_of(" ".join(words[:cut]), stems=True), ())
         right = EN_TO_ZH.get(key_of(" ".join(words[cut:]), stems=True), ())
