@@ -5,7 +5,7 @@ from agent.skills.offline.conditions import Filters, ref
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import Condition, Operator, Related
 from agent.skills.offline.reading import Reading
-from agent.skills.offline.schema import TableKey
+from agent.skills.offline.schema import TableKey, is_outcome
 
 
 class AbsenceReader:
@@ -114,9 +114,18 @@ class AbsenceReader:
                     continue  # `未回款金额` is no empty amount
                 reading.use(index, place)
                 if self._happens_below(link):
-                    self.found.related.append(Related(link.table, negated=True))
+                    self.found.related.append(self._undone_below(index, link))
                 else:
                     self.found.conditions.append(Condition(ref(link), "null"))
+
+    def _undone_below(self, index: int, link: Link) -> Related:
+        """`从未下单的用户` have no order; `未归还的图书` have a loan of which the return is missing."""
+        outcome = is_outcome(self._reading.column_of(link))
+        if not outcome:
+            return Related(link.table, negated=True)
+        if self._reading.marks[index].text.lower() in _NEVER:
+            return Related(link.table, (Condition(ref(link), "not null"),), negated=True)
+        return Related(link.table, (Condition(ref(link), "null"),))
 
     def _use_verb(self, index: int, table: TableKey) -> None:
         """`clients who made no offers`: a verb that is also a date of what was not made."""
@@ -157,4 +166,5 @@ class AbsenceReader:
         return link.table not in tables and link.table in below
 
 
+_NEVER = frozenset(listed("从未 从没有 从来没有 从来没 未曾 never"))
 _NOT_DONE = frozenset(listed("未 尚未 还未 并未 未曾 不"))

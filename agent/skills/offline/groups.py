@@ -99,6 +99,9 @@ class GroupReader:
         place = reading.free_beside(index, 1, ("noise", "of", "unit", "each", "distinct"))
         if place is None:
             return
+        if reading.marks[place].means("by_end") and reading.marks[place].text.startswith("分类"):
+            self._by_category(index, place)
+            return
         if reading.marks[index].text == "各" and reading.marks[place].means("count") and reading.nouns[place] is None:
             reading.use(index)
             self.found.compare = True  # `男业主和女业主各有多少`
@@ -116,6 +119,15 @@ class GroupReader:
         reading.use(index, place, *self._each_marks(index, place))
         self.found.dimensions.append(dimension)
         self._more_dimensions(place)
+
+    def _by_category(self, index: int, place: int) -> None:
+        """`按分类统计图书`, where 分类 is also what the statistics are called."""
+        reading = self._reading
+        thing = reading.free_beside(place, 1)
+        noun = reading.noun(thing)
+        if noun is not None and noun.is_table and noun.table is not None:
+            reading.use(index, place)
+            self.found.dimensions.append(column_dimension(reading, self._kind_column(index, noun.table.table)))
 
     def _kinds(self, index: int) -> None:
         """`每类店铺的收入`, "which kind of shop": groups by the column that says of which kind a thing is.

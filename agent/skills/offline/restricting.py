@@ -1,6 +1,5 @@
 """Conditions put in their place: on rows, on groups, on what exists, in a period."""
 
-import re
 from dataclasses import replace
 from decimal import Decimal
 
@@ -15,6 +14,7 @@ from agent.skills.offline.query import ColumnRef, Condition, Dimension, Having, 
 from agent.skills.offline.ranked import concept_column
 from agent.skills.offline.refusals import missing_measure, no_date_column, unused_words
 from agent.skills.offline.schema import TableKey, is_year, tells_days
+from agent.skills.offline.units import in_stored_unit
 from agent.skills.offline.wishes import Figure
 
 
@@ -106,7 +106,9 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
         )
     if threshold.link is None and threshold.table is None:
         threshold.link = _implied_threshold(plan, query)
-    threshold.operands = _in_stored_unit(plan, threshold)
+    if threshold.link is not None and threshold.link.derived is None:
+        column = plan.reading.column_of(threshold.link)
+        threshold.operands = in_stored_unit(threshold.operands, column, plan.reading.marks)
     grouped = bool(query.measures and query.dimensions)
     aggregated = is_aggregate(plan, threshold)
     if threshold.link is not None and not aggregated and not (grouped and _compares_figure(query, threshold.link)):
@@ -116,17 +118,6 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
     measure = measure_of(plan, figure)
     having = Having(measure, threshold.operator, threshold.operands)
     return _with_having(plan, query, having)
-
-
-def _in_stored_unit(plan: Plan, threshold: Threshold) -> tuple[Decimal, ...]:
-    """`超过30万` compared with a column that holds 万元: amounts said in another unit, in the column's own."""
-    link = threshold.link
-    comment = plan.reading.column_of(link).comment if link is not None and link.derived is None else None
-    unit = _STORED_UNIT.search(comment or "")
-    numbers = [mark for mark in plan.reading.marks if mark.number and mark.number.value in threshold.operands]
-    if unit is None or not any(mark.text[-1] in "万亿千元" for mark in numbers):
-        return threshold.operands
-    return tuple(operand / _UNITS[unit[1]] for operand in threshold.operands)
 
 
 def _implied_threshold(plan: Plan, query: Query) -> Link | None:
@@ -230,5 +221,3 @@ def year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
 
 
 _POSITIVE: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not contains": "contains"}
-_STORED_UNIT = re.compile(r"[(（:：,，]\s*(千|万|百万|亿)元")
-_UNITS = {"千": Decimal(1000), "万": Decimal(10_000), "百万": Decimal(1_000_000), "亿": Decimal(100_000_000)}

@@ -7,8 +7,10 @@ from agent.skills.offline.absences import AbsenceReader
 from agent.skills.offline.atoms import listed
 from agent.skills.offline.conditions import Filters, ref
 from agent.skills.offline.links import Link
+from agent.skills.offline.naming import has_han
 from agent.skills.offline.query import OPPOSITE, ColumnRef, Condition, Operator
 from agent.skills.offline.reading import Reading
+from agent.skills.offline.refusals import unknown_words
 from agent.skills.offline.schema import TableKey, flag_codes, kind_of
 from common.text import Text
 
@@ -120,9 +122,22 @@ class ValueReader:
         """Tells the user where a part of a value was taken for the whole."""
         for place, link in zip(places, links, strict=True):
             if link.quality < _WHOLE_VALUE:
+                self._refuse_torn(place)
                 said = self._reading.marks[place].text
                 note = Text(f"“{said}”按“{link.value}”查询。", f'"{said}" was taken to mean "{link.value}".')
                 self.found.notes.append(note)
+
+    def _refuse_torn(self, place: int) -> None:
+        """A part of a value after a surname that is a measure word as well (`张`) is another's name.
+
+        Raises:
+            Refusal: the two are one unknown word.
+        """
+        marks = self._reading.marks
+        before = marks[place - 1] if place and marks[place].glued else None
+        counted = place > 1 and marks[place - 2].number is not None
+        if before is not None and before.means("unit") and not counted and has_han(before.text):
+            raise unknown_words([before.text + marks[place].text], self._reading.lexicon)
 
     def _role_before(self, index: int, link: Link) -> str | None:
         """The referencing column said right before a value of what it points to: "whose manager is Nancy Fuller"."""

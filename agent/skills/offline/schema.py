@@ -50,6 +50,7 @@ _OUTCOMES = frozenset(
     )
 )
 _ADJECTIVES = frozenset(stem(word) for word in listed("daily weekly monthly quarterly yearly annual hourly new old"))
+_OUTCOMES_HAN = re.compile("归还|完成|完工|结束|结案|支付|付款|缴费|发货|送达|签收|关闭|退款|审核|到货|解决")
 _RECORDING = frozenset(
     stem(word) for word in listed("create created update updated modify modified last delete deleted")
 )
@@ -128,6 +129,12 @@ def date_form(column: Column) -> str | None:
     return next(
         (form for form, pattern in _DATE_FORMS.items() if all(map(re.compile(pattern).fullmatch, column.values))), None
     )
+
+
+def is_outcome(column: Column) -> bool:
+    """Whether a date says what came of something in the end, which may not have happened yet."""
+    said = bool(_OUTCOMES & {stem(word) for word in english_words(column.name)})
+    return column.nullable and (said or any(_OUTCOMES_HAN.search(name) for name in comment_names(column.comment)[:1]))
 
 
 def tells_days(column: Column) -> bool:
@@ -339,7 +346,7 @@ def _dates(table: Table) -> tuple[str, ...]:
         words = set(english_words(column.name))
         if _CREATED.match(column.name):
             return (3, index)
-        if column.nullable and _OUTCOMES & {stem(word) for word in words}:
+        if is_outcome(column):
             return (4, index)
         if {stem(word) for word in words} & own or words <= {"date", "day", "time", "at", "on", "timestamp"}:
             return (0, index)
