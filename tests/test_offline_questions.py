@@ -19,7 +19,7 @@ from common.text import language_of
 from common.values import Catalog, NoSql, Sql
 from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
 
-SCHEMAS = ("store", "music", "hr", "clinic", "univ", "lib", "bike", "mall")
+SCHEMAS = ("store", "music", "hr", "clinic", "univ", "lib", "bike", "mall", "iot", "crm")
 DEMO = ("zh", "en")
 
 

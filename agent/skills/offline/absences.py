@@ -1,9 +1,11 @@
 """What is missing: empty columns, undone events, things without others."""
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.conditions import Filters, ref
 from agent.skills.offline.links import Link
 from agent.skills.offline.query import Condition, Operator, Related
 from agent.skills.offline.reading import Reading
+from agent.skills.offline.schema import TableKey, is_outcome
 
 
 class AbsenceReader:
@@ -66,6 +68,8 @@ class AbsenceReader:
             singular = said.endswith((" a", " an")) or (
                 place is not None and reading.marks[place - 1].text.lower() in ("a", "an")
             )
+            if singular and self._has_thing(index, place):
+                continue
             tied = place is not None and place + 1 < len(reading) and reading.marks[place + 1].means("of")
             if (
                 place is None
@@ -83,6 +87,16 @@ class AbsenceReader:
                 reading.use(place)
                 self.found.conditions.append(Condition(ref(link), "not null"))
 
+    def _has_thing(self, index: int, place: int | None) -> bool:
+        """`orders with an employee`, when nothing more is said about that one."""
+        noun = self._reading.noun(place)
+        last = place is not None and place == len(self._reading) - 1
+        if not last or noun is None or not noun.is_table or noun.table is None or place is None:
+            return False
+        self._reading.use(index, place)
+        self.found.related.append(Related(noun.table.table))
+        return True
+
     def read_negated_nouns(self) -> None:
         """A negation before a noun: a missing value of a column, or no related rows of a table."""
         reading = self._reading
@@ -93,13 +107,31 @@ class AbsenceReader:
                 continue
             if noun.is_table and noun.table is not None:
                 reading.use(index, place)
+                self._use_verb(index - 1, noun.table.table)
                 self.found.related.append(Related(noun.table.table, self._said_of(place), negated=True))
             elif (link := reading.pick(place)) is not None:
+                if reading.marks[index].text in _NOT_DONE and reading.is_measure(link):
+                    continue  # `未回款金额` is no empty amount
                 reading.use(index, place)
-                if (reading.is_date(link) or reading.is_measure(link)) and self._happens_below(link):
-                    self.found.related.append(Related(link.table, negated=True))
+                if self._happens_below(link):
+                    self.found.related.append(self._undone_below(index, link))
                 else:
                     self.found.conditions.append(Condition(ref(link), "null"))
+
+    def _undone_below(self, index: int, link: Link) -> Related:
+        """`从未下单的用户` have no order; `未归还的图书` have a loan of which the return is missing."""
+        outcome = is_outcome(self._reading.column_of(link))
+        if not outcome:
+            return Related(link.table, negated=True)
+        if self._reading.marks[index].text.lower() in _NEVER:
+            return Related(link.table, (Condition(ref(link), "not null"),), negated=True)
+        return Related(link.table, (Condition(ref(link), "null"),))
+
+    def _use_verb(self, index: int, table: TableKey) -> None:
+        """`clients who made no offers`: a verb that is also a date of what was not made."""
+        noun = self._reading.noun(index) if index >= 0 and self._reading.marks[index].means("verb") else None
+        if noun is not None and noun.column is not None and not noun.is_table and noun.column.table == table:
+            self._reading.use(index)
 
     def undone(self, index: int) -> bool:
         """`not shipped`: where a date says when it was done, a missing date says it better than another status."""
@@ -132,3 +164,7 @@ class AbsenceReader:
         ]
         below = {key for table in tables for key in reading.graph.below(table)}
         return link.table not in tables and link.table in below
+
+
+_NEVER = frozenset(listed("从未 从没有 从来没有 从来没 未曾 never"))
+_NOT_DONE = frozenset(listed("未 尚未 还未 并未 未曾 不"))

@@ -62,6 +62,8 @@ def _compounds(reading: Reading, found: Asks) -> None:
             "each", "by", "which", "count", "top", "super", "rank"
         )
         owned = after.column is not None and after.column.table == noun.table.table
+        if after.column is not None and after.column.column in reading.facts(after.column.table).reference_columns:
+            continue  # "tickets resolved per worker"
         if after.column is not None and reading.is_date(after.column) and after.column.quality < 0.9:
             continue  # "employees hired in 2010": a verb, not a column of theirs
         if (

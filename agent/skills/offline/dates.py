@@ -30,6 +30,11 @@ class Moment:
     months: int = 0
     days: int = 0
 
+    @property
+    def begins_month(self) -> bool:
+        """Whether it is the first of a month."""
+        return self.day.day == 1 if self.day is not None else self.days == 0 and self.trunc not in ("day", "week")
+
     def shifted(self, unit: Unit, count: int) -> "Moment":
         """This moment moved by `count` units.
 

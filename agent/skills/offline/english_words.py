@@ -33,7 +33,7 @@ ENGLISH: dict[tuple[str, str], str] = {
         "enroll|enrolled|study|studies|studied|join|joined|participate|participated|prescribe|prescribed|seen|saw|"
         "stay|stayed|stays|book|booked|fly|flew|drive|driven|carry|carried|carries|stock|stocked|stocks|cover|covers|"
         "submit|submitted|write a|leave|left|post|posted|issue|issued|issues|charge|charged|charges|"
-        "held|hold|holds|keep|kept|keeps|bring|brought|employ|employs|employed|hire|hires|rate|rated|review|reviewed"
+        "held|hold|holds|keep|kept|keeps|bring|brought|employ|employs|employed|hire|hires|rated|review|reviewed"
     ),
     ("of", ""): "of|of the|of all|of all the|'s",
     ("list", ""): (
@@ -146,14 +146,14 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("top", "-"): "bottom|the bottom|last few",
     ("cmp", ">"): (
         "more than|greater than|over|above|exceed|exceeds|exceeding|higher than|larger than|bigger than|>|"
-        "is greater than|in excess of|exceeded|longer than|heavier than|taller than|upwards of"
+        "is greater than|in excess of|exceeded|longer than|upwards of"
     ),
     ("cmp", ">="): (
         "at least|no less than|not less than|no fewer than|minimum of|greater than or equal to|>=|or more|"
         "or above|or higher|and above|not below|a minimum of|more than or equal to|and up|or greater|or over|"
         "not lower than"
     ),
-    ("cmp", "<"): "less than|fewer than|under|below|lower than|smaller than|<|shorter than|lighter than",
+    ("cmp", "<"): "less than|fewer than|under|below|lower than|smaller than|<|shorter than",
     ("cmp", "<="): (
         "at most|no more than|not more than|up to|less than or equal to|<=|or less|or fewer|or below|or lower|"
         "not exceeding|not above|a maximum of|not over|or under|and below|not higher than"
@@ -162,6 +162,9 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("cmp", "!="): "not equal to|!=|<>|different from|does not equal|not equal|isn't equal to|unequal to",
     ("cmp", ">price"): "more expensive than|costlier than|pricier than",
     ("cmp", "<price"): "cheaper than|less expensive than",
+    ("cmp", ">weight"): "heavier than",
+    ("cmp", "<weight"): "lighter than",
+    ("cmp", ">height"): "taller than",
     ("cmp", ">age"): "older than",
     ("cmp", "<age"): "younger than",
     ("between", ""): "between|ranging from|in the range|in the range of|range from",
@@ -244,7 +247,7 @@ ENGLISH: dict[tuple[str, str], str] = {
     ("unsupported", "growth"): (
         "growth|growth rate|year over year|yoy|month over month|mom|increase rate|increased|decrease|decreased|"
         "growing|grew|declined|rate of change|percent change|percentage change|compared to last year|"
-        "compared to last month|difference|difference between|ratio|ratio of|same period last year|increase|"
+        "compared to last month|difference|difference between|ratio|ratio of|rate|rates|same period last year|increase|"
         "decline|change in|changes in|grow"
     ),
     ("unsupported", "calendar"): (

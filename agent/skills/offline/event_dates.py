@@ -8,7 +8,7 @@ from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Dimension
 from agent.skills.offline.refusals import Refusal, ambiguous_column, no_date_column
-from agent.skills.offline.schema import TableKey, is_year
+from agent.skills.offline.schema import TableKey, is_year, tells_days
 from common.text import Text
 
 
@@ -22,11 +22,13 @@ def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
         return dimension
     date = span_date(plan, base) or _said_date(plan, base)
     if date is None:
-        raise no_date_column(called(plan.reading.schema.table(base)))
+        raise no_date_of(plan, base)
     if is_year(plan.reading.schema.column(date.table, date.column)):
         if dimension.bucket != "year":
             raise no_date_column(called(plan.reading.schema.table(base)))
         return Dimension(date.table, date.column)
+    if dimension.bucket in ("day", "week") and not tells_days(plan.reading.schema.column(date.table, date.column)):
+        raise no_date_column(called(plan.reading.schema.table(base)))
     return Dimension(date.table, date.column, dimension.bucket)
 
 

@@ -3,7 +3,7 @@
 import re
 
 from agent.skills.offline.atoms import listed
-from agent.skills.offline.links import column_link
+from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.query import Function
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.schema import TableKey
@@ -69,8 +69,13 @@ class FigureReader:
         if link is None:
             return
         reading.use(place)
-        function: Function = "sum" if reading.is_measure(link) and not self.found.distinct else "count_distinct"
-        self.found.figures.append(Figure(function, link, position=place))
+        self.found.figures.append(Figure(self._counting(link), link, position=place))
+
+    def _counting(self, link: Link) -> Function:
+        """How values of a column are counted: numbers are added up, and every date is an event (`报修次数`)."""
+        if self.found.distinct:
+            return "count_distinct"
+        return "sum" if self._reading.is_measure(link) else "count" if self._reading.is_date(link) else "count_distinct"
 
     def _count_more(self, place: int, step: int) -> None:
         """Further counted things: "number of tracks and albums", `店铺和服务区数量`."""
@@ -90,14 +95,43 @@ class FigureReader:
     def _count_of_value(self, index: int) -> None:
         """`how many professors`: where only a value is named, rows that have it are counted."""
         reading = self._reading
-        for place in (index + 1, index + 2, index - 1):
+        before = reading.beside(index, -1, ("noise", "verb"), through_used=False)
+        for place in (index + 1, index + 2, -1 if before is None else before):
             noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
             if noun is not None and noun.is_value and noun.value is not None:
-                figure = figure_of_rows(reading, noun.value.table, index)
+                if noun.value.column in reading.facts(noun.value.table).display:
+                    return  # of a thing with a name there is one
+                figure = self._counted_rows(noun.value.table, index)
                 if figure is not None:
                     reading.use(index)
                     self.found.figures.append(figure)
                 return
+
+    def _counted_rows(self, table: TableKey, index: int) -> Figure | None:
+        """How many there are of a stored value: rows, or the one quantity of lines (`水龙头用了多少个`)."""
+        facts = self._reading.facts(table)
+        if facts.is_report:
+            return figure_of_rows(self._reading, table, index)
+        measures = [column for column in facts.table.columns if facts.is_measure(column)]
+        counts = [column for column in measures if facts.is_count(column)]
+        if facts.is_entity or not facts.edges or len(counts) != 1:
+            return Figure("count", table=table, position=index)
+        return Figure("sum", column_link(table, counts[0].name), position=index)
+
+    def _amount_of_value(self, index: int) -> Link | None:
+        """`物业费总额`, where 物业费 is a stored value: the only amount of its table."""
+        reading = self._reading
+        before = reading.nouns[index - 1] if index and index - 1 in reading.used else None
+        if (
+            before is None
+            or before.value is None
+            or not before.is_value
+            or not reading.marks[index].text.endswith("额")
+        ):
+            return None
+        facts = reading.facts(before.value.table)
+        added = [one for one in facts.table.columns if facts.is_measure(one) and not facts.is_averaged(one)]
+        return column_link(facts.table.key, added[0].name) if len(added) == 1 else None
 
     def _says_value(self, index: int) -> bool:
         """`是多少` asks for the value of what precedes, not for a count."""
@@ -149,6 +183,9 @@ class FigureReader:
             self.found.figures.append(Figure("count", table=noun.table.table, position=place_or_none))
         elif kind == "sum" and self.found.figures:
             reading.use(index)
+        elif kind == "sum" and (amount := self._amount_of_value(index)) is not None:
+            reading.use(index)
+            self.found.figures.append(Figure("sum", amount, position=index))
         elif kind in ("max", "min"):
             self._extreme_date(index, kind)
 

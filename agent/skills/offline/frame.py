@@ -13,7 +13,7 @@ from agent.skills.offline.identifiers import is_reserved, like_pattern, literal,
 from agent.skills.offline.joins import Graph, Path
 from agent.skills.offline.naming import english_words
 from agent.skills.offline.query import ColumnRef, Condition, Operand, Operator, Related
-from agent.skills.offline.schema import Schema, TableKey, kind_of, needs_cast
+from agent.skills.offline.schema import Schema, TableKey, date_form, kind_of, needs_cast
 
 
 class Frame:
@@ -106,6 +106,11 @@ class Frame:
         sql = f"{alias}.{quoted(ref.column)}" if qualified else quoted(ref.column)
         return f"date_part('year', age({sql}))" if ref.is_age else sql
 
+    def dated(self, ref: ColumnRef) -> str:
+        """The column as a date or timestamp that can be cut and compared."""
+        sql, form = self.column(ref), date_form(self._schema.column(ref.table, ref.column))
+        return f"to_date({sql}, '{form}')" if form is not None else sql
+
     def numeric(self, ref: ColumnRef) -> str:
         """The column as a number that can be aggregated and compared."""
         sql = self.column(ref)
@@ -158,6 +163,8 @@ class Frame:
             return f"{sql} {sign} ({self._average(ref)})"
         if kind in ("text", "other") and needs_cast(column) and condition.operator not in ("null", "not null"):
             sql = f"{sql}::text"
+        if condition.operator in ("during", "not during"):
+            sql = self.dated(ref)
         operands = [_as_stored(operand, kind) for operand in condition.operands]
         return self.comparison(sql, condition.operator, tuple(operands))
 

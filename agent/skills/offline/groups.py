@@ -17,6 +17,7 @@ _ADJECTIVES = frozenset(listed("daily weekly monthly quarterly yearly annual"))
 _SORTS = tuple(
     listed("产品 商品 货品 货物 物品 用品 药品 药物 药 菜品 菜 食品 饮料 材料 原料 物料 零件 配件 疾病 书 图书")
 )
+_CALLED_SO = 0.7
 
 
 class GroupReader:
@@ -42,7 +43,23 @@ class GroupReader:
             elif mark.means("each", "by") and not (reading.nouns[index] and mark.quality >= 0.7):
                 self._grouped_nouns(index)
         for index in list(reading.having("by_end")):
+            self._distribution(index)
             reading.use(index)
+
+    def _distribution(self, index: int) -> None:
+        """`工单状态分布`: by the column before, how many rows."""
+        reading = self._reading
+        place = reading.free_beside(index, -1, ("of",))
+        noun = reading.noun(place)
+        said = reading.marks[index].text.endswith(("分布", "分布情况"))
+        if self.found.dimensions or not said or place is None or noun is None or noun.is_table or noun.is_value:
+            return
+        link = reading.column(place)
+        if link is not None and not reading.is_measure(link) and reading.kind(link) in ("text", "boolean", "number"):
+            reading.use(place)
+            self.found.dimensions.append(column_dimension(reading, link))
+            if not reading.has("count", "sum", "avg", "share"):
+                self.found.figures.append(Figure("count", table=link.table, position=index))
 
     def _averages_per_unit(self) -> None:
         reading = self._reading
@@ -70,7 +87,7 @@ class GroupReader:
                 return
         reading.use(index)
         self._reading.use_by_before(index)
-        dates = Dimension(("", ""), None, unit)
+        dates = self._dated(index, unit) or Dimension(("", ""), None, unit)
         self.found.dimensions.append(dates)
         before = reading.beside(index, -1, ("noise",))
         if mark.text.lower() in _ADJECTIVES and before is not None and reading.marks[before].means("super"):
@@ -86,14 +103,33 @@ class GroupReader:
             return False
         return noun.column is not None and reading.is_date(noun.column)
 
+    def _dated(self, index: int, unit: Unit) -> Dimension | None:
+        """`每年入住的业主数`: by the date that is said right after."""
+        reading = self._reading
+        place = reading.free_beside(index, 1, ("of",)) if reading.is_chinese else None
+        noun = reading.noun(place)
+        if place is None or noun is None or noun.is_table or noun.is_value or noun.column is None:
+            return None
+        link, tied = noun.column, place + 1 < len(reading) and reading.marks[place + 1].means("of")
+        if not tied or not reading.is_date(link) or link.quality < _CALLED_SO:
+            return None
+        reading.use(place)
+        return Dimension(link.table, link.column, unit)
+
     def _grouped_nouns(self, index: int) -> None:
         """Takes `各公司和各省份`, `by region and status`, unless the words order rather than group."""
         reading = self._reading
         place = reading.free_beside(index, 1, ("noise", "of", "unit", "each", "distinct"))
         if place is None:
             return
-        if reading.marks[index].text == "各" and reading.marks[index + 1].means("count", "with", "verb"):
-            reading.use(index)  # `微信和现金各收了多少`
+        if reading.marks[place].means("by_end") and reading.marks[place].text.startswith("分类"):
+            self._by_category(index, place)
+            return
+        if reading.marks[index].text == "各" and (
+            reading.marks[index + 1].means("count", "with", "verb")
+            or (reading.marks[place].means("count") and reading.nouns[place] is None)
+        ):
+            reading.use(index)  # `微信和现金各收了多少`, `男业主和女业主各有多少`
             self.found.compare = True
             return
         if reading.marks[place].means("date_part") and reading.nouns[place] is None:
@@ -109,6 +145,15 @@ class GroupReader:
         reading.use(index, place, *self._each_marks(index, place))
         self.found.dimensions.append(dimension)
         self._more_dimensions(place)
+
+    def _by_category(self, index: int, place: int) -> None:
+        """`按分类统计图书`, where 分类 is also what the statistics are called."""
+        reading = self._reading
+        thing = reading.free_beside(place, 1)
+        noun = reading.noun(thing)
+        if noun is not None and noun.is_table and noun.table is not None:
+            reading.use(index, place)
+            self.found.dimensions.append(column_dimension(reading, self._kind_column(index, noun.table.table)))
 
     def _kinds(self, index: int) -> None:
         """`每类店铺的收入`, "which kind of shop": groups by the column that says of which kind a thing is.
@@ -208,7 +253,18 @@ class GroupReader:
         link = reading.column(index)
         if link is None or (reading.is_measure(link)):
             return None
-        return column_dimension(self._reading, link)
+        return self._attribute_in_role(index, link) or column_dimension(reading, link)
+
+    def _attribute_in_role(self, index: int, link: Link) -> Dimension | None:
+        """`by destination city`: a column of what a reference right before it points to."""
+        reading = self._reading
+        after = reading.noun(index + 1)
+        for edge in reading.facts(link.table).edges if after is not None and not after.is_value else ():
+            own = reading.pick(index + 1, lambda other, edge=edge: other.table == edge.parent)  # type: ignore[misc]
+            if edge.columns == (link.column,) and own is not None and not reading.is_measure(own):
+                reading.use(index + 1)
+                return Dimension(own.table, own.column, via=link.column)
+        return None
 
     def _orders(self) -> bool:
         """Whether the question ranks, so that `by <measure>` names the order."""

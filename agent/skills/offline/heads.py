@@ -2,10 +2,12 @@
 
 import re
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.conditions import ref
 from agent.skills.offline.links import Link, column_link
 from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import Condition
+from agent.skills.offline.refusals import unused_words
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import Figure
 
@@ -23,14 +25,17 @@ def sort_heads(plan: Plan) -> None:
         elif noun.is_table and noun.table is not None:
             tables.append((index, noun.table.table))
         elif (link := _left_column(plan, index)) is not None and not _is_attributive(plan, index, link):
+            _refuse_foreign_state(plan, index, link)
             plan.projection.append(link)
             plan.named_at[index] = link
         reading.use(index)
     for index in list(reading.having("count")):
+        conditions = [one for one in plan.filters.conditions[:1] if not _names_thing(plan, one)]
         nothing_else = not (tables or plan.asks.figures or plan.bare or plan.projection)
-        if nothing_else and plan.filters.conditions and reading.counts_conditions(plan.filters.conditions[0]):
+        if nothing_else and conditions and reading.counts_conditions(conditions[0]):
             reading.use(index)  # "how many records have no amount": rows of the condition's table
-            plan.asks.figures.append(Figure("count", table=plan.filters.conditions[0].column.table, position=index))
+            plan.asks.figures.append(Figure("count", table=conditions[0].column.table, position=index))
+    plan.bare = _without_echoes(plan)
     plan.tables = tables
     named = tables or plan.asks.qualifiers
     if not reading.is_chinese:
@@ -38,6 +43,40 @@ def sort_heads(plan: Plan) -> None:
     plan.head = _choose_head(plan, named)
     if plan.head is None and any(mark.arg == "person" for mark in reading.marks) and not plan.asks.dimensions:
         plan.head = _person_concerned(plan)
+
+
+def _without_echoes(plan: Plan) -> list[Figure]:
+    """The plain measures without those that only say what the one right before is (`保费收入` beside 年收入).
+
+    Raises:
+        Refusal: two measures in a row, of which neither is named better.
+    """
+    kept: list[Figure] = []
+    for figure in plan.bare:
+        before = kept[-1] if kept and plan.reading.is_chinese else None
+        if before is None or before.link is None or figure.link is None or before.position != figure.position - 1:
+            kept.append(figure)
+        elif figure.link.quality > before.link.quality - _ECHO:
+            raise unused_words([plan.reading.marks[figure.position].text])
+    return kept
+
+
+def _names_thing(plan: Plan, condition: Condition) -> bool:
+    """Whether a condition only says which thing is meant, of which there is one."""
+    return condition.operator == "=" and condition.column.column in plan.reading.facts(condition.column.table).display
+
+
+def _refuse_foreign_state(plan: Plan, index: int, link: Link) -> None:
+    """`open tickets` are not told by when their site was opened.
+
+    Raises:
+        Refusal: a word before a thing names a date of something else.
+    """
+    reading = plan.reading
+    after = reading.nouns[index + 1] if index + 1 < len(reading) else None
+    said = after is not None and after.is_table and after.table is not None and after.table.table != link.table
+    if said and not reading.is_chinese and reading.is_date(link) and not _DATE_WORD.search(reading.marks[index].text):
+        raise unused_words([reading.marks[index].text])
 
 
 def _person_concerned(plan: Plan) -> TableKey | None:
@@ -82,7 +121,7 @@ def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
     if not reading.is_date(link) or not 0.68 <= link.quality < 0.9 or _NOT_DONE.search(text):
         return False
     for step in (1,) if reading.is_chinese else (1, -1):
-        skip = ("noise", "of", "verb") if step == 1 else ("noise", "verb")
+        skip = ("noise", "of", "verb") if step == 1 else ("noise", "verb", "which", "with")
         place = reading.beside(index, step, skip, through_used=False)
         noun = reading.nouns[place] if place is not None else None
         if noun is not None and noun.is_table and noun.table is not None and noun.table.table == link.table:
@@ -119,13 +158,24 @@ def wants_figures(plan: Plan) -> bool:
 
 def _counts_implied(plan: Plan) -> bool:
     """`orders by status`, `shops per company`: rows of a thing by group, without a figure, are counted."""
-    compared = plan.asks.compare and any(len(span.periods) > 1 for span in plan.filters.spans)
+    several = any(len(span.periods) > 1 for span in plan.filters.spans) or bool(plan.filters.compared)
+    compared = plan.asks.compare and several
     if plan.head is not None and not plan.bare and not plan.projection and compared:
         return True
-    grouped = any(dimension.table != plan.head for dimension in plan.asks.dimensions)
+    grouped = any(dimension.table != plan.head for dimension in plan.asks.dimensions) or _groups_by_kind(plan)
     plain = plan.head is not None and not plan.bare and not plan.projection and grouped
     per = not plan.asks.lists and any(mark.text.lower() == "per" for mark in plan.reading.marks)
     return plain and (per or any(mark.means("by", "bucket") for mark in plan.reading.marks))
+
+
+def _groups_by_kind(plan: Plan) -> bool:
+    """`orders by status`, `按户型统计房屋`: by columns that say of which kind the thing is, and no list of it."""
+    reading = plan.reading
+    lists = any(mark.means("list") and mark.text not in _REPORTS for mark in reading.marks)
+    by = any(mark.means("by") for mark in reading.marks)
+    links = [column_link(dim.table, dim.column) for dim in plan.asks.dimensions if dim.column and not dim.bucket]
+    kinds = bool(links) and all(reading.kind(link) in ("text", "boolean", "number") for link in links)
+    return by and kinds and not lists and len(links) == len(plan.asks.dimensions)
 
 
 def _grouped_dimensions(plan: Plan) -> bool:
@@ -156,5 +206,8 @@ def _bare_is_total(plan: Plan) -> bool:
     return False
 
 
+_ECHO = 0.15
+_REPORTS = frozenset(listed("统计 汇总 计算 统计一下 求 算一下 查询"))
+_DATE_WORD = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$", re.IGNORECASE)
 # A date, or a state rather than what was done.
-_NOT_DONE = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$|^(open|live)$", re.IGNORECASE)
+_NOT_DONE = re.compile(rf"{_DATE_WORD.pattern}|^(open|live)$", re.IGNORECASE)

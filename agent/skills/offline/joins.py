@@ -8,6 +8,7 @@ import heapq
 from collections import deque
 from dataclasses import dataclass
 
+from agent.skills.offline.naming import core_words, english_words
 from agent.skills.offline.schema import Edge, Schema, TableKey
 
 Path = tuple[Edge, ...]
@@ -183,6 +184,11 @@ def _cost(edge: Edge) -> float:
 
 
 def _default_names(table: str) -> set[str]:
-    name = table.lower()
-    singular = name[:-3] + "y" if name.endswith("ies") else name[:-1] if name.endswith("s") else name
-    return {f"{base}{tail}" for base in (name, singular) for tail in ("_id", "id", "_no", "_code")}
+    words = core_words(english_words(table))
+    names = (table.lower(), *("_".join(words[start:]) for start in range(len(words))))
+    bases = {base for name in names for base in (name, _singular(name))}
+    return {f"{base}{tail}" for base in bases for tail in ("_id", "id", "_no", "_code")}
+
+
+def _singular(name: str) -> str:
+    return name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s")

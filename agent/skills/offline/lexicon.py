@@ -14,7 +14,7 @@ from common.values import Catalog
 MAX_PHRASE_ATOMS = 16
 """Longest phrase looked up, in atoms."""
 _CLEAR = 0.6
-_INFLECTION = 0.03
+_INFLECTION, _OTHER_WORD = 0.03, 0.25
 _BORROWED_BESIDE_OWN = 0.25
 
 _Identity = tuple[str, TableKey, str | None, str | None, str | None]
@@ -46,7 +46,7 @@ class Lexicon:
         if not found:
             return ()
         inflected = [
-            link if link.spelling == key else replace(link, quality=link.quality - _INFLECTION)
+            link if link.spelling == key else replace(link, quality=link.quality - _inflection(link, key))
             for link in found.values()
         ]
         return tuple(sorted(inflected, key=lambda link: -link.quality))
@@ -74,6 +74,12 @@ def _has_rival(borrowed: Link, own: set[_Identity]) -> bool:
     """Whether something of the same kind goes by that name itself; of columns, another one."""
     same_kind = {identity for identity in own if identity[0] == borrowed.kind}
     return bool(same_kind - {borrowed.identity} if borrowed.kind == "column" else same_kind)
+
+
+def _inflection(link: Link, key: str) -> float:
+    """How much less another form of a word is: `scans` are things, scanned_at only says when one was made."""
+    is_event = link.kind == "column" and link.spelling.endswith("ed") and " " not in link.spelling
+    return _OTHER_WORD if is_event and not key.endswith("ed") else _INFLECTION
 
 
 _LEXICONS: dict[int, tuple["weakref.ref[Catalog]", Lexicon]] = {}

@@ -17,6 +17,7 @@ from agent.skills.offline.schema import TableKey
 _TIE = 0.015
 # What stands around a word may add this part of a candidate's quality: a part of a name never beats another's whole.
 _MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
+_HEAD_WORD, _NAMED, _OWN = 0.7, 0.7, 0.2
 _PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb", "which")
 _LEAST_QUALITY = 0.4
 
@@ -82,11 +83,30 @@ class Linker:
             self._noun(marks, index, mentioned, self._leaning(first[:index] + first[index + 1 :]))
             for index in range(len(marks))
         ]
-        return [None if self._only_counts(marks, second, index) else noun for index, noun in enumerate(second)]
+        second = [None if self._only_counts(marks, second, index) else noun for index, noun in enumerate(second)]
+        self._join_parted(marks, second)
+        return second
+
+    def _join_parted(self, marks: Sequence[Mark], nouns: list[Noun | None]) -> None:
+        """`患者平均年龄`: a column's name with a function inside it is still that column (患者年龄)."""
+        for index in range(1, len(marks) - 1):
+            parted = marks[index].means("avg", "sum", "max", "min") and nouns[index] is None
+            grouped = index > 1 and (marks[index - 2].means("each", "by", "which") or marks[index - 2].arg == "kind")
+            if not parted or grouped or nouns[index - 1] is None or nouns[index + 1] is None:
+                continue
+            whole = self._lexicon.find(marks[index - 1].text + marks[index + 1].text)
+            columns = tuple((link.quality, link) for link in whole if link.kind == "column" and link.quality >= 0.95)
+            if columns and not marks[index - 1].text.isascii():
+                nouns[index - 1], nouns[index + 1] = None, Noun(columns=columns)
 
     def _only_counts(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
-        """Whether a word that is also a column's name (`数量`) counts the table before it, which has no such column."""
+        """Whether a word that is also a column's name only counts or measures what stands before it.
+
+        `数量` counts the table before it, which has no such column; `kg` after a number is its unit.
+        """
         noun, before = nouns[index], nouns[index - 1] if index else None
+        if noun is not None and index and marks[index].means("unit") and marks[index - 1].number is not None:
+            return True  # "over 1200 kg", where a column is called payload_kg
         if noun is not None and marks[index].means("bucket") and not self._describes(noun, marks, nouns, index):
             return True
         if noun is not None and marks[index].means("sum", "avg", "max", "min", "count") and not noun.is_value:
@@ -165,7 +185,7 @@ class Linker:
         beside = self._beside(marks, index)
         tables = [link for link in mark.links if link.kind == "table" and link.quality >= _LEAST_QUALITY]
         scored = [
-            (link.quality * (1 + min(self._context(link, mentioned, leaning, beside), _MOST_CONTEXT[link.kind])), link)
+            (link.quality * (1 + self._context_within(link, mentioned, leaning, beside)), link)
             for link in mark.links
             if link.kind != "table" and link.quality >= _LEAST_QUALITY
         ]
@@ -173,7 +193,7 @@ class Linker:
         columns = tuple(item for item in scored if item[1].kind == "column")
         values = tuple(item for item in scored if item[1].kind == "value")
         role = bool(columns) and columns[0][1].quality >= 0.5 and self._is_reference(columns[0][1])
-        if role and values and mark.text == mark.text.lower() and all(link.value != mark.text for _, link in values):
+        if role and values and self._is_role(mark, columns[0][1], [link for _, link in values], mentioned):
             values = ()  # "managers" beside a column manager_id, though a job is called "Manager"
         noun = Noun(self._best_table(tables, mentioned) or self._referenced(columns), columns, values)
         noun = self._as_entity(noun)
@@ -181,6 +201,19 @@ class Linker:
         if referenced is not None and (noun.table is None or noun.table.table == referenced.table):
             noun = replace(noun, table=referenced)
         return noun if tables or columns or values else None
+
+    def _context_within(
+        self,
+        link: Link,
+        mentioned: dict[TableKey, float],
+        leaning: dict[TableKey, float],
+        beside: tuple[set[TableKey], set[tuple[TableKey, str | None]]],
+    ) -> float:
+        """How much of the context counts: a named thing's own price comes before what its sales call a price."""
+        most = _MOST_CONTEXT[link.kind]
+        if link.kind == "column" and link.quality >= _HEAD_WORD and mentioned.get(link.table, 0.0) >= _NAMED:
+            return most + _OWN
+        return min(self._context(link, mentioned, leaning, beside), most)
 
     def _as_entity(self, noun: Noun) -> Noun:
         """A word that best matches a thing's name or key column (`公司` of 公司名称) means the thing."""
@@ -192,6 +225,15 @@ class Linker:
         if not facts.is_entity or not names or column.quality >= 0.9:
             return noun
         return replace(noun, table=replace(table, quality=max(table.quality, column.quality)))
+
+    def _is_role(
+        self, mark: Mark, reference: Link, values: Sequence[Link], mentioned: Mapping[TableKey, float]
+    ) -> bool:
+        """Whether a word is what a reference points to, not a value: "devices without an owner"."""
+        if mark.text != mark.text.lower():
+            return False
+        of_another = reference.table in mentioned and all(link.table not in mentioned for link in values)
+        return of_another or all(link.value != mark.text for link in values)
 
     def _is_reference(self, link: Link) -> bool:
         return link.column in self._lexicon.schema.facts[link.table].reference_columns

@@ -41,7 +41,8 @@ def listed_query(plan: Plan) -> Query:
         order = tuple(Order(column=one, descending=False) for one in owners)
         return Query(base, (*owners, *own), order=(*order, *tie_break(plan, base)), limit=limit)
     if plan.asks.dimensions and not is_attribute_listing(plan):
-        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("each", "by") or mark.arg == "kind"])
+        marks = plan.reading.marks
+        raise unused_words([mark.text for mark in marks if mark.means("each", "by", "bucket") or mark.arg == "kind"])
     distinct = _is_distinct(plan, base, columns)
     order = () if distinct else tie_break(plan, base)
     return Query(base, tuple(columns), order=order, limit=limit, distinct=distinct)
@@ -84,7 +85,12 @@ def _listed_base(plan: Plan) -> TableKey | None:
 
 
 def _condition_tables(plan: Plan) -> list[TableKey]:
-    return [condition.column.table for condition in plan.filters.conditions][:1]
+    """Where nothing but values is named (`翠湖花园的保安`): whose kind or state is said, rather than whose name."""
+    conditions = [condition.column for condition in plan.filters.conditions]
+    kinds = [column.table for column in conditions if not _is_display(plan, column)]
+    compared = [threshold.link.table for threshold in plan.filters.thresholds if threshold.link is not None]
+    dated = [span.link.table for span in plan.filters.spans if span.link is not None]
+    return [*kinds, *(column.table for column in conditions), *compared, *dated][:1]
 
 
 def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:

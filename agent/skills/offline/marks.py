@@ -17,6 +17,7 @@ from agent.skills.offline.vocabulary import INTENTS, Intent
 
 _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark": 0.0}
 _WHOLE_VALUE = 0.8
+_NEGATIONS = ("未", "没", "没有")
 _BUCKET_WORDS = frozenset(listed("daily weekly monthly quarterly yearly annual"))
 
 
@@ -147,10 +148,12 @@ def _add_words(
     if intent is None and not links and not is_quote:  # most stretches
         return
     written = found.text[atom.start : found.atoms[end - 1].end]
+    is_negated = found.text[: atom.start].endswith(_NEGATIONS)
     links = tuple(
         link
         for link in links
-        if not _is_chance(link, atom.text) and (intent is None or _outweighs(link, written, intent))
+        if not _is_chance(link, atom.text)
+        and (intent is None or _outweighs(link, written, intent, is_negated=is_negated))
     )
     if intent is not None or links or is_quote:
         literal = atom.text if is_quote else None
@@ -163,14 +166,19 @@ def _is_chance(link: Link, written: str) -> bool:
     return partial and written.isascii() and not written[:1].isupper()
 
 
-def _outweighs(link: Link, written: str, intent: Intent) -> bool:
+def _outweighs(link: Link, written: str, intent: Intent, *, is_negated: bool) -> bool:
     """Whether a name that is also an intent word may be meant: only as a whole name, or a value written as stored."""
+    if is_negated and intent.kind == "noise" and link.kind == "column":
+        return link.quality >= _WHOLE_VALUE  # `未完成` says something of 完成时间
     if link.kind == "value":
-        return intent.kind in ("bucket", "verb") or (link.value == written and written != written.lower())
+        verb = intent.kind == "verb" and link.quality >= _WHOLE_VALUE  # `处理` is not 处理中
+        return verb or intent.kind == "bucket" or (link.value == written and written != written.lower())
     if intent.kind == "named":
         return False
     if intent.kind == "verb":
         return link.quality >= 0.72
+    if intent.kind == "unsupported" and link.spelling != normalise(written).lower():
+        return False  # a `rate` is no rating
     if intent.kind == "unit":
         return link.quality >= 0.6
     return link.quality >= (0.9 if intent.kind in ("noise", "list", "which", "of", "with", "and") else 0.7)

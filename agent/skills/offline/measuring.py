@@ -40,6 +40,7 @@ def figures_query(plan: Plan) -> Query:
     measures = list(dict.fromkeys(measure_of(plan, figure) for figure in figures))
     base = measures[0].table
     dimensions = [dim for dim in _dimensions_of(plan, base, measures) if not _is_each_row(plan, dim, measures)]
+    _refuse_foreign_averages(plan, figures, dimensions)
     if plan.asks.per_entity is not None:
         return _average_per_entity(plan, measures, dimensions)
     if plan.asks.share:
@@ -80,6 +81,20 @@ def _refuse_compounds(plan: Plan, figures: list[Figure]) -> None:
             raise unused_words([plan.reading.marks[first].text, plan.reading.marks[second].text])
 
 
+def _refuse_foreign_averages(plan: Plan, figures: list[Figure], dimensions: list[Dimension]) -> None:
+    """`cost of parts per ticket` is not the average of the unit costs of a ticket's parts.
+
+    Raises:
+        Refusal: a rate or price is asked for by something its rows do not belong to.
+    """
+    for figure in figures:
+        if figure.function is None and figure.link is not None and figure.link.factor is None:
+            above = plan.reading.graph.above(figure.link.table)
+            averaged = plan.reading.facts(figure.link.table).is_averaged(plan.reading.column_of(figure.link))
+            if averaged and any(dimension.table not in above for dimension in dimensions):
+                raise unused_words([plan.reading.marks[figure.position].text])
+
+
 def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
     """Shares of groups in the total, or, without groups, of what meets the conditions in everything."""
     if dimensions:
@@ -97,7 +112,9 @@ def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions
 def _is_each_row(plan: Plan, dimension: Dimension, measures: list[Measure]) -> bool:
     """`average fare per trip`: per row of the measured events is no group."""
     same = dimension.column is None and dimension.bucket is None and dimension.table == measures[0].table
-    return same and not plan.reading.facts(dimension.table).is_entity and measures[0].function == "avg"
+    per = any(mark.text.lower() == "per" for mark in plan.reading.marks)
+    averaged = measures[0].function == "avg" and len(measures) == 1
+    return same and averaged and (per or not plan.reading.facts(dimension.table).is_entity)
 
 
 def _averaged_over(plan: Plan, measure: Measure, dimensions: list[Dimension]) -> Dimension | None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from agent.skills.offline.atoms import key_of, listed, normalise, words_of
+from agent.skills.offline.codes import before_labels
 from agent.skills.offline.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, ZH_TO_EN, ZH_TO_ZH
 from common.text import Lang, Text
 from common.values import Column, Table
@@ -16,6 +17,7 @@ from common.values import Column, Table
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _NAME_END = re.compile(r"[:;,。;、\n]| - |--")
 _BRACKETS = re.compile(r"[(\[【〔]([^)\]】〕]*)[)\]】〕]")
+_ENUMERATED = re.compile(r"\([^)]*[,;、/][^)]*\)")
 _MAX_COMMENT_WORDS = 5
 
 # English words that qualify a name without being what people say: (words at the end, quality of the rest).
@@ -25,6 +27,13 @@ _ENGLISH_TAILS: dict[str, float] = {
     **dict.fromkeys(("name", "title", "label"), 0.85),
     **dict.fromkeys(("type", "class", "status", "code", "text", "kind", "level", "flag"), 0.7),
     **dict.fromkeys(("id", "key", "uuid", "no"), 0.62),
+    **dict.fromkeys(
+        listed(
+            "kg g mg lb km m cm mm sqm sqft ft mi l ml usd eur gbp cny rmb pct percent ms sec secs seconds min mins "
+            "minutes hrs hours days kw kwh mw mwh mb gb tb kb"
+        ),
+        0.9,
+    ),
 }
 _ENGLISH_HEADS = {"is": 0.95, "has": 0.9, "was": 0.9, "num": 0.9, "number": 0.85, "total": 0.8, "n": 0.85, "no": 0.7}
 _GENERIC_WORDS = frozenset(
@@ -35,7 +44,9 @@ _GENERIC_WORDS = frozenset(
     )
 )
 _TABLE_PREFIXES = frozenset(listed("tbl t tb dim fact fct vw v tab sys app dw ods dwd dws ads stg"))
-_TABLE_SUFFIXES = frozenset(listed("table tbl tab info information data list master record dim fact view detail"))
+_TABLE_SUFFIXES = frozenset(
+    listed("table tbl tab info information data list master record dim fact view detail log history")
+)
 
 _HAN_PREFIXES = ("是否已", "是否", "所属的", "所属", "所在", "当前", "对应的", "对应", "关联的", "关联", "已", "实际")
 _HAN_TAILS: dict[str, float] = {
@@ -45,9 +56,11 @@ _HAN_TAILS: dict[str, float] = {
     **dict.fromkeys(("编号", "编码", "代码", "id", "ID", "Id", "号", "主键", "标识"), 0.55),
     **dict.fromkeys(("类型", "方式", "状态", "标志", "标记", "情况"), 0.7),
 }
+_OWNERS_OWN = 0.5
+_MASS = re.compile("(收入|支出|成本|利润|销售|消费|工资|流水|[费款量额薪税])$")  # of which there is much, not many
 _HAN_TABLE_TAILS = listed(
     "基本信息表 信息表 记录表 明细表 数据表 基本信息 日汇总视图 汇总视图 汇总表 主表 档案表 信息 记录 明细 日报表 "
-    "日报 月报 报表 档案 资料 数据 列表 视图 汇总 台账 清单 字典 表"
+    "日报 月报 报表 档案 资料 数据 列表 视图 汇总 台账 清单 字典 目录 名录 名册 登记表 流水表 表"
 )
 _GENERIC_HAN = frozenset(
     listed(
@@ -72,6 +85,9 @@ _WHOLE_WORDS = frozenset(
 Name = tuple[str, float]
 
 
+_POWERS = re.compile(r"_([a-z]?m)[23](?=_|$)")  # volume_m3
+
+
 def has_han(text: str) -> bool:
     """Whether the text holds a Han character."""
     return bool(_HAN.search(text))
@@ -79,7 +95,7 @@ def has_han(text: str) -> bool:
 
 def english_words(identifier: str) -> tuple[str, ...]:
     """The words of an identifier: words written together taken apart (`hiredate`), abbreviations spelled out."""
-    words = itertools.chain.from_iterable(_apart(word) for word in words_of(identifier))
+    words = itertools.chain.from_iterable(_apart(word) for word in words_of(_POWERS.sub(r"_\1", identifier)))
     return tuple(itertools.chain.from_iterable(ABBREVIATIONS.get(word, word).split() for word in words))
 
 
@@ -101,7 +117,7 @@ def comment_names(comment: str | None) -> list[str]:
     """The names a comment gives its object: the part before the explanation, then what stands in brackets."""
     if not comment:
         return []
-    text = normalise(comment)
+    text = _ENUMERATED.sub("", before_labels(normalise(comment)))
     head = _NAME_END.split(text, maxsplit=1)[0]
     name = _BRACKETS.sub("", head).strip(" .")
     aliases = [alias.strip() for alias in _BRACKETS.findall(head)]
@@ -172,17 +188,23 @@ def _best(names: Iterable[Name]) -> dict[str, float]:
     return best
 
 
+def core_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a table's identifier without what only says that it is a table (`t_order_info`)."""
+    first, last = 0, len(words)
+    while last - first > 1 and words[first] in _TABLE_PREFIXES:
+        first += 1
+    while last - first > 1 and words[last - 1] in _TABLE_SUFFIXES:
+        last -= 1
+    return words[first:last]
+
+
 def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Name]:
     if not words:
         return
     yield " ".join(words), quality
     # Said like this, `daily` in the name of `daily_revenue` asks for no days.
     yield from ((" ".join((*words, said)), quality) for said in ("table", "records"))
-    core = list(words)
-    while len(core) > 1 and core[0] in _TABLE_PREFIXES:
-        core.pop(0)
-    while len(core) > 1 and core[-1] in _TABLE_SUFFIXES:
-        core.pop()
+    core = core_words(words)
     yield " ".join(core), quality * 0.97
     if len(core) > 1 and core[-1] not in _GENERIC_WORDS:
         yield core[-1], quality * 0.65
@@ -198,11 +220,13 @@ def _english_column_names(
     owner = _singular_words(table_words)
     if _singular_words(words[: len(owner)]) == owner and len(words) > len(owner):
         yield " ".join(words[len(owner) :]), quality * 0.8
-    elif with_owner:
+    elif with_owner and words[-1] != "by":  # "devices installed by Ada" begins with the thing asked for
         yield " ".join((*owner, *words)), quality * 0.97
         yield " ".join((owner[-1], *words)), quality * 0.9
     if len(words) == 1:
         return
+    if words[-1] in ("at", "on"):  # `endsOn` is the end date
+        yield from ((" ".join((*words[:-1], noun)), quality * 0.9) for noun in ("date", "time"))
     if words[0] in _ENGLISH_HEADS:
         yield " ".join(words[1:]), quality * _ENGLISH_HEADS[words[0]]
     rest = words
@@ -211,7 +235,8 @@ def _english_column_names(
         weight *= _ENGLISH_TAILS[rest[-1]]
         rest = rest[:-1]
         if rest[-1] not in _GENERIC_WORDS or len(rest) > 1:
-            yield " ".join(rest), weight
+            is_thing = len(rest) < len(owner) and _singular_words(rest) == owner[-len(rest) :]
+            yield " ".join(rest), quality * _OWNERS_OWN if is_thing else weight  # contract_amount of crm_contract
     for start in range(1, len(words)):
         tail = words[start:]
         yield " ".join(tail), quality * (0.45 if tail[0] in _GENERIC_WORDS else 0.72)
@@ -266,8 +291,10 @@ def _han_column_names(text: str, quality: float, owners: list[str]) -> Iterator[
             yield owner + text, quality * 0.97
     for tail, weight in _HAN_TAILS.items():
         if text.endswith(tail) and len(text) - len(tail) >= 2:
-            yield text[: -len(tail)], quality * weight
-            yield from _han_parts(text[: -len(tail)], quality * weight)
+            rest = text[: -len(tail)]
+            is_thing = weight > 0.9 and not _MASS.search(rest) and any(owner.endswith(rest) for owner in owners)
+            yield rest, quality * (_OWNERS_OWN if is_thing else weight)  # `处方` of 处方金额 in 门诊处方
+            yield from _han_parts(rest, quality * weight)
     yield from _han_parts(text, quality)
 
 
@@ -312,7 +339,8 @@ def _english(name: str) -> Iterator[str]:
         return
     for index, word in enumerate(words):
         for other in EN_TO_EN.get(key_of(word, stems=True), ()):
-            yield " ".join((*words[:index], other, *words[index + 1 :]))
+            if word not in other.split(" "):  # an "average list price" is more than an average price
+                yield " ".join((*words[:index], other, *words[index + 1 :]))
     for cut in range(1, len(words)):
         left = EN_TO_ZH.get(key_of(" ".join(words[:cut]), stems=True), ())
         right = EN_TO_ZH.get(key_of(" ".join(words[cut:]), stems=True), ())

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from agent.skills.offline.atoms import key_of, listed, words_of
 from agent.skills.offline.links import Link
 from agent.skills.offline.naming import borrowed_names, column_names, comment_names, english_words, table_names
-from agent.skills.offline.schema import Schema, is_birth_date, kind_of
-from agent.skills.offline.stored_values import gender_names, labelled_values, negated_flags, partial_names, value_names
+from agent.skills.offline.schema import Schema, flag_codes, is_birth_date, kind_of
+from agent.skills.offline.stored_values import gender_names, labelled_values, negated_names, partial_names, value_names
 from common.values import Column, Table
 
 _BARE_MEASURES = frozenset(listed("amount total value sum money count quantity qty 金额 数量 总额 数额 总金额")) | {
@@ -36,6 +36,7 @@ _AGGREGATED = re.compile(
     "(合计|总额|总数|总量|汇总|平均|均值)$|^(total|sum|avg|average|count)\\b|\\b(total|sum|average|count)$"
 )
 _VIEW_PENALTY = 0.08
+_IN_MODULE = 0.95
 
 
 def own_phrases(schema: Schema, table: Table) -> Iterator[tuple[str, Link]]:
@@ -45,6 +46,8 @@ def own_phrases(schema: Schema, table: Table) -> Iterator[tuple[str, Link]]:
         # Part of a view's name is more likely a figure and a group: "revenue per service area".
         partial = 0.25 if penalty and quality < 0.97 else 0.0
         yield phrase, Link("table", table.key, None, None, quality - penalty - partial, phrase)
+    if (name := schema.name_in_module(table)) is not None:
+        yield name, Link("table", table.key, None, None, _IN_MODULE - penalty, name)
     for column in table.columns:
         for phrase, quality in column_names(table, column).items():
             # "revenue total" in a view's column is more likely a figure of the table below it, added up.
@@ -147,7 +150,16 @@ def _texts(column: Column) -> str:
 
 def _values(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
     found = [*labelled_values(column), *value_names(column), *gender_names(column), *partial_names(column)]
-    if kind_of(column) == "boolean":
-        found += negated_flags(column_names(table, column))
+    if (absent := _undone_value(column)) is not None:
+        found += negated_names(column_names(table, column), absent)
     for value, phrase, quality in found:
         yield phrase, Link("value", table.key, column.name, value, quality - penalty, key_of(phrase))
+
+
+def _undone_value(column: Column) -> str | None:
+    """What a column stores where what it is called after is not so: `false`, the code of no, nothing in a date."""
+    kind = kind_of(column)
+    codes = flag_codes(column)
+    if codes is not None:
+        return codes[1]
+    return "false" if kind == "boolean" else "null" if kind in ("date", "timestamp") and column.nullable else None

@@ -68,7 +68,7 @@ def _is_reference_to(plan: Plan, link: Link, query: Query) -> bool:
 
 def refuse_leftovers(plan: Plan, query: Query) -> None:
     """Refuses when a meaningful word is still unused."""
-    left = plan.reading.leftovers()
+    left = [*plan.reading.leftovers(), *plan.reading.stray_groups()]
     if query.measures or plan.named_at or plan.bare:
         left = [mark for mark in left if not mark.means("count")]  # "is how much" asks for what is there already
     if left:

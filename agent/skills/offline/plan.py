@@ -49,7 +49,7 @@ def is_restricted(plan: Plan) -> bool:
 def shown_names(plan: Plan, dimension: Dimension) -> tuple[str, ...]:
     """The columns that show a dimension."""
     facts = plan.reading.facts(dimension.table)
-    return (dimension.column,) if dimension.column else facts.display or facts.key
+    return (dimension.column,) if dimension.column else facts.shown
 
 
 def all_columns(plan: Plan, table: TableKey) -> list[str]:

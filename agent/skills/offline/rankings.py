@@ -11,6 +11,8 @@ from agent.skills.offline.wishes import AGGREGATES, Asks, Figure, Ranking
 _TRAFFIC = ("traffic", "visitors", "visits", "footfall", "passengers", "客流量", "车流量", "人流量", "访问量")
 # What ranks by a number of things; the largest of them is another matter.
 _SAYS_NUMBER = re.compile("most|fewest|least|number|[多少]", re.IGNORECASE)
+# A column is meant by the name of its table only where it is nearly called so.
+_LESS = 0.1
 
 
 class RankingReader:
@@ -197,10 +199,14 @@ class RankingReader:
         link = reading.measure(place)
         counted = any(reading.marks[at].means("count") for at in range(min(place, index), max(place, index) + 1))
         if link is not None and not (
-            noun.is_table and (counted or noun.table is not None and link.quality < noun.table.quality - 0.25)
+            noun.is_table and (counted or noun.table is not None and link.quality < noun.table.quality - _LESS)
         ):
             reading.use(place)
             return Figure(function, link, position=place)
+        times = counted or reading.marks[index].text.startswith("数")
+        if times and not noun.is_table and (event := reading.pick(place, reading.is_date)) is not None:
+            reading.use(place)
+            return Figure("count", event, position=place)  # `报修次数最多`, by 报修时间
         counts = counted or _SAYS_NUMBER.search(reading.marks[index].text) or not reading.marks[index].means("super")
         if noun.is_table and noun.table is not None and counts and not self._is_asked(place, step, counted):
             reading.use(place)
@@ -218,6 +224,9 @@ class RankingReader:
             return True
         if reading.is_chinese:
             return step == 1
+        after = reading.beside(place, 1)
+        if step == 1 and after is not None and reading.marks[after].means("by"):
+            return True  # "largest depot by capacity"
         if counted or any(mark.arg == "person" for mark in reading.marks):
             return False  # "who placed the most orders": people are asked for
         return step == -1 or not self._other_table(place)

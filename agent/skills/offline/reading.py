@@ -376,6 +376,21 @@ class Reading:
         """Marks with a meaning that nothing used."""
         return [mark for index, mark in enumerate(self.marks) if index not in self.used and self._matters(index)]
 
+    def stray_groups(self) -> list[Mark]:
+        """Words that group before something that nothing groups or ranks by; not the "by" of "albums by AC/DC"."""
+        found: list[Mark] = []
+        for index, mark in enumerate(self.marks):
+            after = self.beside(index, 1, ("noise",), through_used=False)
+            if mark.means("by") and index not in self.used and after is not None and not self._is_stated(after):
+                found.append(mark)
+        return found
+
+    def _is_stated(self, index: int) -> bool:
+        """Whether the mark is a value that a condition has taken."""
+        noun = self.nouns[index]
+        said = self.marks[index].literal is not None or (noun is not None and noun.is_value)
+        return index in self.used and said
+
     def _matters(self, index: int) -> bool:
         mark = self.marks[index]
         if mark.is_unknown or mark.literal is not None or mark.date is not None:

@@ -14,7 +14,8 @@ from agent.skills.offline.plan import Plan
 from agent.skills.offline.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
 from agent.skills.offline.ranked import concept_column
 from agent.skills.offline.refusals import missing_measure, no_date_column, unused_words
-from agent.skills.offline.schema import TableKey, is_year
+from agent.skills.offline.schema import TableKey, is_year, tells_days
+from agent.skills.offline.units import in_stored_unit
 from agent.skills.offline.wishes import Figure
 
 
@@ -26,7 +27,7 @@ def with_conditions(plan: Plan, query: Query) -> Query:
     conditions = (*query.conditions, *filters.conditions)
     _refuse_averages_of_parts(plan, query)
     query = replace(query, conditions=tuple(dict.fromkeys(conditions)), with_deleted=frozenset(filters.with_deleted))
-    related = [*query.related, *filters.related]
+    query, related = _with_references(plan, query, [*query.related, *filters.related])
     query, lacking = _split_lacking(plan, query)
     related = _with_existence(plan, query, [*related, *lacking])
     return _limited(plan, replace(query, related=tuple(related)))
@@ -40,6 +41,21 @@ def _refuse_averages_of_parts(plan: Plan, query: Query) -> None:
         if averages and condition.column.table not in above:
             words = [mark.text for mark in plan.reading.marks if mark.means("above_average", "below_average")]
             raise unused_words(words)
+
+
+def _with_references(plan: Plan, query: Query, related: list[Related]) -> tuple[Query, list[Related]]:
+    """`orders without an employee`: a row points to one thing at most, so that its reference is empty or not."""
+    kept: list[Related] = []
+    conditions = list(query.conditions)
+    graph = plan.reading.graph
+    for one in related:
+        path = graph.up(query.base, one.table) if one.table != query.base else None
+        if not path or one.conditions or graph.is_linked_closer(query.base, one.table, path):
+            kept.append(one)
+        else:
+            reference = ColumnRef(path[-1].child, path[-1].columns[0])
+            conditions.append(Condition(reference, "null" if one.negated else "not null"))
+    return replace(query, conditions=tuple(conditions)), kept
 
 
 def _split_lacking(plan: Plan, query: Query) -> tuple[Query, list[Related]]:
@@ -108,6 +124,9 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
         )
     if threshold.link is None and threshold.table is None:
         threshold.link = _implied_threshold(plan, query, threshold)
+    if threshold.link is not None and threshold.link.derived is None:
+        column = plan.reading.column_of(threshold.link)
+        threshold.operands = in_stored_unit(threshold.operands, column, plan.reading.marks)
     grouped = bool(query.measures and query.dimensions)
     aggregated = is_aggregate(plan, threshold)
     if threshold.link is not None and not aggregated and not (grouped and _compares_figure(query, threshold.link)):
@@ -187,8 +206,16 @@ def _is_of_another(plan: Plan, date: ColumnRef, base: TableKey) -> bool:
 
 
 def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Condition]:
-    """The period as a condition on a date column, or on a column of years."""
-    if not is_year(plan.reading.schema.column(date.table, date.column)):
+    """The period as a condition on a date column, or on a column of years.
+
+    Raises:
+        Refusal: it begins or ends within what the column tells apart.
+    """
+    column = plan.reading.schema.column(date.table, date.column)
+    if not is_year(column):
+        bounds = [moment for period in span.periods for moment in (period.start, period.end) if moment is not None]
+        if not tells_days(column) and not all(moment.begins_month for moment in bounds):
+            raise no_date_column(called(plan.reading.schema.table(date.table)))
         return [Condition(date, "not during" if span.negated else "during", tuple(span.periods))]
     found: list[Condition] = []
     for period in span.periods:

@@ -4,11 +4,14 @@ from dataclasses import replace
 from decimal import Decimal
 
 from agent.skills.offline.absences import AbsenceReader
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.conditions import Filters, ref
 from agent.skills.offline.links import Link
+from agent.skills.offline.naming import has_han
 from agent.skills.offline.query import OPPOSITE, ColumnRef, Condition, Operator
 from agent.skills.offline.reading import Reading
-from agent.skills.offline.schema import TableKey, kind_of
+from agent.skills.offline.refusals import unknown_words
+from agent.skills.offline.schema import TableKey, flag_codes, kind_of
 from common.text import Text
 
 
@@ -107,7 +110,10 @@ class ValueReader:
             self.found.with_deleted.add(links[0].table)
         if reading.kind(links[0]) == "boolean":
             operator, operands = ("false" if operator == "=" else "true"), ()
-        column = replace(ref(links[0]), via=self._role_before(places[0], links[0]))
+        elif reading.is_date(links[0]):
+            operator, operands = ("null" if operator == "=" else "not null"), ()
+        via = self._role_before(places[0], links[0]) or self._above_children(places[-1], links[0])
+        column = replace(ref(links[0]), via=via)
         if len(links) > 1:
             self.found.compared.append(column)
         self.found.conditions.append(Condition(column, operator, operands))
@@ -116,14 +122,27 @@ class ValueReader:
         """Tells the user where a part of a value was taken for the whole."""
         for place, link in zip(places, links, strict=True):
             if link.quality < _WHOLE_VALUE:
+                self._refuse_torn(place)
                 said = self._reading.marks[place].text
                 note = Text(f"“{said}”按“{link.value}”查询。", f'"{said}" was taken to mean "{link.value}".')
                 self.found.notes.append(note)
 
+    def _refuse_torn(self, place: int) -> None:
+        """A part of a value after a surname that is a measure word as well (`张`) is another's name.
+
+        Raises:
+            Refusal: the two are one unknown word.
+        """
+        marks = self._reading.marks
+        before = marks[place - 1] if place and marks[place].glued else None
+        counted = place > 1 and marks[place - 2].number is not None
+        if before is not None and before.means("unit") and not counted and has_han(before.text):
+            raise unknown_words([before.text + marks[place].text], self._reading.lexicon)
+
     def _role_before(self, index: int, link: Link) -> str | None:
         """The referencing column said right before a value of what it points to: "whose manager is Nancy Fuller"."""
         reading = self._reading
-        place = reading.beside(index, -1, ("noise", "cmp", "verb", "with", "to"))
+        place = reading.beside(index, -1, ("noise", "cmp", "verb", "with", "to", "by"))
         noun = reading.nouns[place] if place is not None else None
         if place is None or noun is None:
             return None
@@ -132,9 +151,20 @@ class ValueReader:
         for edge in reading.facts(noun.column.table).edges if noun.column is not None and not noun.is_table else ():
             if edge.columns == (noun.column.column if noun.column else None,) and edge.parent == link.table:
                 self._roles[index] = edge.columns[0]
-                reading.use(place)
+                reading.use(place, *(at for at in range(place + 1, index) if reading.marks[at].means("by")))
                 return edge.columns[0]
         return None
+
+    def _above_children(self, index: int, link: Link) -> str | None:
+        """The reference to the one above, where those below a named one are asked for: `总公司下属的部门`."""
+        reading = self._reading
+        below = index + 1 < len(reading) and reading.marks[index + 1].text in _BELOW
+        thing = reading.beside(index + 1, 1) if below else None
+        noun = reading.nouns[thing] if thing is not None else None
+        if noun is None or noun.table is None or noun.table.table != link.table:
+            return None
+        own = [edge.columns[0] for edge in reading.facts(link.table).edges if edge.parent == edge.child]
+        return own[0] if len(own) == 1 else None
 
     def _absorb_label(self, index: int, step: int, link: Link) -> None:
         """Uses up the column's own name beside its value (`支付方式为微信`, "category Electronics")."""
@@ -209,11 +239,15 @@ class ValueReader:
             grouped = before is not None and reading.marks[before].means("each", "by")
             if not grouped and reading.facts(link.table).deleted == link.column and self._deleted_rows(index, link):
                 continue
-            if reading.kind(link) != "boolean" or grouped:
+            codes = flag_codes(reading.column_of(link)) if not link.derived else None
+            if (codes is None and reading.kind(link) != "boolean") or grouped:
                 continue
             operator = self._reading.negated(index, "true")
             reading.use(index)
-            self.found.conditions.append(Condition(ref(link), operator))
+            if codes is None:
+                self.found.conditions.append(Condition(ref(link), operator))
+            else:
+                self.found.conditions.append(Condition(ref(link), "=", (codes[operator == "false"],)))
             if reading.facts(link.table).deleted == link.column:
                 self.found.with_deleted.add(link.table)
 
@@ -249,4 +283,5 @@ def _are_alternatives(first: Condition, second: Condition) -> bool:
 
 
 _WHOLE_VALUE = 0.8
+_BELOW = frozenset(listed("下属 下属的 下级 下辖 旗下"))
 _NEGATION_SKIP = ("noise", "of", "unit", "cmp", "list", "with", "from", "verb")

@@ -84,13 +84,29 @@ class SpanReader:
             if self._names_date(noun):
                 span.link = reading.pick(place, lambda link: reading.is_date(link) or reading.is_year(link))
                 reading.use(place)
+                self._say_other_date(span, place)
                 return
+
+    def _say_other_date(self, span: Span, place: int) -> None:
+        """`opened and closed in May`: the period holds for both dates."""
+        reading = self._reading
+        step = 1 if place > span.last else -1
+        joint, beyond = place + step, place + 2 * step
+        joined = reading.free(joint) and reading.marks[joint].means("and")
+        other = reading.noun(beyond) if joined and beyond >= 0 else None
+        if other is None or span.link is None or other.is_table or other.is_value or not self._names_date(other):
+            return
+        table = span.link.table
+        link = reading.pick(beyond, lambda link: reading.is_date(link) and link.table == table)
+        if link is not None:
+            reading.use(joint, beyond)
+            self.found.spans.append(Span(list(span.periods), span.first, span.last, link, span.negated))
 
     def _names_date(self, noun: Noun) -> bool:
         """Whether a noun beside a period is its date column rather than what is measured in the period."""
         reading = self._reading
         dates = [score for score, link in noun.columns if reading.is_date(link) or reading.is_year(link)]
-        measures = [score for score, link in noun.columns if reading.is_measure(link) and link.quality >= 0.7]
+        measures = [score for score, link in noun.columns if reading.is_measure(link) and link.quality >= 0.75]
         if not dates or (measures and dates[0] < measures[0] + 0.25):
             return False
         return dates[0] >= noun.columns[0][0] - 0.1 and (not noun.is_value or noun.columns[0][1].quality >= 0.7)

@@ -77,7 +77,7 @@ class Statement:
         """The statement, of one SELECT; `with_keys` adds what identifies the entities, for joining it with others."""
         frame = self.frame()
         query = self.query
-        if frame.multiplies and any(measure.function in ("sum", "avg") for measure in query.measures):
+        if frame.multiplies and any(_adds_rows(measure) for measure in query.measures):
             frame = self._deduplicated(frame)
         outputs = [*self.dimension_outputs(frame), *self.column_outputs(frame)]
         outputs += [self.measure_output(frame, measure) for measure in query.measures]
@@ -106,7 +106,7 @@ class Statement:
     def shown(self, dimension: Dimension) -> tuple[str, ...]:
         """Columns that show a dimension's entity."""
         facts = self._facts(dimension.table)
-        return facts.display or facts.key or (facts.table.columns[0].name,)
+        return facts.shown
 
     def dimension_outputs(self, frame: Frame) -> list[Output]:
         """What a dimension shows."""
@@ -123,9 +123,10 @@ class Statement:
 
     def _dimension_sql(self, frame: Frame, dimension: Dimension) -> str:
         assert dimension.column is not None
-        column = frame.column(ColumnRef(dimension.table, dimension.column, dimension.via))
+        ref = ColumnRef(dimension.table, dimension.column, dimension.via)
         if dimension.bucket is None:
-            return column
+            return frame.column(ref)
+        column = frame.dated(ref)
         kind = kind_of(self.schema.column(dimension.table, dimension.column))
         if dimension.bucket == "day" and kind == "date":
             return column
@@ -232,7 +233,7 @@ def _disambiguated(outputs: list[Output], query: Query, schema: Schema) -> list[
     owners: list[str] = []
     for dimension in query.dimensions:
         facts = schema.facts[dimension.table]
-        shown = 1 if dimension.column else len(facts.display or facts.key or (1,))
+        shown = 1 if dimension.column else len(facts.shown)
         owners += [dimension.table[1]] * shown
     return [
         output if bare.count(name) == 1 or output.alias else Output(output.sql, f"{owner}_{name}".replace('"', ""))
@@ -267,3 +268,8 @@ def measure_alias(measure: Measure, query: Query) -> str:
     twins = [other for other in query.measures if other != measure and other.column == measure.column]
     clash = any(other.function == measure.function and other.table != measure.table for other in twins)
     return f"{measure.table[1]}_{name}" if clash and measure.column is not None else name
+
+
+def _adds_rows(measure: Measure) -> bool:
+    """Whether the figure grows with a row that is joined twice."""
+    return measure.function in ("sum", "avg") or (measure.function == "count" and measure.column is not None)

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 
 from agent.skills.offline.atoms import key_of, normalise
+from agent.skills.offline.codes import labels_of
 from agent.skills.offline.naming import has_han
 from common.values import Column
 
-# `0-正常 1-停用`, `1=active, 2=closed`, `0:正常,1:停用`
-_LABELLED = re.compile(r"(?<![\w.])([A-Za-z0-9]{1,12})\s*[-=:：、.]\s*([^\s,，;；、:：=()（）\-]+)")
+_VERSION = re.compile(r"\d+(\.\d+){2,3}")
 _LISTED = re.compile(r"[、,，;；/|]")
 _PLACE_TAILS = (
     "特别行政区",
@@ -32,8 +32,8 @@ ValueName = tuple[str, str, float]
 def labelled_values(column: Column) -> Iterator[ValueName]:
     """(stored value, label, quality) from a comment such as `状态：0-停用 1-正常`, and values a comment enumerates."""
     comment = normalise(column.comment or "")
-    pairs = _LABELLED.findall(comment)
-    if len(pairs) >= 2:
+    pairs = labels_of(comment)
+    if pairs:
         yield from ((code, text, 1.0) for code, text in pairs)
     elif ":" in comment and has_han(comment) and not column.is_complete:
         listed = [part.strip(" 。.") for part in _LISTED.split(comment.split(":", maxsplit=1)[1])]
@@ -51,23 +51,24 @@ _GENDER_CODES = {"m": "male", "f": "female", "male": "male", "female": "female",
 
 def gender_names(column: Column) -> Iterator[ValueName]:
     """(stored code, word, quality) when the column's values are the two genders however abbreviated."""
-    codes = {value: _GENDER_CODES.get(value.strip().lower().removesuffix("性")) for value in column.values}
+    said = {value: value for value in column.values} | dict(labels_of(column.comment))
+    codes = {value: _GENDER_CODES.get(text.strip().lower().removesuffix("性")) for value, text in said.items()}
     if {"male", "female"} <= set(codes.values()):
         for value, gender in codes.items():
             for word in _GENDERS.get(gender or "", ()):
                 yield value, word, 0.95
 
 
-def negated_flags(names: dict[str, float]) -> Iterator[ValueName]:
-    """(`false`, "inactive", quality) for a boolean column that may be called "active"."""
+def negated_names(names: dict[str, float], value: str) -> Iterator[ValueName]:
+    """(`value`, "inactive", quality) for a flag that may be called "active", or a date called "paid"."""
     for name, quality in names.items():
         if quality >= 0.75 and name.isascii() and " " not in name:
-            yield from (("false", prefix + name, quality - 0.02) for prefix in _NEGATIVE)
+            yield from ((value, prefix + name, quality - 0.02) for prefix in _NEGATIVE)
 
 
 def has_labels(column: Column) -> bool:
     """Whether the comment explains the column's values as codes."""
-    return len(_LABELLED.findall(normalise(column.comment or ""))) >= 2
+    return bool(labels_of(column.comment))
 
 
 def partial_names(column: Column) -> Iterator[ValueName]:
@@ -98,7 +99,7 @@ def value_names(column: Column) -> Iterator[ValueName]:
     """(stored value, how people say it, quality) for the sampled values."""
     for value in column.values:
         folded = normalise(value)
-        if not folded or re.fullmatch(r"[\d\s.,:+-]*", folded):
+        if not folded or (re.fullmatch(r"[\d\s.,:+-]*", folded) and not _VERSION.fullmatch(folded)):
             continue
         yield value, folded, 1.0
         if not has_han(folded):

@@ -176,8 +176,7 @@ def _dimension_labels(dimension: Dimension, schema: Schema, lang: Lang) -> list[
     facts = schema.facts[dimension.table]
     if dimension.column is not None:
         return [spoken_name(schema.column(dimension.table, dimension.column), lang)]
-    names = facts.display or facts.key or (facts.table.columns[0].name,)
-    return [spoken_name(schema.column(dimension.table, name), lang) for name in names]
+    return [spoken_name(schema.column(dimension.table, name), lang) for name in facts.shown]
 
 
 def _measure_label(measure: Measure, schema: Schema, lang: Lang) -> str:

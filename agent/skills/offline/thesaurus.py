@@ -45,7 +45,7 @@ student pupil | 学生 学员
 teacher instructor professor lecturer | 老师 教师 讲师
 course subject class | 课程 科目
 grade score mark point | 成绩 分数 得分
-rating score star | 评分 评级 星级
+rating score star rated | 评分 评级 星级
 review comment feedback | 评论 评价
 school college university | 学校 院校
 book title | 图书 书籍 书
@@ -125,6 +125,10 @@ payment_method payment_type pay_type | 支付方式 付款方式
 credit_card card | 信用卡 银行卡
 credit | 学分 信用
 currency | 币种 货币
+tenant | 租户
+subscription | 订阅
+alert alarm | 告警 警报 报警
+plan package | 套餐
 bank | 银行
 code number no | 编码 代码 编号 号码
 seat capacity | 座位 容量 座位数

@@ -135,6 +135,7 @@ class ThresholdReader:
             return  # "number of companies with more than 20 shops"
         if before is not None and self._compares(before, threshold, is_before=True):
             self._take_count_words(before, first)
+            self._take_unit(after, threshold)
             return
         if after is not None and self._compares(after, threshold, is_before=False):
             return
@@ -175,9 +176,17 @@ class ThresholdReader:
             return True
         return self._take_table(index, threshold) if not is_before or counted else False
 
+    def _take_unit(self, index: int | None, threshold: Threshold) -> None:
+        """`downtime over 400 minutes`, where a column is called downtime_minutes."""
+        noun = self._reading.noun(index)
+        if index is not None and noun is not None and not noun.is_table and threshold.link is not None:
+            compared = (threshold.link.table, threshold.link.column)
+            if any((link.table, link.column) == compared for _, link in noun.columns):
+                self._reading.use(index)
+
     def _is_key(self, link: Link) -> bool:
         facts = self._reading.facts(link.table)
-        return link.column in facts.reference_columns or facts.key == (link.column,)
+        return link.column in facts.reference_columns or link.column in facts.key
 
     def _is_counted(self, index: int) -> bool:
         """Whether a count word follows the noun (`店铺数量超过`) or precedes it ("number of orders above")."""
