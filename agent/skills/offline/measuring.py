@@ -83,7 +83,7 @@ def _refuse_compounds(plan: Plan, figures: list[Figure]) -> None:
 def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
     """Shares of groups in the total, or, without groups, of what meets the conditions in everything."""
     if dimensions:
-        above = set().union(*(plan.reading.graph.above(one.table) for one in dimensions))
+        above = {key for one in dimensions for key in plan.reading.graph.above(one.table)}
         if any(condition.column.table not in above for condition in plan.filters.conditions):
             # `各服务区新能源车占比`: a share of each area's own, or of all areas'?
             raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
