@@ -74,9 +74,10 @@ def _is_of_parts(plan: Plan, measure: Measure) -> bool:
 
 def _refuse_compounds(plan: Plan, figures: list[Figure]) -> None:
     """`订单金额`, "order value": two figures said in one breath are a third one."""
-    places = sorted(figure.position for figure in figures if figure.link is not None)
-    for first, second in itertools.pairwise(places):
-        if second == first + 1 and plan.reading.nouns[first] is not None and plan.reading.nouns[second] is not None:
+    said = {figure.position: (figure.link.table, figure.link.column) for figure in figures if figure.link is not None}
+    for first, second in itertools.pairwise(sorted(said)):
+        named = plan.reading.nouns[first] is not None and plan.reading.nouns[second] is not None
+        if second == first + 1 and named and said[first] != said[second]:
             raise unused_words([plan.reading.marks[first].text, plan.reading.marks[second].text])
 
 
@@ -91,8 +92,13 @@ def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions
         query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
         return replace(query, order=group_order(query))
     part = tuple(plan.filters.conditions)
-    above = plan.reading.graph.above(base)
-    if not part or plan.filters.thresholds or len(measures) != 1 or any(one.column.table not in above for one in part):
+    reachable = plan.reading.graph.above(base)
+    if (
+        not part
+        or plan.filters.thresholds
+        or len(measures) != 1
+        or any(one.column.table not in reachable for one in part)
+    ):
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
     plan.filters.conditions.clear()
     return Query(base, measures=(replace(measures[0], is_share=True, share_of=part),))
