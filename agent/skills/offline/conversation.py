@@ -102,7 +102,9 @@ def _pointed(inquiry: Inquiry) -> Understanding | None:
     """
     turn = _answered(inquiry)
     lexicon = lexicon_of(inquiry.catalog)
-    pointer = pointer_of(inquiry.question, lexicon) if turn is not None else None
+    pointer = pointer_of(inquiry.question, lexicon)
+    if turn is None and pointer is not None and pointer.unit is not None:
+        raise which_one(pointer.words)
     if turn is None or pointer is None:
         return _meant(inquiry, turn)
     if len(inquiry.question) > LONGEST:

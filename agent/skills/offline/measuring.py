@@ -75,9 +75,10 @@ def _is_of_parts(plan: Plan, measure: Measure) -> bool:
 
 def _refuse_compounds(plan: Plan, figures: list[Figure]) -> None:
     """`订单金额`, "order value": two figures said in one breath are a third one."""
-    places = sorted(figure.position for figure in figures if figure.link is not None)
-    for first, second in itertools.pairwise(places):
-        if second == first + 1 and plan.reading.nouns[first] is not None and plan.reading.nouns[second] is not None:
+    said = {figure.position: (figure.link.table, figure.link.column) for figure in figures if figure.link is not None}
+    for first, second in itertools.pairwise(sorted(said)):
+        named = plan.reading.nouns[first] is not None and plan.reading.nouns[second] is not None
+        if second == first + 1 and named and said[first] != said[second]:
             raise unused_words([plan.reading.marks[first].text, plan.reading.marks[second].text])
 
 
@@ -98,12 +99,21 @@ def _refuse_foreign_averages(plan: Plan, figures: list[Figure], dimensions: list
 def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
     """Shares of groups in the total, or, without groups, of what meets the conditions in everything."""
     if dimensions:
+        above = {key for one in dimensions for key in plan.reading.graph.above(one.table)}
+        if any(condition.column.table not in above for condition in plan.filters.conditions):
+            # `各服务区新能源车占比`: a share of each area's own, or of all areas'?
+            raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
         measures += [replace(measure, is_share=True) for measure in measures]
         query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
         return replace(query, order=group_order(query))
     part = tuple(plan.filters.conditions)
-    above = plan.reading.graph.above(base)
-    if not part or plan.filters.thresholds or len(measures) != 1 or any(one.column.table not in above for one in part):
+    reachable = plan.reading.graph.above(base)
+    if (
+        not part
+        or plan.filters.thresholds
+        or len(measures) != 1
+        or any(one.column.table not in reachable for one in part)
+    ):
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
     plan.filters.conditions.clear()
     return Query(base, measures=(replace(measures[0], is_share=True, share_of=part),))

@@ -93,6 +93,8 @@ def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...]) -> 
             if is_last or not avoided:
                 raise _unconnected(reading, lexicon) from failure
         else:
+            if is_last and not query.measures:
+                raise _unconnected(reading, lexicon)  # figures were asked for, and only rows are left of them
             return Understanding(query, sql, tuple(warning.to(inquiry.lang) for warning in plan.warnings))
     raise AssertionError("the last turn returns or raises")
 

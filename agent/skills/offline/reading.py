@@ -48,6 +48,7 @@ _TAKEN_OUT = (
 
 
 _NAME_WORDS = frozenset(listed("name names full_name 名称 名字 姓名 名")) | {"full name", "full names"}
+_POINTS = re.compile("that|this|[这那]")
 _CLEAR = 0.6
 _CLEARLY_LESS = 0.2
 _COUNTS_ROWS = re.compile("[条行]|记录")
@@ -401,6 +402,8 @@ class Reading:
             "noise", "list", "which", "count", "of", "unit", "with", "and"
         ):
             return True
+        if mark.means("date_part") and index and _POINTS.match(self.marks[index - 1].text.lower()):
+            return False  # `那个月`, "that month": pointed at, not named
         if mark.means("date_part") and self.has("top", "super"):
             return True  # "top 3 days": without them, something else would be ranked
         if mark.means("cmp") and mark.arg == "=":

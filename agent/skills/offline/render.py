@@ -146,7 +146,13 @@ def _several_bases(statement: Statement, bases: list[TableKey]) -> str:
     parts: list[tuple[str, str, tuple[Measure, ...]]] = []
     for base in bases:
         measures = tuple(measure for measure in query.measures if measure.table == base)
-        part = replace(query, base=base, measures=measures, order=(), limit=None)
+        # Each figure has its own date, which restricts no other.
+        conditions = tuple(
+            one
+            for one in query.conditions
+            if one.operator not in ("during", "not during") or one.column.table == base or one.column.table not in bases
+        )
+        part = replace(query, base=base, measures=measures, conditions=conditions, order=(), limit=None)
         text = Statement(part, statement.schema, statement.graph, whole=query).text(with_keys=True)
         parts.append((quoted(f"by_{base[1]}".lower()), text, measures))
     with_ = "WITH " + ",\n".join(f"{name} AS (\n{_indented(text)}\n)" for name, text, _ in parts) + "\n"

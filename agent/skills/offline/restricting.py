@@ -140,6 +140,8 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
 
 def _implied_threshold(plan: Plan, query: Query, threshold: Threshold) -> Link | None:
     """`超过5个的服务区` after the measure was already taken: compare the figure asked for."""
+    if threshold.operator in ("=", "!="):
+        raise unused_words([plan.reading.marks[threshold.position].text])  # `编号为101的`: a number, but which?
     after = plan.reading.beside(threshold.position, 1, ("noise", "unit"), through_used=False)
     if not plan.reading.is_chinese and after is not None and plan.reading.nouns[after] is not None:
         raise unused_words([plan.reading.marks[threshold.position].text])  # "at least 3 open areas": of the areas
@@ -189,11 +191,13 @@ def _with_spans(plan: Plan, query: Query) -> Query:
     plain = [span for span in plan.filters.spans if span.link is None]
     if len(plain) > 1 and not _are_bounds(plain):
         raise unused_words([mark.text for mark in plan.reading.marks if mark.date is not None])
+    bases = list(dict.fromkeys(measure.table for measure in query.measures)) or [query.base]
     for span in plan.filters.spans:
-        date = (ref(span.link) if span.link else None) or span_date(plan, query.base)
-        if date is None or _is_of_another(plan, date, query.base):
-            raise no_date_of(plan, query.base)
-        query = replace(query, conditions=(*query.conditions, *_during_conditions(plan, date, span)))
+        for base in bases if len(bases) > 1 and span.link is None else [query.base]:
+            date = (ref(span.link) if span.link else None) or span_date(plan, base)
+            if date is None or _is_of_another(plan, date, base):
+                raise no_date_of(plan, base)
+            query = replace(query, conditions=(*query.conditions, *_during_conditions(plan, date, span)))
     return query
 
 

@@ -10,7 +10,7 @@ from agent.skills.offline.links import Link
 from agent.skills.offline.naming import has_han
 from agent.skills.offline.query import OPPOSITE, ColumnRef, Condition, Operator
 from agent.skills.offline.reading import Reading
-from agent.skills.offline.refusals import unknown_words
+from agent.skills.offline.refusals import unknown_words, unused_words
 from agent.skills.offline.schema import TableKey, flag_codes, kind_of
 from common.text import Text
 
@@ -99,6 +99,7 @@ class ValueReader:
         if excepted and closing is not None:
             reading.use(closing)
         if (negation is not None and reading.marks[negation].means("not")) or excepted:
+            self._refuse_lacking_figure(negation, places[-1])
             operator = OPPOSITE[operator]
             reading.use(*(() if negation is None or not reading.marks[negation].means("not") else (negation,)))
         elif (sign := reading.free_beside(places[0], -1, ("noise",))) is not None and reading.is_equality(sign):
@@ -117,6 +118,14 @@ class ValueReader:
         if len(links) > 1:
             self.found.compared.append(column)
         self.found.conditions.append(Condition(column, operator, operands))
+
+    def _refuse_lacking_figure(self, negation: int | None, last: int) -> None:
+        """`没有新能源车流量的服务区`: what has no such figure is not what others have of it."""
+        reading = self._reading
+        lacks = negation is not None and reading.marks[negation].text.lower() in _LACKS
+        after = reading.free_beside(last, 1, ("noise",)) if lacks else None
+        if negation is not None and after is not None and reading.noun(after) and reading.measure(after) is not None:
+            raise unused_words([reading.marks[negation].text])
 
     def _note_guesses(self, places: list[int], links: list[Link]) -> None:
         """Tells the user where a part of a value was taken for the whole."""
@@ -282,6 +291,7 @@ def _are_alternatives(first: Condition, second: Condition) -> bool:
     return first.column == second.column and operators <= {"=", "in"}
 
 
+_LACKS = frozenset(listed("没有 没 无 没有任何 从没有 从来没有 no without lack lacks lacking"))
 _WHOLE_VALUE = 0.8
 _BELOW = frozenset(listed("下属 下属的 下级 下辖 旗下"))
 _NEGATION_SKIP = ("noise", "of", "unit", "cmp", "list", "with", "from", "verb")
