@@ -143,16 +143,21 @@ def denial(call: Call) -> Text | None:
         return _CATALOG
     if call.name == "ts_rewrite" and len(call.arguments) != 3:  # with two arguments the second is SQL text to run
         return _SQL_TEXT
-    return next((reason for pattern, reason in DENIED if pattern.fullmatch(call.name)), None)
+    name = call.name.removeprefix("_")  # `_regclass(…)` is a cast to an array of what the rest says
+    return next((reason for pattern, reason in DENIED if pattern.fullmatch(name)), None)
 
 
-_LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema|\\.", re.IGNORECASE)
+_LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
+# Escapes (`U&"!0072egclass" UESCAPE '!'`) and comments could spell a type so that nobody recognises it.
+_PLAIN_TYPE = re.compile(r'[\w\s.,()\[\]"]+')
 
 
 def _is_harmless_probe(call: Call) -> bool:
     """Whether `pg_input_is_valid(text, type)` names its type plainly, and not one whose input looks names up."""
     type_name = call.arguments[1] if len(call.arguments) == 2 else None
-    return type_name is not None and not _LOOKED_UP.search(type_name)
+    if type_name is None or not _PLAIN_TYPE.fullmatch(type_name):
+        return False
+    return not _LOOKED_UP.search(type_name)
 
 
 def _forbidden(call: Call, reason: Text) -> ForbiddenObject:
