@@ -126,6 +126,13 @@ async def _read_parents(connection: Connection) -> Mapping[Key, frozenset[Key]]:
     return {key: frozenset(above) for key, above in parents.items()}
 
 
+async def _read_rows_taken(connection: Connection) -> Mapping[str, frozenset[Key]]:
+    taken: defaultdict[str, set[Key]] = defaultdict(set)
+    for name, schema, relation in (await connection.query(queries.ROW_FUNCTIONS)).rows:
+        taken[str(name)].add((str(schema), str(relation)))
+    return {name: frozenset(keys) for name, keys in taken.items()}
+
+
 async def _read_views(connection: Connection) -> Mapping[Key, str]:
     rows = (await connection.query(queries.VIEWS)).rows
     return {(str(schema), str(name)): definition for schema, name, definition in rows if definition}
@@ -146,20 +153,25 @@ async def _server_facts(connection: Connection) -> ServerFacts:
     relations = (await connection.query(queries.ALL_RELATIONS)).rows
     operators = (await connection.query(queries.OPERATORS)).rows
     columns = (await connection.query(queries.COLUMN_NAMES)).rows
+    casts = (await connection.query(queries.CAST_TYPES)).rows
     schemas: defaultdict[str, set[str]] = defaultdict(set)
-    for schema, name, _ in routines:
+    for schema, name, _, _ in routines:
         schemas[str(name)].add(str(schema))
     own = [(str(schema), str(name)) for schema, name, is_extension in relations if is_extension == "f"]
     return ServerFacts(
         builtins={str(name): is_pure == "t" for name, is_pure in builtins},
         routines={name: frozenset(places) for name, places in schemas.items()},
-        row_functions=frozenset(str(name) for _, name, takes_row in routines if takes_row == "t"),
+        risky_routines=frozenset((str(schema), str(name)) for schema, name, _, is_risky in routines if is_risky == "t"),
+        row_functions=frozenset(str(name) for _, name, takes_row, _ in routines if takes_row == "t"),
+        rows_taken=await _read_rows_taken(connection),
         column_names=frozenset(str(name) for (name,) in columns),
         types=frozenset(str(name) for (name,) in types),
         system_relations=frozenset(name for schema, name in own if schema == "pg_catalog"),
         relations=frozenset(key for key in own if key[0] not in ("pg_catalog", "information_schema")),
         extension_relations=frozenset((str(schema), str(name)) for schema, name, ext in relations if ext == "t"),
-        volatile_operators=frozenset(str(symbol) for (symbol,) in operators),
+        volatile_operators=frozenset(str(symbol) for symbol, _ in operators),
+        shared_operators=frozenset(str(symbol) for symbol, is_shared in operators if is_shared == "t"),
+        volatile_cast_types=frozenset(str(name) for (name,) in casts),
         search_path=connection.search_path,
         is_complete=True,
     )

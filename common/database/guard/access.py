@@ -188,12 +188,7 @@ class AccessCheck:
             block.renamed.append(key)
 
     def _key(self, relation: Relation) -> Key:
-        if relation.schema is not None:
-            return (relation.schema, relation.name)
-        for schema in self.facts.search_path:
-            if (schema, relation.name) in self.facts.relations:
-                return (schema, relation.name)
-        return (self.facts.search_path[0] if self.facts.search_path else "", relation.name)
+        return self.facts.key(relation.schema, relation.name)
 
     def _may_read(self, key: Key) -> bool:
         if not self.rules.may_read(key) or any(map(self.rules.denies, self._parents(key))):

@@ -43,6 +43,7 @@ class ObjectRule:
         yield from (_special_value(name) for name in found.value_functions if name not in _CLOCK)
         yield from (_catalog_type(name) for name in found.types if self._is_catalog_type(name))
         yield from map(_mixed_value, found.mixed_values)
+        yield from (_cast(name) for name in found.casts if name[-1] in self.facts.volatile_cast_types)
         yield from (_sampling_method(name) for name in found.sampling_methods if not _is_builtin_sampling(name))
         yield from (_operator(name) for name in found.operators if self._is_risky_operator(name))
 
@@ -73,7 +74,9 @@ class ObjectRule:
         return element in _CATALOG_TYPES
 
     def _is_risky_operator(self, name: Name) -> bool:
-        return bool(name) and name[-1] in self.facts.volatile_operators
+        if not name or name[-1] not in self.facts.volatile_operators or name[:-1] == ("pg_catalog",):
+            return False
+        return len(name) > 1 or name[-1] not in self.facts.shared_operators
 
 
 def _is_builtin_sampling(name: Name) -> bool:
@@ -103,6 +106,12 @@ def _mixed_value(name: str) -> ForbiddenObject:
     zh = f"{name} 只能显示、排序或分组，其他用法请写成 {name}::text。"
     en = f"{name} may only be shown, sorted or grouped by as it is; write {name}::text for anything else."
     return ForbiddenObject(name, Text(zh, en))
+
+
+def _cast(name: Name) -> ForbiddenObject:
+    zh = f"不允许使用类型 {name[-1]}：转换为它会调用可能有副作用的自定义函数。"
+    en = f"The type {name[-1]} may not be used: a cast to it calls a function that may have side effects."
+    return ForbiddenObject(name[-1], Text(zh, en))
 
 
 def _sampling_method(name: Name) -> ForbiddenObject:

@@ -51,6 +51,7 @@ class Findings:
     columns: list[Name] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
     types: list[Name] = field(default_factory=list)
+    casts: list[Name] = field(default_factory=list)
     operators: list[Name] = field(default_factory=list)
     value_functions: list[str] = field(default_factory=list)
     sampling_methods: list[Name] = field(default_factory=list)
@@ -209,10 +210,15 @@ def _indirection(node: Node, _: Scope, found: Findings) -> None:
     found.fields.extend(strings(item for item in node["indirection"] if "String" in item))
 
 
-def _cast(node: Node, _: Scope, __: Findings) -> None:
-    """Takes out the type that is judged as a value."""
+def _cast(node: Node, _: Scope, found: Findings) -> None:
+    """Notes what may call a function: a constant is read by its type, and a row taken apart by its fields.
+
+    Takes out the type that is judged as a value.
+    """
     if _catalog_value({"TypeCast": node}):
         node.pop("typeName")
+    elif not {"A_Const", "RowExpr"} & node.get("arg", {}).keys():
+        found.casts.append(_type_name(node))
 
 
 def _type(node: Node, _: Scope, found: Findings) -> None:
