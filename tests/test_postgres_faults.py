@@ -277,10 +277,23 @@ def test_a_database_that_does_not_know_its_encoding(admin_url: str, opened: Open
         admin_url,
         "CREATE DATABASE citu_test_ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'",
     )
-    database = opened(make_dsn(admin_url, dbname="citu_test_ascii"))
+    url = make_dsn(admin_url, dbname="citu_test_ascii")
+    execute(
+        url,
+        "CREATE TABLE cafe (name text)",
+        r"INSERT INTO cafe SELECT E'caf\xe9' FROM generate_series(1, 10)",
+        r"COMMENT ON TABLE cafe IS E'caf\xe9'",
+        r"COMMENT ON COLUMN cafe.name IS E'caf\xe9'",
+        "ANALYZE",
+    )
+    database = opened(url)
     try:
-        with pytest.raises((ValidationFailed, InvalidSql)):
-            run(database, "SELECT convert_from('\\xff'::bytea, 'SQL_ASCII')")
+        assert [table.name for table in asyncio.run(database.catalog()).tables] == ["cafe"]
+        for sql in ("SELECT convert_from('\\xff'::bytea, 'SQL_ASCII')", "SELECT name FROM cafe"):
+            with pytest.raises(ValidationFailed):
+                run(database, sql)
+        with pytest.raises(InvalidSql):
+            run(database, r"SELECT E'\xff'")
         assert run(database, "SELECT '中'").rows == (["中"],)
     finally:
         database.close()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import psycopg2
+from psycopg2 import errors
 
 from common.database import catalog_queries as queries
 from common.database.connection import Connection
@@ -206,7 +207,7 @@ class _Attribute:
 async def _read_catalog(connection: Connection) -> Catalog:
     relations = [
         _Relation(str(oid), str(schema), str(name), str(kind), int(rows or -1), int(size) if size else None, comment)
-        for oid, schema, name, kind, rows, size, comment in (await connection.query(queries.RELATIONS)).rows
+        for oid, schema, name, kind, rows, size, comment in await _with_comments(connection, queries.RELATIONS)
     ]
     attributes = await _read_columns(connection)
     primary, foreign = await _read_keys(connection)
@@ -227,9 +228,21 @@ async def _read_catalog(connection: Connection) -> Catalog:
     return Catalog(tables=tables, search_path=connection.search_path)
 
 
+async def _with_comments(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
+    """The query's rows, without any comments where one is not UTF-8.
+
+    The server refuses the whole result then; it can be so in a database that does not know its encoding (SQL_ASCII).
+    """
+    try:
+        return (await connection.query(query)).rows
+    except errors.CharacterNotInRepertoire:
+        _log.warning("a comment is not UTF-8; tables and columns are read without their comments")
+        return (await connection.query(query.replace("d.description", "NULL"))).rows
+
+
 async def _read_columns(connection: Connection) -> Mapping[str, list[_Attribute]]:
     attributes: defaultdict[str, list[_Attribute]] = defaultdict(list)
-    for oid, name, kind, nullable, comment, is_text in (await connection.query(queries.COLUMNS)).rows:
+    for oid, name, kind, nullable, comment, is_text in await _with_comments(connection, queries.COLUMNS):
         column = Column(name=str(name), type=str(kind), comment=_shortened(comment), nullable=nullable == "t")
         attributes[str(oid)].append(_Attribute(column, is_text == "t"))
     return attributes
@@ -298,7 +311,12 @@ class _Sampler:
                 self._keep((relation.schema, relation.name, name), values, is_complete=relation.bytes is not None)
 
     async def _take_statistics(self) -> None:
-        for schema, table, column, text, is_complete in (await self._connection.query(queries.STATISTICS)).rows:
+        try:
+            rows = (await self._connection.query(queries.STATISTICS)).rows
+        except errors.CharacterNotInRepertoire:  # as with comments
+            _log.warning("a stored value is not UTF-8; the statistics' values are not used")
+            return
+        for schema, table, column, text, is_complete in rows:
             key = (str(schema), str(table), str(column))
             if key not in self._values and text:
                 self._keep(key, parse_array(text, str)[:_MAX_VALUES], is_complete=is_complete == "t")
