@@ -271,6 +271,18 @@ def test_while_the_server_is_away_the_error_is_retryable(own_server: EmbeddedSer
 # -------------------------------------------------------------------------------------------------------- odd databases
 
 
+def test_an_error_code_of_the_users_own_is_the_statements_error(
+    make_database: Callable[[str], str], opened: Opener
+) -> None:
+    url = make_database("""
+        CREATE FUNCTION refuse() RETURNS integer STABLE LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'no figures on Sundays' USING ERRCODE = 'ZZ999'; END $$;
+        CREATE VIEW figures AS SELECT refuse() AS n;
+    """)
+    with pytest.raises(InvalidSql, match="no figures on Sundays"):
+        run(opened(url), "SELECT n FROM figures")
+
+
 def test_a_database_that_does_not_know_its_encoding(admin_url: str, opened: Opener) -> None:
     execute(admin_url, "DROP DATABASE IF EXISTS citu_test_ascii")
     execute(

@@ -61,6 +61,8 @@ def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituErro
             return build(error, sql, offset)
     if isinstance(error, (psycopg2.OperationalError, psycopg2.InterfaceError)):
         return DatabaseUnavailable(UNREACHABLE)
+    if _OWN_CLASS.match(state):
+        return _invalid(error, sql, offset)
     _log.error("unexpected failure of PostgreSQL: SQLSTATE %s, %s", state or "none", type(error).__name__)
     return InternalError(INTERNAL_ERROR_TEXT)
 
@@ -120,6 +122,10 @@ def _unavailable(error: psycopg2.Error, _: str, __: int) -> DatabaseUnavailable:
 def _saying(kind: type[CituError], text: Text) -> Callable[[psycopg2.Error, str, int], CituError]:
     return lambda _, __, ___: kind(text)
 
+
+# Classes that the standard leaves to implementations and PostgreSQL leaves to its users: `RAISE … USING ERRCODE` in a
+# view's function.
+_OWN_CLASS = re.compile(r"(?!XX)[5-9I-Z]")
 
 # SQLSTATE, or its class, → error. The longer key wins.
 _TABLE: dict[str, Callable[[psycopg2.Error, str, int], CituError]] = {
