@@ -151,7 +151,8 @@ def test_a_function_with_side_effects_can_not_pass_for_the_builtin_of_its_name(o
     owner.close()
 
 
-def test_a_function_that_is_allowed_may_share_a_builtins_name(reader_url: str) -> None:
-    reader = open_asked(reader_url, allowed_functions=["public.upper"])
+@pytest.mark.parametrize("settings", [{"allowed_functions": ["public.upper"]}, {"forbidden_check": False}], ids=str)
+def test_a_function_that_may_be_called_may_share_a_builtins_name(reader_url: str, settings: dict[str, Any]) -> None:
+    reader = open_asked(reader_url, **settings)
     assert asyncio.run(reader.run("SELECT upper(o), upper('x') FROM orders o LIMIT 1")).rows == (["x", "X"],)
     reader.close()

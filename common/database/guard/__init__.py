@@ -107,7 +107,8 @@ class Guard:
         refusal = refusal or next(self._access.refusals(found), None)
         if refusal is not None:
             raise _located(refusal, statement)
-        return _inspection(statement, found, list(filter(self._functions.is_overshadowed, found.calls)))
+        overshadowed = filter(self._functions.is_overshadowed, found.calls) if self._forbidden_check else ()
+        return _inspection(statement, found, overshadowed)
 
     def _first_refusal(self, found: Findings) -> StatementRejected | None:
         for refusal in self._objects.refusals(found):
