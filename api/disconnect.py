@@ -20,6 +20,7 @@ _REFUSED = select.POLLERR | select.POLLHUP | select.POLLNVAL
 # HTTP/1.1 lets a server send any number of these before the answer, and clients skip them.
 _INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
 _ASK_AGAIN_S = 5.0  # one that half-closed may leave later
+_ASK_FIRST_S = 1.0  # one that half-closed with its request mostly waits: spared the question if the answer is quick
 
 
 class Client:
@@ -36,7 +37,8 @@ class Client:
         self._ask = ask
         if ask is None and environ.get("SERVER_PROTOCOL") == "HTTP/1.1" and type(self._connection) is socket.socket:
             self._ask = self._send_interim
-        self._asked_at = float("-inf")
+        begins_closed = self._connection is not None and _seen(self._connection) == _PEER_CLOSED
+        self._ask_at = time.monotonic() + _ASK_FIRST_S if begins_closed else 0.0
 
     def has_left(self) -> bool:
         """True when nobody will read what is sent; a client that only half-closed is asked first."""
@@ -47,11 +49,11 @@ class Client:
             return bool(seen)
         if self._ask is None:
             return True
-        if time.monotonic() - self._asked_at > _ASK_AGAIN_S:
-            self._asked_at = time.monotonic()
-            self._ask()
-            return bool(_seen(self._connection) & _REFUSED)
-        return False
+        if time.monotonic() < self._ask_at:
+            return False
+        self._ask_at = time.monotonic() + _ASK_AGAIN_S
+        self._ask()
+        return bool(_seen(self._connection) & _REFUSED)
 
     def _send_interim(self) -> None:
         try:
