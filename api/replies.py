@@ -9,7 +9,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTo
 from werkzeug.exceptions import NotFound as NoRoute
 
 from agent.events import Event
-from api.requests import language_of_body
+from api.requests import json_of, language_of_body
 from common.envelope import Envelope, error_data, failure, to_bytes
 from common.errors import INTERNAL_ERROR_TEXT, CituError, InternalError, InvalidRequest, NotFound, Unauthorized
 from common.logs import request_id
@@ -46,8 +46,8 @@ def error_envelope(error: CituError, lang: Lang, code: int | None = None) -> Env
 
 def _request_language() -> Lang:
     try:
-        body = request.get_json(force=True, silent=True)
-    except (HTTPException, RecursionError):  # too large, or nested too deeply
+        body = json_of(request)
+    except InvalidRequest:
         body = None
     spoken = body if isinstance(body, dict) else request.args
     return language_of_body(dict(spoken), request.headers.get("Accept-Language"))

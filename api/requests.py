@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from flask import Request
-from werkzeug.exceptions import RequestEntityTooLarge
+from gunicorn.http.errors import ParseException
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 
 from agent.citu_agent import Question, new_conversation_id
 from agent.routing import ROUTING_MODES
@@ -24,6 +25,9 @@ _MAX_PAGE = 100
 _DEFAULT_PAGE = 20
 # Categories of characters a line of a list can't show: controls, halves of characters, line and paragraph breaks.
 _NOT_IN_A_TITLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_BROKEN_BODY = Text(
+    "请求体不完整或分块格式有误。", "The request body was cut off, or is not in the chunks its headers promise."
+)
 _MISSING = Text("缺少 question：请填写要问的问题。", "question is missing: say what you want to know.")
 _NO_SQL = Text("缺少 sql：请填写要执行的查询。", "sql is missing: give the query.")
 _BLANK = Text("question 不能为空：请填写要问的问题。", "question is blank: say what you want to know.")
@@ -49,20 +53,42 @@ class Reader:
     lang: Lang
 
 
-def json_object(request: Request) -> dict[str, Any]:
-    """The body as a JSON object, whatever its content type says.
+def body_of(request: Request) -> bytes:
+    """The body, whole.
 
     Raises:
-        InvalidRequest: it is not one, or it is too large.
+        InvalidRequest: it is too large, or it is not what the headers say: cut off, or in broken chunks.
     """
     try:
-        body = request.get_json(force=True, silent=True)
+        return request.get_data()
     except RequestEntityTooLarge as exc:
         limit = request.max_content_length
         text = Text(f"请求体过大，最多 {limit} 字节。", f"The request body is too large; at most {limit} bytes.")
         raise InvalidRequest(text) from exc
+    except (OSError, ParseException, BadRequest) as exc:  # as gunicorn's and werkzeug's streams say it
+        raise InvalidRequest(_BROKEN_BODY) from exc
+
+
+def json_of(request: Request) -> Any:
+    """The body as JSON, whatever its content type says; None when it is none.
+
+    Raises:
+        InvalidRequest: as `body_of`.
+    """
+    body_of(request)
+    try:
+        return request.get_json(force=True, silent=True)
     except RecursionError:  # thousands of brackets
-        body = None
+        return None
+
+
+def json_object(request: Request) -> dict[str, Any]:
+    """The body as a JSON object, whatever its content type says.
+
+    Raises:
+        InvalidRequest: it is not one, or can't be read.
+    """
+    body = json_of(request)
     if isinstance(body, dict):
         return body
     raise InvalidRequest(

@@ -8,7 +8,7 @@ from agent.run_desk import RunDesk, RunView
 from api.callers import acting_user
 from api.places import Places
 from api.replies import reply
-from api.requests import Reader, json_object, parse_after, parse_reader, parse_run_id
+from api.requests import Reader, body_of, json_object, parse_after, parse_reader, parse_run_id
 from api.streaming import last_event_seq, streamed
 from api.waiting import from_store
 from common.envelope import success
@@ -44,7 +44,7 @@ def runs_blueprint(desk: RunDesk, places: Places, *, ping_interval_s: float) -> 
 
     @blueprint.post("/<run_id>/cancel")
     def cancel_run(run_id: str) -> Response:
-        reader = _reader(json_object(request) if request.get_data() else {})
+        reader = _reader(json_object(request) if body_of(request) else {})
         view = from_store(desk.cancel(acting_user(reader.user_id), parse_run_id(run_id)))
         return _shown(view, reader, 200 if view.terminal is not None else 202)
 

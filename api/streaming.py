@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 from flask import Response, request
 
-from api.waiting import feed_of
+from api.waiting import streamed_feed_of
 from common import sse
 from common.runtime import Feed, Quiet
 from common.store import Frame
@@ -16,7 +16,7 @@ _EVENT_ID = re.compile(r"(run_[0-9a-f]+):([0-9]{1,9})")
 
 def streamed(frames: AsyncIterator[Frame], run_id: str, *, ping_interval_s: float) -> Response:
     """A response of `frames`, which are closed when the client leaves, and comments while there is none."""
-    feed = feed_of(frames, request.environ)
+    feed = streamed_feed_of(frames, request.environ)
     body = _written(feed, run_id, ping_interval_s)
     response = Response(body, content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
     # A `finally` in _written would not do: a generator that was never started does not run its body when it is closed.

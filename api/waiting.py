@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from api.disconnect import client_has_left
+from api.disconnect import Client
 from api.places import Places
 from common.errors import (
     CANCELLED_TEXT,
@@ -28,8 +28,19 @@ _STORE_RETRY_S = 2
 
 
 def feed_of(source: AsyncIterator[T], environ: dict[str, Any], on_end: Callable[[], None] = lambda: None) -> Feed[T]:
-    """A feed that is cancelled when the client of the request leaves; `environ` is the request's."""
-    return Feed(source, on_end, lambda: client_has_left(environ))
+    """A feed that is cancelled when the client of the request leaves; `environ` is the request's.
+
+    For an answer that is written when the feed has ended.
+    """
+    return Feed(source, on_end, Client(environ).has_left)
+
+
+def streamed_feed_of(source: AsyncIterator[T], environ: dict[str, Any]) -> Feed[T]:
+    """As `feed_of`, for an answer that is written meanwhile, and where `QUIET` makes the writer send something."""
+    feed: Feed[T]
+    client = Client(environ, lambda: feed.nudge())
+    feed = Feed(source, is_abandoned=client.has_left)
+    return feed
 
 
 def from_store(work: Coroutine[Any, Any, T]) -> T:

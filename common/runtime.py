@@ -196,7 +196,7 @@ class Feed(Generic[T]):
 
         Args:
             on_end: called on the loop when the source is exhausted or cancelled.
-            is_abandoned: asked on the loop twice a second; once it says yes, the feed is cancelled.
+            is_abandoned: asked on the loop twice a second until the end; once it says yes, the feed is cancelled.
         """
         self._source = source
         self._on_end = on_end
@@ -239,6 +239,10 @@ class Feed(Generic[T]):
                 return
             self._is_awaited = False
         _waking.wake(self._bell)
+
+    def nudge(self) -> None:
+        """Whoever waits for an item is told `QUIET` now; called on the loop."""
+        self._ring()
 
     def take(self, timeout_s: float) -> T | Quiet | None:
         """The next item; `QUIET` if none came within `timeout_s` seconds; None after the last."""

@@ -350,3 +350,31 @@ def test_a_killed_worker_is_replaced_and_a_worker_without_master_ends(
             citu.signal(signal.SIGKILL)
             eventually(lambda: not watch.running("endless"), 8)
         eventually(lambda: not is_alive(second), 10)
+
+
+# --------------------------------------------------------------------------------------- clients that only half-close
+
+
+@pytest.mark.parametrize("path", [SYNC, STREAM])
+def test_a_client_that_has_sent_all_may_say_so_and_read(path: str, narrow: Citu, model: OpenAiServer) -> None:
+    """`shutdown(SHUT_WR)` looks like leaving until the client is sent something."""
+    gate = Gate()
+    with scripted(model, Reply("SELECT n FROM gauge", gate=gate), Reply("Three.")), send(narrow.port, path, ASK) as raw:
+        raw.shutdown(socket.SHUT_WR)
+        assert gate.reached.wait(10)
+        assert not model.requests[-1].disconnected.wait(GONE_S), "it has not left"
+        gate.open()
+        answer = b"".join(iter(lambda: raw.recv(65536), b"")).decode()
+    assert '"Three."' in answer
+    assert answer.count('"response"') == 1
+
+
+@pytest.mark.parametrize("path", [SYNC, STREAM])
+def test_a_client_that_half_closes_and_leaves_later_has_left(
+    path: str, narrow: Citu, watch: Watch, model: OpenAiServer
+) -> None:
+    with scripted(model, ENDLESS), send(narrow.port, path, ASK) as raw:
+        raw.shutdown(socket.SHUT_WR)
+        eventually(lambda: watch.running("endless"))
+    eventually(lambda: not watch.running("endless"), 5.0 + GONE_S)
+    _nothing_is_left(narrow, watch)

@@ -100,8 +100,8 @@ def test_rejected_statements_name_what_is_wrong(reader: GuardedDatabase, case: C
     assert named in error.text.en
 
 
-# These are functions of the user's that look like columns and operators; only the catalogue knows better.
-NEEDS_SERVER = ("wipe", "==>")
+# These are functions of the user's that look like columns, operators and casts; only the catalogue knows better.
+NEEDS_SERVER = ("wipe", "drop", "==>", "+", "point3")
 
 
 @_each([case for case in REJECTED if case.named not in NEEDS_SERVER])
@@ -139,3 +139,20 @@ def test_rejected_statements_change_nothing_even_for_a_superuser(owner_url: str)
 
 def _state(url: str) -> list[tuple[Any, ...]]:
     return rows_of(url, STATE)
+
+
+@pytest.mark.parametrize("call", ["upper(o)", '"upper"(o.*)', "string_agg(o)", "upper(upper(o))"])
+def test_a_function_with_side_effects_can_not_pass_for_the_builtin_of_its_name(owner_url: str, call: str) -> None:
+    owner = open_asked(owner_url)
+    before = _state(owner_url)
+    with pytest.raises(InvalidSql):
+        asyncio.run(owner.run(f"SELECT {call} FROM orders o"))
+    assert _state(owner_url) == before
+    owner.close()
+
+
+@pytest.mark.parametrize("settings", [{"allowed_functions": ["public.upper"]}, {"forbidden_check": False}], ids=str)
+def test_a_function_that_may_be_called_may_share_a_builtins_name(reader_url: str, settings: dict[str, Any]) -> None:
+    reader = open_asked(reader_url, **settings)
+    assert asyncio.run(reader.run("SELECT upper(o), upper('x') FROM orders o LIMIT 1")).rows == (["x", "X"],)
+    reader.close()

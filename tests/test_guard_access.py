@@ -83,6 +83,8 @@ LEAKS = [
     "SELECT t.id FROM trip t JOIN person p USING (salary)",
     "SELECT t.id FROM trip t NATURAL JOIN person p",
     "SELECT j.salary FROM (trip t JOIN person p ON true) AS j (a, b, c)",
+    "SELECT j.b FROM (person p CROSS JOIN trip t) AS j (x, y, b)",
+    "SELECT b FROM (trip t JOIN (person p JOIN trip u ON true) ON true) AS j (a, c, d, e, f, g, b)",
     "SELECT j.* FROM (trip t JOIN person p ON p.id = t.id) AS j",
     "SELECT j FROM (trip t JOIN person p ON p.id = t.id) AS j",
     "SELECT * FROM trip, person",

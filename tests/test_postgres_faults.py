@@ -271,16 +271,41 @@ def test_while_the_server_is_away_the_error_is_retryable(own_server: EmbeddedSer
 # -------------------------------------------------------------------------------------------------------- odd databases
 
 
+def test_an_error_code_of_the_users_own_is_the_statements_error(
+    make_database: Callable[[str], str], opened: Opener
+) -> None:
+    url = make_database("""
+        CREATE FUNCTION refuse() RETURNS integer STABLE LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'no figures on Sundays' USING ERRCODE = 'ZZ999'; END $$;
+        CREATE VIEW figures AS SELECT refuse() AS n;
+    """)
+    with pytest.raises(InvalidSql, match="no figures on Sundays"):
+        run(opened(url), "SELECT n FROM figures")
+
+
 def test_a_database_that_does_not_know_its_encoding(admin_url: str, opened: Opener) -> None:
     execute(admin_url, "DROP DATABASE IF EXISTS citu_test_ascii")
     execute(
         admin_url,
         "CREATE DATABASE citu_test_ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'",
     )
-    database = opened(make_dsn(admin_url, dbname="citu_test_ascii"))
+    url = make_dsn(admin_url, dbname="citu_test_ascii")
+    execute(
+        url,
+        "CREATE TABLE cafe (name text)",
+        r"INSERT INTO cafe SELECT E'caf\xe9' FROM generate_series(1, 10)",
+        r"COMMENT ON TABLE cafe IS E'caf\xe9'",
+        r"COMMENT ON COLUMN cafe.name IS E'caf\xe9'",
+        "ANALYZE",
+    )
+    database = opened(url)
     try:
-        with pytest.raises((ValidationFailed, InvalidSql)):
-            run(database, "SELECT convert_from('\\xff'::bytea, 'SQL_ASCII')")
+        assert [table.name for table in asyncio.run(database.catalog()).tables] == ["cafe"]
+        for sql in ("SELECT convert_from('\\xff'::bytea, 'SQL_ASCII')", "SELECT name FROM cafe"):
+            with pytest.raises(ValidationFailed):
+                run(database, sql)
+        with pytest.raises(InvalidSql):
+            run(database, r"SELECT E'\xff'")
         assert run(database, "SELECT '中'").rows == (["中"],)
     finally:
         database.close()

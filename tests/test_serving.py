@@ -18,7 +18,7 @@ import pytest
 
 from tests.forking import run_forked
 from tests.http_stream import Stream, get_json, post_json
-from tests.live import ROOT, clean_environment, eventually, free_port, is_alive, serving, serving_afresh
+from tests.live import ROOT, Citu, clean_environment, eventually, free_port, is_alive, serving, serving_afresh
 
 SHOPS = {"question": "店铺有多少家"}
 
@@ -208,3 +208,28 @@ def test_errors_are_envelopes_everywhere(demo_url: str, tmp_path: Path) -> None:
     assert [line for line in lines if not line.startswith("{")] == []
     log = [json.loads(line) for line in lines]
     assert {line["path"] for line in log if line["message"] == "request"} >= {"/nowhere", "/api/v0/ask_agent"}
+
+
+@pytest.mark.parametrize("body", [b"zz\r\n{}\r\n", b"2\r\n{}XX0\r\n\r\n", b'9\r\n{"ques', b""], ids=repr)
+def test_a_body_in_broken_chunks_is_the_clients_mistake(body: bytes, citu_without_model: Citu) -> None:
+    """Also where nobody reads it: a refusal looks into the body for its language."""
+    for method, path, expected in (
+        ("POST", "/api/v0/ask_agent", 400),
+        ("POST", "/api/v0/runs/run_1/cancel", 400),
+        ("POST", "/nowhere", 404),
+        ("PUT", "/api/v0/ask_agent", 405),
+    ):
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", citu_without_model.port), 10) as client:
+            client.sendall(head.encode() + body)
+            client.shutdown(socket.SHUT_WR)
+            answer = b"".join(iter(lambda: client.recv(65536), b"")).partition(b"\r\n\r\n")[2]
+        envelope = json.loads(answer)
+        assert (envelope["code"], envelope["data"]["type"]) == (expected, "error")
+        assert envelope["data"]["error_type"] == ("not_found" if expected == 404 else "invalid_request")
+
+
+@pytest.fixture(scope="module")
+def citu_without_model(demo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Citu]:
+    with serving(tmp_path_factory.mktemp("plain") / "log", DATABASE_URL=demo_url) as citu:
+        yield citu

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import psycopg2
+from psycopg2 import errors
 
 from common.database import catalog_queries as queries
 from common.database.connection import Connection
@@ -126,6 +127,13 @@ async def _read_parents(connection: Connection) -> Mapping[Key, frozenset[Key]]:
     return {key: frozenset(above) for key, above in parents.items()}
 
 
+async def _read_rows_taken(connection: Connection) -> Mapping[str, frozenset[Key]]:
+    taken: defaultdict[str, set[Key]] = defaultdict(set)
+    for name, schema, relation in (await connection.query(queries.ROW_FUNCTIONS)).rows:
+        taken[str(name)].add((str(schema), str(relation)))
+    return {name: frozenset(keys) for name, keys in taken.items()}
+
+
 async def _read_views(connection: Connection) -> Mapping[Key, str]:
     rows = (await connection.query(queries.VIEWS)).rows
     return {(str(schema), str(name)): definition for schema, name, definition in rows if definition}
@@ -146,20 +154,25 @@ async def _server_facts(connection: Connection) -> ServerFacts:
     relations = (await connection.query(queries.ALL_RELATIONS)).rows
     operators = (await connection.query(queries.OPERATORS)).rows
     columns = (await connection.query(queries.COLUMN_NAMES)).rows
+    casts = (await connection.query(queries.CAST_TYPES)).rows
     schemas: defaultdict[str, set[str]] = defaultdict(set)
-    for schema, name, _ in routines:
+    for schema, name, _, _ in routines:
         schemas[str(name)].add(str(schema))
     own = [(str(schema), str(name)) for schema, name, is_extension in relations if is_extension == "f"]
     return ServerFacts(
         builtins={str(name): is_pure == "t" for name, is_pure in builtins},
         routines={name: frozenset(places) for name, places in schemas.items()},
-        row_functions=frozenset(str(name) for _, name, takes_row in routines if takes_row == "t"),
+        risky_routines=frozenset((str(schema), str(name)) for schema, name, _, is_risky in routines if is_risky == "t"),
+        row_functions=frozenset(str(name) for _, name, takes_row, _ in routines if takes_row == "t"),
+        rows_taken=await _read_rows_taken(connection),
         column_names=frozenset(str(name) for (name,) in columns),
         types=frozenset(str(name) for (name,) in types),
         system_relations=frozenset(name for schema, name in own if schema == "pg_catalog"),
         relations=frozenset(key for key in own if key[0] not in ("pg_catalog", "information_schema")),
         extension_relations=frozenset((str(schema), str(name)) for schema, name, ext in relations if ext == "t"),
-        volatile_operators=frozenset(str(symbol) for (symbol,) in operators),
+        volatile_operators=frozenset(str(symbol) for symbol, _ in operators),
+        shared_operators=frozenset(str(symbol) for symbol, is_shared in operators if is_shared == "t"),
+        volatile_cast_types=frozenset(str(name) for (name,) in casts),
         search_path=connection.search_path,
         is_complete=True,
     )
@@ -194,7 +207,7 @@ class _Attribute:
 async def _read_catalog(connection: Connection) -> Catalog:
     relations = [
         _Relation(str(oid), str(schema), str(name), str(kind), int(rows or -1), int(size) if size else None, comment)
-        for oid, schema, name, kind, rows, size, comment in (await connection.query(queries.RELATIONS)).rows
+        for oid, schema, name, kind, rows, size, comment in await _with_comments(connection, queries.RELATIONS)
     ]
     attributes = await _read_columns(connection)
     primary, foreign = await _read_keys(connection)
@@ -215,9 +228,21 @@ async def _read_catalog(connection: Connection) -> Catalog:
     return Catalog(tables=tables, search_path=connection.search_path)
 
 
+async def _with_comments(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
+    """The query's rows, without any comments where one is not UTF-8.
+
+    The server refuses the whole result then; it can be so in a database that does not know its encoding (SQL_ASCII).
+    """
+    try:
+        return (await connection.query(query)).rows
+    except errors.CharacterNotInRepertoire:
+        _log.warning("a comment is not UTF-8; tables and columns are read without their comments")
+        return (await connection.query(query.replace("d.description", "NULL"))).rows
+
+
 async def _read_columns(connection: Connection) -> Mapping[str, list[_Attribute]]:
     attributes: defaultdict[str, list[_Attribute]] = defaultdict(list)
-    for oid, name, kind, nullable, comment, is_text in (await connection.query(queries.COLUMNS)).rows:
+    for oid, name, kind, nullable, comment, is_text in await _with_comments(connection, queries.COLUMNS):
         column = Column(name=str(name), type=str(kind), comment=_shortened(comment), nullable=nullable == "t")
         attributes[str(oid)].append(_Attribute(column, is_text == "t"))
     return attributes
@@ -286,7 +311,12 @@ class _Sampler:
                 self._keep((relation.schema, relation.name, name), values, is_complete=relation.bytes is not None)
 
     async def _take_statistics(self) -> None:
-        for schema, table, column, text, is_complete in (await self._connection.query(queries.STATISTICS)).rows:
+        try:
+            rows = (await self._connection.query(queries.STATISTICS)).rows
+        except errors.CharacterNotInRepertoire:  # as with comments
+            _log.warning("a stored value is not UTF-8; the statistics' values are not used")
+            return
+        for schema, table, column, text, is_complete in rows:
             key = (str(schema), str(table), str(column))
             if key not in self._values and text:
                 self._keep(key, parse_array(text, str)[:_MAX_VALUES], is_complete=is_complete == "t")

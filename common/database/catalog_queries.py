@@ -89,13 +89,29 @@ SELECT proname, bool_and(provolatile <> 'v') FROM pg_catalog.pg_proc
 WHERE pronamespace = 'pg_catalog'::pg_catalog.regnamespace GROUP BY proname
 """
 
-# schema, name, whether an overload takes one row (or anything) and could be written as that row's column
-ROUTINES = """
+# What may have side effects although a query calls it: PostgreSQL's own mark, and code with its owner's rights.
+_IS_RISKY = "({0}.provolatile = 'v' OR {0}.prosecdef)"
+
+# schema, name, whether an overload takes one row (or anything) and could be written as that row's column, and whether
+# one may have side effects (an aggregate: what it is made of)
+ROUTINES = f"""
 SELECT n.nspname, p.proname, bool_or(
-    p.pronargs - p.pronargdefaults <= 1 AND p.pronargs >= 1 AND t.typtype IN ('c', 'p'))
+    p.pronargs - p.pronargdefaults <= 1 AND p.pronargs >= 1 AND t.typtype IN ('c', 'p')),
+    bool_or({_IS_RISKY.format("p")} OR coalesce({_IS_RISKY.format("m")}, false))
 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 LEFT JOIN pg_catalog.pg_type t ON t.oid = p.proargtypes[0]
+LEFT JOIN pg_catalog.pg_aggregate a ON a.aggfnoid = p.oid
+LEFT JOIN pg_catalog.pg_proc m ON m.oid IN (a.aggtransfn, a.aggfinalfn, a.aggcombinefn, a.aggmtransfn, a.aggmfinalfn)
 WHERE n.nspname <> 'pg_catalog' GROUP BY n.nspname, p.proname
+"""
+
+# name, and the schema and name of the relation whose row it takes
+ROW_FUNCTIONS = """
+SELECT DISTINCT p.proname, n.nspname, c.relname
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type t ON t.oid = p.proargtypes[0]
+JOIN pg_catalog.pg_class c ON c.oid = t.typrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace AND c.relkind <> 'c'
+  AND p.pronargs - p.pronargdefaults <= 1
 """
 
 COLUMN_NAMES = f"""
@@ -114,11 +130,19 @@ FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamesp
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_(toast|temp)'
 """
 
-# symbols that only user-defined, possibly side-effecting operators have
-OPERATORS = """
-SELECT o.oprname FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode
-WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND (p.provolatile = 'v' OR p.prosecdef)
-EXCEPT SELECT oprname FROM pg_catalog.pg_operator WHERE oprnamespace = 'pg_catalog'::pg_catalog.regnamespace
+# symbol of an operator that may have side effects, and whether built-in ones share it
+OPERATORS = f"""
+SELECT o.oprname, o.oprname IN (SELECT oprname FROM pg_catalog.pg_operator
+                                WHERE oprnamespace = 'pg_catalog'::pg_catalog.regnamespace)
+FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode
+WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND {_IS_RISKY.format("p")}
+"""
+
+# types of the user's, with their arrays, to which a cast leads that may have side effects
+CAST_TYPES = f"""
+SELECT x.typname FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_proc p ON p.oid = c.castfunc
+JOIN pg_catalog.pg_type t ON t.oid = c.casttarget JOIN pg_catalog.pg_type x ON x.oid IN (t.oid, t.typarray)
+WHERE t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND {_IS_RISKY.format("p")}
 """
 
 # schema and name of each partition or inheritance child, and of each of its ancestors

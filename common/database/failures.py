@@ -41,6 +41,9 @@ _TOO_MUCH_SPACE = Text(
     "查询需要的临时空间超过上限，请缩小范围后重试。",
     "The query needs more temporary space than allowed. Narrow it and try again.",
 )
+NOT_UNICODE = Text(
+    "结果中含有不是UTF-8的文本，无法显示。", "The result holds text that is not UTF-8 and can't be shown."
+)
 _TOO_COMPLEX = Text("SQL过于复杂，请简化后重试。", "The SQL is too complex; simplify it.")
 
 
@@ -58,6 +61,8 @@ def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituErro
             return build(error, sql, offset)
     if isinstance(error, (psycopg2.OperationalError, psycopg2.InterfaceError)):
         return DatabaseUnavailable(UNREACHABLE)
+    if _OWN_CLASS.match(state):
+        return _invalid(error, sql, offset)
     _log.error("unexpected failure of PostgreSQL: SQLSTATE %s, %s", state or "none", type(error).__name__)
     return InternalError(INTERNAL_ERROR_TEXT)
 
@@ -73,6 +78,13 @@ def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
     return InvalidSql(
         _primary(error), sqlstate=error.pgcode, position=_position(error, sql, offset), hint=error.diag.message_hint
     )
+
+
+def _not_unicode(error: psycopg2.Error, sql: str, offset: int) -> CituError:
+    """Bytes that are no UTF-8: the statement's own have a place in it; others are a result's (SQL_ASCII)."""
+    if error.diag.statement_position or error.diag.internal_position:
+        return _invalid(error, sql, offset)
+    return ValidationFailed(NOT_UNICODE)
 
 
 def _primary(error: psycopg2.Error) -> str:
@@ -111,6 +123,10 @@ def _saying(kind: type[CituError], text: Text) -> Callable[[psycopg2.Error, str,
     return lambda _, __, ___: kind(text)
 
 
+# Classes that the standard leaves to implementations and PostgreSQL leaves to its users: `RAISE … USING ERRCODE` in a
+# view's function.
+_OWN_CLASS = re.compile(r"(?!XX)[5-9I-Z]")
+
 # SQLSTATE, or its class, → error. The longer key wins.
 _TABLE: dict[str, Callable[[psycopg2.Error, str, int], CituError]] = {
     "08": _unavailable,  # connection exception
@@ -119,6 +135,7 @@ _TABLE: dict[str, Callable[[psycopg2.Error, str, int], CituError]] = {
     "20": _invalid,  # case not found
     "21": _invalid,  # cardinality violation
     "22": _invalid,  # data exception: division by zero, bad casts, …
+    "22021": _not_unicode,
     "23": _invalid,  # a domain's constraint
     "25006": _write,  # read only transaction
     "28": _unavailable,  # authorization

@@ -17,7 +17,7 @@ from psycopg2 import errors
 
 from common.database.catalog import CatalogReader, Knowledge, read_knowledge
 from common.database.connection import Connection, Limits, Rows, connect
-from common.database.failures import TIMED_OUT, translate
+from common.database.failures import NOT_UNICODE, TIMED_OUT, translate
 from common.database.guard import ServerFacts
 from common.database.plan import plan_estimate
 from common.database.pool import Pool
@@ -54,9 +54,6 @@ _SELECT = f"SELECT {_ROW}.* FROM (SELECT * FROM ("
 _WHERE = (
     f"\n) AS {_ROW} OFFSET 0) AS {_ROW} WHERE CASE WHEN pg_catalog.pg_column_size({_ROW}) > {{width}} "
     f"THEN CAST('{_TOO_WIDE} ' || pg_catalog.pg_column_size({_ROW}) AS pg_catalog.int4) = 0 ELSE true END"
-)
-_NOT_UNICODE = Text(
-    "结果中含有不是UTF-8的文本，无法显示。", "The result holds text that is not UTF-8 and can't be shown."
 )
 _QUERY = f"BEGIN READ ONLY; {_SELECT}"
 _CURSOR = f"BEGIN READ ONLY; DECLARE citu NO SCROLL CURSOR FOR {_SELECT}"
@@ -230,7 +227,7 @@ class PostgresDatabase:
         except TimeoutError as exc:
             raise QueryTimeout(TIMED_OUT) from exc
         except UnicodeDecodeError as exc:  # a database that does not know its encoding (SQL_ASCII)
-            raise ValidationFailed(_NOT_UNICODE) from exc
+            raise ValidationFailed(NOT_UNICODE) from exc
         except psycopg2.Error as exc:
             raise translate(exc, sql, offset) from exc
         finally:

@@ -23,11 +23,16 @@ class PgType:
     delimiter: str = ","
 
 
+# Python reads no JSON whose numbers have more digits than 4,300: neither do clients in Python, nor do we what is kept.
+_MAX_NUMBER_CHARS = 4000
+
+
 def _number(kind: Callable[[str], Any]) -> Render:
-    """NaN and the infinities have no JSON numbers; they stay text."""
+    """NaN and the infinities have no JSON numbers, and nobody reads very long ones; they stay text."""
 
     def render(text: str) -> Any:
-        return text if text.lstrip("-") in ("NaN", "Infinity") else kind(text)
+        is_text = text.lstrip("-") in ("NaN", "Infinity") or len(text) > _MAX_NUMBER_CHARS
+        return text if is_text else kind(text)
 
     return render
 
@@ -61,8 +66,10 @@ def _members(container: Any) -> Iterable[Any]:
     return container.values() if isinstance(container, dict) else container
 
 
-def _json_integer(text: str) -> int | Decimal:
-    return int(text) if len(text) < 4000 else Decimal(text)  # int() refuses more digits than that
+def _json_integer(text: str) -> int:
+    if len(text) > _MAX_NUMBER_CHARS:
+        raise ValueError("as it is too long to be read again, the JSON around it stays text")
+    return int(text)
 
 
 def _boolean(text: str) -> bool:

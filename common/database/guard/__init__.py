@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from common.database.guard.access import EVERYTHING, AccessCheck, AccessRuleError, AccessRules, parse_rule
 from common.database.guard.facts import BUILTIN, ServerFacts
-from common.database.guard.functions import FunctionRule
+from common.database.guard.functions import Call, FunctionRule
 from common.database.guard.grammar import operation_of
 from common.database.guard.objects import ObjectRule
 from common.database.guard.parsing import Statement, parse
@@ -35,7 +35,8 @@ class Inspection:
     """What a proven query uses, as written, each once, in alphabetical order.
 
     Attributes:
-        statement: the text without the terminating semicolon and what follows it.
+        statement: the text without the terminating semicolon and what follows it, to be run. Built-in functions whose
+            name a function with side effects shares are qualified in it, so that the server can't choose the other.
         tables: `name` or `schema.name`; CTEs are not tables.
         functions: names as called, qualified where the statement (or PostgreSQL's grammar) qualifies them.
         columns: references as written (`name`, `t.name`, `t.*`, `*`).
@@ -67,14 +68,15 @@ class Guard:
         self._allowed_functions = frozenset(allowed_functions)
         self._forbidden_check = forbidden_check
         self._verdicts: OrderedDict[str, Inspection] = OrderedDict()
-        self._learnt: ServerFacts | None = None
-        self.learn(BUILTIN)
+        self._adopt(BUILTIN)
 
     def learn(self, facts: ServerFacts) -> None:
         """From now on judges by what the connected server has."""
-        if facts is self._learnt:
-            return
-        self._learnt = facts
+        if facts is not self._facts:
+            self._adopt(facts)
+
+    def _adopt(self, facts: ServerFacts) -> None:
+        self._facts = facts
         self._functions = FunctionRule(facts, self._allowed_functions)
         self._objects = ObjectRule(facts)
         self._access = AccessCheck(self.access, facts)
@@ -105,12 +107,15 @@ class Guard:
         refusal = refusal or next(self._access.refusals(found), None)
         if refusal is not None:
             raise _located(refusal, statement)
-        return _inspection(statement, found)
+        overshadowed = filter(self._functions.is_overshadowed, found.calls) if self._forbidden_check else ()
+        return _inspection(statement, found, overshadowed)
 
     def _first_refusal(self, found: Findings) -> StatementRejected | None:
         for refusal in self._objects.refusals(found):
             return refusal
-        verdicts = [*map(self._functions.judge_field, found.fields), *map(self._functions.judge, found.calls)]
+        read = {self._facts.key(relation.schema, relation.name) for relation in found.relations}
+        fields = [self._functions.judge_field(name, read) for name in found.fields]
+        verdicts = [*fields, *map(self._functions.judge, found.calls)]
         refusals = [refusal for refusal in verdicts if refusal is not None]
         # What is forbidden is said before what is merely missing, so that a repair can't be tried on it.
         refusals.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
@@ -138,13 +143,21 @@ def _located(refusal: StatementRejected, statement: Statement) -> StatementRejec
     return refusal
 
 
-def _inspection(statement: Statement, found: Findings) -> Inspection:
+def _inspection(statement: Statement, found: Findings, overshadowed: Iterable[Call]) -> Inspection:
     return Inspection(
-        statement=statement.text,
+        statement=_qualified(statement.text, overshadowed),
         tables=_sorted(relation.parts for relation in found.relations),
         functions=_sorted(call.parts for call in found.calls),
         columns=_sorted(found.columns),
     )
+
+
+def _qualified(text: str, calls: Iterable[Call]) -> str:
+    """The text with the calls' names, which stand where the tree says, as `pg_catalog`'s."""
+    data = text.encode("utf-8")
+    for place in sorted({call.location for call in calls}, reverse=True):
+        data = data[:place] + b"pg_catalog." + data[place:]
+    return data.decode("utf-8")
 
 
 def _sorted(names: Iterable[Name]) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ class _Block:
     tables: list[tuple[str, Key]] = field(default_factory=list)
     join_aliases: list[str] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)
-    is_natural: bool = False
+    hides_names: bool = False
     renamed: list[Key] = field(default_factory=list)
     has_star: bool = False
 
@@ -142,7 +142,7 @@ class AccessCheck:
             yield from self._reference_refusals(column, exposed)
 
     def _block_refusals(self, block: _Block, key: Key) -> Iterator[ForbiddenObject]:
-        if block.has_star or block.is_natural or key in block.renamed:
+        if block.has_star or block.hides_names or key in block.renamed:
             yield _whole_row(key)
         yield from (_denied_column(key, name) for name in block.merged if not self._may_read_column(key, name))
 
@@ -188,12 +188,7 @@ class AccessCheck:
             block.renamed.append(key)
 
     def _key(self, relation: Relation) -> Key:
-        if relation.schema is not None:
-            return (relation.schema, relation.name)
-        for schema in self.facts.search_path:
-            if (schema, relation.name) in self.facts.relations:
-                return (schema, relation.name)
-        return (self.facts.search_path[0] if self.facts.search_path else "", relation.name)
+        return self.facts.key(relation.schema, relation.name)
 
     def _may_read(self, key: Key) -> bool:
         if not self.rules.may_read(key) or any(map(self.rules.denies, self._parents(key))):
@@ -233,10 +228,12 @@ class AccessCheck:
 
 
 def _add_join(block: _Block, node: Node) -> None:
-    block.is_natural = block.is_natural or bool(node.get("isNatural"))
+    alias = node.get("alias", {})
+    # NATURAL merges columns it doesn't name, and `(a JOIN b …) AS j (x, y)` calls them something else.
+    block.hides_names = block.hides_names or bool(node.get("isNatural")) or "colnames" in alias
     block.merged += strings(node.get("usingClause", ()))
-    if "alias" in node:
-        block.join_aliases.append(node["alias"]["aliasname"])
+    if alias:
+        block.join_aliases.append(alias["aliasname"])
 
 
 def _is_star(value: Node) -> bool:

@@ -19,7 +19,9 @@ class ServerFacts:
     Attributes:
         builtins: functions of `pg_catalog`; true when every overload is IMMUTABLE or STABLE.
         routines: other functions, each name with the schemas it occurs in.
+        risky_routines: (schema, name) of those of which an overload may have side effects.
         row_functions: names of those that take a row as their only argument, which may be written like its column.
+        rows_taken: for those of them that take a relation's rows, which relations'.
         column_names: every column's name, in whatever relation.
         parents: partitions and inheritance children, each with its topmost parents.
         columns: relations the role may read, each with its columns' names.
@@ -28,14 +30,18 @@ class ServerFacts:
         system_relations: tables and views of `pg_catalog`.
         relations: (schema, name) of all other tables and views.
         extension_relations: (schema, name) of those that belong to an extension.
-        volatile_operators: names of operators outside `pg_catalog` whose function may have side effects.
+        volatile_operators: symbols of operators outside `pg_catalog` whose function may have side effects.
+        shared_operators: those of them that built-in operators have as well.
+        volatile_cast_types: types of the user's, and their arrays, to which a cast leads that may have side effects.
         search_path: schemas of unqualified names, `pg_catalog` implied first.
         is_complete: whether a name missing here does not exist in the server.
     """
 
     builtins: Mapping[str, bool]
     routines: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    risky_routines: frozenset[Key] = frozenset()
     row_functions: frozenset[str] = frozenset()
+    rows_taken: Mapping[str, frozenset[Key]] = field(default_factory=dict)
     column_names: frozenset[str] = frozenset()
     parents: Mapping[Key, frozenset[Key]] = field(default_factory=dict)
     columns: Mapping[Key, Collection[str]] = field(default_factory=dict)
@@ -45,8 +51,17 @@ class ServerFacts:
     relations: frozenset[Key] = frozenset()
     extension_relations: frozenset[Key] = frozenset()
     volatile_operators: frozenset[str] = frozenset()
+    shared_operators: frozenset[str] = frozenset()
+    volatile_cast_types: frozenset[str] = frozenset()
     search_path: tuple[str, ...] = ("public",)
     is_complete: bool = False
+
+    def key(self, schema: str | None, name: str) -> Key:
+        """Where the search path leads an unqualified relation; its first schema when there is none of that name."""
+        if schema is not None:
+            return (schema, name)
+        places = [place for place in self.search_path if (place, name) in self.relations]
+        return ((places or self.search_path or ("",))[0], name)
 
 
 def words(text: str) -> frozenset[str]:

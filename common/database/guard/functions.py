@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from common.database.guard.facts import ServerFacts
+from common.database.guard.facts import Key, ServerFacts
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.text import Text
 
@@ -91,11 +91,36 @@ class FunctionRule:
             return _forbidden(call, reason) if reason else _missing(call)
         return self._unless_configured(call, schemas)
 
-    def judge_field(self, name: str) -> StatementRejected | None:
-        """The refusal of `row.name` where that is no column but a function of the row, written as if it were."""
-        if name not in self.facts.row_functions or name in self.facts.column_names:
+    def judge_field(self, name: str, read: Collection[Key]) -> StatementRejected | None:
+        """The refusal of `row.name` where that is no column but a function of the row, written as if it were.
+
+        Args:
+            read: the relations of the statement.
+        """
+        if name not in self.facts.row_functions:
+            return None
+        if name in self.facts.column_names and not self._is_called(name, read):
             return None
         return self._unless_configured(Call((name,)), sorted(self.facts.routines.get(name, ())))
+
+    def _is_called(self, name: str, read: Collection[Key]) -> bool:
+        """Whether a relation that is read has no such column, and its rows are what the function takes."""
+        taken = self.facts.rows_taken.get(name, frozenset())
+        families = [{key, *self.facts.parents.get(key, ())} for key in read]
+        return any(not taken.isdisjoint(family) and not self._has_column(family, name) for family in families)
+
+    def _has_column(self, family: Collection[Key], name: str) -> bool:
+        return any(name in self.facts.columns.get(key, ()) for key in family)
+
+    def is_overshadowed(self, call: Call) -> bool:
+        """Whether a function of the user's may have side effects and share the built-in's name.
+
+        PostgreSQL would choose it by its arguments, so the call has to say which it means.
+        """
+        if call.schema is not None or call.name not in self.facts.builtins:
+            return False
+        risky = [place for place in self._visible_schemas(call.name) if (place, call.name) in self.facts.risky_routines]
+        return not all(self._is_configured(place, call) for place in risky)
 
     def _unless_configured(self, call: Call, schemas: Sequence[str]) -> StatementRejected | None:
         refused = [schema for schema in schemas if not self._is_configured(schema, call)]
@@ -111,6 +136,8 @@ class FunctionRule:
     def _judge_builtin(self, call: Call) -> StatementRejected | None:
         if self._is_configured("pg_catalog", call):
             return None
+        if call.name in self.facts.volatile_cast_types:
+            return _forbidden(call, _STATE)
         reason = denial(call) or self._side_effect(call)
         if reason:
             return _forbidden(call, reason)
@@ -143,16 +170,21 @@ def denial(call: Call) -> Text | None:
         return _CATALOG
     if call.name == "ts_rewrite" and len(call.arguments) != 3:  # with two arguments the second is SQL text to run
         return _SQL_TEXT
-    return next((reason for pattern, reason in DENIED if pattern.fullmatch(call.name)), None)
+    name = call.name.removeprefix("_")  # `_regclass(…)` is a cast to an array of what the rest says
+    return next((reason for pattern, reason in DENIED if pattern.fullmatch(name)), None)
 
 
-_LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema|\\.", re.IGNORECASE)
+_LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
+# Escapes (`U&"!0072egclass" UESCAPE '!'`) and comments could spell a type so that nobody recognises it.
+_PLAIN_TYPE = re.compile(r'[\w\s.,()\[\]"]+')
 
 
 def _is_harmless_probe(call: Call) -> bool:
     """Whether `pg_input_is_valid(text, type)` names its type plainly, and not one whose input looks names up."""
     type_name = call.arguments[1] if len(call.arguments) == 2 else None
-    return type_name is not None and not _LOOKED_UP.search(type_name)
+    if type_name is None or not _PLAIN_TYPE.fullmatch(type_name):
+        return False
+    return not _LOOKED_UP.search(type_name)
 
 
 def _forbidden(call: Call, reason: Text) -> ForbiddenObject:

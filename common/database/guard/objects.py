@@ -42,6 +42,8 @@ class ObjectRule:
         yield from (_system_relation(relation) for relation in found.relations if self._is_system(relation))
         yield from (_special_value(name) for name in found.value_functions if name not in _CLOCK)
         yield from (_catalog_type(name) for name in found.types if self._is_catalog_type(name))
+        yield from map(_mixed_value, found.mixed_values)
+        yield from (_cast(name) for name in found.casts if name[-1] in self.facts.volatile_cast_types)
         yield from (_sampling_method(name) for name in found.sampling_methods if not _is_builtin_sampling(name))
         yield from (_operator(name) for name in found.operators if self._is_risky_operator(name))
 
@@ -66,12 +68,15 @@ class ObjectRule:
     def _is_catalog_type(self, name: Name) -> bool:
         if len(name) > 1 and name[-2] != "pg_catalog":
             return is_system_schema(name[-2])
-        if name[-1].startswith("pg_") and name[-1] not in _PG_TYPES:
-            return not any(relation == name[-1] for _, relation in self.facts.relations)
-        return name[-1] in _CATALOG_TYPES
+        element = name[-1].removeprefix("_")  # `_regclass` is another way to write `regclass[]`
+        if element.startswith("pg_") and element not in _PG_TYPES:
+            return not any(relation == element for _, relation in self.facts.relations)
+        return element in _CATALOG_TYPES
 
     def _is_risky_operator(self, name: Name) -> bool:
-        return bool(name) and name[-1] in self.facts.volatile_operators
+        if not name or name[-1] not in self.facts.volatile_operators or name[:-1] == ("pg_catalog",):
+            return False
+        return len(name) > 1 or name[-1] not in self.facts.shared_operators
 
 
 def _is_builtin_sampling(name: Name) -> bool:
@@ -95,6 +100,18 @@ def _special_value(name: str) -> ForbiddenObject:
 def _catalog_type(name: Name) -> ForbiddenObject:
     zh = f"不允许使用类型 {name[-1]}：它读取系统目录。"
     return ForbiddenObject(name[-1], Text(zh, f"The type {name[-1]} may not be used: it reads the system catalogue."))
+
+
+def _mixed_value(name: str) -> ForbiddenObject:
+    zh = f"{name} 只能显示、排序或分组，其他用法请写成 {name}::text。"
+    en = f"{name} may only be shown, sorted or grouped by as it is; write {name}::text for anything else."
+    return ForbiddenObject(name, Text(zh, en))
+
+
+def _cast(name: Name) -> ForbiddenObject:
+    zh = f"不允许使用类型 {name[-1]}：转换为它会调用可能有副作用的自定义函数。"
+    en = f"The type {name[-1]} may not be used: a cast to it calls a function that may have side effects."
+    return ForbiddenObject(name[-1], Text(zh, en))
 
 
 def _sampling_method(name: Name) -> ForbiddenObject:

@@ -4,6 +4,7 @@ Iterative, because trees may be deep. Beside each node travels the set of CTE na
 is not a table, but only within its WITH's scope.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,10 @@ from common.text import Text
 
 Scope = frozenset[str]
 Name = tuple[str, ...]
+
+# Where a value of a catalogue type stays what it is: as text, compared with its like, or counted.
+_TEXT_TYPES = frozenset(("text", "varchar", "bpchar"))
+_SHOWING_FUNCTIONS = frozenset(("count", "format", "concat", "concat_ws", "to_json", "to_jsonb"))
 
 _TOO_MANY_JOINS = Text(f"连接的表过多（上限{MAX_JOINS}个）。", f"Too many joined tables (at most {MAX_JOINS}).")
 
@@ -46,9 +51,11 @@ class Findings:
     columns: list[Name] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
     types: list[Name] = field(default_factory=list)
+    casts: list[Name] = field(default_factory=list)
     operators: list[Name] = field(default_factory=list)
     value_functions: list[str] = field(default_factory=list)
     sampling_methods: list[Name] = field(default_factory=list)
+    mixed_values: list[str] = field(default_factory=list)
 
 
 def walk(kind: str, node: Node) -> Findings:
@@ -65,9 +72,12 @@ class _Walk:
     def __init__(self) -> None:
         self.findings = Findings()
         self.pending: list[tuple[Any, Scope, int]] = []
+        self.shown: set[int] = set()
 
     def run(self, kind: str, node: Node) -> Findings:
         self.pending.append(({kind: node}, frozenset(), 0))
+        if node.get("op") == "SETOP_NONE":
+            self.show(target.get("ResTarget", {}).get("val") for target in node.get("targetList", ()))
         while self.pending:
             self.visit(*self.pending.pop())
         if len(self.findings.relations) > MAX_JOINS:
@@ -92,8 +102,24 @@ class _Walk:
         if key in ("SelectStmt", "larg", "rarg") and isinstance(child, dict) and "op" in child:
             scope = self.enter(child, scope, depth)
             self.findings.selects.append((child, scope))
+        self.look_at_value(key, child)
         _note(key, child, scope, self.findings)
         self.pending.append((child, scope, depth + 1))
+
+    def look_at_value(self, key: str, node: Any) -> None:
+        """Notes where a value of a catalogue type meets others, which PostgreSQL would turn into its type.
+
+        `CASE WHEN … THEN tableoid::regclass ELSE n END` names whatever relation has the number n.
+        """
+        if isinstance(node, dict):
+            self.show(_shown_by(key, node))
+            name = _catalog_value({key: node})
+            if name is not None and id(node) not in self.shown:
+                self.findings.mixed_values.append(name)
+
+    def show(self, nodes: Iterable[Node | None]) -> None:
+        """Remembers the nodes as ones whose value is only shown."""
+        self.shown.update(id(inner) for node in nodes if node for inner in node.values())
 
     def enter(self, select: Node, scope: Scope, depth: int) -> Scope:
         """The scope inside a SELECT: what its WITH adds. Each CTE sees the ones before it, or all if RECURSIVE."""
@@ -110,6 +136,39 @@ class _Walk:
         # The CTEs are walked above, each in its own scope; what is left of the WITH holds nothing more.
         select.pop("withClause")
         return whole
+
+
+def _catalog_value(node: Node) -> str | None:
+    """What makes the node's value one of a catalogue type, or None: the two looks into the catalogue that are of use.
+
+    `tableoid::regclass` names the partition a row is in, `pg_typeof(…)` a value's type.
+    """
+    call, cast = node.get("FuncCall", {}), node.get("TypeCast", {})
+    if strings(call.get("funcname", ()))[-1:] == ("pg_typeof",):
+        return "pg_typeof"
+    column = cast.get("arg", {}).get("ColumnRef", {}).get("fields", ())
+    is_table = strings(column)[-1:] == ("tableoid",) and _type_name(cast) == ("regclass",)
+    return "tableoid::regclass" if is_table else None
+
+
+def _type_name(cast: Node) -> Name:
+    return strings(cast.get("typeName", {}).get("names", ()))
+
+
+def _shown_by(key: str, node: Node) -> Iterator[Node | None]:
+    """The parts of the node whose values are only shown, sorted or grouped by."""
+    for clause in ("groupClause", "distinctClause", "partitionClause"):
+        yield from node.get(clause, ())
+    for clause in ("sortClause", "orderClause"):
+        yield from (item.get("SortBy", {}).get("node") for item in node.get(clause, ()))
+    if key == "TypeCast" and _type_name(node)[-1:] in {(name,) for name in _TEXT_TYPES}:
+        yield node.get("arg")
+    if key == "FuncCall" and strings(node["funcname"])[-1] in _SHOWING_FUNCTIONS:
+        yield from node.get("args", ())
+    is_comparison = key == "A_Expr" and node.get("kind") != "AEXPR_NULLIF"  # which gives its left side
+    sides = [node.get("lexpr"), node.get("rexpr")] if is_comparison else []
+    if all(side and _catalog_value(side) for side in sides):
+        yield from sides
 
 
 def _note(key: str, node: Any, scope: Scope, found: Findings) -> None:
@@ -151,11 +210,15 @@ def _indirection(node: Node, _: Scope, found: Findings) -> None:
     found.fields.extend(strings(item for item in node["indirection"] if "String" in item))
 
 
-def _cast(node: Node, _: Scope, __: Findings) -> None:
-    """`tableoid::regclass` names the partition a row is in, and is the one look into the catalogue that is of use."""
-    column = node.get("arg", {}).get("ColumnRef", {}).get("fields", ())
-    if strings(column)[-1:] == ("tableoid",) and strings(node["typeName"].get("names", ())) == ("regclass",):
+def _cast(node: Node, _: Scope, found: Findings) -> None:
+    """Notes what may call a function: a constant is read by its type, and a row taken apart by its fields.
+
+    Takes out the type that is judged as a value.
+    """
+    if _catalog_value({"TypeCast": node}):
         node.pop("typeName")
+    elif not {"A_Const", "RowExpr"} & node.get("arg", {}).keys():
+        found.casts.append(_type_name(node))
 
 
 def _type(node: Node, _: Scope, found: Findings) -> None:
