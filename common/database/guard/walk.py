@@ -21,6 +21,8 @@ Name = tuple[str, ...]
 _TEXT_TYPES = frozenset(("text", "varchar", "bpchar"))
 _SHOWING_FUNCTIONS = frozenset(("count", "format", "concat", "concat_ws", "to_json", "to_jsonb"))
 
+_PATH_FUNCTIONS = frozenset(("xpath", "xpath_exists", "xmlexists"))
+
 _TOO_MANY_JOINS = Text(f"连接的表过多（上限{MAX_JOINS}个）。", f"Too many joined tables (at most {MAX_JOINS}).")
 
 
@@ -56,6 +58,7 @@ class Findings:
     value_functions: list[str] = field(default_factory=list)
     sampling_methods: list[Name] = field(default_factory=list)
     mixed_values: list[str] = field(default_factory=list)
+    xml_paths: list[tuple[str, str | None]] = field(default_factory=list)
 
 
 def walk(kind: str, node: Node) -> Findings:
@@ -197,7 +200,10 @@ def _relation(node: Node, scope: Scope, found: Findings) -> None:
 def _call(node: Node, _: Scope, found: Findings) -> None:
     arguments = node.get("args", ())
     literals = tuple(argument.get("A_Const", {}).get("sval", {}).get("sval") for argument in arguments)
-    found.calls.append(Call(strings(node["funcname"]), literals, node.get("location", 0)))
+    call = Call(strings(node["funcname"]), literals, node.get("location", 0))
+    found.calls.append(call)
+    if call.name in _PATH_FUNCTIONS:
+        found.xml_paths.append((call.name, next(iter(literals), None)))
 
 
 def _column(node: Node, _: Scope, found: Findings) -> None:
@@ -238,6 +244,13 @@ def _value_function(node: Node, _: Scope, found: Findings) -> None:
     found.value_functions.append(node["op"].removeprefix("SVFOP_").lower())
 
 
+def _xml_rows(node: Node, _: Scope, found: Findings) -> None:
+    """XMLTABLE's path to the rows, and those to the columns that name one."""
+    columns = (column.get("RangeTableFuncCol", {}).get("colexpr") for column in node.get("columns", ()))
+    for path in (node.get("rowexpr", {}), *filter(None, columns)):
+        found.xml_paths.append(("xmltable", path.get("A_Const", {}).get("sval", {}).get("sval")))
+
+
 def _sampling(node: Node, _: Scope, found: Findings) -> None:
     found.sampling_methods.append(strings(node["method"]))
 
@@ -255,4 +268,5 @@ _NOTES = {
     "useOp": _operator,
     "SQLValueFunction": _value_function,
     "RangeTableSample": _sampling,
+    "RangeTableFunc": _xml_rows,
 }
