@@ -80,7 +80,10 @@ def _heads(reading: Reading, found: Asks) -> None:
     found.heads = [
         index
         for index, noun in enumerate(reading.nouns)
-        if reading.free(index) and noun is not None and not noun.is_value and not reading.marks[index].means("noise")
+        if reading.free(index)
+        and noun is not None
+        and not noun.is_value
+        and (not reading.marks[index].means("noise") or _states(reading, index))
     ]
     for index, mark in enumerate(reading.marks):
         if not reading.free(index) or not found.lists or found.limit is not None:
@@ -88,3 +91,13 @@ def _heads(reading: Reading, found: Asks) -> None:
         if mark.number is not None and reading.counts_rows(index):
             reading.use(index)
             found.limit = int(mark.number.value)
+
+
+def _states(reading: Reading, index: int) -> bool:
+    """`完成的工单`: whether a word that else says nothing is a date of the thing right after it."""
+    noun = reading.nouns[index]
+    after = reading.nouns[index + 2] if index + 2 < len(reading) and reading.marks[index + 1].means("of") else None
+    link = noun.column if noun is not None else None
+    if link is None or after is None or not after.is_table or after.table is None:
+        return False
+    return reading.is_date(link) and after.table.table == link.table

@@ -148,12 +148,12 @@ def _add_words(
     if intent is None and not links and not is_quote:  # most stretches
         return
     written = found.text[atom.start : found.atoms[end - 1].end]
-    is_negated = found.text[: atom.start].endswith(_NEGATIONS)
+    rest = found.text[found.atoms[end - 1].end :]
+    is_said = found.text[: atom.start].endswith(_NEGATIONS) or rest.startswith("的")
     links = tuple(
         link
         for link in links
-        if not _is_chance(link, atom.text)
-        and (intent is None or _outweighs(link, written, intent, is_negated=is_negated))
+        if not _is_chance(link, atom.text) and (intent is None or _outweighs(link, written, intent, is_said=is_said))
     )
     if intent is not None or links or is_quote:
         literal = atom.text if is_quote else None
@@ -166,10 +166,10 @@ def _is_chance(link: Link, written: str) -> bool:
     return partial and written.isascii() and not written[:1].isupper()
 
 
-def _outweighs(link: Link, written: str, intent: Intent, *, is_negated: bool) -> bool:
+def _outweighs(link: Link, written: str, intent: Intent, *, is_said: bool) -> bool:
     """Whether a name that is also an intent word may be meant: only as a whole name, or a value written as stored."""
-    if is_negated and intent.kind == "noise" and link.kind == "column":
-        return link.quality >= _WHOLE_VALUE  # `未完成` says something of 完成时间
+    if is_said and intent.kind == "noise" and link.kind == "column":
+        return link.quality >= _WHOLE_VALUE  # `未完成` and `完成的` say something of 完成时间
     if link.kind == "value":
         verb = intent.kind == "verb" and link.quality >= _WHOLE_VALUE  # `处理` is not 处理中
         return verb or intent.kind == "bucket" or (link.value == written and written != written.lower())

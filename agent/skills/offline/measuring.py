@@ -8,7 +8,7 @@ from agent.skills.offline.groups import column_dimension
 from agent.skills.offline.links import column_link
 from agent.skills.offline.naming import called
 from agent.skills.offline.plan import Plan, is_asked, is_restricted, leads
-from agent.skills.offline.query import Dimension, Function, Measure, Order, Query
+from agent.skills.offline.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
 from agent.skills.offline.refusals import missing_measure, not_understood, unused_words
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.wishes import Figure
@@ -184,6 +184,10 @@ def group_order(query: Query) -> tuple[Order, ...]:
 def _dimensions_of(plan: Plan, base: TableKey, measures: list[Measure]) -> list[Dimension]:
     """Groups said, with dates resolved; plus things named beside a figure of something else."""
     dimensions = [resolved(plan, dimension, base) for dimension in plan.asks.dimensions]
+    for said in plan.asks.dimensions:  # `各月完成的工单数`: of those that are completed
+        if said.bucket is not None and said.column is not None:
+            column = plan.reading.schema.column(said.table, said.column)
+            plan.filters.conditions += [Condition(ColumnRef(said.table, said.column), "not null")] * column.nullable
     if plan.asks.trend and not any(dimension.bucket for dimension in dimensions):
         dimensions.insert(0, trend_dimension(plan, base))
     if plan.asks.compare:
