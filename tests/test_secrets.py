@@ -5,6 +5,7 @@ import json
 import logging
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,8 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.bootstrap import bootstrap
 from agent.skills.offline import OfflineSkills
 from app_config import Settings
+from common.database.source import InvalidDatabaseUrl
 from common.logs import JsonLines
 from common.redaction import described, redacted
 from tests.asking import STREAM, SYNC, Asking
@@ -128,7 +131,6 @@ def test_a_faulty_model(name: str, demo_url: str, model: OpenAiServer, tmp_path:
         f"host=127.0.0.1 port=1 user=app password={PASSWORD} dbname=sales",
         f"postgresql://app:{PASSWORD}@/sales?host=/nowhere/secret-folder",
         f"postgresql://app:{PASSWORD}@no-such-host.invalid/sales",
-        f"postgresql://app:{PASSWORD}@[/sales",
     ],
 )
 def test_a_database_that_is_not_there(url: str, tmp_path: Path) -> None:
@@ -139,6 +141,15 @@ def test_a_database_that_is_not_there(url: str, tmp_path: Path) -> None:
     for text in (said, log.getvalue()):
         _assert_clean(text, [PASSWORD, "secret-folder", str(tmp_path), str(Path.cwd())])
     assert "database_unavailable" in said
+
+
+@pytest.mark.parametrize("url", [f"postgresql://app:{PASSWORD}@[/sales", f"postgresql://app:p@{PASSWORD}@db/sales"])
+@pytest.mark.parametrize("setting", ["database_url", "app_database_url"])
+def test_an_address_that_is_none(setting: str, url: str, tmp_path: Path) -> None:
+    values: dict[str, Any] = {"data_dir": str(tmp_path), setting: url}
+    with pytest.raises(InvalidDatabaseUrl) as caught:
+        bootstrap(Settings(**values))
+    assert PASSWORD not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_fault_of_our_own(demo_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
