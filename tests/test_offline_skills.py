@@ -11,7 +11,7 @@ from agent.skills import Inquiry
 from agent.skills.offline import OfflineSkills
 from common.errors import ForbiddenStatement, InvalidSql
 from common.text import Lang, language_of
-from common.values import Catalog, Draft, NoSql, QueryResult, Sql
+from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table
 from tests.offline_catalogs import AIR, CHINESE, SHOP
 
 SKILLS = OfflineSkills()
@@ -345,6 +345,24 @@ def test_english_answers_call_things_by_their_english_names() -> None:
     assert isinstance(statement, Sql)
     text = asyncio.run(SKILLS.summarize(inquiry(question, CHINESE), statement.text, rows)).value
     assert not re.search("[\u4e00-\u9fff]", text)
+
+
+def test_a_product_is_not_called_by_one_of_its_factors() -> None:
+    columns = (Column("order_id", "integer"), Column("quantity", "integer"), Column("unit_price", "numeric(10,2)"))
+    to_order = ForeignKey(("order_id",), ("public", "orders"), ("order_id",))
+    lines = Catalog(
+        (
+            Table("public", "orders", "table", (Column("order_id", "integer"),), primary_key=("order_id",)),
+            Table("public", "order_items", "table", columns, foreign_keys=(to_order,)),
+        )
+    )
+    question = "total revenue"
+    written = asyncio.run(SKILLS.write_sql(inquiry(question, lines))).value
+    assert isinstance(written, Sql) and "unit_price * quantity" in written.text
+    result = QueryResult(("total_unit_price_x_quantity",), ("numeric",), ([Decimal(7068)],))
+    assert asyncio.run(SKILLS.summarize(inquiry(question, lines), written.text, result)).value == (
+        "Total unit price × quantity: 7,068."
+    )
 
 
 def test_months_are_not_called_by_their_first_day() -> None:

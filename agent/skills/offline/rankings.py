@@ -307,11 +307,23 @@ class RankingReader:
         reading.use(index)
         descending = mark.arg != "-"
         if self.found.rankings:
+            self._refuse_both_ends(index)
             self.found.rankings[-1].limit = self.found.rankings[-1].limit or limit or 1
             self.found.rankings[-1].is_value = False
             return
         figure = self._figure_beside(index, -1) if reading.is_chinese else None
         self.found.rankings.append(Ranking(descending, figure, limit=limit or 1, position=index))
+
+    def _refuse_both_ends(self, index: int) -> None:
+        """`前3名和后3名`, "top 3 and bottom 3": one ranking shows one end.
+
+        Raises:
+            Refusal: the other end is asked for as well.
+        """
+        marks, last = self._reading.marks, self.found.rankings[-1]
+        is_other = marks[last.position].means("top") and marks[last.position].arg != marks[index].arg
+        if is_other or (last.descending and marks[index].arg == "-"):
+            raise unused_words([marks[last.position].text, marks[index].text])
 
     def _first_by_date(self, index: int) -> bool:
         """`hired first`: the least of the date named before."""

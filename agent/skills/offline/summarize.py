@@ -194,5 +194,7 @@ def _measured_name(measure: Measure, schema: Schema, lang: Lang) -> str:
         name = spoken_name(schema.table(measure.table), lang)
         counted = name if schema.facts[measure.table].is_entity else f"{name} record"
     else:
-        name = counted = spoken_name(schema.column(measure.table, measure.column), lang)
+        factors = [measure.column, measure.times] if measure.times is not None else [measure.column]
+        said = [spoken_name(schema.column(measure.table, column), lang) for column in factors]
+        name = counted = " × ".join(said)
     return plural(counted) if lang == "en" and measure.function in ("count", "count_distinct") else name
