@@ -20,6 +20,10 @@ Name = tuple[str, ...]
 # Where a value of a catalogue type stays what it is: as text, compared with its like, or counted.
 _TEXT_TYPES = frozenset(("text", "varchar", "bpchar"))
 _SHOWING_FUNCTIONS = frozenset(("count", "format", "concat", "concat_ws", "to_json", "to_jsonb"))
+_GROUPINGS, _ORDERINGS = ("groupClause", "distinctClause", "partitionClause"), ("sortClause", "orderClause")
+_SHOWING_CLAUSES = frozenset((*_GROUPINGS, *_ORDERINGS))
+_SHOWING_NODES = frozenset(("TypeCast", "FuncCall", "A_Expr"))
+_VALUE_NODES = frozenset(("FuncCall", "TypeCast"))
 
 _PATH_FUNCTIONS = frozenset(("xpath", "xpath_exists", "xmlexists"))
 
@@ -114,11 +118,12 @@ class _Walk:
 
         `CASE WHEN … THEN tableoid::regclass ELSE n END` names whatever relation has the number n.
         """
-        if isinstance(node, dict):
+        if not isinstance(node, dict):
+            return
+        if key in _SHOWING_NODES or not _SHOWING_CLAUSES.isdisjoint(node):
             self.show(_shown_by(key, node))
-            name = _catalog_value({key: node})
-            if name is not None and id(node) not in self.shown:
-                self.findings.mixed_values.append(name)
+        if key in _VALUE_NODES and id(node) not in self.shown and (name := _catalog_value({key: node})) is not None:
+            self.findings.mixed_values.append(name)
 
     def show(self, nodes: Iterable[Node | None]) -> None:
         """Remembers the nodes as ones whose value is only shown."""
@@ -160,9 +165,9 @@ def _type_name(cast: Node) -> Name:
 
 def _shown_by(key: str, node: Node) -> Iterator[Node | None]:
     """The parts of the node whose values are only shown, sorted or grouped by."""
-    for clause in ("groupClause", "distinctClause", "partitionClause"):
+    for clause in _GROUPINGS:
         yield from node.get(clause, ())
-    for clause in ("sortClause", "orderClause"):
+    for clause in _ORDERINGS:
         yield from (item.get("SortBy", {}).get("node") for item in node.get(clause, ()))
     if key == "TypeCast" and _type_name(node)[-1:] in {(name,) for name in _TEXT_TYPES}:
         yield node.get("arg")
