@@ -23,6 +23,16 @@ _LEAST_QUALITY = 0.4
 
 
 @dataclass(frozen=True)
+class _Surroundings:
+    """What stands around a word: tables mentioned anywhere or leant to, and what is named right before or after it."""
+
+    mentioned: dict[TableKey, float]
+    leaning: dict[TableKey, float]
+    tables_beside: set[TableKey]
+    columns_beside: set[tuple[TableKey, str | None]]
+
+
+@dataclass(frozen=True)
 class Noun:
     """What one mark names; each sense may be missing.
 
@@ -182,10 +192,10 @@ class Linker:
         mark = marks[index]
         if not mark.links:
             return None
-        beside = self._beside(marks, index)
+        around = _Surroundings(mentioned, leaning, *self._beside(marks, index))
         tables = [link for link in mark.links if link.kind == "table" and link.quality >= _LEAST_QUALITY]
         scored = [
-            (link.quality * (1 + self._context_within(link, mentioned, leaning, beside)), link)
+            (link.quality * (1 + self._context_within(link, around)), link)
             for link in mark.links
             if link.kind != "table" and link.quality >= _LEAST_QUALITY
         ]
@@ -202,18 +212,12 @@ class Linker:
             noun = replace(noun, table=referenced)
         return noun if tables or columns or values else None
 
-    def _context_within(
-        self,
-        link: Link,
-        mentioned: dict[TableKey, float],
-        leaning: dict[TableKey, float],
-        beside: tuple[set[TableKey], set[tuple[TableKey, str | None]]],
-    ) -> float:
+    def _context_within(self, link: Link, around: "_Surroundings") -> float:
         """How much of the context counts: a named thing's own price comes before what its sales call a price."""
         most = _MOST_CONTEXT[link.kind]
-        if link.kind == "column" and link.quality >= _HEAD_WORD and mentioned.get(link.table, 0.0) >= _NAMED:
+        if link.kind == "column" and link.quality >= _HEAD_WORD and around.mentioned.get(link.table, 0.0) >= _NAMED:
             return most + _OWN
-        return min(self._context(link, mentioned, leaning, beside), most)
+        return min(self._context(link, around), most)
 
     def _as_entity(self, noun: Noun) -> Noun:
         """A word that best matches a thing's name or key column (`公司` of 公司名称) means the thing."""
@@ -268,16 +272,11 @@ class Linker:
                 columns |= {(link.table, link.column) for link in marks[place].links if link.kind == "column"}
         return tables, columns
 
-    def _context(
-        self,
-        link: Link,
-        mentioned: dict[TableKey, float],
-        leaning: dict[TableKey, float],
-        beside: tuple[set[TableKey], set[tuple[TableKey, str | None]]],
-    ) -> float:
-        score = 0.25 if link.table in beside[0] else 0.0
+    def _context(self, link: Link, around: "_Surroundings") -> float:
+        mentioned, leaning = around.mentioned, around.leaning
+        score = 0.25 if link.table in around.tables_beside else 0.0
         if link.kind == "value":
-            score += 0.3 if (link.table, link.column) in beside[1] else 0.0
+            score += 0.3 if (link.table, link.column) in around.columns_beside else 0.0
         if self._lexicon.schema.table(link.table).kind != "table" and link.table not in mentioned:
             score -= 0.35
         score += leaning.get(link.table, 0.0) or (0.5 if mentioned else 1.0) * self._nearness(link.table, leaning)

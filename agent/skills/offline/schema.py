@@ -208,7 +208,7 @@ class Facts:
     @cached_property
     def shown(self) -> tuple[str, ...]:
         """Columns that show a row: its names, else the number people know it by, else its key."""
-        own = _core_words(self.table.name) | _NUMBERED
+        own = set(_stems(self.table.name)) | _NUMBERED
         numbers = [
             (column.name,)
             for column in self.table.columns
@@ -299,7 +299,7 @@ def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
     for first, last in itertools.product(_GIVEN, _FAMILY):
         if first in by_words and last in by_words:
             return (by_words[first], by_words[last])
-    own = _core_words(table.name)
+    own = set(_stems(table.name))
     ranked = sorted(
         (
             (score, -index, column.name)
@@ -309,10 +309,6 @@ def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
         reverse=True,
     )
     return (ranked[0][2],) if ranked else ()
-
-
-def _core_words(name: str) -> set[str]:
-    return set(_stems(name))
 
 
 def _stems(name: str) -> tuple[str, ...]:
@@ -344,7 +340,7 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
 
 def _dates(table: Table) -> tuple[str, ...]:
     """Date columns of the row's event: the one named like the table first, records of creation last but outcomes."""
-    own = _core_words(table.name)
+    own = set(_stems(table.name))
 
     def rank(item: tuple[int, Column]) -> tuple[int, int]:
         index, column = item
@@ -394,7 +390,7 @@ class Schema:
         }
         self._by_id_name = identified
         self._by_stem = {
-            tuple(sorted(_core_words(table.name))): table for table in catalog.tables if table.kind == "table"
+            tuple(sorted(set(_stems(table.name)))): table for table in catalog.tables if table.kind == "table"
         }
         firsts = Counter(_stems(table.name)[0] for table in self._by_stem.values() if len(_stems(table.name)) > 1)
         shared = {word for word, count in firsts.items() if count > 1 and (word,) not in self._by_stem}

@@ -169,7 +169,7 @@ def _shown_by(key: str, node: Node) -> Iterator[Node | None]:
         yield from node.get(clause, ())
     for clause in _ORDERINGS:
         yield from (item.get("SortBy", {}).get("node") for item in node.get(clause, ()))
-    if key == "TypeCast" and _type_name(node)[-1:] in {(name,) for name in _TEXT_TYPES}:
+    if key == "TypeCast" and not _TEXT_TYPES.isdisjoint(_type_name(node)[-1:]):
         yield node.get("arg")
     if key == "FuncCall" and strings(node["funcname"])[-1] in _SHOWING_FUNCTIONS:
         yield from node.get("args", ())
