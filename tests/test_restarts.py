@@ -85,7 +85,7 @@ def house(
 
 def _is_ready(house: House) -> bool:
     try:
-        return bool(get_json(house.port, "/ready")[1]["data"]["store"]["status"] == "ok")
+        return bool(get_json(house.port, "/ready")[1]["data"].get("store", {}).get("status") == "ok")
     except (OSError, HTTPException):
         return False
 
