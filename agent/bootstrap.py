@@ -30,6 +30,9 @@ from common.store.opening import open_store
 from common.values import Turn
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
+# A run whose lease ran out is watched for another lease before it counts as cut off. Two leases, and the time between
+# two looks, fit into RUN_LEASE_S.
+_LEASE_SHARE = 0.4
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
         conversation_ttl_s=settings.conversation_ttl_s,
         max_turns=settings.max_turns,
         run_ttl_s=settings.run_ttl_s,
-        lease_s=settings.run_lease_s,
+        lease_s=settings.run_lease_s * _LEASE_SHARE,
     )
     store = open_store(
         app_source=source,

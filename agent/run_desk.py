@@ -58,7 +58,7 @@ class RunDesk:
     """The runs of this process, and a look at those of others.
 
     Args:
-        lease_s: seconds after which a run whose worker says nothing is an orphan.
+        lease_s: seconds after which a run whose worker says nothing is an orphan, as the store counts them.
     """
 
     def __init__(self, agent: CituLangGraphAgent, store: Store, journal: Journal, *, lease_s: float) -> None:
@@ -68,6 +68,11 @@ class RunDesk:
         self._lease_s = lease_s
         self._beat_s = min(_BEAT_S, lease_s / 4)
         self._start()
+
+    @property
+    def cut_off_after_s(self) -> float:
+        """Most seconds from the last sign of a run's worker until another ends the run, accesses to the store aside."""
+        return 2 * (self._lease_s + self._beat_s)  # until it is an orphan and that is seen, and once more
 
     def _start(self) -> None:
         self._pid = os.getpid()
