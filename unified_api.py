@@ -19,7 +19,9 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 
 from dotenv import load_dotenv
 from flask import Flask, Response, g, request
+from werkzeug.exceptions import NotFound
 from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.routing import RequestRedirect
 
 from agent.bootstrap import Services, bootstrap
 from api.admission import Admission, register_admission
@@ -74,6 +76,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     register_error_handlers(app)
     app.extensions["citu"] = services
     app.before_request(_begin_request)
+    app.before_request(_redirect_nowhere)
     register_admission(app, _admission(settings))
     app.after_request(_end_request)
     if settings.trusted_proxies:
@@ -101,6 +104,12 @@ def _begin_request() -> None:
     given = request.headers.get("X-Request-ID", "")
     logs.request_id.set(given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(8)}")
     g.started = time.perf_counter()
+
+
+def _redirect_nowhere() -> None:
+    """Flask would redirect `/static//a` to `/static/a` at whatever host the request's Host header names."""
+    if isinstance(request.routing_exception, RequestRedirect):
+        raise NotFound
 
 
 def _end_request(response: Response) -> Response:

@@ -1,5 +1,6 @@
 """The one shape of every JSON answer, and the one place where answers become bytes."""
 
+import re
 from typing import Any
 
 import simplejson
@@ -41,6 +42,16 @@ def to_json(value: Any) -> str:
     """JSON on one line: text as it is, decimals with all their digits, NaN and infinities as null."""
     text: str = _JSON.encode(value)
     return text
+
+
+# Beyond those that JSON escapes: other control characters, line separators, and what is invisible or turns the
+# direction of writing. A terminal would obey them instead of showing them.
+_UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+
+
+def to_log_line(value: Any) -> str:
+    """`to_json` for a log that people read in a terminal: control and invisible characters as `\\uXXXX`."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", to_json(value))
 
 
 def to_bytes(value: Any) -> bytes:

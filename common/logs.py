@@ -5,7 +5,7 @@ import sys
 import time
 from contextvars import ContextVar
 
-from common.envelope import to_json
+from common.envelope import to_log_line
 from common.redaction import described, redacted
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
@@ -34,9 +34,9 @@ class JsonLines(logging.Formatter):
             line["exception"] = described(record.exc_info[1])
         line = {key: redacted(value) if isinstance(value, str) else value for key, value in line.items()}
         try:
-            return to_json(line)
+            return to_log_line(line)
         except TypeError:
-            return to_json({key: redacted(str(value)) for key, value in line.items()})
+            return to_log_line({key: redacted(str(value)) for key, value in line.items()})
 
 
 def configure(level: str) -> None:

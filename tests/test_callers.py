@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from api.callers import Caller, acting_user, current_caller, untrusted_user_warn
 from app_config import ConfigurationError, Settings
 from common.api_keys import KeyFile
 from common.logs import JsonLines
+from common.redaction import redacted
 from common.text import Text
 from tests.asking import SYNC, Asking
 from unified_api import create_app
@@ -180,6 +182,25 @@ def test_no_key_is_in_the_log_or_in_an_answer(make_app: MakeApp, keys: KeyFile) 
     said = lines + "".join(answer.get_data(as_text=True) + str(answer.headers) for answer in answers)
     assert text[:-1] not in said
     assert key.sha256 not in said
+
+
+@pytest.mark.parametrize("path", ["", "//", "/static//main.js", "/static/main.js//", "//api//v0/examples", "/static"])
+def test_no_address_is_redirected_to_the_host_a_request_names(make_app: MakeApp, path: str) -> None:
+    client = make_app(allow_anonymous=True).test_client()
+    response = client.get("/", headers={"Host": "evil.example"}, environ_overrides={"PATH_INFO": path})
+    assert "Location" not in response.headers
+    assert response.status_code in (200, 404)
+    response.close()
+
+
+@given(st.text(st.characters(categories=["Cc", "Cf", "Zl", "Zp", "L"])))
+def test_a_log_line_shows_control_and_invisible_characters_escaped(text: str) -> None:
+    record = logging.LogRecord("unified_api.access", logging.INFO, "", 0, "request", None, None)
+    record.path = text
+    line = JsonLines().format(record)
+    assert not {"Cc", "Zl", "Zp"} & set(map(unicodedata.category, line))
+    assert "\u202e" not in line
+    assert json.loads(line)["path"] == redacted(text)
 
 
 # ------------------------------------------------------------------------------------------------- whose request it is
