@@ -29,12 +29,19 @@ class GivenSql:
     Attributes:
         lang: language of messages.
         user_id: who gives it, as the caller says.
+        notices: what the answer must say about the request itself.
     """
 
     sql: str
     lang: Lang
     user_id: str | None = None
     run_id: str = field(default_factory=new_run_id)
+    notices: tuple[Text, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """`notices` in the language of messages."""
+        return [notice.to(self.lang) for notice in self.notices]
 
 
 class SqlDesk:
@@ -67,7 +74,7 @@ class SqlDesk:
             refusal = await self._explained(error, given.sql)
         if isinstance(refusal, CostExceeded):
             plan = refusal.plan
-        return _verdict(given.lang, refusal, plan, _used(given.sql, self._database))
+        return _verdict(given, refusal, plan, _used(given.sql, self._database))
 
     async def run(self, given: GivenSql) -> dict[str, Any]:
         """What `given` returns.
@@ -91,6 +98,7 @@ class SqlDesk:
             "sql": given.sql,
             "query_result": result_body(result),
             "plan": asdict(plan) if plan else None,
+            "warnings": given.warnings,
             "run_id": given.run_id,
             "timings_ms": {
                 "validate": _milliseconds(planned - started),
@@ -114,20 +122,21 @@ def _used(sql: str, database: Database) -> Inspected | None:
 
 
 def _verdict(
-    lang: Lang, refusal: StatementRejected | None, plan: PlanEstimate | None, used: Inspected | None
+    given: GivenSql, refusal: StatementRejected | None, plan: PlanEstimate | None, used: Inspected | None
 ) -> dict[str, Any]:
     invalid = refusal if isinstance(refusal, InvalidSql) else None
     return {
         "ok": refusal is None,
         "verdict": "refused" if refusal else "accepted",
         "error_type": refusal.error_type if refusal else None,
-        "error": refusal.message(lang) if refusal else None,
+        "error": refusal.message(given.lang) if refusal else None,
         "position": invalid.position if invalid else None,
         "suggestions": list(invalid.suggestions) if invalid else [],
         "tables": list(used.tables) if used else [],
         "columns": list(used.columns) if used else [],
         "functions": list(used.functions) if used else [],
         "plan": asdict(plan) if plan else None,
+        "warnings": given.warnings,
         "timestamp": _now(),
     }
 

@@ -136,7 +136,7 @@ def _for_caller(question: Question) -> Question:
     """`question` asked by the one the caller may ask for."""
     ignored = untrusted_user_warning(question.user_id)
     notices = (ignored,) if ignored is not None else ()
-    return replace(question, user_id=acting_user(question.user_id), notices=notices)
+    return replace(question, user_id=acting_user(question.user_id), notices=(*notices, *question.notices))
 
 
 def _fingerprint(body: object) -> str:

@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from flask import Request
@@ -25,6 +26,13 @@ _MAX_PAGE = 100
 _DEFAULT_PAGE = 20
 # Categories of characters a line of a list can't show: controls, halves of characters, line and paragraph breaks.
 _NOT_IN_A_TITLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_ASK_FIELDS = frozenset(
+    ("question", "user_id", "conversation_id", "routing_mode", "context_type", "table", "lang")
+    + ("stream_tokens", "on_disconnect")
+)
+_SQL_FIELDS = frozenset(("sql", "lang", "user_id"))
+# Of unknown fields, in the warning that names them.
+_NAMED_FIELDS, _FIELD_CHARS = 10, 40
 _BROKEN_BODY = Text(
     "请求体不完整或分块格式有误。", "The request body was cut off, or is not in the chunks its headers promise."
 )
@@ -111,6 +119,7 @@ def parse_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
             question=question,
             conversation_id=_optional(body, "conversation_id", _identifier) or new_conversation_id(),
             continues=body.get("conversation_id") is not None,
+            notices=_unknown_fields(body, _ASK_FIELDS),
             user_id=_optional(body, "user_id", _name),
             lang=_optional(body, "lang", _choice("zh", "en")),
             routing_mode=_optional(body, "routing_mode", _choice(*ROUTING_MODES)),
@@ -134,7 +143,8 @@ def parse_sql(body: dict[str, Any], accept_language: str | None) -> GivenSql:
     if not isinstance(sql, str):
         raise _wrong("sql", "一个字符串", "a string")
     lang = _optional(body, "lang", _choice("zh", "en")) or language_of_body({}, accept_language)
-    return GivenSql(sql=sql, lang=lang, user_id=_optional(body, "user_id", _name))
+    user_id, notices = _optional(body, "user_id", _name), _unknown_fields(body, _SQL_FIELDS)
+    return GivenSql(sql=sql, lang=lang, user_id=user_id, notices=notices)
 
 
 def parse_reader(fields: Mapping[str, Any], accept_language: str | None) -> Reader:
@@ -230,6 +240,28 @@ def language_of_body(body: object, accept_language: str | None) -> Lang:
         if isinstance(body.get("question"), str) and body["question"].strip():
             return language_of(body["question"])
     return "zh" if (accept_language or "").lower().startswith("zh") else "en"
+
+
+def _unknown_fields(body: Mapping[str, Any], known: Collection[str]) -> tuple[Text, ...]:
+    """What to tell a client that sends fields that nobody reads: which ones, and what they may have been meant for."""
+    unknown = [field for field in body if field not in known]
+    if not unknown:
+        return ()
+    named = [_field_and_guess(field, known) for field in unknown[:_NAMED_FIELDS]]
+    more = " …" if len(unknown) > _NAMED_FIELDS else ""
+    zh = "、".join(name.zh for name in named)
+    en = ", ".join(name.en for name in named)
+    return (
+        Text(f"请求中有未知字段，已忽略：{zh}{more}。", f"Unknown fields of the request were ignored: {en}{more}."),
+    )
+
+
+def _field_and_guess(field: str, known: Collection[str]) -> Text:
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in field[:_FIELD_CHARS])
+    close = get_close_matches(field[:_FIELD_CHARS].lower(), known, n=1)
+    if not close:
+        return Text(shown, shown)
+    return Text(f"{shown}（是否指 {close[0]}？）", f"{shown} (did you mean {close[0]}?)")
 
 
 def _question(value: object, max_chars: int) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.requests import language_of_body, parse_ask
+from api.requests import language_of_body, parse_ask, parse_sql
 from common.errors import InvalidRequest
 
 MAX = 100
@@ -39,6 +39,19 @@ def test_every_field_is_taken() -> None:
     assert (question.context_type, question.table, question.lang) == ("CHAT", "public.shop", "en")
     assert not question.stream_tokens
     assert asked.on_disconnect == "continue"
+
+
+def test_fields_that_nobody_reads_are_named_with_what_they_may_have_been_meant_for() -> None:
+    body = {"question": "q", "conversationId": "c", "x\x1b\u202ey": 1, **{f"n{i}": i for i in range(500)}}
+    (notice,) = parse_ask(body, MAX).question.notices
+    assert notice.en.startswith(
+        "Unknown fields of the request were ignored: conversationId (did you mean conversation_id?)"
+    )
+    assert "x\ufffd\ufffdy" in notice.en
+    assert len(notice.en) < 500
+    assert "conversationId（是否指 conversation_id？）" in notice.zh
+    assert parse_sql({"sql": "SELECT 1", "params": []}, None).warnings
+    assert parse_sql({"sql": "SELECT 1", "lang": "en", "user_id": "u"}, None).warnings == []
 
 
 def test_null_means_absent() -> None:
