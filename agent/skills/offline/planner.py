@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from agent.skills import Inquiry
 from agent.skills.offline.asks import read_asks
+from agent.skills.offline.assumptions import assumptions
 from agent.skills.offline.atoms import key_of
 from agent.skills.offline.filters import read_filters
 from agent.skills.offline.heads import sort_heads, split_attributes, wants_figures
@@ -42,16 +43,22 @@ from agent.skills.offline.restricting import with_conditions
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.statement import Unrenderable
 from agent.skills.offline.thesaurus import EVENTS_OF_VERBS
-from common.text import language_of
+from common.text import Text, language_of
 
 
 @dataclass(frozen=True)
 class Understanding:
-    """A question understood: the structure, its statement, and what the user should know about the reading."""
+    """A question understood: the structure, its statement, and what the user should know about the reading.
+
+    Attributes:
+        warnings: for beside the answer.
+        assumptions: for the answer itself: what was chosen where the question left a choice.
+    """
 
     query: Query
     sql: str
     warnings: tuple[str, ...] = ()
+    assumptions: tuple[Text, ...] = ()
 
 
 def understand(inquiry: Inquiry) -> Understanding:
@@ -95,7 +102,8 @@ def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...]) -> 
         else:
             if is_last and not query.measures:
                 raise _unconnected(reading, lexicon)  # figures were asked for, and only rows are left of them
-            return Understanding(query, sql, tuple(warning.to(inquiry.lang) for warning in plan.warnings))
+            warnings = tuple(warning.to(inquiry.lang) for warning in plan.warnings)
+            return Understanding(query, sql, warnings, assumptions(plan, query))
     raise AssertionError("the last turn returns or raises")
 
 
