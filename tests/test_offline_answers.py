@@ -176,3 +176,9 @@ def test_the_answer_to_a_question_back_resumes_the_pending_one(pending: str, ans
 @pytest.mark.parametrize("question", ["number of orders in 2024", "orders by status"])
 def test_a_question_of_its_own_after_a_refusal_stays_one(question: str) -> None:
     assert sql(question, history=(refused_turn("heaviest product"),)) == sql(question)
+
+
+@pytest.mark.parametrize("question", ["金额最大的订单是谁的", "实付金额最大的订单是哪个customer的"])
+def test_who_is_never_answered_without_a_name(question: str) -> None:
+    written = draft(question)
+    assert isinstance(written, NoSql) or "customers" in written.text

@@ -21,8 +21,8 @@ from agent.skills.offline.naming import called
 from agent.skills.offline.periods import compares_periods, periods_query, take_compared_periods
 from agent.skills.offline.placement import (
     measured_columns,
+    refuse_answers_without_names,
     refuse_leftovers,
-    refuse_things_for_people,
     refuse_unplaced,
     said_reference,
 )
@@ -189,7 +189,7 @@ def _query(plan: Plan) -> Query:
     query = replace(with_conditions(plan, query), through=_spoken_events(plan.reading))
     refuse_leftovers(plan, query)
     refuse_unplaced(plan, query)
-    refuse_things_for_people(plan, query)
+    refuse_answers_without_names(plan, query)
     return query
 
 

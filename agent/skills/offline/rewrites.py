@@ -61,7 +61,8 @@ def _candidates(question: str, refusal: Refusal, lexicon: Lexicon) -> Iterator[s
         for word in refusal.words:
             yield question.replace(word, choice, 1)
         yield _BY.to(lang).format(question.rstrip("?？。. "), choice)
-    yield _without(question, refusal.words)
+    if refusal.reason != "missing_database_info":  # without the name of somebody, it is a question about all
+        yield _without(question, refusal.words)
     yield from _plain(question, lexicon, lang)
 
 
