@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agent.skills import Inquiry
+from agent.skills.offline.assumptions import assumptions
 from agent.skills.offline.carrying import conditions_for, listed, named
 from agent.skills.offline.follow_up_words import REWORDED
 from agent.skills.offline.follow_ups import LONGEST, Change, goes_on, read_change
@@ -30,6 +31,7 @@ from agent.skills.offline.refusals import (
     which_one,
 )
 from agent.skills.offline.result_questions import kind_of_doubt
+from agent.skills.offline.resuming import completed
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.statement import Unrenderable
 from agent.skills.offline.writes import pasted_sql, write_request
@@ -58,6 +60,8 @@ def understand_in_context(inquiry: Inquiry) -> Understanding:
     Raises:
         Refusal: rules can't answer it.
     """
+    if (resumed := _resumed(inquiry)) is not None:
+        return resumed
     if not continues(inquiry):
         return _pointed(inquiry) or _standing(inquiry)
     earlier = _earlier(inquiry)
@@ -70,6 +74,23 @@ def understand_in_context(inquiry: Inquiry) -> Understanding:
     if alone is None and earlier is not None:
         raise not_by_rules(earlier.question)
     return alone or understand(inquiry)
+
+
+def _resumed(inquiry: Inquiry) -> Understanding | None:
+    """The question before, which asked back, with this answer to it; None when it did not, or this is none."""
+    turn = inquiry.history[-1] if inquiry.history else None
+    if turn is None or turn.sql is not None or turn.question_type != "DATABASE":
+        return None
+    pending = _as_asked(inquiry, turn)
+    try:
+        understand_in_context(pending)
+    except Refusal as refusal:
+        lexicon = lexicon_of(inquiry.catalog)
+        for question in completed(turn.question, refusal, inquiry.question, lexicon):
+            understanding = _alone(replace(pending, question=question))
+            if understanding is not None:
+                return understanding
+    return None
 
 
 def _standing(inquiry: Inquiry) -> Understanding:
@@ -179,7 +200,7 @@ def written_operation(inquiry: Inquiry) -> str | None:
 
 
 def _goes_on(inquiry: Inquiry) -> bool:
-    if kind_of_doubt(inquiry.question) is not None:
+    if kind_of_doubt(inquiry.question) is not None or _resumed(inquiry) is not None:
         return False
     lexicon = lexicon_of(inquiry.catalog)
     if pointer_of(inquiry.question, lexicon) is not None or _means_one(inquiry, lexicon):
@@ -238,7 +259,7 @@ def _step(inquiry: Inquiry, turn: Turn, earlier: Earlier | Turn | None) -> Under
     """
     again = _as_asked(inquiry, turn)
     if not _goes_on(again):
-        return _pointed(again) or understand(again)
+        return _resumed(again) or _pointed(again) or understand(again)
     if isinstance(earlier, Earlier):
         return _continued(again, earlier)
     alone = _alone(again)
@@ -348,7 +369,7 @@ def _understood(inquiry: Inquiry, plan: Plan, query: Query, earlier: Earlier | N
         raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
         raise not_combinable() from failure
-    return Understanding(query, sql, tuple(_warnings(inquiry, plan, earlier)))
+    return Understanding(query, sql, tuple(_warnings(inquiry, plan, earlier)), assumptions(plan, query))
 
 
 def _rendered_as_before(plan: Plan, query: Query, earlier: Query) -> tuple[Query, str]:

@@ -2,8 +2,8 @@
 
 Relative periods stay relative (`Moment.trunc`): the SQL says CURRENT_DATE, so that the server's calendar decides and
 the statement can be run again tomorrow.
-Weeks begin on Monday, as PostgreSQL's date_trunc has it. "The last 7 days" begin 7
-days ago and include today; "last month" is the calendar month before this one.
+Weeks begin on Monday, as PostgreSQL's date_trunc has it. "The last 7 days" are the seven
+days before today, which is not over yet; "last month" is the calendar month before this one.
 """
 
 import datetime
@@ -90,8 +90,8 @@ def _to_date(unit: Unit) -> Period:
 
 
 def rolling(unit: Unit, count: int) -> Period:
-    """The last `count` units up to and including today."""
-    return Period(Moment().shifted(unit, -count), Moment().shifted("day", 1))
+    """The last `count` units up to and including yesterday."""
+    return Period(Moment().shifted(unit, -count), Moment())
 
 
 def _from(day: datetime.date, unit: Unit, count: int = 1) -> Period:

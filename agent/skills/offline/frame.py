@@ -165,8 +165,18 @@ class Frame:
             sql = f"{sql}::text"
         if condition.operator in ("during", "not during"):
             sql = self.dated(ref)
-        operands = [_as_stored(operand, kind) for operand in condition.operands]
-        return self.comparison(sql, condition.operator, tuple(operands))
+        operands = tuple(_as_stored(operand, kind) for operand in condition.operands)
+        if column.nullable and condition.operator in _NEGATIVE:
+            return self._unlike(sql, condition.operator, operands)
+        return self.comparison(sql, condition.operator, operands)
+
+    def _unlike(self, sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
+        """A negative comparison that also holds for NULL: what has no city is not in Berlin."""
+        if operator == "!=":
+            return f"{sql} IS DISTINCT FROM {_spelled(operands[0])}"
+        if operator == "not during":
+            return f"({self.comparison(sql, 'during', operands)}) IS NOT TRUE"
+        return f"({self.comparison(sql, operator, operands)} OR {sql} IS NULL)"
 
     def _average(self, ref: ColumnRef) -> str:
         inner = Frame(self._schema, self._graph, ref.table, self._with_deleted, frozenset(self._taken))
@@ -186,7 +196,7 @@ class Frame:
         if operator in _PATTERNS:
             template, prefix, suffix = _PATTERNS[operator]
             return template.format(sql, like_pattern(str(operands[0]), prefix=prefix, suffix=suffix))
-        spelled = [number(operand) if isinstance(operand, Decimal) else literal(str(operand)) for operand in operands]
+        spelled = list(map(_spelled, operands))
         if operator == "between":
             return f"{sql} BETWEEN {spelled[0]} AND {spelled[1]}"
         if operator in ("in", "not in"):
@@ -232,6 +242,7 @@ class Frame:
         return lines
 
 
+_NEGATIVE = ("!=", "not in", "not during", "not contains")
 _UNARY = {"null": "{} IS NULL", "not null": "{} IS NOT NULL", "true": "{}", "false": "NOT {}"}
 _PATTERNS = {
     "contains": ("{} ILIKE {}", False, False),
@@ -275,6 +286,10 @@ def _existence(related: list[Related], beside: dict[TableKey, list[Condition]]) 
 
 def _is_period(condition: Condition) -> bool:
     return condition.operator in ("during", "not during")
+
+
+def _spelled(operand: Operand) -> str:
+    return number(operand) if isinstance(operand, Decimal) else literal(str(operand))
 
 
 def _as_stored(operand: Operand, kind: str) -> Operand:

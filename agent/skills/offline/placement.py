@@ -84,11 +84,23 @@ def touched(query: Query) -> set[TableKey]:
     return keys | {related.table for related in query.related}
 
 
-def refuse_things_for_people(plan: Plan, query: Query) -> None:
-    """`Who manages the Sales department?` is not answered by a department."""
+def refuse_answers_without_names(plan: Plan, query: Query) -> None:
+    """`Who manages the Sales department?` is not answered by a department, "which customer" not by an order.
+
+    Raises:
+        Refusal: what is asked for is not among what is shown.
+    """
     reading = plan.reading
-    asked = [index for index, mark in enumerate(reading.marks) if mark.arg == "person" and reading.asks_for(index)]
+    asked = [index for index in range(len(reading)) if reading.asks_for(index)]
     shown = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
     shown |= {dimension.table for dimension in query.dimensions}
-    if asked and not any(reading.facts(key).is_person for key in shown):
-        raise unused_words([reading.marks[index].text for index in asked])
+    people = [index for index in asked if reading.marks[index].arg == "person"]
+    if people and not any(reading.facts(key).is_person for key in shown):
+        raise unused_words([reading.marks[index].text for index in people])
+    for index in asked:
+        place = reading.beside(index, 1, ("noise", "of", "unit", "number"), through_used=False)
+        noun = reading.nouns[place] if place is not None else None
+        if noun is None or not noun.is_table or noun.table is None or noun.table.table in shown:
+            continue
+        if reading.facts(noun.table.table).display and reading.marks[index].arg != "kind":
+            raise unused_words([reading.marks[index].text + reading.marks[place or 0].text])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from agent.skills import Inquiry
 from agent.skills.offline.asks import read_asks
+from agent.skills.offline.assumptions import assumptions
 from agent.skills.offline.atoms import key_of
 from agent.skills.offline.filters import read_filters
 from agent.skills.offline.heads import sort_heads, split_attributes, wants_figures
@@ -20,8 +21,8 @@ from agent.skills.offline.naming import called
 from agent.skills.offline.periods import compares_periods, periods_query, take_compared_periods
 from agent.skills.offline.placement import (
     measured_columns,
+    refuse_answers_without_names,
     refuse_leftovers,
-    refuse_things_for_people,
     refuse_unplaced,
     said_reference,
 )
@@ -42,16 +43,22 @@ from agent.skills.offline.restricting import with_conditions
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.statement import Unrenderable
 from agent.skills.offline.thesaurus import EVENTS_OF_VERBS
-from common.text import language_of
+from common.text import Text, language_of
 
 
 @dataclass(frozen=True)
 class Understanding:
-    """A question understood: the structure, its statement, and what the user should know about the reading."""
+    """A question understood: the structure, its statement, and what the user should know about the reading.
+
+    Attributes:
+        warnings: for beside the answer.
+        assumptions: for the answer itself: what was chosen where the question left a choice.
+    """
 
     query: Query
     sql: str
     warnings: tuple[str, ...] = ()
+    assumptions: tuple[Text, ...] = ()
 
 
 def understand(inquiry: Inquiry) -> Understanding:
@@ -95,7 +102,8 @@ def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...]) -> 
         else:
             if is_last and not query.measures:
                 raise _unconnected(reading, lexicon)  # figures were asked for, and only rows are left of them
-            return Understanding(query, sql, tuple(warning.to(inquiry.lang) for warning in plan.warnings))
+            warnings = tuple(warning.to(inquiry.lang) for warning in plan.warnings)
+            return Understanding(query, sql, warnings, assumptions(plan, query))
     raise AssertionError("the last turn returns or raises")
 
 
@@ -181,7 +189,7 @@ def _query(plan: Plan) -> Query:
     query = replace(with_conditions(plan, query), through=_spoken_events(plan.reading))
     refuse_leftovers(plan, query)
     refuse_unplaced(plan, query)
-    refuse_things_for_people(plan, query)
+    refuse_answers_without_names(plan, query)
     return query
 
 

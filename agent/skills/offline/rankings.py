@@ -11,6 +11,7 @@ from agent.skills.offline.wishes import AGGREGATES, Asks, Figure, Ranking
 _TRAFFIC = ("traffic", "visitors", "visits", "footfall", "passengers", "客流量", "车流量", "人流量", "访问量")
 # What ranks by a number of things; the largest of them is another matter.
 _SAYS_NUMBER = re.compile("most|fewest|least|number|[多少]", re.IGNORECASE)
+_RECENT = 10  # rows of "recent orders", which says no number
 # A column is meant by the name of its table only where it is nearly called so.
 _LESS = 0.1
 
@@ -27,7 +28,10 @@ class RankingReader:
         reading = self._reading
         for index in list(reading.having("super")):
             if reading.free(index):
-                self._superlative(index)
+                self._superlative(index, reading.marks[index].arg)
+        for index in list(reading.having("max", "min")):
+            if reading.free(index) and self._distinguishes(index):
+                self._superlative(index, "+" if reading.marks[index].means("max") else "-")
         self._extremes_of_dates()
         for index in list(reading.having("top")):
             if reading.free(index):
@@ -40,12 +44,22 @@ class RankingReader:
         for ranking in self.found.rankings:
             self._ranked_dates(ranking, ranking.position)  # "top 3 days by revenue": by what is said after it
 
-    def _superlative(self, index: int) -> None:
+    def _distinguishes(self, index: int) -> bool:
+        """Whether an extreme tells a thing from the others: "the order with the maximum amount"."""
         reading = self._reading
-        arg = reading.marks[index].arg
-        ranking = Ranking(arg[0] == "+", hint=arg[1:], position=index)
+        tie = reading.beside(index, -1, ("noise",))
+        if tie is None or not reading.marks[tie].means("with"):
+            return False
+        owner = reading.beside(tie, -1, ("noise",))
+        return owner is not None and reading.free(owner) and self._is_table_noun(owner)
+
+    def _superlative(self, index: int, arg: str) -> None:
+        """Takes a ranking; `arg` is `+` or `-`, and the concept that an adjective speaks of."""
+        reading = self._reading
+        is_list = arg == "+recent"
+        ranking = Ranking(arg[0] == "+", hint="date" if is_list else arg[1:], position=index)
         reading.use(index)
-        ranking.limit = self._number_near(index) or self._number_of_things()
+        ranking.limit = self._number_near(index) or self._number_of_things() or (_RECENT if is_list else None)
         if not ranking.hint:
             ranking.figure = self._ranked_figure(index)
         else:

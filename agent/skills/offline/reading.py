@@ -164,12 +164,12 @@ class Reading:
         return self.marks[index].means("cmp") and self.marks[index].arg in ("=", "!=")
 
     def asks_for(self, index: int) -> bool:
-        """Whether the mark asks for what follows; the "who" of "customers who ordered" does not."""
+        """Whether the mark asks; the "who" of "customers who ordered" does not, `谁` always does."""
         mark = self.marks[index]
         if not mark.means("which") or mark.arg == "kind" or (mark.arg == "sort" and index in self.used):
             return False
         before = self.nouns[index - 1] if index else None
-        return not (self.marks[index].arg == "person" and before is not None and before.is_table)
+        return self.is_chinese or not (self.marks[index].arg == "person" and before is not None and before.is_table)
 
     def is_number(self, index: int) -> bool:
         """Whether the mark is a number."""

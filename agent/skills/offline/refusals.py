@@ -17,12 +17,21 @@ def _in_both(name: str | Text) -> Text:
 
 
 class Refusal(Exception):
-    """The question can't be answered by rules; `text` tells the user why and what would help."""
+    """The question can't be answered by rules; `text` tells the user why and what would help.
 
-    def __init__(self, reason: FailureReason, text: Text) -> None:
+    Attributes:
+        words: those of the question that are the trouble.
+        choices: what may be meant by them, or what is still to be said.
+    """
+
+    def __init__(
+        self, reason: FailureReason, text: Text, *, words: Iterable[str] = (), choices: Iterable[Text] = ()
+    ) -> None:
         super().__init__(text.en)
         self.reason: FailureReason = reason
         self.text = text
+        self.words = tuple(words)
+        self.choices = tuple(choices)
 
     def draft(self, lang: Lang) -> NoSql:
         """The refusal as a draft in the language of the answer."""
@@ -68,6 +77,7 @@ def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
             f"数据库中没有找到与{shown_zh}对应的表、字段或取值。{hint_zh}",
             f"Nothing in the database is called {shown_en}. {hint_en}",
         ),
+        words=words,
     )
 
 
@@ -97,12 +107,15 @@ def enumerated(names: Sequence[Text]) -> Text:
 def ambiguous_column(word: str | Text, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon) -> Refusal:
     """A word that names several columns equally well."""
     named, word = enumerated([describe(lexicon, key, column) for key, column in choices]), _in_both(word)
+    columns = [lexicon.schema.table(key).column(column) for key, column in choices]
     return Refusal(
         "ambiguous_question",
         Text(
             f"“{word.zh}”可以指多个字段：{named.zh}。请说明是哪一个。",
             f'"{word.en}" can mean several columns: {named.en}. Please say which one.',
         ),
+        words=dict.fromkeys((word.zh, word.en)),
+        choices=[called(column) for column in columns if column is not None],
     )
 
 
@@ -140,6 +153,7 @@ def missing_measure(entity: str | Text, choices: Sequence[Text]) -> Refusal:
             f"请说明“{entity.zh}”按什么指标排序{zh}。",
             f'Please say by which figure "{entity.en}" should be ranked{en}.',
         ),
+        choices=choices,
     )
 
 
@@ -154,6 +168,7 @@ def unused_words(words: Sequence[str]) -> Refusal:
             f"The part {shown_en} of the question could not be placed, so no SQL was written rather than a wrong one. "
             "Please split or rephrase the question.",
         ),
+        words=words,
     )
 
 
@@ -162,6 +177,8 @@ def missing_year(word: str) -> Refusal:
     return Refusal(
         "ambiguous_question",
         Text(f"“{word}”是哪一年的？请补充年份。", f'Which year is "{word}" in? Please add the year.'),
+        words=(word,),
+        choices=(Text(f"今年{word}", f"{word} this year"), Text(f"去年{word}", f"{word} last year")),
     )
 
 

@@ -7,13 +7,20 @@ from agent.skills.offline.chat import chat_pieces
 from agent.skills.offline.classify import classified
 from agent.skills.offline.conversation import understand_in_context, written_operation
 from agent.skills.offline.lexicon import is_indexed, lexicon_of
-from agent.skills.offline.query import Query
+from agent.skills.offline.planner import Understanding
 from agent.skills.offline.refusals import Refusal
 from agent.skills.offline.repair import repaired
-from agent.skills.offline.summarize import column_labels, summary_pieces, with_spoken_periods
+from agent.skills.offline.rewrites import rewrites, with_rewrites
+from agent.skills.offline.summarize import (
+    column_labels,
+    cuts_rows,
+    spoken_assumptions,
+    summary_pieces,
+    with_spoken_periods,
+)
 from agent.skills.offline.writes import pasted_sql
 from common.errors import ForbiddenStatement, InvalidSql
-from common.values import Catalog, Classification, Draft, QueryResult, Sql, Thought
+from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Sql, Thought
 
 
 class OfflineSkills:
@@ -38,7 +45,8 @@ class OfflineSkills:
         try:
             understanding = understand_in_context(inquiry)
         except Refusal as refusal:
-            return Thought(refusal.draft(inquiry.lang))
+            text = with_rewrites(refusal, rewrites(inquiry, refusal))
+            return Thought(NoSql(refusal.reason, text.to(inquiry.lang)))
         return Thought(Sql(understanding.sql), warnings=understanding.warnings)
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
@@ -54,9 +62,13 @@ class OfflineSkills:
         """See `Skills.summarize`."""
         await _indexed(inquiry.catalog)
         schema = lexicon_of(inquiry.catalog).schema
-        query = _query_of(inquiry, sql)
+        understanding = _understanding_of(inquiry, sql)
+        query = understanding.query if understanding is not None else None
         labels = column_labels(query, result, schema, inquiry.lang)
-        pieces = summary_pieces(with_spoken_periods(query, result), inquiry.lang, labels)
+        is_whole = not result.is_limited and not cuts_rows(sql)
+        pieces = summary_pieces(with_spoken_periods(query, result), inquiry.lang, labels, is_whole=is_whole)
+        if understanding is not None:
+            pieces += spoken_assumptions(understanding.assumptions, inquiry.lang)
         return Thought(_emitted(pieces, emit))
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
@@ -77,10 +89,10 @@ def _emitted(pieces: list[str], emit: Emit | None) -> str:
     return "".join(pieces)
 
 
-def _query_of(inquiry: Inquiry, sql: str) -> Query | None:
-    """The structure behind `sql`, when it was these rules that wrote it."""
+def _understanding_of(inquiry: Inquiry, sql: str) -> Understanding | None:
+    """What is behind `sql`, when it was these rules that wrote it."""
     try:
         understanding = understand_in_context(inquiry)
     except Refusal:
         return None
-    return understanding.query if understanding.sql == sql else None
+    return understanding if understanding.sql == sql else None

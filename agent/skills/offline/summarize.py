@@ -1,5 +1,6 @@
 """The answer in words, made from nothing but the rows and their count."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
@@ -26,13 +27,18 @@ _FUNCTIONS = {
 }
 
 
-def summary_pieces(result: QueryResult, lang: Lang, labels: Sequence[str]) -> list[str]:
-    """Sentences that concatenate to the summary; `labels` name the result's columns."""
+def summary_pieces(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whole: bool = True) -> list[str]:
+    """Sentences that concatenate to the summary.
+
+    Args:
+        labels: what the result's columns are called.
+        is_whole: whether there are no more such rows; the least of a top 3 is not the least of all.
+    """
     if not result.rows:
         return [Text("没有符合条件的记录。", "No rows match.").to(lang)]
     if result.row_count == 1:
         return [_single(result, lang, labels)]
-    return _several(result, lang, labels)
+    return _several(result, lang, labels, is_whole=is_whole)
 
 
 def _single(result: QueryResult, lang: Lang, labels: Sequence[str]) -> str:
@@ -51,7 +57,20 @@ def _field(name: str, value: Any, lang: Lang) -> str:
     return f"{name}: {text}"
 
 
-def _several(result: QueryResult, lang: Lang, labels: Sequence[str]) -> list[str]:
+def spoken_assumptions(assumptions: Sequence[Text], lang: Lang) -> list[str]:
+    """Sentences to follow the summary."""
+    return [("" if lang == "zh" else " ") + one.to(lang) for one in assumptions]
+
+
+def cuts_rows(sql: str) -> bool:
+    """Whether the statement itself keeps only some of its rows, as far as its words show."""
+    return _CUTS.search(sql) is not None
+
+
+_CUTS = re.compile(r"\bLIMIT\b|\bFETCH\s+(FIRST|NEXT)\b|\brow_number\b|\brank\b", re.IGNORECASE)
+
+
+def _several(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whole: bool) -> list[str]:
     count = result.row_count
     if result.is_limited:
         head = Text(
@@ -59,12 +78,12 @@ def _several(result: QueryResult, lang: Lang, labels: Sequence[str]) -> list[str
         )
     else:
         head = Text(f"共 {count} 条记录。", f"{count} rows.")
-    extremes = _extremes(result, lang, labels)
+    extremes = _extremes(result, lang, labels, is_whole=is_whole)
     return [head.to(lang), *([("" if lang == "zh" else " ") + extremes] if extremes else [])]
 
 
-def _extremes(result: QueryResult, lang: Lang, labels: Sequence[str]) -> str:
-    """The rows with the greatest and least figure, named by the text before it."""
+def _extremes(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whole: bool) -> str:
+    """The rows with the greatest and least figure, named by the text before it; of a part, the end it begins at."""
     figure = _figure_column(result)
     if figure is None:
         return ""
@@ -75,13 +94,19 @@ def _extremes(result: QueryResult, lang: Lang, labels: Sequence[str]) -> str:
     bottom = min(numbered, key=lambda row: row[figure])
     name = labels[figure]
     high, low = spoken(top[figure], lang), spoken(bottom[figure], lang)
-    if top[figure] == bottom[figure]:
+    if top[figure] == bottom[figure] and is_whole:
         return f"{name}均为 {high}。" if lang == "zh" else _capitalised(f"{name} is {high} throughout.")
     top_name, bottom_name = _row_name(top, figure, lang), _row_name(bottom, figure, lang)
-    scope = Text("在返回的记录中，", "Among the rows shown, ").to(lang) if result.is_limited else ""
-    if lang == "zh":
-        return f"{scope}{name}最高的是{top_name}（{high}），最低的是{bottom_name}（{low}）。"
-    return _capitalised(f"{scope}{name} is highest for {top_name} ({high}) and lowest for {bottom_name} ({low}).")
+    highest = Text(f"最高的是{top_name}（{high}）", f"highest for {top_name} ({high})")
+    lowest = Text(f"最低的是{bottom_name}（{low}）", f"lowest for {bottom_name} ({low})")
+    if is_whole:
+        said = Text(f"{highest.zh}，{lowest.zh}", f"{highest.en} and {lowest.en}")
+    else:
+        figures = [row[figure] for row in numbered]
+        if figures != sorted(figures) and figures != sorted(figures, reverse=True):
+            return ""
+        said = highest if figures[0] == top[figure] else lowest
+    return f"{name}{said.zh}。" if lang == "zh" else _capitalised(f"{name} is {said.en}.")
 
 
 def _figure_column(result: QueryResult) -> int | None:

@@ -1,0 +1,104 @@
+"""Questions that rules can answer, offered in place of one that they can't.
+
+Each is tried before it is offered: misspelt words replaced by names of the database, a word that may mean several
+things by each of them, what could not be placed left out; and as a last resort something plain about the same tables.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+from itertools import islice
+
+from agent.skills import Inquiry
+from agent.skills.offline.lexicon import Lexicon, lexicon_of
+from agent.skills.offline.marks import marks_of
+from agent.skills.offline.naming import called, plural
+from agent.skills.offline.planner import understand
+from agent.skills.offline.refusals import Refusal
+from common.text import Lang, Text, language_of
+from common.values import Table
+
+_OFFERED = 2
+_TRIED = 12
+_NEAR = 0.75  # how alike, from 0 to 1, a misspelt word and a word of the database are
+_BY = Text("{}，按{}", "{} by {}")
+_TIES = r"(?:\b(?:by|per|of|in|for|with|and|the)\s+)*"
+_PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 {}"))
+
+
+def rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[str, ...]:
+    """At most two questions near to the refused one, each of which rules have understood."""
+    lexicon = lexicon_of(inquiry.catalog)
+    candidates = dict.fromkeys(map(_tidied, _candidates(inquiry.question, refusal, lexicon)))
+    candidates.pop(_tidied(inquiry.question), None)
+    tried = islice((one for one in candidates if one), _TRIED)
+    return tuple(islice((one for one in tried if _works(inquiry, one)), _OFFERED))
+
+
+def with_rewrites(refusal: Refusal, offered: tuple[str, ...]) -> Text:
+    """What the user is told."""
+    if not offered:
+        return refusal.text
+    zh = "、".join(f"“{one}”" for one in offered)
+    en = " or ".join(f'"{one}"' for one in offered)
+    return Text(f"{refusal.text.zh}可以这样问：{zh}。", f"{refusal.text.en} You could ask {en}.")
+
+
+def _works(inquiry: Inquiry, question: str) -> bool:
+    try:
+        understand(replace(inquiry, question=question, history=()))
+    except Refusal:
+        return False
+    return True
+
+
+def _candidates(question: str, refusal: Refusal, lexicon: Lexicon) -> Iterator[str]:
+    lang = language_of(question)
+    for spelling in range(2):
+        yield _respelt(question, refusal.words, lexicon, spelling)
+    for choice in (one.to(lang) for one in refusal.choices):
+        for word in refusal.words:
+            yield question.replace(word, choice, 1)
+        yield _BY.to(lang).format(question.rstrip("?？。. "), choice)
+    if refusal.reason != "missing_database_info":  # without the name of somebody, it is a question about all
+        yield _without(question, refusal.words)
+    yield from _plain(question, lexicon, lang)
+
+
+def _respelt(question: str, words: tuple[str, ...], lexicon: Lexicon, which: int) -> str:
+    """The question with each unknown word replaced by the word of the database that is spelled most like it."""
+    for word in words:
+        known = {part for part in _spoken_words(lexicon) if abs(len(part) - len(word)) <= 2}
+        close = get_close_matches(word.lower(), sorted(known), n=2, cutoff=_NEAR)
+        if close:
+            question = question.replace(word, close[min(which, len(close) - 1)], 1)
+    return question
+
+
+def _spoken_words(lexicon: Lexicon) -> Iterator[str]:
+    """The words of all names; a Chinese name as a whole."""
+    for table in lexicon.schema.catalog.tables:
+        for name in (called(table), *map(called, table.columns)):
+            yield name.zh
+            yield from name.en.lower().split()
+
+
+def _without(question: str, words: tuple[str, ...]) -> str:
+    for word in words:
+        question = re.sub(rf"{_TIES}{re.escape(word)}" if word.isascii() else re.escape(word), " ", question, count=1)
+    return question
+
+
+def _tidied(question: str) -> str:
+    return re.sub(r"\s+", " ", question).strip(" ,，、.。?？!！的")
+
+
+def _plain(question: str, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
+    links = [link for mark in marks_of(question, lexicon) for link in mark.links]
+    named = [lexicon.schema.table(link.table) for link in links]
+    tables: list[Table] = list({table.key: table for table in named if table.kind == "table"}.values())
+    for table in tables[:2] or lexicon.schema.catalog.tables[:1]:
+        name = called(table).to(lang)
+        for form in _PLAIN:
+            yield form.to(lang).format(plural(name) if lang == "en" else name)
