@@ -40,14 +40,25 @@ LEFT JOIN pg_catalog.pg_description d
 ORDER BY r.nspname, r.relname
 """
 
+# Types whose values are read as text without running anybody's code: PostgreSQL's own strings, enums, what is stored
+# as text (citext), and domains over them. A type may call itself a string and have a cast or an output of its own.
+_TEXT_TYPES = """
+WITH RECURSIVE base (oid, base) AS (
+    SELECT oid, oid FROM pg_catalog.pg_type WHERE typcategory IN ('S', 'E') AND typtype <> 'd'
+    UNION ALL SELECT t.oid, base.base FROM base JOIN pg_catalog.pg_type t ON t.typbasetype = base.oid)
+SELECT base.oid FROM base JOIN pg_catalog.pg_type b ON b.oid = base.base
+LEFT JOIN pg_catalog.pg_cast c ON c.castsource = b.oid AND c.casttarget = 'pg_catalog.text'::pg_catalog.regtype
+WHERE CASE WHEN b.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN b.typname NOT IN ('name', 'char')
+           WHEN b.typtype = 'e' THEN c.oid IS NULL
+           ELSE c.castmethod = 'b' END"""
+
 # table's oid, name, type, nullable, comment, whether its values may be sampled
 COLUMNS = f"""
 SELECT r.oid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, d.description,
-       t.typcategory IN ('S', 'E') AND coalesce(b.typname, t.typname) NOT IN ('name', 'char')
+       s.oid IS NOT NULL
 FROM ({_READABLE}) r
 JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
-JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
+LEFT JOIN ({_TEXT_TYPES}) s ON s.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_description d
   ON d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objoid = r.oid AND d.objsubid = a.attnum
 WHERE r.is_whole OR pg_catalog.has_column_privilege(r.oid, a.attnum, 'SELECT')
@@ -79,7 +90,7 @@ SELECT s.schemaname, s.tablename, s.attname, s.most_common_vals,
 FROM pg_catalog.pg_stats s
 JOIN ({_READABLE}) r ON r.nspname = s.schemaname AND r.relname = s.tablename
 JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attname = s.attname
-JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typcategory IN ('S', 'E')
+JOIN ({_TEXT_TYPES}) t ON t.oid = a.atttypid
 WHERE s.inherited = (r.relkind = 'p') AND s.most_common_vals IS NOT NULL AND s.avg_width <= 200
 """
 
@@ -156,9 +167,50 @@ JOIN pg_catalog.pg_class p ON p.oid = up.parent JOIN pg_catalog.pg_namespace pn 
 WHERE c.relkind IN ('r', 'p', 'f')
 """
 
+# schema, table, generated column, columns that it is computed from
+GENERATED = f"""
+SELECT n.nspname, c.relname, a.attname, pg_catalog.array_agg(s.attname)
+FROM pg_catalog.pg_attribute a
+JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = a.attrelid
+    AND (d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
+         OR d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = a.attrelid AND d.objsubid = a.attnum)
+JOIN pg_catalog.pg_attribute s ON s.attrelid = a.attrelid AND s.attnum = d.refobjsubid AND s.attnum <> a.attnum
+WHERE a.attgenerated <> '' AND {_IS_USER_SCHEMA}
+GROUP BY n.nspname, c.relname, a.attname
+"""
+
 # schema, name, query
 VIEWS = f"""
 SELECT n.nspname, c.relname, pg_catalog.pg_get_viewdef(c.oid)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('v', 'm') AND {_IS_USER_SCHEMA}
+"""
+
+# schema and name of a view; those of a function of the user's that it calls, also by an operator, and that may read
+# tables: what is IMMUTABLE does not, nor do extensions'
+VIEW_FUNCTIONS = f"""
+SELECT DISTINCT n.nspname, c.relname, f.nspname, p.proname
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_rewrite w ON w.ev_class = c.oid
+JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid
+LEFT JOIN pg_catalog.pg_operator o
+    ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.refobjid
+JOIN pg_catalog.pg_proc p ON p.oid = coalesce(o.oprcode::pg_catalog.oid, d.refobjid)
+    AND (o.oid IS NOT NULL OR d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass)
+JOIN pg_catalog.pg_namespace f ON f.oid = p.pronamespace
+WHERE c.relkind IN ('v', 'm') AND (p.provolatile <> 'i' OR p.prosecdef)
+  AND f.nspname <> 'pg_catalog' AND {_IS_USER_SCHEMA}
+  AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
+                  WHERE e.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND e.objid = p.oid AND e.deptype = 'e')
+"""
+
+# schema and name of tables that run more than a scan when they are read: other servers' (null), and those with
+# row-level security (the conditions of its policies)
+GUARDED_TABLES = f"""
+SELECT n.nspname, c.relname, CASE WHEN c.relkind <> 'f' THEN pg_catalog.pg_get_expr(p.polqual, p.polrelid) END
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_catalog.pg_policy p ON p.polrelid = c.oid AND p.polcmd IN ('r', '*')
+WHERE (c.relkind = 'f' OR c.relrowsecurity AND p.polqual IS NOT NULL) AND {_IS_USER_SCHEMA}
 """

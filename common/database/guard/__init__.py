@@ -3,7 +3,8 @@
     parsing    text → tree, for any input, in bounded time
     grammar    which node types a query may consist of
     walk       the tree → what it reads and calls
-    access     which tables and columns the operator opens
+    rules      which schemas, tables and columns the operator opens
+    access     what that means for the server's tables, views and partitions
     functions  which functions may be called
     objects    which tables, types and special values may be named
     facts      what the connected server has
@@ -15,15 +16,17 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from common.database.guard.access import EVERYTHING, AccessCheck, AccessRuleError, AccessRules, parse_rule
+from common.database.guard.access import AccessCheck
 from common.database.guard.facts import BUILTIN, ServerFacts
 from common.database.guard.functions import Call, FunctionRule
 from common.database.guard.grammar import operation_of
 from common.database.guard.objects import ObjectRule
 from common.database.guard.parsing import Statement, parse
+from common.database.guard.rules import EVERYTHING, AccessRuleError, AccessRules, parse_rule
 from common.database.guard.walk import Findings, Name, walk
 from common.errors import ForbiddenStatement, InvalidSql, StatementRejected
 from common.text import Text
+from common.values import Catalog
 
 __all__ = ["BUILTIN", "AccessRuleError", "AccessRules", "Guard", "Inspection", "ServerFacts", "parse_rule"]
 
@@ -54,7 +57,8 @@ class Guard:
     Args:
         allowed_functions: user-defined and extension functions that may be called: `schema.name`, `schema.*` or `name`.
         access: what may be read; always enforced.
-        forbidden_check: when false, only the structure is judged: one statement, and nothing but a query.
+        forbidden_check: when false, only the structure is judged: one statement, and nothing but a query. Without
+            effect where `access` closes anything: functions that run SQL and the system's tables would show it.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class Guard:
     ) -> None:
         self.access = access
         self._allowed_functions = frozenset(allowed_functions)
-        self._forbidden_check = forbidden_check
+        self._forbidden_check = forbidden_check or bool(access)
         self._verdicts: OrderedDict[str, Inspection] = OrderedDict()
         self._adopt(BUILTIN)
 
@@ -79,8 +83,15 @@ class Guard:
         self._facts = facts
         self._functions = FunctionRule(facts, self._allowed_functions)
         self._objects = ObjectRule(facts)
-        self._access = AccessCheck(self.access, facts)
+        self._access = self._check_of(facts)
         self._verdicts.clear()
+
+    def _check_of(self, facts: ServerFacts) -> AccessCheck:
+        return AccessCheck(self.access, facts, FunctionRule(facts, self._allowed_functions).is_configured)
+
+    def visible(self, catalog: Catalog, facts: ServerFacts) -> Catalog:
+        """The part of `catalog` that statements may read on the server that `facts` describe."""
+        return self._check_of(facts).visible(catalog)
 
     def check(self, sql: str) -> None:
         """Returns when `sql` is one harmless query.

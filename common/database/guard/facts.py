@@ -25,7 +25,9 @@ class ServerFacts:
         column_names: every column's name, in whatever relation.
         parents: partitions and inheritance children, each with its topmost parents.
         columns: relations the role may read, each with its columns' names.
-        view_definitions: views' queries, where access rules have to look into them.
+        column_sources: (schema, table, column) of generated columns, each with the columns it is computed from.
+        view_definitions: views' queries.
+        view_functions: for views, (schema, name) of the user's functions they call that may read tables.
         types: names of types that may be called like a function (`date('2024-01-01')`).
         system_relations: tables and views of `pg_catalog`.
         relations: (schema, name) of all other tables and views.
@@ -45,7 +47,9 @@ class ServerFacts:
     column_names: frozenset[str] = frozenset()
     parents: Mapping[Key, frozenset[Key]] = field(default_factory=dict)
     columns: Mapping[Key, Collection[str]] = field(default_factory=dict)
+    column_sources: Mapping[tuple[str, str, str], Collection[str]] = field(default_factory=dict)
     view_definitions: Mapping[Key, str] = field(default_factory=dict)
+    view_functions: Mapping[Key, Collection[Key]] = field(default_factory=dict)
     types: frozenset[str] = frozenset()
     system_relations: frozenset[str] = frozenset()
     relations: frozenset[Key] = frozenset()

@@ -122,6 +122,10 @@ class FunctionRule:
         risky = [place for place in self._visible_schemas(call.name) if (place, call.name) in self.facts.risky_routines]
         return not all(self._is_configured(place, call) for place in risky)
 
+    def is_configured(self, key: Key) -> bool:
+        """Whether the operator lists the function of that schema and name."""
+        return self._is_configured(key[0], Call(key))
+
     def _unless_configured(self, call: Call, schemas: Sequence[str]) -> StatementRejected | None:
         refused = [schema for schema in schemas if not self._is_configured(schema, call)]
         return _not_configured(refused[0], call) if refused else None
