@@ -131,8 +131,11 @@ async def read_knowledge(connection: Connection, *, show: Show) -> Knowledge:
 async def _read_all_facts(connection: Connection, catalog: Catalog) -> ServerFacts:
     columns = {table.key: frozenset(column.name for column in table.columns) for table in catalog.tables}
     facts = await _read_facts(connection)
+    reading = (await connection.query(queries.READING)).rows
     return replace(
         facts,
+        reading_operators=frozenset(str(name) for is_operator, name in reading if is_operator == "t"),
+        reading_cast_types=frozenset(str(name) for is_operator, name in reading if is_operator == "f"),
         relations=facts.relations | columns.keys(),
         columns=columns,
         parents=await _read_parents(connection),

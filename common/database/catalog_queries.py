@@ -188,8 +188,13 @@ FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamesp
 WHERE c.relkind IN ('v', 'm') AND {_IS_USER_SCHEMA}
 """
 
-# schema and name of a view; those of a function of the user's that it calls, also by an operator, and that may read
-# tables: what is IMMUTABLE does not, nor do extensions'
+# A function of the user's that may read tables: what is IMMUTABLE does not, nor do extensions'.
+_MAY_READ = """(p.provolatile <> 'i' OR p.prosecdef) AND p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace
+  AND NOT EXISTS (
+    SELECT FROM pg_catalog.pg_depend e
+    WHERE e.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND e.objid = p.oid AND e.deptype = 'e')"""
+
+# schema and name of a view; those of such a function that it calls, also by an operator, a cast or a domain's check
 VIEW_FUNCTIONS = f"""
 SELECT DISTINCT n.nspname, c.relname, f.nspname, p.proname
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -197,13 +202,26 @@ JOIN pg_catalog.pg_rewrite w ON w.ev_class = c.oid
 JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid
 LEFT JOIN pg_catalog.pg_operator o
     ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.refobjid
-JOIN pg_catalog.pg_proc p ON p.oid = coalesce(o.oprcode::pg_catalog.oid, d.refobjid)
-    AND (o.oid IS NOT NULL OR d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass)
+LEFT JOIN pg_catalog.pg_constraint k
+    ON d.refclassid = 'pg_catalog.pg_type'::pg_catalog.regclass AND k.contypid = d.refobjid
+LEFT JOIN pg_catalog.pg_depend x ON x.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND x.objid = k.oid
+    AND x.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+JOIN pg_catalog.pg_proc p ON p.oid = CASE d.refclassid
+    WHEN 'pg_catalog.pg_proc'::pg_catalog.regclass THEN d.refobjid
+    WHEN 'pg_catalog.pg_operator'::pg_catalog.regclass THEN o.oprcode::pg_catalog.oid
+    ELSE x.refobjid END
 JOIN pg_catalog.pg_namespace f ON f.oid = p.pronamespace
-WHERE c.relkind IN ('v', 'm') AND (p.provolatile <> 'i' OR p.prosecdef)
-  AND f.nspname <> 'pg_catalog' AND {_IS_USER_SCHEMA}
-  AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
-                  WHERE e.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND e.objid = p.oid AND e.deptype = 'e')
+WHERE c.relkind IN ('v', 'm') AND {_IS_USER_SCHEMA} AND {_MAY_READ}
+"""
+
+# operators' symbols (true) and types (false) that lead to such a function; symbols that built-ins share are left out
+READING = f"""
+SELECT true, o.oprname FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode
+WHERE {_MAY_READ} AND o.oprname NOT IN (SELECT oprname FROM pg_catalog.pg_operator
+                                        WHERE oprnamespace = 'pg_catalog'::pg_catalog.regnamespace)
+UNION SELECT false, x.typname FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_proc p ON p.oid = c.castfunc
+JOIN pg_catalog.pg_type t ON t.oid = c.casttarget JOIN pg_catalog.pg_type x ON x.oid IN (t.oid, t.typarray)
+WHERE {_MAY_READ} AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace
 """
 
 # schema and name of tables that run more than a scan when they are read: other servers' (null), and those with

@@ -30,7 +30,7 @@ def discreet(
         catalog: what is visible.
     """
     if isinstance(error, ForbiddenObject):
-        is_known = error.name in sql or error.name in catalog.by_name
+        is_known = _is_said(error.name, sql) or error.name in catalog.by_name
         return error if is_known else ForbiddenObject("", _NO_PRIVILEGE)
     hint = error.hint if error.hint and _is_visible(error.hint, sql, catalog) else None
     hides = any(_is_hidden(name, sql, catalog, facts) for name in _names(error.detail))
@@ -54,7 +54,7 @@ def _is_hidden(name: str, sql: str, catalog: Catalog, facts: ServerFacts) -> boo
 
 
 def _is_said(name: str, sql: str) -> bool:
-    return name.casefold() in sql.casefold()
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE) is not None
 
 
 def _is_in(name: str, catalog: Catalog) -> bool:

@@ -62,7 +62,10 @@ class GuardedDatabase:
             return await act(statement)
         except (InvalidSql, ForbiddenObject) as error:
             catalog, facts = await self._inner.catalog(), await self._inner.facts()
-            raise discreet(error, statement, catalog, facts) from error
+            told = discreet(error, statement, catalog, facts)
+            if told is error:
+                raise
+            raise told from error
 
     async def _proven(self, sql: str) -> str:
         """The one statement in `sql`, without its semicolon."""

@@ -45,7 +45,7 @@ class UnaskedReading:
 
     def _judge(self, key: Key) -> bool:
         conditions = self._conditions.get(key, ())
-        if None in conditions or key in self._has_foreign_parts:
+        if None in conditions or key in self._has_foreign_parts or self._facts.view_functions.get(key):
             return False
         queries = [f"SELECT WHERE {condition}" for condition in conditions]
         if key in self._facts.view_definitions:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from common.database.guard.facts import Key, ServerFacts
-from common.database.guard.functions import Call
+from common.database.guard.functions import Call, reads_unseen
 from common.database.guard.parsing import Node, parse
 from common.database.guard.rules import AccessRules
 from common.database.guard.walk import Findings, Name, Relation, Scope, relation_of, strings, walk
@@ -160,7 +160,8 @@ class AccessCheck:
         check = self._by_denials if self.rules.names_columns(key) else self
         try:
             (statement,) = parse(definition)
-            return next(check.refusals(walk(statement.kind, statement.node)), None) is None
+            found = walk(statement.kind, statement.node)
+            return not any(map(reads_unseen, found.calls)) and next(check.refusals(found), None) is None
         except (StatementRejected, ValueError, RecursionError):  # what can't be followed stays closed
             return False
 
@@ -179,6 +180,8 @@ class AccessCheck:
         reads = {read for block in blocks for _, read in block.tables}
         yield from filter(None, map(self.refusal, sorted(reads)))
         yield from self._type_refusals(found)
+        yield from (_reading(name) for name in found.operators if name and name[-1] in self.facts.reading_operators)
+        yield from (_reading(name) for name in found.casts if name[-1] in self.facts.reading_cast_types)
         if any(map(self.has_secrets, reads)):
             yield from self._column_refusals(found, blocks)
         yield from (_missing(relation, place) for block in blocks for relation, place in block.unknown)
@@ -224,11 +227,14 @@ class AccessCheck:
                 yield from self._row_type_refusals(None, name)
 
     def _row_type_refusals(self, schema: str | None, name: str) -> Iterator[ForbiddenObject]:
-        if schema is None and name in self.facts.types:
-            return
         for candidate in {name, name.lstrip("_")}:  # `_t` is another way to write `t[]`
             key = self.facts.key(schema, candidate)
-            if key in self.facts.relations and (self.refusal(Read(key)) or self.has_secrets(Read(key))):
+            is_other = schema is None and candidate in self.facts.types
+            if (
+                not is_other
+                and key in self.facts.relations
+                and (self.refusal(Read(key)) or self.has_secrets(Read(key)))
+            ):
                 yield _row_type(key)
 
     # ---------------------------------------------------------------------------------------------------------- blocks
@@ -263,7 +269,7 @@ class AccessCheck:
             block.unknown.append((relation, node.get("location", 0)))
 
     def _is_known(self, relation: Relation, key: Key) -> bool:
-        """Whether the server had the relation when its catalogue was read: of a later one nobody knows what it reads."""
+        """Whether the server had the relation when its catalogue was read: what a later one reads is not known."""
         if not self.facts.is_complete and not self.facts.relations:
             return True
         places = (relation.schema,) if relation.schema is not None else self.facts.search_path
@@ -378,6 +384,14 @@ def _row_type(key: Key) -> ForbiddenObject:
     name = ".".join(key)
     zh = f"不能使用表 {name} 的行类型：其中有未开放的列。"
     return ForbiddenObject(name, Text(zh, f"The row type of {name} may not be used: not all of it may be read."))
+
+
+def _reading(name: Name) -> ForbiddenObject:
+    """For an operator or a type."""
+    symbol = ".".join(name)
+    zh = f"不允许使用 {symbol}：它调用的自定义函数可能读取未开放的内容。"
+    en = f"{symbol} may not be used: it calls a user-defined function that may read what is not allowed."
+    return ForbiddenObject(symbol, Text(zh, en))
 
 
 def _missing(relation: Relation, location: int) -> InvalidSql:

@@ -35,6 +35,8 @@ class ServerFacts:
         volatile_operators: symbols of operators outside `pg_catalog` whose function may have side effects.
         shared_operators: those of them that built-in operators have as well.
         volatile_cast_types: types of the user's, and their arrays, to which a cast leads that may have side effects.
+        reading_operators: symbols of operators that only the user has, and whose function may read tables.
+        reading_cast_types: types, and their arrays, to which a cast of the user's leads that may read tables.
         search_path: schemas of unqualified names, `pg_catalog` implied first.
         is_complete: whether a name missing here does not exist in the server.
     """
@@ -57,6 +59,8 @@ class ServerFacts:
     volatile_operators: frozenset[str] = frozenset()
     shared_operators: frozenset[str] = frozenset()
     volatile_cast_types: frozenset[str] = frozenset()
+    reading_operators: frozenset[str] = frozenset()
+    reading_cast_types: frozenset[str] = frozenset()
     search_path: tuple[str, ...] = ("public",)
     is_complete: bool = False
 

@@ -178,6 +178,11 @@ def denial(call: Call) -> Text | None:
     return next((reason for pattern, reason in DENIED if pattern.fullmatch(name)), None)
 
 
+def reads_unseen(call: Call) -> bool:
+    """Whether a built-in, or an extension's function, reads what the statement's text does not show."""
+    return denial(call) in (_SQL_TEXT, _CATALOG, _SERVER)
+
+
 _LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
 # Escapes (`U&"!0072egclass" UESCAPE '!'`) and comments could spell a type so that nobody recognises it.
 _PLAIN_TYPE = re.compile(r'[\w\s.,()\[\]"]+')
