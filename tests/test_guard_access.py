@@ -11,7 +11,7 @@ from psycopg2.extensions import parse_dsn
 
 from common.database import AccessRuleError, GuardedDatabase
 from common.database.discretion import discreet
-from common.database.guard import AccessRules, Guard, ServerFacts, parse_rule
+from common.database.guard import BUILTIN, AccessRules, Guard, ServerFacts, parse_rule
 from common.database.guard.rules import Name
 from common.database.postgres import Caps, PostgresDatabase
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
@@ -254,9 +254,31 @@ def test_denied_objects_never_leak(denying: GuardedDatabase, sql: str) -> None:
         assert caught.value.name in caught.value.text.zh
 
 
-def test_a_column_written_like_a_function(denying: GuardedDatabase) -> None:
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT salary(p) FROM person p",
+        "SELECT pg_input_is_valid('(1)', 'public.diary[]')",
+        "SELECT (pg_input_error_info('(1)', 'person')).message",
+        "SELECT last_value FROM diary_n_seq",
+    ],
+)
+def test_what_is_refused_for_one_reason_or_another(denying: GuardedDatabase, sql: str) -> None:
     with pytest.raises(StatementRejected):
-        asyncio.run(denying.run("SELECT salary(p) FROM person p"))
+        asyncio.run(denying.run(sql))
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT GEHÄLTER FROM a", "SELECT É.gehälter FROM a é", "SELECT é FROM a É", "TABLE Ä"]
+)
+def test_accented_letters_are_folded_by_some_servers(sql: str) -> None:
+    tables = {("public", "a"): ("id", "gehälter"), ("public", "ä"): ("id",)}
+    rules = AccessRules(denied=[("public", "a", "gehälter"), ("public", "ä")])
+    guard = Guard(access=rules)
+    guard.learn(replace(BUILTIN, relations=frozenset(tables), columns=tables))
+    guard.check("SELECT id FROM a")
+    with pytest.raises(StatementRejected):
+        guard.check(sql)
 
 
 HONEST = [

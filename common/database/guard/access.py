@@ -192,7 +192,7 @@ class AccessCheck:
             for name, read in block.tables:
                 if self.has_secrets(read):
                     for alias in (name, *block.join_aliases):
-                        exposed[alias].add(read)
+                        exposed[_folded(alias)].add(read)
                     yield from self._block_refusals(block, read)
         for column in found.columns:
             yield from self._reference_refusals(column, exposed)
@@ -200,31 +200,32 @@ class AccessCheck:
     def _block_refusals(self, block: _Block, read: Read) -> Iterator[ForbiddenObject]:
         if block.has_star or block.hides_names or read in block.renamed:
             yield _whole_row(read.key)
-        yield from (_denied_column(read.key, name) for name in block.merged if not self.may_read_column(read, name))
+        yield from (_denied_column(read.key, name) for name in block.merged if not self._may_mean(read, name))
 
     def _reference_refusals(self, column: Name, exposed: dict[str, set[Read]]) -> Iterator[ForbiddenObject]:
         """What `column` (`name`, `t.name`, `t.*`, `schema.t.name`, or a row `t`) could read of the exposed tables."""
         last = column[-1]
-        qualifier = column[-2] if len(column) > 1 else None
+        qualifier = _folded(column[-2]) if len(column) > 1 else None
         if last == "*":
             yield from (_whole_row(read.key) for read in exposed.get(qualifier or "", ()))
             return
-        owners = (
-            exposed.get(qualifier, ()) if qualifier is not None else {r for reads in exposed.values() for r in reads}
-        )
-        yield from (_denied_column(read.key, last) for read in sorted(owners) if not self.may_read_column(read, last))
-        for read in sorted(exposed.get(last, ())):
+        owners = exposed.get(qualifier, ()) if qualifier is not None else set().union(*exposed.values())
+        yield from (_denied_column(read.key, last) for read in sorted(owners) if not self._may_mean(read, last))
+        for read in sorted(exposed.get(_folded(last), ())):
             is_row = qualifier is None and last not in self._columns(read.key)
             if is_row or qualifier == read.key[0]:
                 yield _whole_row(read.key)
+
+    def _may_mean(self, read: Read, column: str) -> bool:
+        """Whether what a statement calls `column` may be read, however the server folds its letters."""
+        return all(self.may_read_column(read, name) for name in {column, _folded(column)})
 
     def _type_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Row types show the columns of their tables: `json_populate_record(NULL::t, '{}')`."""
         for name in found.types:
             yield from self._row_type_refusals(name[-2] if len(name) > 1 else None, name[-1])
-        for call in found.calls:
-            for name in _probed_types(call):
-                yield from self._row_type_refusals(None, name)
+        for word in (word for call in found.calls for word in _probed_types(call)):
+            yield from self._row_type_refusals(None, word)
 
     def _row_type_refusals(self, schema: str | None, name: str) -> Iterator[ForbiddenObject]:
         for candidate in {name, name.lstrip("_")}:  # `_t` is another way to write `t[]`
@@ -338,6 +339,11 @@ def _add_join(block: _Block, node: Node) -> None:
     block.merged += strings(node.get("usingClause", ()))
     if alias:
         block.join_aliases.append(alias["aliasname"])
+
+
+def _folded(name: str) -> str:
+    """`name` as a server of a single-byte encoding reads it: it folds accented letters, which the parser does not."""
+    return name if name.isascii() else name.lower()
 
 
 def _is_star(value: Node) -> bool:
