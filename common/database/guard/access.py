@@ -96,7 +96,7 @@ class AccessCheck:
     def _is_open(self, key: Key, column: str, family: Collection[Key]) -> bool:
         """Whether rules open the column, and deny it nowhere in the relation's family."""
         return self.rules.may_read_column(key, column) and not any(
-            self.rules.denies((*relative, column)) for relative in family
+            self.rules.denies((*relative, column)) for relative in family if relative != key
         )
 
     def has_secrets(self, read: Read) -> bool:
@@ -106,10 +106,10 @@ class AccessCheck:
         return self._secrets[read]
 
     def _find_secrets(self, read: Read) -> bool:
+        if not any(map(self.rules.has_secrets, self._family(read))):
+            return False
         columns = self._columns(read.key)
-        if columns:
-            return not all(self.may_read_column(read, column) for column in columns)
-        return any(map(self.rules.has_secrets, self._family(read)))
+        return not columns or not all(self.may_read_column(read, column) for column in columns)
 
     def _columns(self, key: Key) -> Collection[str]:
         """The relation's columns; of a partition, which the catalogue leaves out, its table's."""

@@ -49,7 +49,7 @@ def _is_match(mask: str, part: str) -> bool:
 
 def _covers(rule: Name, name: Name) -> bool:
     """Whether `rule`, as far as it goes, covers `name`."""
-    return len(rule) <= len(name) and all(_is_match(mask, part) for mask, part in zip(rule, name, strict=False))
+    return len(rule) <= len(name) and all(map(_is_match, rule, name))
 
 
 @dataclass(frozen=True)
