@@ -485,6 +485,15 @@ def test_a_view_s_function_may_be_vouched_for(url: str) -> None:
     database.close()
 
 
+def test_a_denial_of_nothing_is_said_in_the_log(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    idle = ["public.Person", "hr", "public.person.Salary", "*.*.工资"]
+    database = open_asked(url, denied_objects=[*DENIED, *idle, "public.event_2024.secret", "public.half.closed"])
+    asyncio.run(database.catalog())
+    said = [record.getMessage() for record in caplog.records if "DENIED_OBJECTS" in record.getMessage()]
+    assert [message.split()[1] for message in said] == sorted(idle)
+    database.close()
+
+
 def test_rules_hold_when_the_forbidden_check_is_off(url: str) -> None:
     database = open_asked(url, denied_objects=DENIED, forbidden_check=False)
     for sql in ("SELECT salary FROM person", "SELECT query_to_xml('TABLE diary', true, true, '')", "TABLE pg_stats"):

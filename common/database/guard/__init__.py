@@ -12,6 +12,7 @@
 Everything is an allow-list: what is not known to belong to a query is refused.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from common.text import Text
 from common.values import Catalog
 
 __all__ = ["BUILTIN", "AccessRuleError", "AccessRules", "Guard", "Inspection", "ServerFacts", "parse_rule"]
+
+_log = logging.getLogger(__name__)
 
 _REMEMBERED = 256  # verdicts kept: a statement is checked, planned and run within moments
 
@@ -71,6 +74,7 @@ class Guard:
         self.access = access
         self._allowed_functions = frozenset(allowed_functions)
         self._forbidden_check = forbidden_check or bool(access)
+        self._idle_denials: frozenset[Name] = frozenset()
         self._verdicts: OrderedDict[str, Inspection] = OrderedDict()
         self._adopt(BUILTIN)
 
@@ -90,8 +94,18 @@ class Guard:
         return AccessCheck(self.access, facts, FunctionRule(facts, self._allowed_functions).is_configured)
 
     def visible(self, catalog: Catalog, facts: ServerFacts) -> Catalog:
-        """The part of `catalog` that statements may read on the server that `facts` describe."""
-        return self._check_of(facts).visible(catalog)
+        """The part of `catalog` that statements may read on the server that `facts` describe.
+
+        Says in the log, once, which denials cover nothing there.
+        """
+        check = self._check_of(facts)
+        idle = frozenset(check.idle_denials())
+        for rule in sorted(idle - self._idle_denials):
+            _log.warning(
+                "DENIED_OBJECTS: %s is nothing in the database; write names as they are stored", ".".join(rule)
+            )
+        self._idle_denials = idle
+        return check.visible(catalog)
 
     def check(self, sql: str) -> None:
         """Returns when `sql` is one harmless query.

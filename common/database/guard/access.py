@@ -280,6 +280,17 @@ class AccessCheck:
 
     # --------------------------------------------------------------------------------------------------- the catalogue
 
+    def idle_denials(self) -> Iterator[Name]:
+        """Denials that cover nothing the server has: misspelt, or in other letters than the name is stored in."""
+        if not self.facts.is_complete:
+            return
+        relations = (*self.facts.relations, *self.facts.extension_relations)
+        for rule in self.rules.denied:
+            column = AccessRules(denied=[rule[2:] or ("*",)])
+            has_relation = any(map(AccessRules(denied=[rule[:2]]).denies, relations))
+            if not has_relation or not any(column.denies((name,)) for name in self.facts.column_names):
+                yield rule
+
     def visible(self, catalog: Catalog) -> Catalog:
         """The part of the catalogue that statements may read, without comments that name the rest."""
         if not self.rules:
