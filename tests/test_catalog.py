@@ -181,6 +181,10 @@ CREATE TABLE tenant (name text);
 INSERT INTO tenant VALUES ('a'), ('b');
 ALTER TABLE tenant ENABLE ROW LEVEL SECURITY;
 CREATE POLICY locks ON tenant USING (lock(8) IS NOT NULL);
+CREATE TABLE lodger (name text, n integer);
+INSERT INTO lodger VALUES ('a', 1);
+ALTER TABLE lodger ENABLE ROW LEVEL SECURITY;
+CREATE POLICY locks ON lodger USING (n <-+-> n IS NOT NULL);
 CREATE VIEW tenants AS SELECT name FROM tenant;
 CREATE VIEW harmless AS SELECT upper(name) AS name, n <-*-> n AS product FROM item WHERE n IN (SELECT n FROM item);
 CREATE TABLE own_rows (name text);
@@ -208,6 +212,19 @@ def test_nothing_runs_unasked_but_what_a_question_might_run(
     database.close()
 
 
+def test_a_server_that_hides_its_views_is_not_read_unasked(make_database: Callable[[str], str], admin_url: str) -> None:
+    url = make_database("CREATE TABLE item (name text); INSERT INTO item VALUES ('a'); CREATE VIEW v AS TABLE item")
+    execute(as_admin(url, admin_url), "REVOKE SELECT ON pg_rewrite FROM PUBLIC")
+    database = open_asked(url)
+    assert [table.columns[0].name for table in asyncio.run(database.catalog()).tables] == ["name", "name"]
+    assert asyncio.run(database.run("SELECT name FROM v")).rows == (["a"],)
+    database.close()
+    closed = open_asked(url, denied_objects=["public.other"])
+    with pytest.raises(DatabaseUnavailable, match="DENIED_OBJECTS"):
+        asyncio.run(closed.run("SELECT name FROM item"))
+    closed.close()
+
+
 def test_other_servers_tables_are_not_read_unasked() -> None:
     def key(name: str) -> Key:
         return ("public", name)
@@ -217,8 +234,10 @@ def test_other_servers_tables_are_not_read_unasked() -> None:
         relations=frozenset(map(key, ("here", "there", "whole", "view"))),
         parents={key("there"): frozenset((key("whole"),))},
         view_definitions={key("view"): "SELECT n FROM here, there", key("unread"): ""},
+        read_conditions={key("there"): (None,)},
+        knows_ways=True,
     )
-    unasked = UnaskedReading(facts, {key("there"): (None,)})
+    unasked = UnaskedReading(facts)
     harmless = [name for name in ("here", "there", "whole", "view", "unread") if unasked.is_harmless(key(name))]
     assert harmless == ["here"]
 

@@ -123,25 +123,34 @@ async def read_knowledge(connection: Connection, *, show: Show) -> Knowledge:
     facts = await _read_all_facts(connection, catalog)
     # Views are followed to what they read, which takes a while where there are many.
     catalog = await asyncio.to_thread(show, catalog, facts)
-    unasked = UnaskedReading(facts, await _read_guarded_tables(connection))
-    values = await _Sampler(connection, unasked).sample(_samples(catalog, relations, attributes))
+    values = await _Sampler(connection, UnaskedReading(facts)).sample(_samples(catalog, relations, attributes))
     return Knowledge(_with_values(catalog, values), facts)
 
 
 async def _read_all_facts(connection: Connection, catalog: Catalog) -> ServerFacts:
     columns = {table.key: frozenset(column.name for column in table.columns) for table in catalog.tables}
     facts = await _read_facts(connection)
+    relations = facts.relations | columns.keys()
+    facts = replace(facts, relations=relations, columns=columns, parents=await _read_parents(connection))
+    try:
+        return await _with_ways(facts, connection)
+    except psycopg2.ProgrammingError:  # as with functions
+        _log.warning("what views and tables run can't be read; nothing is read unasked")
+        return facts
+
+
+async def _with_ways(facts: ServerFacts, connection: Connection) -> ServerFacts:
+    """The facts with all that reading a relation leads to."""
     reading = (await connection.query(queries.READING)).rows
     return replace(
         facts,
         reading_operators=frozenset(str(name) for is_operator, name in reading if is_operator == "t"),
         reading_cast_types=frozenset(str(name) for is_operator, name in reading if is_operator == "f"),
-        relations=facts.relations | columns.keys(),
-        columns=columns,
-        parents=await _read_parents(connection),
         column_sources=await _read_generated(connection),
         view_definitions=await _read_views(connection),
-        view_functions=await _read_view_functions(connection),
+        read_functions=await _read_read_functions(connection),
+        read_conditions=await _read_conditions(connection),
+        knows_ways=True,
     )
 
 
@@ -153,16 +162,16 @@ async def _read_generated(connection: Connection) -> Mapping[tuple[str, str, str
     }
 
 
-async def _read_view_functions(connection: Connection) -> Mapping[Key, Collection[Key]]:
+async def _read_read_functions(connection: Connection) -> Mapping[Key, Collection[Key]]:
     functions: defaultdict[Key, set[Key]] = defaultdict(set)
-    for schema, view, place, function in (await connection.query(queries.VIEW_FUNCTIONS)).rows:
-        functions[str(schema), str(view)].add((str(place), str(function)))
+    for schema, relation, place, function in (await connection.query(queries.READ_FUNCTIONS)).rows:
+        functions[str(schema), str(relation)].add((str(place), str(function)))
     return functions
 
 
-async def _read_guarded_tables(connection: Connection) -> Mapping[Key, Sequence[str | None]]:
+async def _read_conditions(connection: Connection) -> Mapping[Key, Sequence[str | None]]:
     conditions: defaultdict[Key, list[str | None]] = defaultdict(list)
-    for schema, name, condition in (await connection.query(queries.GUARDED_TABLES)).rows:
+    for schema, name, condition in (await connection.query(queries.READ_CONDITIONS)).rows:
         conditions[str(schema), str(name)].append(condition)
     return conditions
 

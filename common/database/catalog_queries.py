@@ -194,12 +194,15 @@ _MAY_READ = """(p.provolatile <> 'i' OR p.prosecdef) AND p.pronamespace <> 'pg_c
     SELECT FROM pg_catalog.pg_depend e
     WHERE e.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND e.objid = p.oid AND e.deptype = 'e')"""
 
-# schema and name of a view; those of such a function that it calls, also by an operator, a cast or a domain's check
-VIEW_FUNCTIONS = f"""
+# schema and name of a relation; those of such a function that reading it calls: in a view's query or in a policy, also
+# by an operator, a cast or a domain's check
+READ_FUNCTIONS = f"""
 SELECT DISTINCT n.nspname, c.relname, f.nspname, p.proname
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_rewrite w ON w.ev_class = c.oid
-JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid
+FROM (SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass AS class, oid, ev_class AS relation
+      FROM pg_catalog.pg_rewrite WHERE ev_type = '1'
+      UNION ALL SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, oid, polrelid FROM pg_catalog.pg_policy) w
+JOIN pg_catalog.pg_class c ON c.oid = w.relation JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_depend d ON d.classid = w.class AND d.objid = w.oid
 LEFT JOIN pg_catalog.pg_operator o
     ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.refobjid
 LEFT JOIN pg_catalog.pg_constraint k
@@ -211,7 +214,7 @@ JOIN pg_catalog.pg_proc p ON p.oid = CASE d.refclassid
     WHEN 'pg_catalog.pg_operator'::pg_catalog.regclass THEN o.oprcode::pg_catalog.oid
     ELSE x.refobjid END
 JOIN pg_catalog.pg_namespace f ON f.oid = p.pronamespace
-WHERE c.relkind IN ('v', 'm') AND {_IS_USER_SCHEMA} AND {_MAY_READ}
+WHERE {_IS_USER_SCHEMA} AND {_MAY_READ}
 """
 
 # operators' symbols (true) and types (false) that lead to such a function; symbols that built-ins share are left out
@@ -226,7 +229,7 @@ WHERE {_MAY_READ} AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace
 
 # schema and name of tables that run more than a scan when they are read: other servers' (null), and those with
 # row-level security (the conditions of its policies)
-GUARDED_TABLES = f"""
+READ_CONDITIONS = f"""
 SELECT n.nspname, c.relname, CASE WHEN c.relkind <> 'f' THEN pg_catalog.pg_get_expr(p.polqual, p.polrelid) END
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_policy p ON p.polrelid = c.oid AND p.polcmd IN ('r', '*')

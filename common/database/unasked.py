@@ -5,7 +5,7 @@ every function in them: those are judged like statements, without the functions 
 Tables of other servers are never read unasked.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from common.database.guard import Guard, ServerFacts
 from common.database.guard.facts import Key
@@ -15,26 +15,15 @@ from common.errors import StatementRejected
 
 
 class UnaskedReading:
-    """Judges the relations of one server.
+    """Judges the relations of the server that `facts` describe."""
 
-    Args:
-        facts: of the server.
-        conditions: tables that run more than a scan when they are read: the conditions of their policies, and None
-            for those of other servers.
-    """
-
-    def __init__(self, facts: ServerFacts, conditions: Mapping[Key, Sequence[str | None]]) -> None:
+    def __init__(self, facts: ServerFacts) -> None:
         self._facts = facts
-        self._conditions = conditions
         self._guard = Guard()
         self._guard.learn(facts)
         self._verdicts: dict[Key, bool] = {}
-        self._has_foreign_parts = frozenset(
-            parent
-            for child, parents in facts.parents.items()
-            if None in conditions.get(child, ())
-            for parent in parents
-        )
+        foreign = [key for key, conditions in facts.read_conditions.items() if None in conditions]
+        self._has_foreign_parts = frozenset(parent for key in foreign for parent in facts.parents.get(key, ()))
 
     def is_harmless(self, key: Key) -> bool:
         """Whether reading the table or view runs nothing but a query that the guard accepts, and so on below it."""
@@ -44,8 +33,10 @@ class UnaskedReading:
         return self._verdicts[key]
 
     def _judge(self, key: Key) -> bool:
-        conditions = self._conditions.get(key, ())
-        if None in conditions or key in self._has_foreign_parts or self._facts.view_functions.get(key):
+        conditions = self._facts.read_conditions.get(key, ())
+        if not self._facts.knows_ways or self._facts.read_functions.get(key):
+            return False
+        if None in conditions or key in self._has_foreign_parts:
             return False
         queries = [f"SELECT WHERE {condition}" for condition in conditions]
         if key in self._facts.view_definitions:

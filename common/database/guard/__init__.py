@@ -25,7 +25,7 @@ from common.database.guard.objects import ObjectRule
 from common.database.guard.parsing import Statement, parse
 from common.database.guard.rules import EVERYTHING, AccessRuleError, AccessRules, parse_rule
 from common.database.guard.walk import Findings, Name, walk
-from common.errors import ForbiddenStatement, InvalidSql, StatementRejected
+from common.errors import DatabaseUnavailable, ForbiddenStatement, InvalidSql, StatementRejected
 from common.text import Text
 from common.values import Catalog
 
@@ -34,6 +34,11 @@ __all__ = ["BUILTIN", "AccessRuleError", "AccessRules", "Guard", "Inspection", "
 _log = logging.getLogger(__name__)
 
 _REMEMBERED = 256  # verdicts kept: a statement is checked, planned and run within moments
+
+_NO_WAYS = Text(
+    "数据库隐藏了部分系统目录，无法执行 ALLOWED_OBJECTS 和 DENIED_OBJECTS。",
+    "The server hides parts of its catalogue: ALLOWED_OBJECTS and DENIED_OBJECTS can't be kept.",
+)
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,12 @@ class Guard:
         """The part of `catalog` that statements may read on the server that `facts` describe.
 
         Says in the log, once, which denials cover nothing there.
+
+        Raises:
+            DatabaseUnavailable: the server does not tell what views read, so the operator's rules can't be kept.
         """
+        if self.access and not facts.knows_ways:
+            raise DatabaseUnavailable(_NO_WAYS)
         check = self._check_of(facts)
         idle = frozenset(check.idle_denials())
         for rule in sorted(idle - self._idle_denials):

@@ -155,7 +155,7 @@ class AccessCheck:
 
     def _may_follow(self, key: Key, definition: str) -> bool:
         """Whether the definition, and the functions behind it, read nothing that is closed."""
-        if not all(map(self._is_vouched, self.facts.view_functions.get(key, ()))):
+        if not all(map(self._is_vouched, self.facts.read_functions.get(key, ()))):
             return False
         check = self._by_denials if self.rules.names_columns(key) else self
         try:
