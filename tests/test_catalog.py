@@ -235,7 +235,7 @@ def test_other_servers_tables_are_not_read_unasked() -> None:
         parents={key("there"): frozenset((key("whole"),))},
         view_definitions={key("view"): "SELECT n FROM here, there", key("unread"): ""},
         read_conditions={key("there"): (None,)},
-        knows_ways=True,
+        is_followable=True,
     )
     unasked = UnaskedReading(facts)
     harmless = [name for name in ("here", "there", "whole", "view", "unread") if unasked.is_harmless(key(name))]

@@ -133,13 +133,13 @@ async def _read_all_facts(connection: Connection, catalog: Catalog) -> ServerFac
     relations = facts.relations | columns.keys()
     facts = replace(facts, relations=relations, columns=columns, parents=await _read_parents(connection))
     try:
-        return await _with_ways(facts, connection)
+        return await _followable(facts, connection)
     except psycopg2.ProgrammingError:  # as with functions
         _log.warning("what views and tables run can't be read; nothing is read unasked")
         return facts
 
 
-async def _with_ways(facts: ServerFacts, connection: Connection) -> ServerFacts:
+async def _followable(facts: ServerFacts, connection: Connection) -> ServerFacts:
     """The facts with all that reading a relation leads to."""
     reading = (await connection.query(queries.READING)).rows
     return replace(
@@ -148,9 +148,9 @@ async def _with_ways(facts: ServerFacts, connection: Connection) -> ServerFacts:
         reading_cast_types=frozenset(str(name) for is_operator, name in reading if is_operator == "f"),
         column_sources=await _read_generated(connection),
         view_definitions=await _read_views(connection),
-        read_functions=await _read_read_functions(connection),
+        read_functions=await _read_functions_run(connection),
         read_conditions=await _read_conditions(connection),
-        knows_ways=True,
+        is_followable=True,
     )
 
 
@@ -162,7 +162,7 @@ async def _read_generated(connection: Connection) -> Mapping[tuple[str, str, str
     }
 
 
-async def _read_read_functions(connection: Connection) -> Mapping[Key, Collection[Key]]:
+async def _read_functions_run(connection: Connection) -> Mapping[Key, Collection[Key]]:
     functions: defaultdict[Key, set[Key]] = defaultdict(set)
     for schema, relation, place, function in (await connection.query(queries.READ_FUNCTIONS)).rows:
         functions[str(schema), str(relation)].add((str(place), str(function)))

@@ -34,7 +34,7 @@ class UnaskedReading:
 
     def _judge(self, key: Key) -> bool:
         conditions = self._facts.read_conditions.get(key, ())
-        if not self._facts.knows_ways or self._facts.read_functions.get(key):
+        if not self._facts.is_followable or self._facts.read_functions.get(key):
             return False
         if None in conditions or key in self._has_foreign_parts:
             return False

@@ -5,6 +5,7 @@
     walk       the tree → what it reads and calls
     rules      which schemas, tables and columns the operator opens
     access     what that means for the server's tables, views and partitions
+    showing    the part of the catalogue that may be read
     functions  which functions may be called
     objects    which tables, types and special values may be named
     facts      what the connected server has
@@ -24,6 +25,7 @@ from common.database.guard.grammar import operation_of
 from common.database.guard.objects import ObjectRule
 from common.database.guard.parsing import Statement, parse
 from common.database.guard.rules import EVERYTHING, AccessRuleError, AccessRules, parse_rule
+from common.database.guard.showing import visible
 from common.database.guard.walk import Findings, Name, walk
 from common.errors import DatabaseUnavailable, ForbiddenStatement, InvalidSql, StatementRejected
 from common.text import Text
@@ -35,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 _REMEMBERED = 256  # verdicts kept: a statement is checked, planned and run within moments
 
-_NO_WAYS = Text(
+_NOT_FOLLOWABLE = Text(
     "数据库隐藏了部分系统目录，无法执行 ALLOWED_OBJECTS 和 DENIED_OBJECTS。",
     "The server hides parts of its catalogue: ALLOWED_OBJECTS and DENIED_OBJECTS can't be kept.",
 )
@@ -106,8 +108,8 @@ class Guard:
         Raises:
             DatabaseUnavailable: the server does not tell what views read, so the operator's rules can't be kept.
         """
-        if self.access and not facts.knows_ways:
-            raise DatabaseUnavailable(_NO_WAYS)
+        if self.access and not facts.is_followable:
+            raise DatabaseUnavailable(_NOT_FOLLOWABLE)
         check = self._check_of(facts)
         idle = frozenset(check.idle_denials())
         for rule in sorted(idle - self._idle_denials):
@@ -115,7 +117,7 @@ class Guard:
                 "DENIED_OBJECTS: %s is nothing in the database; write names as they are stored", ".".join(rule)
             )
         self._idle_denials = idle
-        return check.visible(catalog)
+        return visible(catalog, check)
 
     def check(self, sql: str) -> None:
         """Returns when `sql` is one harmless query.

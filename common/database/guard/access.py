@@ -9,7 +9,7 @@ it is taken for the closed one.
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,10 +20,8 @@ from common.database.guard.rules import AccessRules
 from common.database.guard.walk import Findings, Name, Relation, Scope, relation_of, strings, walk
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.text import Text
-from common.values import Catalog, Column, Table
 
 _UNDEFINED_TABLE = "42P01"
-_HIDDEN = "…"  # stands for a closed name in a comment
 
 
 class Read(NamedTuple):
@@ -68,6 +66,8 @@ class AccessCheck:
 
     def refusal(self, read: Read) -> ForbiddenObject | None:
         """Why nothing of the relation may be read, or None."""
+        if read.key not in self.facts.relations:  # names that anybody can make up are not remembered
+            return self._judge(read)
         if read not in self._verdicts:
             self._verdicts[read] = self._judge(read)
         return self._verdicts[read]
@@ -101,6 +101,8 @@ class AccessCheck:
 
     def has_secrets(self, read: Read) -> bool:
         """Whether there are columns of the readable relation that may not be read."""
+        if read.key not in self.facts.relations:
+            return self._find_secrets(read)
         if read not in self._secrets:
             self._secrets[read] = self._find_secrets(read)
         return self._secrets[read]
@@ -127,10 +129,13 @@ class AccessCheck:
 
     def _family(self, read: Read) -> frozenset[Key]:
         """The relation, what it is part of, and if it is read with what inherits from it, all of that likewise."""
-        if read not in self._families:
+        family = self._families.get(read)
+        if family is None:
             members = {read.key} if read.is_alone else {read.key, *self._children.get(read.key, ())}
-            self._families[read] = frozenset(members).union(*(self.facts.parents.get(key, ()) for key in members))
-        return self._families[read]
+            family = frozenset(members).union(*(self.facts.parents.get(key, ()) for key in members))
+            if read.key in self.facts.relations:
+                self._families[read] = family
+        return family
 
     @cached_property
     def _children(self) -> dict[Key, set[Key]]:
@@ -278,8 +283,6 @@ class AccessCheck:
             (place, relation.name) in self.facts.extension_relations for place in places
         )
 
-    # --------------------------------------------------------------------------------------------------- the catalogue
-
     def idle_denials(self) -> Iterator[Name]:
         """Denials that cover nothing the server has: misspelt, or in other letters than the name is stored in."""
         if not self.facts.is_complete:
@@ -290,50 +293,6 @@ class AccessCheck:
             has_relation = any(map(AccessRules(denied=[rule[:2]]).denies, relations))
             if not has_relation or not any(column.denies((name,)) for name in self.facts.column_names):
                 yield rule
-
-    def visible(self, catalog: Catalog) -> Catalog:
-        """The part of the catalogue that statements may read, without comments that name the rest."""
-        if not self.rules:
-            return catalog
-        tables = [self._visible_table(table) for table in catalog.tables if self.refusal(Read(table.key)) is None]
-        shown = {table.name for table in tables if table.columns}
-        closed = {key[1] for key in self.facts.relations if self.rules.denies(key)}
-        hidden = _naming(({table.name for table in catalog.tables} | closed) - shown)
-        tables = [_without_names(table, hidden) for table in tables if table.columns]
-        return replace(catalog, tables=tuple(tables)).coherent()
-
-    def _visible_table(self, table: Table) -> Table:
-        read = Read(table.key)
-        if not self.has_secrets(read):
-            return table
-        columns = tuple(column for column in table.columns if self.may_read_column(read, column.name))
-        closed = {column.name for column in table.columns} - {column.name for column in columns}
-        return _without_names(replace(table, columns=columns), _naming(closed))
-
-
-def _naming(names: Collection[str]) -> re.Pattern[str] | None:
-    """What finds the names in a text: as words where they are spelled in letters that words are made of."""
-    parts = [
-        rf"(?<![a-z0-9_]){re.escape(name)}(?![a-z0-9_])" if name.isascii() else re.escape(name)
-        for name in sorted(names, key=len, reverse=True)
-        if len(name) > 1
-    ]
-    return re.compile("|".join(parts), re.IGNORECASE) if parts else None
-
-
-def _without_names(table: Table, hidden: re.Pattern[str] | None) -> Table:
-    """The table with what `hidden` finds in its comments taken out."""
-    if hidden is None:
-        return table
-    columns = tuple(_with_comment(column, hidden) for column in table.columns)
-    comment = hidden.sub(_HIDDEN, table.comment) if table.comment else table.comment
-    return replace(table, columns=columns, comment=comment)
-
-
-def _with_comment(column: Column, hidden: re.Pattern[str]) -> Column:
-    if not column.comment or not hidden.search(column.comment):
-        return column
-    return replace(column, comment=hidden.sub(_HIDDEN, column.comment))
 
 
 def _probed_types(call: Call) -> list[str]:

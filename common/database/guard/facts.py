@@ -38,7 +38,7 @@ class ServerFacts:
         volatile_cast_types: types of the user's, and their arrays, to which a cast leads that may have side effects.
         read_conditions: tables that run more than a scan when they are read: the conditions of their policies, and None
             for those of other servers.
-        knows_ways: whether the server has told what reading a relation leads to: views, policies, generated columns.
+        is_followable: whether the server has told what reading a relation leads to: views, policies, generated columns.
         reading_operators: symbols of operators that only the user has, and whose function may read tables.
         reading_cast_types: types, and their arrays, to which a cast of the user's leads that may read tables.
         search_path: schemas of unqualified names, `pg_catalog` implied first.
@@ -64,7 +64,7 @@ class ServerFacts:
     shared_operators: frozenset[str] = frozenset()
     volatile_cast_types: frozenset[str] = frozenset()
     read_conditions: Mapping[Key, Sequence[str | None]] = field(default_factory=dict)
-    knows_ways: bool = False
+    is_followable: bool = False
     reading_operators: frozenset[str] = frozenset()
     reading_cast_types: frozenset[str] = frozenset()
     search_path: tuple[str, ...] = ("public",)
