@@ -51,6 +51,8 @@ CREATE FUNCTION pay_of(i integer) RETURNS integer LANGUAGE sql STABLE AS 'SELECT
 CREATE VIEW by_function AS SELECT id, pay_of(id) AS pay FROM trip;
 CREATE FUNCTION pays(i integer, n integer) RETURNS integer LANGUAGE sql STABLE AS 'SELECT n * pay_of(i)';
 CREATE OPERATOR ### (LEFTARG = integer, RIGHTARG = integer, FUNCTION = pays);
+CREATE FUNCTION regional(i integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT i';
+CREATE VIEW by_harmless_function AS SELECT regional(id) AS id, current_setting('work_mem') AS m FROM trip;
 CREATE VIEW by_operator AS SELECT id ### 1 AS pay FROM trip;
 CREATE VIEW finance.trips AS SELECT * FROM trip;
 CREATE VIEW finance.people AS SELECT id, name FROM person;
@@ -304,6 +306,7 @@ HONEST = [
     "SELECT name FROM ONLY animal",
     "SELECT name FROM ONLY animal TABLESAMPLE system (100)",
     "SELECT name FROM own_animals",
+    "SELECT id FROM by_harmless_function",
     "SELECT id FROM part",
     "SELECT * FROM ONLY part",
     "SELECT o.code FROM ONLY part o, part a",

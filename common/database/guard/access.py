@@ -166,7 +166,9 @@ class AccessCheck:
         try:
             (statement,) = parse(definition)
             found = walk(statement.kind, statement.node)
-            return not any(map(reads_unseen, found.calls)) and next(check.refusals(found), None) is None
+            if any(reads_unseen(call, self.facts) for call in found.calls):
+                return False
+            return next(check.refusals(found), None) is None
         except (StatementRejected, ValueError, RecursionError):  # what can't be followed stays closed
             return False
 

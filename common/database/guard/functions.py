@@ -178,9 +178,11 @@ def denial(call: Call) -> Text | None:
     return next((reason for pattern, reason in DENIED if pattern.fullmatch(name)), None)
 
 
-def reads_unseen(call: Call) -> bool:
+def reads_unseen(call: Call, facts: ServerFacts) -> bool:
     """Whether a built-in, or an extension's function, reads what the statement's text does not show."""
-    return denial(call) in (_SQL_TEXT, _CATALOG, _SERVER)
+    reason = denial(call)
+    is_builtin = call.schema in (None, "pg_catalog") and (call.name in facts.builtins or not facts.is_complete)
+    return reason is _SQL_TEXT or (is_builtin and reason in (_CATALOG, _SERVER))
 
 
 _LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
