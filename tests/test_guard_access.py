@@ -394,6 +394,7 @@ def test_closed_names_are_not_in_what_is_said(denying: GuardedDatabase) -> None:
         "SELECT p.salry FROM person p",
         "SELECT salry FROM person",
         "SELECT h.closd FROM half h",
+        "SELECT e.secrt FROM event_2024 e",
         "SELECT x.salry FROM (SELECT id, name FROM person) x",
     ):
         with pytest.raises(InvalidSql) as caught:

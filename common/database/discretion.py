@@ -69,6 +69,7 @@ def _is_visible(hint: str, sql: str, catalog: Catalog) -> bool:
         table = sources.get(source)
         if table is not None and table.column(column) is None:
             return False
-        if table is None and not _is_said(column, sql) and not _is_in(column, catalog):
+        # An alias of something else than a visible table: a subquery's columns are named in it.
+        if table is None and not _is_said(column, sql) and (source or not _is_in(column, catalog)):
             return False
     return True
