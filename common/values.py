@@ -1,7 +1,7 @@
 """The plain values that travel between layers: immutable, without behaviour beyond what they mean."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
@@ -90,6 +90,22 @@ class Catalog:
         for table in self.tables:
             named[table.name] = (*named.get(table.name, ()), table)
         return named
+
+    def coherent(self) -> "Catalog":
+        """The same without keys that name columns or tables which are not in it."""
+        columns = {table.key: frozenset(column.name for column in table.columns) for table in self.tables}
+        return replace(self, tables=tuple(_with_keys_among(table, columns) for table in self.tables))
+
+
+def _with_keys_among(table: Table, columns: Mapping[tuple[str, str], frozenset[str]]) -> Table:
+    own = columns[table.key]
+    foreign = tuple(
+        key
+        for key in table.foreign_keys
+        if own.issuperset(key.columns) and columns.get(key.target, frozenset()).issuperset(key.target_columns)
+    )
+    primary = table.primary_key if own.issuperset(table.primary_key) else ()
+    return replace(table, primary_key=primary, foreign_keys=foreign)
 
 
 # ----------------------------------------------------------------------------------------------- what a query returns

@@ -3,13 +3,17 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from psycopg2.extensions import parse_dsn
 
+from common.database.guard import BUILTIN
+from common.database.guard.facts import Key
+from common.database.unasked import UnaskedReading
 from common.errors import DatabaseUnavailable
 from common.values import Catalog, Column, ForeignKey, Table
-from tests.databases import as_admin, execute, open_asked
+from tests.databases import as_admin, execute, open_asked, rows_of
 
 DDL = """
 CREATE TYPE mood AS ENUM ('happy', 'sad', 'never used');
@@ -141,6 +145,114 @@ def test_values_that_are_many_long_or_not_text_are_left_out(catalog: Catalog) ->
 def test_a_view_that_fails_harms_nothing(catalog: Catalog) -> None:
     assert [column.name for column in _table(catalog, "broken").columns] == ["n", "name"]
     assert set(_column(catalog, "busy", "province").values) == {"江西", "湖南"}
+
+
+# Each construct takes a lock of its own number, which neither a rollback nor READ ONLY stops.
+LOCKING = """
+CREATE FUNCTION lock(n integer) RETURNS text LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_lock(n); RETURN 1; END';
+CREATE FUNCTION stable_lock(n integer) RETURNS text STABLE LANGUAGE sql AS 'SELECT lock(n)';
+CREATE TABLE item (name text, n integer);
+INSERT INTO item VALUES ('a', 1), ('b', 2);
+CREATE VIEW by_built_in AS SELECT pg_advisory_lock(1)::text AS t;
+CREATE VIEW by_function AS SELECT lock(2) AS t;
+CREATE VIEW by_view AS SELECT t FROM by_function;
+CREATE VIEW by_condition AS SELECT name FROM item WHERE stable_lock(3) IS NOT NULL;
+CREATE OPERATOR <-*-> (LEFTARG = integer, RIGHTARG = integer, FUNCTION = int4mul);
+CREATE FUNCTION locked(integer, integer) RETURNS text STABLE LANGUAGE sql AS 'SELECT lock(4)';
+CREATE OPERATOR <-+-> (LEFTARG = integer, RIGHTARG = integer, FUNCTION = locked);
+CREATE VIEW by_operator AS SELECT n <-+-> n AS t FROM item;
+CREATE DOMAIN checked AS text CHECK (lock(5) IS NOT NULL);
+CREATE VIEW by_domain AS SELECT name::checked AS t FROM item;
+CREATE TYPE mood AS ENUM ('happy', 'sad');
+CREATE FUNCTION told(mood) RETURNS text LANGUAGE sql AS 'SELECT lock(6)';
+CREATE CAST (mood AS text) WITH FUNCTION told(mood);
+CREATE TABLE felt (mood mood);
+INSERT INTO felt VALUES ('sad');
+CREATE TYPE label;
+CREATE FUNCTION label_in(cstring) RETURNS label IMMUTABLE STRICT LANGUAGE internal AS 'textin';
+CREATE FUNCTION label_out(label) RETURNS cstring IMMUTABLE STRICT LANGUAGE internal AS 'textout';
+CREATE TYPE label (INPUT = label_in, OUTPUT = label_out, LIKE = text, CATEGORY = 'S');
+CREATE FUNCTION told(label) RETURNS text LANGUAGE sql AS 'SELECT lock(7)';
+CREATE CAST (label AS text) WITH FUNCTION told(label);
+CREATE DOMAIN tag AS label;
+CREATE TABLE labelled (label label, tag tag);
+INSERT INTO labelled VALUES ('x', 'y');
+CREATE TABLE tenant (name text);
+INSERT INTO tenant VALUES ('a'), ('b');
+ALTER TABLE tenant ENABLE ROW LEVEL SECURITY;
+CREATE POLICY locks ON tenant USING (lock(8) IS NOT NULL);
+CREATE TABLE lodger (name text, n integer);
+INSERT INTO lodger VALUES ('a', 1);
+ALTER TABLE lodger ENABLE ROW LEVEL SECURITY;
+CREATE POLICY locks ON lodger USING (n <-+-> n IS NOT NULL);
+CREATE VIEW tenants AS SELECT name FROM tenant;
+CREATE VIEW harmless AS SELECT upper(name) AS name, n <-*-> n AS product FROM item WHERE n IN (SELECT n FROM item);
+CREATE TABLE own_rows (name text);
+INSERT INTO own_rows VALUES ('mine'), ('theirs');
+ALTER TABLE own_rows ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON own_rows USING (name IN (SELECT lower('MINE')));
+CREATE DOMAIN plain AS varchar(10);
+CREATE DOMAIN plainer AS plain;
+CREATE TABLE domains (name plainer);
+INSERT INTO domains VALUES ('p');
+"""
+
+
+def test_nothing_runs_unasked_but_what_a_question_might_run(
+    make_database: Callable[[str], str], admin_url: str
+) -> None:
+    url = make_database(LOCKING)
+    database = open_asked(url, allowed_functions=["public.*"])
+    catalog = asyncio.run(database.catalog())
+    locks = "SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database"
+    locks += " WHERE datname = current_database())"
+    assert rows_of(as_admin(url, admin_url), locks) == []
+    values = {table.name: table.columns[0].values for table in catalog.tables if table.columns[0].values}
+    assert values == {"item": ("a", "b"), "harmless": ("A", "B"), "own_rows": ("mine",), "domains": ("p",)}
+    database.close()
+
+
+def test_a_server_that_hides_its_views_is_not_read_unasked(make_database: Callable[[str], str], admin_url: str) -> None:
+    url = make_database("CREATE TABLE item (name text); INSERT INTO item VALUES ('a'); CREATE VIEW v AS TABLE item")
+    execute(as_admin(url, admin_url), "REVOKE SELECT ON pg_rewrite FROM PUBLIC")
+    database = open_asked(url)
+    assert [table.columns[0].name for table in asyncio.run(database.catalog()).tables] == ["name", "name"]
+    assert asyncio.run(database.run("SELECT name FROM v")).rows == (["a"],)
+    database.close()
+    closed = open_asked(url, denied_objects=["public.other"])
+    with pytest.raises(DatabaseUnavailable, match="DENIED_OBJECTS"):
+        asyncio.run(closed.run("SELECT name FROM item"))
+    closed.close()
+
+
+def test_other_servers_tables_are_not_read_unasked() -> None:
+    def key(name: str) -> Key:
+        return ("public", name)
+
+    facts = replace(
+        BUILTIN,
+        relations=frozenset(map(key, ("here", "there", "whole", "view"))),
+        parents={key("there"): frozenset((key("whole"),))},
+        view_definitions={key("view"): "SELECT n FROM here, there", key("unread"): ""},
+        read_conditions={key("there"): (None,)},
+        is_followable=True,
+    )
+    unasked = UnaskedReading(facts)
+    harmless = [name for name in ("here", "there", "whole", "view", "unread") if unasked.is_harmless(key(name))]
+    assert harmless == ["here"]
+
+
+def test_keys_name_only_what_the_role_may_read(make_database: Callable[[str], str], admin_url: str) -> None:
+    url = make_database(
+        "CREATE TABLE one (id integer, part integer, PRIMARY KEY (id, part));"
+        "CREATE TABLE two (id integer PRIMARY KEY, one integer, part integer, closed integer REFERENCES two,"
+        " FOREIGN KEY (one, part) REFERENCES one)"
+    )
+    role = parse_dsn(url)["user"]
+    grants = "GRANT SELECT (id) ON one TO {0}", "GRANT SELECT (id, one, part) ON two TO {0}"
+    execute(as_admin(url, admin_url), f"REVOKE ALL ON one, two FROM {role}", *(grant.format(role) for grant in grants))
+    catalog = asyncio.run(open_asked(url).catalog())
+    assert [(table.primary_key, table.foreign_keys) for table in catalog.tables] == [((), ()), (("id",), ())]
 
 
 def test_search_path(catalog: Catalog) -> None:

@@ -53,6 +53,7 @@ def open_database(
         AccessRuleError: one of the objects is not written like that.
     """
     access = AccessRules(allowed=_rules(allowed_objects), denied=_rules(denied_objects))
+    guard = Guard(allowed_functions=allowed_functions, access=access, forbidden_check=forbidden_check)
     inner = PostgresDatabase(
         source if callable(source) else lambda: source,
         pool_size=pool_size,
@@ -60,10 +61,9 @@ def open_database(
         statement_timeout_s=statement_timeout_s,
         caps=Caps(rows=max_rows, bytes=max_result_bytes),
         catalog_ttl_s=catalog_ttl_s,
-        reads_views=bool(access),
+        show=guard.visible,
         require_read_only_role=require_read_only_role,
     )
-    guard = Guard(allowed_functions=allowed_functions, access=access, forbidden_check=forbidden_check)
     return GuardedDatabase(inner, guard, CostLimits(cost=max_plan_cost, rows=max_plan_rows))
 
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,6 +21,7 @@ from common.database.failures import UNREACHABLE
 from common.database.guard import BUILTIN, ServerFacts
 from common.database.guard.facts import Key
 from common.database.rendering import parse_array
+from common.database.unasked import UnaskedReading
 from common.errors import CituError, DatabaseUnavailable
 from common.values import Catalog, Column, ForeignKey, Table
 
@@ -46,6 +47,10 @@ class Knowledge:
 
     catalog: Catalog
     facts: ServerFacts
+
+
+Show = Callable[[Catalog, ServerFacts], Catalog]
+"""Gives the part of a catalogue that statements may read."""
 
 
 class CatalogReader:
@@ -110,14 +115,65 @@ def _look_at_failure(loading: "asyncio.Task[Knowledge]") -> None:
         loading.exception()
 
 
-async def read_knowledge(connection: Connection, *, with_views: bool) -> Knowledge:
-    """Reads everything, views' definitions only when rules have to look into them; raises psycopg2's errors."""
-    catalog = await _read_catalog(connection)
+async def read_knowledge(connection: Connection, *, show: Show) -> Knowledge:
+    """Reads everything, and values of what `show` leaves in the catalogue; raises psycopg2's errors."""
+    relations = await _read_relations(connection)
+    attributes = await _read_columns(connection)
+    catalog = await _read_catalog(connection, relations, attributes)
+    facts = await _read_all_facts(connection, catalog)
+    # Views are followed to what they read, which takes a while where there are many.
+    catalog = await asyncio.to_thread(show, catalog, facts)
+    values = await _Sampler(connection, UnaskedReading(facts)).sample(_samples(catalog, relations, attributes))
+    return Knowledge(_with_values(catalog, values), facts)
+
+
+async def _read_all_facts(connection: Connection, catalog: Catalog) -> ServerFacts:
     columns = {table.key: frozenset(column.name for column in table.columns) for table in catalog.tables}
-    facts = replace(await _read_facts(connection), columns=columns, parents=await _read_parents(connection))
-    if with_views:
-        facts = replace(facts, view_definitions=await _read_views(connection))
-    return Knowledge(catalog, facts)
+    facts = await _read_facts(connection)
+    relations = facts.relations | columns.keys()
+    facts = replace(facts, relations=relations, columns=columns, parents=await _read_parents(connection))
+    try:
+        return await _followable(facts, connection)
+    except psycopg2.ProgrammingError:  # as with functions
+        _log.warning("what views and tables run can't be read; nothing is read unasked")
+        return facts
+
+
+async def _followable(facts: ServerFacts, connection: Connection) -> ServerFacts:
+    """The facts with all that reading a relation leads to."""
+    reading = (await connection.query(queries.READING)).rows
+    return replace(
+        facts,
+        reading_operators=frozenset(str(name) for is_operator, name in reading if is_operator == "t"),
+        reading_cast_types=frozenset(str(name) for is_operator, name in reading if is_operator == "f"),
+        column_sources=await _read_generated(connection),
+        view_definitions=await _read_views(connection),
+        read_functions=await _read_functions_run(connection),
+        read_conditions=await _read_conditions(connection),
+        is_followable=True,
+    )
+
+
+async def _read_generated(connection: Connection) -> Mapping[tuple[str, str, str], Collection[str]]:
+    rows = (await connection.query(queries.GENERATED)).rows
+    return {
+        (str(schema), str(table), str(column)): parse_array(sources or "{}", str)
+        for schema, table, column, sources in rows
+    }
+
+
+async def _read_functions_run(connection: Connection) -> Mapping[Key, Collection[Key]]:
+    functions: defaultdict[Key, set[Key]] = defaultdict(set)
+    for schema, relation, place, function in (await connection.query(queries.READ_FUNCTIONS)).rows:
+        functions[str(schema), str(relation)].add((str(place), str(function)))
+    return functions
+
+
+async def _read_conditions(connection: Connection) -> Mapping[Key, Sequence[str | None]]:
+    conditions: defaultdict[Key, list[str | None]] = defaultdict(list)
+    for schema, name, condition in (await connection.query(queries.READ_CONDITIONS)).rows:
+        conditions[str(schema), str(name)].append(condition)
+    return conditions
 
 
 async def _read_parents(connection: Connection) -> Mapping[Key, frozenset[Key]]:
@@ -135,8 +191,15 @@ async def _read_rows_taken(connection: Connection) -> Mapping[str, frozenset[Key
 
 
 async def _read_views(connection: Connection) -> Mapping[Key, str]:
-    rows = (await connection.query(queries.VIEWS)).rows
-    return {(str(schema), str(name)): definition for schema, name, definition in rows if definition}
+    """Views' queries; all empty, which nobody takes for harmless, where a lock keeps one of them from being read."""
+    try:
+        rows = (await connection.query(queries.VIEWS)).rows
+    except psycopg2.OperationalError as exc:
+        if exc.pgcode is None:  # the connection is gone
+            raise
+        _log.warning("views' definitions can't be read now: SQLSTATE %s", exc.pgcode)
+        rows = (await connection.query(queries.VIEWS.replace("pg_catalog.pg_get_viewdef(c.oid)", "NULL"))).rows
+    return {(str(schema), str(name)): definition or "" for schema, name, definition in rows}
 
 
 async def _read_facts(connection: Connection) -> ServerFacts:
@@ -204,20 +267,24 @@ class _Attribute:
     is_text: bool
 
 
-async def _read_catalog(connection: Connection) -> Catalog:
-    relations = [
+async def _read_relations(connection: Connection) -> list[_Relation]:
+    return [
         _Relation(str(oid), str(schema), str(name), str(kind), int(rows or -1), int(size) if size else None, comment)
         for oid, schema, name, kind, rows, size, comment in await _with_comments(connection, queries.RELATIONS)
     ]
-    attributes = await _read_columns(connection)
+
+
+async def _read_catalog(
+    connection: Connection, relations: Iterable[_Relation], attributes: Mapping[str, list[_Attribute]]
+) -> Catalog:
+    """Without values."""
     primary, foreign = await _read_keys(connection)
-    values = await _Sampler(connection).sample(relations, attributes)
     tables = tuple(
         Table(
             schema=relation.schema,
             name=relation.name,
             kind=_KINDS.get(relation.kind, "table"),
-            columns=tuple(_with_values(relation, each.column, values) for each in attributes[relation.oid]),
+            columns=tuple(each.column for each in attributes[relation.oid]),
             comment=_shortened(relation.comment),
             primary_key=primary.get(relation.oid, ()),
             foreign_keys=tuple(foreign[relation.oid]),
@@ -225,7 +292,7 @@ async def _read_catalog(connection: Connection) -> Catalog:
         )
         for relation in relations
     )
-    return Catalog(tables=tables, search_path=connection.search_path)
+    return Catalog(tables=tables, search_path=connection.search_path).coherent()
 
 
 async def _with_comments(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
@@ -270,30 +337,67 @@ def _shortened(comment: str | None) -> str | None:
 _Values = dict[tuple[str, str, str], tuple[tuple[str, ...], bool]]  # (schema, table, column) → values, complete?
 
 
-def _with_values(relation: _Relation, column: Column, values: _Values) -> Column:
-    found = values.get((relation.schema, relation.name, column.name))
-    return replace(column, values=found[0], is_complete=found[1]) if found else column
+def _with_values(catalog: Catalog, values: _Values) -> Catalog:
+    return replace(catalog, tables=tuple(_table_with_values(table, values) for table in catalog.tables))
+
+
+def _table_with_values(table: Table, values: _Values) -> Table:
+    columns = []
+    for column in table.columns:
+        found = values.get((*table.key, column.name))
+        columns.append(replace(column, values=found[0], is_complete=found[1]) if found else column)
+    return replace(table, columns=tuple(columns))
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """A relation, and those of its columns that are shown and hold text."""
+
+    relation: _Relation
+    columns: Sequence[str]
+
+
+def _samples(
+    catalog: Catalog, relations: Iterable[_Relation], attributes: Mapping[str, list[_Attribute]]
+) -> Sequence[_Sample]:
+    samples = []
+    for relation in relations:
+        table = catalog.by_key.get((relation.schema, relation.name))
+        shown = {column.name for column in table.columns} if table else set()
+        texts = [each.column.name for each in attributes[relation.oid] if each.is_text]
+        samples.append(_Sample(relation, [name for name in texts if name in shown]))
+    return samples
 
 
 class _Sampler:
     """Collects stored values: exactly from small tables, from the planner's statistics for the others."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, unasked: UnaskedReading) -> None:
         self._connection = connection
+        self._unasked = unasked
         self._values: _Values = {}
         self._chars_left = _MAX_TOTAL_CHARS
         self._until = time.monotonic() + _SAMPLING_S
 
-    async def sample(self, relations: Sequence[_Relation], attributes: Mapping[str, list[_Attribute]]) -> _Values:
-        for relation in sorted(relations, key=_sampling_order):
-            columns = [each.column.name for each in attributes[relation.oid] if each.is_text]
-            if columns and relation.is_small:
-                await self._sample_table(relation, columns)
-        await self._take_statistics()
+    async def sample(self, samples: Sequence[_Sample]) -> _Values:
+        for each in sorted(samples, key=lambda each: _sampling_order(each.relation)):
+            if each.columns and each.relation.is_small and await self._may_read(each.relation):
+                await self._sample_table(each.relation, each.columns)
+        await self._take_statistics(samples)
         return self._values
 
+    async def _may_read(self, relation: _Relation) -> bool:
+        """Whether reading it runs nothing but what a question may run."""
+        key = (relation.schema, relation.name)
+        if relation.kind == "v":  # judging a long definition takes a while
+            return not self._is_spent() and await asyncio.to_thread(self._unasked.is_harmless, key)
+        return relation.kind == "m" or self._unasked.is_harmless(key)
+
+    def _is_spent(self) -> bool:
+        return time.monotonic() > self._until or self._chars_left <= 0
+
     async def _sample_table(self, relation: _Relation, columns: Sequence[str]) -> None:
-        if time.monotonic() > self._until or self._chars_left <= 0:
+        if self._is_spent():
             return
         statement = _sampling_statement(relation, columns)
         try:
@@ -310,7 +414,8 @@ class _Sampler:
             if len(values) <= _MAX_VALUES:
                 self._keep((relation.schema, relation.name, name), values, is_complete=relation.bytes is not None)
 
-    async def _take_statistics(self) -> None:
+    async def _take_statistics(self, samples: Iterable[_Sample]) -> None:
+        shown = {(each.relation.schema, each.relation.name, name) for each in samples for name in each.columns}
         try:
             rows = (await self._connection.query(queries.STATISTICS)).rows
         except errors.CharacterNotInRepertoire:  # as with comments
@@ -318,7 +423,7 @@ class _Sampler:
             return
         for schema, table, column, text, is_complete in rows:
             key = (str(schema), str(table), str(column))
-            if key not in self._values and text:
+            if key in shown and key not in self._values and text:
                 self._keep(key, parse_array(text, str)[:_MAX_VALUES], is_complete=is_complete == "t")
 
     def _keep(self, key: tuple[str, str, str], values: Iterable[str], *, is_complete: bool) -> None:

@@ -40,14 +40,25 @@ LEFT JOIN pg_catalog.pg_description d
 ORDER BY r.nspname, r.relname
 """
 
+# Types whose values are read as text without running anybody's code: PostgreSQL's own strings, enums, what is stored
+# as text (citext), and domains over them. A type may call itself a string and have a cast or an output of its own.
+_TEXT_TYPES = """
+WITH RECURSIVE base (oid, base) AS (
+    SELECT oid, oid FROM pg_catalog.pg_type WHERE typcategory IN ('S', 'E') AND typtype <> 'd'
+    UNION ALL SELECT t.oid, base.base FROM base JOIN pg_catalog.pg_type t ON t.typbasetype = base.oid)
+SELECT base.oid FROM base JOIN pg_catalog.pg_type b ON b.oid = base.base
+LEFT JOIN pg_catalog.pg_cast c ON c.castsource = b.oid AND c.casttarget = 'pg_catalog.text'::pg_catalog.regtype
+WHERE CASE WHEN b.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN b.typname NOT IN ('name', 'char')
+           WHEN b.typtype = 'e' THEN c.oid IS NULL
+           ELSE c.castmethod = 'b' END"""
+
 # table's oid, name, type, nullable, comment, whether its values may be sampled
 COLUMNS = f"""
 SELECT r.oid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, d.description,
-       t.typcategory IN ('S', 'E') AND coalesce(b.typname, t.typname) NOT IN ('name', 'char')
+       s.oid IS NOT NULL
 FROM ({_READABLE}) r
 JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
-JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
+LEFT JOIN ({_TEXT_TYPES}) s ON s.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_description d
   ON d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objoid = r.oid AND d.objsubid = a.attnum
 WHERE r.is_whole OR pg_catalog.has_column_privilege(r.oid, a.attnum, 'SELECT')
@@ -79,7 +90,7 @@ SELECT s.schemaname, s.tablename, s.attname, s.most_common_vals,
 FROM pg_catalog.pg_stats s
 JOIN ({_READABLE}) r ON r.nspname = s.schemaname AND r.relname = s.tablename
 JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attname = s.attname
-JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typcategory IN ('S', 'E')
+JOIN ({_TEXT_TYPES}) t ON t.oid = a.atttypid
 WHERE s.inherited = (r.relkind = 'p') AND s.most_common_vals IS NOT NULL AND s.avg_width <= 200
 """
 
@@ -156,9 +167,71 @@ JOIN pg_catalog.pg_class p ON p.oid = up.parent JOIN pg_catalog.pg_namespace pn 
 WHERE c.relkind IN ('r', 'p', 'f')
 """
 
+# schema, table, generated column, columns that it is computed from
+GENERATED = f"""
+SELECT n.nspname, c.relname, a.attname, pg_catalog.array_agg(s.attname)
+FROM pg_catalog.pg_attribute a
+JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = a.attrelid
+    AND (d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
+         OR d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = a.attrelid AND d.objsubid = a.attnum)
+JOIN pg_catalog.pg_attribute s ON s.attrelid = a.attrelid AND s.attnum = d.refobjsubid AND s.attnum <> a.attnum
+WHERE a.attgenerated <> '' AND {_IS_USER_SCHEMA}
+GROUP BY n.nspname, c.relname, a.attname
+"""
+
 # schema, name, query
 VIEWS = f"""
 SELECT n.nspname, c.relname, pg_catalog.pg_get_viewdef(c.oid)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('v', 'm') AND {_IS_USER_SCHEMA}
+"""
+
+# A function of the user's that may read tables: what is IMMUTABLE does not, nor do extensions'.
+_MAY_READ = """(p.provolatile <> 'i' OR p.prosecdef) AND p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace
+  AND NOT EXISTS (
+    SELECT FROM pg_catalog.pg_depend e
+    WHERE e.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND e.objid = p.oid AND e.deptype = 'e')"""
+
+# schema and name of a relation; those of such a function that reading it calls: in a view's query or in a policy, also
+# by an operator, a cast or a domain's check
+READ_FUNCTIONS = f"""
+SELECT DISTINCT n.nspname, c.relname, f.nspname, p.proname
+FROM (SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass AS class, oid, ev_class AS relation
+      FROM pg_catalog.pg_rewrite WHERE ev_type = '1'
+      UNION ALL SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, oid, polrelid FROM pg_catalog.pg_policy) w
+JOIN pg_catalog.pg_class c ON c.oid = w.relation JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_depend d ON d.classid = w.class AND d.objid = w.oid
+LEFT JOIN pg_catalog.pg_operator o
+    ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.refobjid
+LEFT JOIN pg_catalog.pg_constraint k
+    ON d.refclassid = 'pg_catalog.pg_type'::pg_catalog.regclass AND k.contypid = d.refobjid
+LEFT JOIN pg_catalog.pg_depend x ON x.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND x.objid = k.oid
+    AND x.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+JOIN pg_catalog.pg_proc p ON p.oid = CASE d.refclassid
+    WHEN 'pg_catalog.pg_proc'::pg_catalog.regclass THEN d.refobjid
+    WHEN 'pg_catalog.pg_operator'::pg_catalog.regclass THEN o.oprcode::pg_catalog.oid
+    ELSE x.refobjid END
+JOIN pg_catalog.pg_namespace f ON f.oid = p.pronamespace
+WHERE {_IS_USER_SCHEMA} AND {_MAY_READ}
+"""
+
+# operators' symbols (true) and types (false) that lead to such a function; symbols that built-ins share are left out
+READING = f"""
+SELECT true, o.oprname FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode
+WHERE {_MAY_READ} AND o.oprname NOT IN (SELECT oprname FROM pg_catalog.pg_operator
+                                        WHERE oprnamespace = 'pg_catalog'::pg_catalog.regnamespace)
+UNION SELECT false, x.typname FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_proc p ON p.oid = c.castfunc
+JOIN pg_catalog.pg_type t ON t.oid = c.casttarget JOIN pg_catalog.pg_type x ON x.oid IN (t.oid, t.typarray)
+WHERE {_MAY_READ} AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace
+"""
+
+# schema and name of tables that run more than a scan when they are read: other servers' (null), and those with
+# row-level security (the conditions of its policies)
+READ_CONDITIONS = f"""
+SELECT n.nspname, c.relname, CASE WHEN c.relkind <> 'f' THEN pg_catalog.pg_get_expr(p.polqual, p.polrelid) END
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_catalog.pg_policy p ON p.polrelid = c.oid AND p.polcmd IN ('r', '*')
+WHERE (c.relkind = 'f' OR c.relrowsecurity AND p.polqual IS NOT NULL) AND {_IS_USER_SCHEMA}
 """

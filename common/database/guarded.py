@@ -1,11 +1,17 @@
 """The database as everyone else gets to hold it: nothing reaches the inner one before the guard has proven it."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from common.database.discretion import discreet
 from common.database.guard import Guard, Inspection
 from common.database.plan import CostLimits, with_known_scans
 from common.database.postgres import PostgresDatabase
-from common.errors import DatabaseUnavailable
+from common.errors import DatabaseUnavailable, ForbiddenObject, InvalidSql
 from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
+
+T = TypeVar("T")
 
 
 class GuardedDatabase:
@@ -15,7 +21,6 @@ class GuardedDatabase:
         self._inner = inner
         self._guard = guard
         self._limits = limits
-        self._read = self._visible = Catalog(())
 
     async def ping(self) -> None:
         """Returns when the database answers."""
@@ -25,9 +30,7 @@ class GuardedDatabase:
         """The tables and columns the role may read and the operator opens."""
         catalog = await self._inner.catalog()
         await self._learn()
-        if catalog is not self._read:
-            self._read, self._visible = catalog, self._guard.access.visible(catalog)
-        return self._visible
+        return catalog
 
     async def role_dangers(self) -> tuple[Text, ...]:
         """What the connected role may do beyond reading, one sentence each; empty when it is as it should be."""
@@ -43,7 +46,7 @@ class GuardedDatabase:
 
     async def explain(self, sql: str) -> PlanEstimate:
         """Plans `sql` once it is proven; raises `CostExceeded` for a plan beyond the limits."""
-        plan = await self._inner.explain(await self._proven(sql))
+        plan = await self._discreet(self._inner.explain, await self._proven(sql))
         catalog, facts = await self.catalog(), await self._inner.facts()
         plan = with_known_scans(plan, catalog, facts.parents)
         self._limits.admit(plan, catalog)
@@ -51,7 +54,18 @@ class GuardedDatabase:
 
     async def run(self, sql: str) -> QueryResult:
         """Runs `sql` once it is proven."""
-        return await self._inner.run(await self._proven(sql))
+        return await self._discreet(self._inner.run, await self._proven(sql))
+
+    async def _discreet(self, act: Callable[[str], Awaitable[T]], statement: str) -> T:
+        """What `act` makes of the statement; what PostgreSQL says against it names nothing that is closed."""
+        try:
+            return await act(statement)
+        except (InvalidSql, ForbiddenObject) as error:
+            catalog, facts = await self._inner.catalog(), await self._inner.facts()
+            told = discreet(error, statement, catalog, facts)
+            if told is error:
+                raise
+            raise told from error
 
     async def _proven(self, sql: str) -> str:
         """The one statement in `sql`, without its semicolon."""

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import psycopg2
 from psycopg2 import errors
 
-from common.database.catalog import CatalogReader, Knowledge, read_knowledge
+from common.database.catalog import CatalogReader, Knowledge, Show, read_knowledge
 from common.database.connection import Connection, Limits, Rows, connect
 from common.database.failures import NOT_UNICODE, TIMED_OUT, translate
 from common.database.guard import ServerFacts
@@ -110,7 +110,7 @@ class PostgresDatabase:
         statement_timeout_s: seconds one statement may run.
         caps: most rows and bytes of one result.
         catalog_ttl_s: seconds the catalogue is kept.
-        reads_views: whether the guard needs views' definitions.
+        show: gives the part of the catalogue that statements may read.
         require_read_only_role: refuse to run anything for a role that may do more than read.
     """
 
@@ -123,14 +123,14 @@ class PostgresDatabase:
         statement_timeout_s: float,
         caps: Caps,
         catalog_ttl_s: float,
-        reads_views: bool = False,
+        show: Show = lambda catalog, _: catalog,
         require_read_only_role: bool = False,
     ) -> None:
         limits = Limits(statement_s=statement_timeout_s)
         self._pool = Pool(lambda: connect(source, limits), size=pool_size, wait_s=pool_wait_s)
         self._deadline_s = statement_timeout_s + _GRACE_S
         self._caps = caps
-        self._reads_views = reads_views
+        self._show = show
         self._require_read_only_role = require_read_only_role
         self._dangers: tuple[Text, ...] | None = None
         self._types = _Types()
@@ -142,7 +142,7 @@ class PostgresDatabase:
         await self._with_connection(lambda connection: connection.query("SELECT 1"))
 
     async def catalog(self) -> Catalog:
-        """The tables and columns the role may read, at most `catalog_ttl_s` old while the database answers."""
+        """The tables and columns that statements may read, at most `catalog_ttl_s` old while the database answers."""
         return (await self._knowledge.get()).catalog
 
     async def facts(self) -> ServerFacts:
@@ -210,7 +210,7 @@ class PostgresDatabase:
         if dangers and self._require_read_only_role:
             raise DatabaseUnavailable(unfit(dangers))
         return await self._with_connection(
-            lambda connection: read_knowledge(connection, with_views=self._reads_views), deadline_s=_KNOWLEDGE_S
+            lambda connection: read_knowledge(connection, show=self._show), deadline_s=_KNOWLEDGE_S
         )
 
     async def _with_connection(

@@ -3,7 +3,9 @@
     parsing    text → tree, for any input, in bounded time
     grammar    which node types a query may consist of
     walk       the tree → what it reads and calls
-    access     which tables and columns the operator opens
+    rules      which schemas, tables and columns the operator opens
+    access     what that means for the server's tables, views and partitions
+    showing    the part of the catalogue that may be read
     functions  which functions may be called
     objects    which tables, types and special values may be named
     facts      what the connected server has
@@ -11,23 +13,34 @@
 Everything is an allow-list: what is not known to belong to a query is refused.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from common.database.guard.access import EVERYTHING, AccessCheck, AccessRuleError, AccessRules, parse_rule
+from common.database.guard.access import AccessCheck
 from common.database.guard.facts import BUILTIN, ServerFacts
 from common.database.guard.functions import Call, FunctionRule
 from common.database.guard.grammar import operation_of
 from common.database.guard.objects import ObjectRule
 from common.database.guard.parsing import Statement, parse
+from common.database.guard.rules import EVERYTHING, AccessRuleError, AccessRules, parse_rule
+from common.database.guard.showing import visible
 from common.database.guard.walk import Findings, Name, walk
-from common.errors import ForbiddenStatement, InvalidSql, StatementRejected
+from common.errors import DatabaseUnavailable, ForbiddenStatement, InvalidSql, StatementRejected
 from common.text import Text
+from common.values import Catalog
 
 __all__ = ["BUILTIN", "AccessRuleError", "AccessRules", "Guard", "Inspection", "ServerFacts", "parse_rule"]
 
+_log = logging.getLogger(__name__)
+
 _REMEMBERED = 256  # verdicts kept: a statement is checked, planned and run within moments
+
+_NOT_FOLLOWABLE = Text(
+    "数据库隐藏了部分系统目录，无法执行 ALLOWED_OBJECTS 和 DENIED_OBJECTS。",
+    "The server hides parts of its catalogue: ALLOWED_OBJECTS and DENIED_OBJECTS can't be kept.",
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,8 @@ class Guard:
     Args:
         allowed_functions: user-defined and extension functions that may be called: `schema.name`, `schema.*` or `name`.
         access: what may be read; always enforced.
-        forbidden_check: when false, only the structure is judged: one statement, and nothing but a query.
+        forbidden_check: when false, only the structure is judged: one statement, and nothing but a query. Without
+            effect where `access` closes anything: functions that run SQL and the system's tables would show it.
     """
 
     def __init__(
@@ -66,7 +80,8 @@ class Guard:
     ) -> None:
         self.access = access
         self._allowed_functions = frozenset(allowed_functions)
-        self._forbidden_check = forbidden_check
+        self._forbidden_check = forbidden_check or bool(access)
+        self._idle_denials: frozenset[Name] = frozenset()
         self._verdicts: OrderedDict[str, Inspection] = OrderedDict()
         self._adopt(BUILTIN)
 
@@ -79,8 +94,30 @@ class Guard:
         self._facts = facts
         self._functions = FunctionRule(facts, self._allowed_functions)
         self._objects = ObjectRule(facts)
-        self._access = AccessCheck(self.access, facts)
+        self._access = self._check_of(facts)
         self._verdicts.clear()
+
+    def _check_of(self, facts: ServerFacts) -> AccessCheck:
+        return AccessCheck(self.access, facts, FunctionRule(facts, self._allowed_functions).is_configured)
+
+    def visible(self, catalog: Catalog, facts: ServerFacts) -> Catalog:
+        """The part of `catalog` that statements may read on the server that `facts` describe.
+
+        Says in the log, once, which denials cover nothing there.
+
+        Raises:
+            DatabaseUnavailable: the server does not tell what views read, so the operator's rules can't be kept.
+        """
+        if self.access and not facts.is_followable:
+            raise DatabaseUnavailable(_NOT_FOLLOWABLE)
+        check = self._check_of(facts)
+        idle = frozenset(check.idle_denials())
+        for rule in sorted(idle - self._idle_denials):
+            _log.warning(
+                "DENIED_OBJECTS: %s is nothing in the database; write names as they are stored", ".".join(rule)
+            )
+        self._idle_denials = idle
+        return visible(catalog, check)
 
     def check(self, sql: str) -> None:
         """Returns when `sql` is one harmless query.

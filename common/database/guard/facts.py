@@ -4,7 +4,7 @@ Read from the server's catalogue when there is a connection; `BUILTIN` is what P
 is none. The list beside this module holds the built-in functions without side effects.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,10 @@ class ServerFacts:
         column_names: every column's name, in whatever relation.
         parents: partitions and inheritance children, each with its topmost parents.
         columns: relations the role may read, each with its columns' names.
-        view_definitions: views' queries, where access rules have to look into them.
+        column_sources: (schema, table, column) of generated columns, each with the columns it is computed from.
+        view_definitions: views' queries.
+        read_functions: for relations, (schema, name) of the user's functions that reading them calls, in a view's query
+            or a policy, and that may read tables.
         types: names of types that may be called like a function (`date('2024-01-01')`).
         system_relations: tables and views of `pg_catalog`.
         relations: (schema, name) of all other tables and views.
@@ -33,6 +36,11 @@ class ServerFacts:
         volatile_operators: symbols of operators outside `pg_catalog` whose function may have side effects.
         shared_operators: those of them that built-in operators have as well.
         volatile_cast_types: types of the user's, and their arrays, to which a cast leads that may have side effects.
+        read_conditions: tables that run more than a scan when they are read: the conditions of their policies, and None
+            for those of other servers.
+        is_followable: whether the server has told what reading a relation leads to: views, policies, generated columns.
+        reading_operators: symbols of operators that only the user has, and whose function may read tables.
+        reading_cast_types: types, and their arrays, to which a cast of the user's leads that may read tables.
         search_path: schemas of unqualified names, `pg_catalog` implied first.
         is_complete: whether a name missing here does not exist in the server.
     """
@@ -45,7 +53,9 @@ class ServerFacts:
     column_names: frozenset[str] = frozenset()
     parents: Mapping[Key, frozenset[Key]] = field(default_factory=dict)
     columns: Mapping[Key, Collection[str]] = field(default_factory=dict)
+    column_sources: Mapping[tuple[str, str, str], Collection[str]] = field(default_factory=dict)
     view_definitions: Mapping[Key, str] = field(default_factory=dict)
+    read_functions: Mapping[Key, Collection[Key]] = field(default_factory=dict)
     types: frozenset[str] = frozenset()
     system_relations: frozenset[str] = frozenset()
     relations: frozenset[Key] = frozenset()
@@ -53,6 +63,10 @@ class ServerFacts:
     volatile_operators: frozenset[str] = frozenset()
     shared_operators: frozenset[str] = frozenset()
     volatile_cast_types: frozenset[str] = frozenset()
+    read_conditions: Mapping[Key, Sequence[str | None]] = field(default_factory=dict)
+    is_followable: bool = False
+    reading_operators: frozenset[str] = frozenset()
+    reading_cast_types: frozenset[str] = frozenset()
     search_path: tuple[str, ...] = ("public",)
     is_complete: bool = False
 

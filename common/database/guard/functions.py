@@ -122,6 +122,10 @@ class FunctionRule:
         risky = [place for place in self._visible_schemas(call.name) if (place, call.name) in self.facts.risky_routines]
         return not all(self._is_configured(place, call) for place in risky)
 
+    def is_configured(self, key: Key) -> bool:
+        """Whether the operator lists the function of that schema and name."""
+        return self._is_configured(key[0], Call(key))
+
     def _unless_configured(self, call: Call, schemas: Sequence[str]) -> StatementRejected | None:
         refused = [schema for schema in schemas if not self._is_configured(schema, call)]
         return _not_configured(refused[0], call) if refused else None
@@ -172,6 +176,13 @@ def denial(call: Call) -> Text | None:
         return _SQL_TEXT
     name = call.name.removeprefix("_")  # `_regclass(…)` is a cast to an array of what the rest says
     return next((reason for pattern, reason in DENIED if pattern.fullmatch(name)), None)
+
+
+def reads_unseen(call: Call, facts: ServerFacts) -> bool:
+    """Whether a built-in, or an extension's function, reads what the statement's text does not show."""
+    reason = denial(call)
+    is_builtin = call.schema in (None, "pg_catalog") and (call.name in facts.builtins or not facts.is_complete)
+    return reason is _SQL_TEXT or (is_builtin and reason in (_CATALOG, _SERVER))
 
 
 _LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
