@@ -13,9 +13,10 @@ from agent.citu_agent import CituLangGraphAgent, Question
 from agent.context import Behaviour, Context
 from agent.skills import Inquiry
 from agent.skills.fallback import FallbackSkills
-from agent.skills.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, estimated_tokens, told
+from agent.skills.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, told
 from agent.skills.llm import LlmSkills
 from agent.skills.offline import OfflineSkills
+from agent.skills.tokens import estimated_tokens
 from app_config import Settings
 from common.errors import InvalidSql
 from common.llm import ChatModel

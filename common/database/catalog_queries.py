@@ -114,7 +114,8 @@ CHECKS = f"""
 SELECT oid, domain, expression
 FROM (SELECT k.conrelid AS oid, k.contypid AS domain, pg_catalog.pg_get_expr(k.conbin, k.conrelid) AS expression
       FROM pg_catalog.pg_constraint k
-      WHERE k.contype = 'c' AND k.convalidated AND (k.contypid <> 0 OR k.conrelid IN (SELECT r.oid FROM ({_READABLE}) r))
+      WHERE k.contype = 'c' AND k.convalidated
+        AND (k.contypid <> 0 OR k.conrelid IN (SELECT r.oid FROM ({_READABLE}) r))
      ) k
 WHERE expression LIKE '%=%' AND pg_catalog.length(expression) < 8000
 """
