@@ -65,7 +65,9 @@ AZURE_OPENAI_DEPLOYMENT = ""  # Azure deployment name
 LLM_TIMEOUT_S = 60.0  # seconds one model call may take, further tries included
 LLM_MAX_RETRIES = 2  # further tries after 429, 5xx and broken connections, with back-off
 LLM_MAX_TOKENS = 2048  # longest reply of one model call, in tokens
-SCHEMA_TOKENS = 0  # longest description of the database in a prompt, in tokens; 0: what the model's context has room for
+SCHEMA_TOKENS = (
+    0  # longest description of the database in a prompt, in tokens; 0: what the model's context has room for
+)
 SCHEMA_SAMPLES = True  # show the model some stored values, none of them personal
 LLM_MAX_IN_FLIGHT = 256  # model calls running at once in one worker; further ones wait within LLM_TIMEOUT_S
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from agent.skills import Inquiry
 from agent.skills.llm import LlmSkills
-from agent.skills.prompt_data import block, one_line
 from agent.skills.personal_data import Privacy, privacy_of
+from agent.skills.prompt_data import block, one_line
 from agent.skills.relevance import terms
 from agent.skills.rows_text import MAX_ROWS_SHOWN
 from agent.skills.schema_text import SCHEMA_BUDGET, SchemaText, quoted
@@ -268,7 +268,17 @@ def test_contexts_are_known_by_name(model: str, context: int | None) -> None:
     assert context_tokens(model) == context
 
 
-VALUES = ("杭州分公司", "杭州第二公司", "宁波分公司", "North Branch", "South Branch", "Müller", "浙江省", "服务", "200 mm")
+VALUES = (
+    "杭州分公司",
+    "杭州第二公司",
+    "宁波分公司",
+    "North Branch",
+    "South Branch",
+    "Müller",
+    "浙江省",
+    "服务",
+    "200 mm",
+)
 VALUES += ("实付", "IT", "Electronics", "第一车间", "", "1", "200", "A1200", "two\nlines", "x" * 100)
 PLACE = Table("public", "place", "table", (Column("c", "text", "服务区", values=VALUES), Column("实付", "integer")))
 
@@ -307,11 +317,11 @@ STREETS = ("西湖区文三路200号", "中山北路12弄3号201室", "200 Main 
 PERSONAL: dict[str, tuple[Column, Table]] = {
     name: (column, Table("public", table, "table", (Column("id", "integer"), column), comment))
     for name, table, comment, column in [
-        ("by name", "t", None, Column("contact_phone", "text", values=("x200", "y"), is_complete=True)),
-        ("by glued name", "t", None, Column("custmobileno", "text", values=("x200", "y"), is_complete=True)),
-        ("by pinyin", "t", None, Column("sfzh", "text", values=("x200", "y"), is_complete=True)),
-        ("by comment", "t", None, Column("f1", "text", "收货地址（必填）", values=("x200", "y"), is_complete=True)),
-        ("by words of a comment", "t", None, Column("f1", "text", "Home address of the buyer", values=("x200", "y"))),
+        ("by name", "t", None, Column("contact_phone", "text", values=("x200", "z9z"), is_complete=True)),
+        ("by glued name", "t", None, Column("custmobileno", "text", values=("x200", "z9z"), is_complete=True)),
+        ("by pinyin", "t", None, Column("sfzh", "text", values=("x200", "z9z"), is_complete=True)),
+        ("by comment", "t", None, Column("f1", "text", "收货地址（必填）", values=("x200", "z9z"), is_complete=True)),
+        ("by words of a comment", "t", None, Column("f1", "text", "Home address of the buyer", values=("x200", "z9z"))),
         ("phones", "t", None, Column("f1", "text", values=PHONES, is_complete=True)),
         ("streets", "t", None, Column("f1", "text", values=STREETS, is_complete=True)),
         ("mail", "t", None, Column("f1", "text", values=("ann@example.com", "bob@example.com"), is_complete=True)),
@@ -319,6 +329,9 @@ PERSONAL: dict[str, tuple[Column, Table]] = {
         ("plates", "t", None, Column("f1", "text", values=("浙A12345", "沪B6F888"), is_complete=True)),
         ("birthday", "t", None, Column("birthday", "date", period=("1950-02-01", "2001-03-04"))),
         ("names", "t", None, Column("cust_name", "text", values=PEOPLE, is_complete=True)),
+        ("names of customers", "t", None, Column("customer_name", "text", values=PEOPLE, is_complete=True)),
+        ("names by what they do", "t", None, Column("f1", "text", "质检员", values=("小七甲", "小八乙"))),
+        ("names of those who did it", "t", None, Column("approved_by", "text", values=("Ann X", "Bo Y"))),
         ("names of owners", "tb_employee_info", None, Column("name", "text", values=PEOPLE, is_complete=True)),
         ("names by comment", "t9", "学生信息表", Column("mc", "text", "名称", values=PEOPLE, is_complete=True)),
         ("names by their look", "t", None, Column("f1", "text", values=PEOPLE, is_complete=True)),
@@ -331,7 +344,8 @@ def test_personal_values_are_not_shown(name: str) -> None:
     column, table = PERSONAL[name]
     assert privacy_of(table, column) is not Privacy.OPEN
     schema = SchemaText(Catalog((table,)))
-    question = f"实付在200元以上的 {' '.join(column.values) if column.values[:1] != PEOPLE[:1] else ''}"
+    named = column.values if privacy_of(table, column) is Privacy.PRIVATE else ()
+    question = f"实付在200元以上的 {' '.join(named)}"
     prompt = schema.details(question) + schema.named_values(question) + schema.overview(question)
     assert not any(value in prompt for value in (*column.values, *(column.period or ())))
 
@@ -375,7 +389,9 @@ def test_a_longer_value_beats_one_within_it_and_a_name_beats_a_value() -> None:
 
 
 def test_without_samples_no_value_is_shown() -> None:
-    period = replace(CATALOG.tables[0], columns=(*COMPANY.columns, Column("d", "date", period=("2020-01-01", "2021-01-01"))))
+    period = replace(
+        CATALOG.tables[0], columns=(*COMPANY.columns, Column("d", "date", period=("2020-01-01", "2021-01-01")))
+    )
     schema = SchemaText(Catalog((period,)), samples=False)
     assert schema.named_values("杭州分公司") == ""
     assert "[" not in schema.details("杭州分公司")

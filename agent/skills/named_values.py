@@ -42,8 +42,8 @@ _BESIDE_NAMES = frozenset(
 
 def words_of(text: str) -> list[str]:
     """The words of `text` that are compared: Latin ones singular and in lower case, others by character."""
-    found = _WORD.findall(unicodedata.normalize("NFKC", text))
-    return [word if _IS_ALONE(word) else singular(word.casefold()) for word in found]
+    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return [singular(word) for word in _WORD.findall(text.casefold())]
 
 
 def _noise() -> frozenset[str]:
@@ -108,7 +108,7 @@ class NamedValues:
             span
             for span in spans
             if span.key in self._places
-            and span.key not in _NOISE
+            and not asked.says_nothing(span)
             and not any(span.is_within(name) for name in schema)
             and not any(span.is_within(other) and span != other for other in spans if other.key in self._places)
         ]
@@ -176,7 +176,8 @@ class _Asked:
 
     def __init__(self, question: str) -> None:
         self.words = words_of(question)
-        self._written = _WORD.findall(unicodedata.normalize("NFKC", question))
+        written = _WORD.findall(unicodedata.normalize("NFKC", question))
+        self._written = written if len(written) == len(self.words) else self.words  # some letters fold to two words
         self.terms = frozenset(terms(question))
 
     def spans(self, begins: frozenset[str], is_known: Callable[[str], bool]) -> list[_Span]:
@@ -189,6 +190,11 @@ class _Asked:
                     if is_known(key):
                         found.append(_Span(start, end, key))
         return found
+
+    def says_nothing(self, span: _Span) -> bool:
+        """Whether these are words of any question; IT is none of them where other words are written small."""
+        is_abbreviation = span.end - span.start == 1 < len(span.key) <= _SHORT and self._written[span.start].isupper()
+        return span.key in _NOISE and not (is_abbreviation and not all(map(str.isupper, self._written)))
 
     def writes(self, span: _Span, value: str) -> bool:
         """Whether the words are written as the value is, where they are too short for any other spelling."""
@@ -233,7 +239,7 @@ def _keys(value: str) -> Iterator[str]:
         return
     if len(words) > 1 or not _IS_ALONE(words[0]):
         yield " ".join(words)
-    tail = next((tail for tail in NAME_TAILS if value.endswith(tail)), "")
+    tail = next(filter(value.endswith, NAME_TAILS), "") if value.endswith(NAME_TAILS) else ""
     if tail and len(words) - len(tail) >= 2:
         yield " ".join(words[: len(words) - len(tail)])
 

@@ -49,7 +49,8 @@ count | sent | opened | sale | price | amount | policy | reason | result | versi
 _PRIVATE_HAN = """
 手机 电话 座机 传真 联系方式 联络方式 通讯方式 联系号码 来电号码 主叫 被叫 邮箱 电邮 电子邮件 邮件地址 微信 QQ号 住址 地址
 家庭住 居住地 户籍 籍贯 街道门牌 门牌 收货地 生日 出生 身份证 身份号 证件号 证件编号 证号 护照 社保号 社会保障 医保号 病历号
-病案号 住院号 银行卡 卡号 银行账 银行帐 收款账 收款帐 开户账 账号 帐号 车牌 车架号 驾照 驾驶证 密码 口令 密钥 令牌 指纹 经纬度 民族 宗教 政治面貌 紧急联系
+病案号 住院号 银行卡 卡号 银行账 银行帐 收款账 收款帐 开户账 账号 帐号 车牌 车架号 驾照 驾驶证 密码 口令 密钥 令牌 指纹 经纬度
+民族 宗教 政治面貌 紧急联系
 """
 _HARMLESS_HAN_ENDS = """
 类型 类别 种类 状态 品牌 型号 数 数量 个数 人数 次数 级别 等级 来源 渠道 运营商 归属 标志 标识 金额 价格 销量 系统 版本 颜色
@@ -62,27 +63,34 @@ std pupil teacher tutor instructor professor lecturer doctor physician nurse dri
 manager mgr owner agent salesperson salesman seller representative applicant candidate author reader borrower tenant
 resident citizen voter subscriber account recipient receiver consignee sender payee payer cardholder insured guardian
 parent father mother spouse child coach player participant attendee respondent supervisor assignee operator creator
-approver reviewer cashier technician engineer volunteer donor lead colleague beneficiary holder
+approver reviewer cashier technician engineer volunteer donor lead colleague beneficiary holder mentor
+consultant adviser advisor broker lawyer attorney judge witness victim suspect defendant plaintiff pilot captain chef host
+speaker trainer trainee intern investor debtor creditor winner director officer chairman ceo president secretary reporter rep policyholder borrower
 """
 _NAME_WORDS = "name nm firstname lastname fullname mc xm xingming"
 _ALWAYS_NAMES = """
 first name | last name | full name | firstname | lastname | fullname | fname | lname | surname | forename | given name
 family name | middle name | maiden name | real name | realname | true name | display name | nick | nickname | username
+created by | updated by | modified by | approved by | assigned to | handled by | reported by | sold by | signed by
 user name | login | login name | loginname | ename | xm | xingming | lxr | shr | person name | legal name
 """
 _PERSON_HAN = """
 用户 客户 顾客 会员 员工 职工 雇员 人员 患者 病人 学生 学员 老师 教师 讲师 导师 教练 医生 医师 护士 司机 骑手 乘客 旅客 客人
-住客 房东 租客 业主 居民 村民 读者 作者 店长 经理 主管 主任 销售员 业务员 导购 收银员 技师 工程师 志愿者 家长 监护人 父亲 母亲
+住客 房东 领导 组长 队长 班长 校长 院长 厂长 科长 处长 局长 董事长 总监 助理 顾问 导演 演员 作家 歌手 选手 租客
+ 业主 居民 村民 读者 作者 店长 经理 主管 主任 销售员 业务员 导购 收银员 技师 工程师 志愿者 家长 监护人 父亲 母亲
 配偶 子女 联系人 负责人 收货人 收件人 寄件人 发件人 申请人 经办人 审批人 审核人 操作人 操作员 创建人 录入人 持卡人 投保人
 被保险人 受益人 法人 法定代表人 代理人 借款人 报名人 下单人 付款人 收款人 签收人 维修人 报修人 投诉人 接待人 管理员 候选人 嘉宾
 """
 _NAME_HAN = "姓名 名字 昵称 真名 曾用名 用户名 登录名 网名"
 _NAME_HAN_ENDS = "名称 名"
+_PERSON_HAN_ENDS = "人员师者"  # 经办人, 质检员, 设计师
 # Words around the thing a table is about.
-_TABLE_WORDS = "tbl tb t dim fact ods dwd dws ads info information detail master main base profile list table data record"
+_TABLE_WORDS = (
+    "tbl tb t dim fact ods dwd dws ads info information detail master main base profile list table data record"
+)
 _TABLE_HAN = "表 信息 资料 档案 基本 基础 主 明细 记录 数据 维度 列表 库"
-_OF = "of for in to at on from with by which that where when if as used".split()
-_ARTICLES = "the a an s this its his her their person customer".split()
+_OF = ["of", "for", "in", "to", "at", "on", "from", "with", "by", "which", "that", "where", "when", "if", "as", "used"]
+_ARTICLES = ["the", "a", "an", "s", "this", "its", "his", "her", "their"]
 
 # ------------------------------------------------------------------------------------------------------- looks of values
 
@@ -182,9 +190,9 @@ _PERSONS = frozenset(word for one in _PERSON_WORDS.split() for word in terms(one
 _NAME_NOUNS = frozenset(_NAME_WORDS.split())
 _HAN_NAMES = _any_of(_NAME_HAN)
 _HAN_NAME_END = re.compile(
-    rf"(?:{'|'.join(_PERSON_HAN.split())})(?:{'|'.join(_NAME_HAN_ENDS.split())})?(?:[\d一二三])?$"
+    rf"(?:{'|'.join(_PERSON_HAN.split())}|[{_PERSON_HAN_ENDS}])(?:{'|'.join(_NAME_HAN_ENDS.split())})?(?:[\d一二三])?$"
 )
-_HAN_PERSON_END = _any_of(_PERSON_HAN, "$")
+_HAN_PERSON_END = re.compile(rf"(?:{'|'.join(_PERSON_HAN.split())}|[{_PERSON_HAN_ENDS}])$")
 _HAN_TABLE_END = re.compile(rf"(?:{'|'.join(_TABLE_HAN.split())})+$")
 _TABLE_NOISE = frozenset(_TABLE_WORDS.split())
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
@@ -215,7 +223,7 @@ def _is_name(text: str) -> bool:
     """Whether a column of this name or comment holds persons' names: `customer_name`, `driver`, 收货人姓名."""
     words = _words(text)
     *before, last = words.split() or [""]
-    if _NAMES.search(words) and last not in _HARMLESS:
+    if (_NAMES.search(words) or _NAMES.search(" ".join(terms(text)))) and last not in _HARMLESS:
         return True
     if last in _PERSONS or (last in _NAME_NOUNS and before and before[-1] in _PERSONS):
         return True

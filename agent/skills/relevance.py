@@ -8,9 +8,11 @@ good ones is good as well, also when the question has no word for it.
 """
 
 import re
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from heapq import nlargest
 from math import log
 
 from agent.skills.offline.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, ZH_TO_EN, ZH_TO_ZH
@@ -18,7 +20,27 @@ from common.values import Catalog, Table
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("ss", "ss"), ("us", "us"))
-_ENDINGS = tuple("ations ation ments ment ings ing ance ence ions ion ers ed er al ly or e".split())
+_ENDINGS = tuple(
+    [
+        "ations",
+        "ation",
+        "ments",
+        "ment",
+        "ings",
+        "ing",
+        "ance",
+        "ence",
+        "ions",
+        "ion",
+        "ers",
+        "ed",
+        "er",
+        "al",
+        "ly",
+        "or",
+        "e",
+    ]
+)
 _LEAST_ROOT = 4
 _K1, _B = 1.2, 0.75  # BM25's usual constants
 _NAME_WEIGHT = 3  # a table's own name and comment say more than its columns'
@@ -38,6 +60,7 @@ _MAX_VALUES = 20  # stored values of one column that count as words of its table
 _MAX_COMMENT, _MAX_VALUE_CHARS = 400, 60  # characters that are looked at
 
 _Key = tuple[str, str]
+_NOWHERE = array("I")
 
 
 def terms(text: str) -> Iterator[str]:
@@ -51,10 +74,12 @@ def terms(text: str) -> Iterator[str]:
 
 def singular(word: str) -> str:
     """A lower-case English word without its plural ending."""
+    if not word.endswith("s"):
+        return word
     for ending, replacement in _PLURALS:
         if word.endswith(ending):
             return word[: -len(ending)] + replacement
-    return word[:-1] if word.endswith("s") and len(word) > 3 else word
+    return word[:-1] if len(word) > 3 else word
 
 
 @lru_cache(maxsize=20_000)
@@ -73,13 +98,13 @@ class TableIndex:
     def __init__(self, catalog: Catalog) -> None:
         self._tables = catalog.tables
         self._numbers = {table.key: number for number, table in enumerate(catalog.tables)}
-        self._postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._postings: dict[str, array[int]] = {}  # term → a table's number, its count there, the next table's …
         self._lengths = []
         for number, table in enumerate(catalog.tables):
             counts = Counter(_document(table))
             self._lengths.append(sum(counts.values()))
             for term, count in counts.items():
-                self._postings[term].append((number, count))
+                self._postings.setdefault(term, array("I")).extend((number, count))
         self._mean_length = sum(self._lengths) / max(1, len(self._lengths)) or 1.0
         self._names = [_name_terms(table) for table in catalog.tables]
         implied = _implied_targets(catalog.tables)
@@ -93,9 +118,9 @@ class TableIndex:
                 self._below[target].append(number)
 
     def ranked(
-        self, question: str, first: Iterable[Table] = (), holding: Mapping[_Key, int] | None = None
+        self, question: str, most: int, first: Iterable[Table] = (), holding: Mapping[_Key, int] | None = None
     ) -> list[Table]:
-        """The tables that have to do with the question, the most relevant first.
+        """The tables that have to do with the question, at most `most`, the most relevant first.
 
         Args:
             first: lead whatever their words, and lead others with them.
@@ -108,17 +133,18 @@ class TableIndex:
                 scores[self._numbers[table.key]] = scores.get(self._numbers[table.key], 0.0) + 2 * best
         self._favour_near(scores)
         spread = self._spread(scores)
-        for number in self._bridges(sorted(scores, key=lambda number: -scores[number])[:_BRIDGED]):
+        for number in self._bridges(nlargest(_BRIDGED, scores, key=scores.__getitem__)):
             spread[number] = spread.get(number, 0.0) + best * _LINK_SHARE
-        order = sorted(spread, key=lambda number: (-spread[number], number))
+        order = nlargest(most, spread, key=lambda number: (spread[number], -number))
         return [self._tables[number] for number in order]
 
     def _scores(self, question: str, holding: Mapping[_Key, int]) -> dict[int, float]:
         asked = _asked(question)
         scores: defaultdict[int, float] = defaultdict(float)
         for term, share in asked.items():
-            rarity = self._rarity(len(self._postings.get(term, ()))) * share
-            for number, count in self._postings.get(term, ()):
+            found = self._postings.get(term, _NOWHERE)
+            rarity = self._rarity(len(found) // 2) * share
+            for number, count in zip(found[::2], found[1::2], strict=True):
                 length = self._lengths[number] / self._mean_length
                 scores[number] += rarity * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * length))
         for key, count in holding.items():
@@ -133,7 +159,7 @@ class TableIndex:
     def _favour_near(self, scores: dict[int, float]) -> None:
         """Of tables with the same words, those are meant that can be joined to the best ones."""
         closest: dict[int, int] = {}
-        for start in sorted(scores, key=lambda number: -scores[number])[:_ANCHORS]:
+        for start in nlargest(_ANCHORS, scores, key=scores.__getitem__):
             for number, joins in self._distances(start).items():
                 closest[number] = min(joins, closest.get(number, joins))
         for number, joins in closest.items():
@@ -148,7 +174,7 @@ class TableIndex:
 
     def _spread(self, scores: Mapping[int, float]) -> dict[int, float]:
         """The scores with what the best tables give to those that are joined to them."""
-        leading = sorted(scores, key=lambda number: -scores[number])[:_SPREADING]
+        leading = nlargest(_SPREADING, scores, key=scores.__getitem__)
         given: defaultdict[int, list[float]] = defaultdict(list)
         for number in leading:
             for target in set(self._above[number]):
@@ -218,7 +244,7 @@ def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> 
     return max((sum(asked.get(term, 0.0) for term in name) / len(name) for name in names), default=0.0)
 
 
-_TABLE_NOISE = frozenset("tbl tb t dim fact ods dwd dws ads info table list data".split())
+_TABLE_NOISE = frozenset(["tbl", "tb", "t", "dim", "fact", "ods", "dwd", "dws", "ads", "info", "table", "list", "data"])
 
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 
 import postgast
 
@@ -94,7 +95,7 @@ class SchemaText:
         lines = list(_within(budget, map(line, self.catalog.tables)))
         if len(lines) == len(self.catalog.tables):
             return "\n".join(lines)
-        return self._part(self._by_relevance(question, ()), budget, line)
+        return self._part(self._by_relevance(question), budget, line)
 
     def details(self, question: str, first: Iterable[Table] = (), budget: int = SCHEMA_BUDGET) -> str:
         """The tables with their columns within `budget` tokens; of those that don't fit `first` are the last to go.
@@ -138,38 +139,40 @@ class SchemaText:
         fits = self._whole is not None and weight(self._whole) <= budget * PER_TOKEN
         return self._whole if fits else None
 
-    def _part(self, ranked: Sequence[Table], budget: int, render: _Render) -> str:
+    def _part(self, candidates: Sequence[Table], budget: int, render: _Render) -> str:
         """As many tables as there is room for, and the names of others."""
         room = budget * PER_TOKEN
         reserved = int(room * _NAMES_SHARE)
         room -= reserved
         shown: list[str] = []
         left_out = []
-        for number, table in enumerate(ranked):
-            text = render(table) if number < _MAX_CANDIDATES else ""
-            if text and (weight(text) + PER_TOKEN <= room or not shown):
+        for table in candidates:
+            text = render(table)
+            if (weight(text) + PER_TOKEN <= room) or not shown:
                 shown.append(_cut(text, room))
                 room -= weight(shown[-1]) + PER_TOKEN
             else:
                 left_out.append(table)
-        return "\n".join([*shown, *self._not_shown(left_out, reserved)])
+        missing = len(self.catalog.tables) - len(shown)
+        return "\n".join([*shown, *self._not_shown(left_out, missing, reserved)])
 
-    def _not_shown(self, tables: Sequence[Table], room: int) -> Iterator[str]:
-        """Says which tables are left out, the most relevant first."""
+    def _not_shown(self, tables: Sequence[Table], count: int, room: int) -> Iterator[str]:
+        """Says which tables are left out, the most relevant first, and how many there are."""
         head, tail = "-- Tables that are not shown here: ", " and {} more"
         room -= weight(head) + weight(tail) + 4 * PER_TOKEN
         names = list(_within(room // PER_TOKEN, map(self._name, tables)))
-        more = len(tables) - len(names)
+        more = count - len(names)
         if names:
             yield head + ", ".join(names) + (tail.format(more) if more else "")
-        elif tables:
-            yield f"-- {len(tables)} more tables are not shown"
+        elif count:
+            yield f"-- {count} more tables are not shown"
 
-    def _by_relevance(self, question: str, first: Iterable[Table]) -> list[Table]:
+    def _by_relevance(self, question: str, first: Iterable[Table] = ()) -> list[Table]:
         self.prepare()
         holding = self._values.tables(question) if self._values else {}
-        ranked = self._tables_index().ranked(question, first, holding)
-        return list({table.key: table for table in (*ranked, *self.catalog.tables)}.values())
+        ranked = self._tables_index().ranked(question, _MAX_CANDIDATES, first, holding)
+        others = islice(self.catalog.tables, _MAX_CANDIDATES)
+        return list({table.key: table for table in (*ranked, *others)}.values())
 
     def _tables_index(self) -> TableIndex:
         """Only a catalogue that does not fit needs one."""
