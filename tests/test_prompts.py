@@ -269,17 +269,9 @@ def test_contexts_are_known_by_name(model: str, context: int | None) -> None:
 
 
 VALUES = (
-    "杭州分公司",
-    "杭州第二公司",
-    "宁波分公司",
-    "North Branch",
-    "South Branch",
-    "Müller",
-    "浙江省",
-    "服务",
-    "200 mm",
+    *("杭州分公司", "杭州第二公司", "宁波分公司", "North Branch", "South Branch", "Müller", "浙江省", "服务", "200 mm"),
+    *("实付", "IT", "Electronics", "第一车间", "", "1", "200", "A1200", "two\nlines", "x" * 100),
 )
-VALUES += ("实付", "IT", "Electronics", "第一车间", "", "1", "200", "A1200", "two\nlines", "x" * 100)
 PLACE = Table("public", "place", "table", (Column("c", "text", "服务区", values=VALUES), Column("实付", "integer")))
 
 

@@ -113,12 +113,12 @@ class NamedValues:
             and not any(span.is_within(other) and span != other for other in spans if other.key in self._places)
         ]
         found = [named for span in exact for named in self._named(asked, span, schema)]
-        for word, key in self._misspelt(asked, [*exact, *schema]):
-            found += self._misspelt_at(word, key)
+        for key in self._misspelt(asked, [*exact, *schema]):
+            found += self._misspelt_at(key)
         return found[:_MAX_FOUND]
 
     def tables(self, question: str) -> dict[tuple[str, str], int]:
-        """Tables with values that `question` names → how many tables hold the rarest of them; nothing of it is shown."""
+        """Tables with values that `question` names → how many tables hold the rarest; nothing of it is shown."""
         asked = _Asked(question)
         shared: dict[tuple[str, str], int] = {}
         for span in asked.spans(self._begins, lambda key: key in self._places and key not in _NOISE):
@@ -150,8 +150,8 @@ class NamedValues:
         places = [self._columns[number] for number in self._places[key]]
         return sorted(places, key=shared)[:_MAX_COLUMNS] if len(places) > _MAX_COLUMNS else places
 
-    def _misspelt(self, asked: "_Asked", known: Sequence[_Span]) -> Iterator[tuple[str, str]]:
-        """What the question writes with one letter wrong, and the key of the only value it can be."""
+    def _misspelt(self, asked: "_Asked", known: Sequence[_Span]) -> Iterator[str]:
+        """The keys of values that the question writes with one letter wrong, where only one is that near."""
         free = asked.without(known)
         for start, end in asked.stretches(free):
             written = " ".join(asked.words[start:end])
@@ -160,9 +160,9 @@ class NamedValues:
             lengths = (len(written),) if _IS_ALONE(written) else range(len(written) - 1, len(written) + 2)
             near = [key for n in lengths for key in self._similar.get((written[0], n), ()) if _is_near(written, key)]
             if len(near) == 1:
-                yield written, near[0]
+                yield near[0]
 
-    def _misspelt_at(self, word: str, key: str) -> Iterator[Named]:
+    def _misspelt_at(self, key: str) -> Iterator[Named]:
         for number in self._places[key][:_MAX_COLUMNS]:
             table, column = self._columns[number]
             if privacy_of(table, column) is Privacy.OPEN:
@@ -247,9 +247,9 @@ def _keys(value: str) -> Iterator[str]:
 def _schema_phrases(tables: Iterable[Table]) -> Iterator[str]:
     """What tables and columns are called."""
     for table in tables:
-        for named in (table, *table.columns):
-            called = re.split(r"[,，:：;；.。(（\n]", (named.comment or "")[:60], maxsplit=1)[0]
-            for text in (named.name, called, called.removesuffix("表").removesuffix("信息")):
+        for name, comment in ((thing.name, thing.comment) for things in ((table,), table.columns) for thing in things):
+            called = re.split(r"[,，:：;；.。(（\n]", (comment or "")[:60], maxsplit=1)[0]
+            for text in (name, called, called.removesuffix("表").removesuffix("信息")):
                 words = [word for part in re.split(r"(?<=[a-z0-9])(?=[A-Z])", text) for word in words_of(part)]
                 if 0 < len(words) <= _MAX_SCHEMA_WORDS:
                     yield " ".join(words)

@@ -1,4 +1,4 @@
-"""Which tables a question is about, when there are too many to show a model all of them: BM25 over words, and then along
+"""Which tables a question is about, when there are too many to show a model all of them: BM25 over words, then along
 the foreign keys.
 
 Chinese is cut into pairs of characters, Latin into words without their plural endings (which alone lifts the share of
@@ -15,32 +15,13 @@ from functools import lru_cache
 from heapq import nlargest
 from math import log
 
+from agent.skills.offline.atoms import listed
 from agent.skills.offline.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, ZH_TO_EN, ZH_TO_ZH
 from common.values import Catalog, Table
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("ss", "ss"), ("us", "us"))
-_ENDINGS = tuple(
-    [
-        "ations",
-        "ation",
-        "ments",
-        "ment",
-        "ings",
-        "ing",
-        "ance",
-        "ence",
-        "ions",
-        "ion",
-        "ers",
-        "ed",
-        "er",
-        "al",
-        "ly",
-        "or",
-        "e",
-    ]
-)
+_ENDINGS = tuple(listed("ations ation ments ment ings ing ance ence ions ion ers ed er al ly or e"))
 _LEAST_ROOT = 4
 _K1, _B = 1.2, 0.75  # BM25's usual constants
 _NAME_WEIGHT = 3  # a table's own name and comment say more than its columns'
@@ -244,7 +225,7 @@ def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> 
     return max((sum(asked.get(term, 0.0) for term in name) / len(name) for name in names), default=0.0)
 
 
-_TABLE_NOISE = frozenset(["tbl", "tb", "t", "dim", "fact", "ods", "dwd", "dws", "ads", "info", "table", "list", "data"])
+_TABLE_NOISE = frozenset(listed("tbl tb t dim fact ods dwd dws ads info table list data"))
 
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
