@@ -53,6 +53,7 @@ class LlmSkills:
         self._schema_tokens = schema_tokens
         self._described = SchemaText(Catalog(()), samples=samples)
         self._samples = samples
+        self._preparing = asyncio.Lock()  # all who wait for it take one thread
 
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """See `Skills.classify`. A verdict that can't be read counts as DATABASE, with a warning."""
@@ -177,8 +178,10 @@ class LlmSkills:
         if self._described.catalog is not inquiry.catalog:
             self._described = SchemaText(inquiry.catalog, samples=self._samples)
         schema = self._described
-        if not schema.is_prepared:  # takes a second for thousands of tables, in which other questions must go on
-            await asyncio.to_thread(schema.prepare, self._schema_tokens)
+        if not schema.is_prepared:  # takes seconds for thousands of tables, in which other questions must go on
+            async with self._preparing:
+                if not schema.is_prepared:
+                    await asyncio.to_thread(schema.prepare, self._schema_tokens)
         return schema
 
     def _overview(self, schema: SchemaText, inquiry: Inquiry) -> str:

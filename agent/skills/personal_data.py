@@ -20,7 +20,7 @@ _SHAPES = (
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.\w",  # e-mail
     r"(?<![\d.])(?:\+?86[ -]?)?1[3-9]\d[ -]?\d{4}[ -]?\d{4}(?!\d)",  # mobile phone in China
     r"(?<![\w.])\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d(?:[ .-]?\d){5,12}(?!\d)",  # phone with its country
-    r"(?<!\d)\(?0\d{2,3}\)?[ -]\d{7,8}(?!\d)",  # land line in China
+    r"(?<!\d)\(?0[1-9]\d{1,2}\)?[ -]?\d{7,8}(?!\d)",  # land line in China
     r"(?<![\w-])(?:\d{3}[-. ]|\(\d{3}\) ?)\d{3}[-. ]\d{4}(?![\w-])",  # phone in North America
     r"(?<![0-9A-Za-z])\d{17}[0-9Xx](?![0-9A-Za-z])",  # identity card
     r"(?<![0-9A-Za-z])[1-9]\d{5}\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\d{3}(?![0-9A-Za-z])",  # of 15 digits
@@ -30,6 +30,7 @@ _SHAPES = (
     rf"[{tables.PLATES}][A-HJ-NP-Z][ ·]?[A-HJ-NP-Z0-9]{{5,6}}",  # number plate
     r"(?:路|街|大道|巷|弄|胡同|小区|新村|花园|镇|村)[^,，;；]{0,12}\d+\s*(?:号|弄|栋|幢|单元|室|楼)",  # address
     rf"(?<!\w)\d{{1,6}}\s+(?:[^\W\d][\w.'-]*\s+){{1,4}}(?i:{tables.STREETS})\b",
+    rf"(?i:{tables.STREET_ENDS}|\b(?:{tables.STREET_BEGINNINGS})\s.{{1,30}}?)[\s,]*\d{{1,5}}\b",
     r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])",  # IP address
 )
 _PRIVATE_LOOK = re.compile("|".join(f"(?:{shape})" for shape in _SHAPES))

@@ -87,6 +87,8 @@ OF = "of for in to at on from with by which that where when if as used"
 ARTICLES = "the a an s this its his her their"
 
 STREETS = "street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|way|place|square|highway|hwy|terrace"
+STREET_ENDS = r"stra(?:ß|ss)e|str\.|gasse|weg|platz|allee"
+STREET_BEGINNINGS = "rue|via|calle|avenida|rua|ulica"
 PLATES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 # The commonest Chinese surnames of one character.
 SURNAMES = (

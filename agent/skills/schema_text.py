@@ -63,6 +63,7 @@ class SchemaText:
         self._samples = samples
         self._described: dict[tuple[str, str], _Described] = {}
         self._whole: str | None = None
+        self._whole_weight = 0
         self._too_little = 0  # the largest budget that is known not to hold everything
         self._preparing = threading.Lock()
         self._values: NamedValues | None = None
@@ -77,8 +78,8 @@ class SchemaText:
         """Works out what all questions share, which takes a while for a large catalogue; any thread may do it."""
         with self._preparing:
             if self._values is None:
-                if self._all_of_it(budget) is None:
-                    self._tables_index()
+                self._all_of_it(budget)
+                self._tables_index()
                 self._values = NamedValues(self.catalog)
 
     @property
@@ -116,7 +117,8 @@ class SchemaText:
         found = self._values.find(question) if self._values else []
         values: dict[str, list[str]] = {}
         for named in found:
-            if not (privacy_of(named.table, named.column) is Privacy.OPEN and _is_short(named.column)):
+            is_listed = bool(named.column.allowed) or _is_short(named.column)
+            if not (is_listed and privacy_of(named.table, named.column) is Privacy.OPEN):
                 place = f"{self._name(named.table)}.{quoted(named.column.name)}"
                 values.setdefault(place, []).extend(filter(_is_showable, named.values))
         lines = (f"{place}: {_literals(dict.fromkeys(shown))}" for place, shown in values.items() if shown)
@@ -136,8 +138,8 @@ class SchemaText:
                 self._too_little = budget
             else:
                 self._whole = "\n".join(texts)
-        fits = self._whole is not None and weight(self._whole) <= budget * PER_TOKEN
-        return self._whole if fits else None
+                self._whole_weight = weight(self._whole)
+        return self._whole if self._whole_weight <= budget * PER_TOKEN else None
 
     def _part(self, candidates: Sequence[Table], budget: int, render: _Render) -> str:
         """As many tables as there is room for, and the names of others."""
@@ -175,7 +177,6 @@ class SchemaText:
         return list({table.key: table for table in (*ranked, *others)}.values())
 
     def _tables_index(self) -> TableIndex:
-        """Only a catalogue that does not fit needs one."""
         if self._index is None:
             self._index = TableIndex(self.catalog)
         return self._index

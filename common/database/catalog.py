@@ -258,6 +258,15 @@ async def _with_comments(connection: Connection, query: str) -> list[tuple[str |
         return (await connection.query(query.replace("d.description", "NULL"))).rows
 
 
+async def _rows_if_text(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
+    """The query's rows; none when something in them is not UTF-8, as with comments."""
+    try:
+        return (await connection.query(query)).rows
+    except errors.CharacterNotInRepertoire:
+        _log.warning("a value in a type or constraint is not UTF-8; columns are read without what they are confined to")
+        return []
+
+
 async def _read_columns(connection: Connection) -> Mapping[str, list[_Attribute]]:
     attributes: defaultdict[str, list[_Attribute]] = defaultdict(list)
     for oid, name, kind, nullable, comment, is_text, is_day, *types in await _with_comments(
@@ -295,8 +304,7 @@ _Allowed = Mapping[tuple[str, str], tuple[str, ...]]  # (table's oid, column) â†
 
 
 async def _read_allowed(connection: Connection, attributes: Mapping[str, list[_Attribute]]) -> _Allowed:
-    labels = (await connection.query(queries.LABELS)).rows
-    checks = (await connection.query(queries.CHECKS)).rows
+    labels, checks = await _rows_if_text(connection, queries.LABELS), await _rows_if_text(connection, queries.CHECKS)
     of_types = {str(oid): tuple(parse_array(text or "{}", str)) for oid, text in labels}
     # Thousands of constraints take a second to parse, in which the loop must go on.
     listed = await asyncio.to_thread(lambda: [(oid, domain, value_lists(text or "")) for oid, domain, text in checks])
