@@ -200,12 +200,8 @@ def test_a_table_is_found_by_a_value_of_it() -> None:
 def test_a_schema_that_fits_reads_the_same_for_every_question() -> None:
     users = [asked("write_sql", about=inquiry(question=text))[1]["content"] for text in (QUESTION, "杭州分公司？", "x")]
     assert len({user.partition("</schema>")[0] for user in users}) == 1
-    systems = {
-        asked("write_sql", about=inquiry(lang=lang, history=turns))[0]["content"]
-        for lang in ("zh", "en")
-        for turns in ((), HISTORY)
-    }
-    assert len(systems) == 1
+    about = [inquiry(lang=lang, history=turns) for lang in ("zh", "en") for turns in ((), HISTORY)]
+    assert len({asked("write_sql", about=each)[0]["content"] for each in about}) == 1
 
 
 def test_keys_lists_days_and_rows_are_in_the_schema() -> None:
@@ -412,6 +408,33 @@ def test_a_repair_is_told_the_names_that_exist() -> None:
 def test_singular_and_plural_are_one_word() -> None:
     assert set(terms("companies services boxes statusCodes")) == {"company", "service", "box", "status", "code"}
     assert set(terms("营业收入")) == {"营业", "业收", "收入"}
+
+
+DIGITS = st.text("0123456789", min_size=1, max_size=11)
+
+
+@given(st.lists(DIGITS, min_size=1, max_size=5), st.text(max_size=20), st.sampled_from(("电话", "f1", "编号")))
+def test_no_digits_of_a_question_bring_up_a_value_that_holds_them(parts: list[str], words: str, name: str) -> None:
+    phones = tuple(f"1380000{number:04}" for number in range(0, 10_000, 250))
+    table = Table("public", "t", "table", (Column(name, "text", values=phones),))
+    assert shown_values(f"{words} {' '.join(parts)}以上", table) == []
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=30), st.text(max_size=200)), min_size=1, max_size=30),
+    st.text(max_size=40),
+    st.integers(100, 3_000),
+)
+def test_whatever_the_names_are_the_schema_fits_its_budget(
+    names: list[tuple[str, str]], question: str, budget: int
+) -> None:
+    tables = [
+        Table("public", f"t{number}{name}", "table", (Column(name, "text", comment, values=(name, comment)),), comment)
+        for number, (name, comment) in enumerate(names)
+    ]
+    schema = SchemaText(Catalog(tuple(tables)))
+    assert estimated_tokens(schema.details(question, budget=budget)) <= budget
+    schema.named_values(question).encode()
 
 
 # ------------------------------------------------------------------------------------------------------ data is data

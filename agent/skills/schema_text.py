@@ -270,9 +270,9 @@ def _cut(text: str, room: int) -> str:
     if weight(text) <= room:
         return text
     head, *lines = text.split("\n")
-    room -= weight(head)
-    kept = list(_within(room // PER_TOKEN, lines))
-    return "\n".join([head[: max(room + weight(head), PER_TOKEN)], *kept])
+    if weight(head) > room:
+        return head[: max(1, room // PER_TOKEN)]
+    return "\n".join([head, *_within((room - weight(head)) // PER_TOKEN, lines)])
 
 
 def _comment(comment: str | None) -> str:
