@@ -364,11 +364,20 @@ def test_other_values_are(column: Column) -> None:
         ("李娜娜的订单", None),
         ("小张伟的订单", None),
         ("李那的订单", None),
+        ("李娜生的订单", None),
+        ("张伟和王芳", "张伟|王芳"),
+        ("医生陈杰上个月", "陈杰"),
+        ("orders of Ann Lee", "Ann Lee"),
+        ("Which orders did ann lee place", "Ann Lee"),
+        ("orders of Mary Ann Lee", None),
+        ("orders of Ann Leeson", None),
     ],
 )
 def test_a_persons_name_is_confirmed_only_when_the_question_says_it(question: str, shown: str | None) -> None:
-    table = PERSONAL["names of owners"][1]
-    assert shown_values(question, table) == ([f"tb_employee_info.name: '{shown}'"] if shown else [])
+    column = Column("name", "text", values=(*PEOPLE, "Ann Lee"), is_complete=True)
+    table = Table("public", "tb_employee_info", "table", (column,))
+    names = ", ".join(f"'{name}'" for name in (shown or "").split("|"))
+    assert shown_values(question, table) == ([f"tb_employee_info.name: {names}"] if shown else [])
 
 
 def test_a_longer_value_beats_one_within_it_and_a_name_beats_a_value() -> None:

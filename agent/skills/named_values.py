@@ -6,6 +6,7 @@ What is part of a longer value, or of a name in the schema, is not named: in 服
 never looked for: a model copies them from the question, and 200 in a phone number is not what "over 200" means.
 """
 
+import calendar
 import re
 import unicodedata
 from collections import defaultdict
@@ -16,12 +17,13 @@ from agent.skills.offline.chinese_words import CHINESE
 from agent.skills.offline.english_words import ENGLISH
 from agent.skills.offline.stored_values import NAME_TAILS
 from agent.skills.personal_data import Privacy, is_private_value, privacy_of
-from agent.skills.relevance import singular, terms
+from agent.skills.relevance import called, singular, terms
 from common.values import Catalog, Column, Table
 
 _ALONE = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # scripts without spaces: each character is a word
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
 _IS_ALONE = re.compile(rf"[{_ALONE}]").match
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LETTER = re.compile(r"[^\W\d_]")
 _SHORT = 3  # letters of a Latin word that is an abbreviation, to be written as it is stored: IT, not it
 _MAX_WORDS = 12  # of a value that is looked for
@@ -29,14 +31,18 @@ _MAX_CHARS = 100  # of a value that is looked for
 _MAX_SCHEMA_WORDS = 8  # of a comment that is a name, not a sentence
 _LEAST_MISSPELT = 5  # letters of a Latin word, in which one may be wrong
 _LEAST_MISSPELT_HAN = 4
+_MOST_PLACES = 100  # columns that are remembered for one value
 _MAX_COLUMNS = 4  # shown of those that hold one value
 _MAX_FOUND = 20
 # Characters that make another value, not another spelling of one.
 _TELLING = frozenset("零一二三四五六七八九十百千万东西南北上中下左右前后内外男女大小新老旧甲乙丙丁")
-# What may stand beside a person's name in Chinese, where no space ends it; other characters may belong to the name.
-_BESIDE_NAMES = frozenset(
-    "的是在有和与跟同及或把被给从对向为了过着到去来买卖下做说要想能会所这那哪几多总共都也又还就只最近今昨本当每各一二两三"
-    "叫名找查看问请帮我他她你客户员工生师人者医患者及负由归属管写教选借租订付交退开住上月年日周"
+# What may stand before and after a person's name in Chinese, where no space ends it; any other character may belong to
+# the name.
+_BEFORE_NAMES = frozenset(
+    "的是在有和与跟同及或把被给从对向为了到去买卖做说找查看问请帮我他她你叫名客户员工生师人者医患由归属教管借订"
+)
+_AFTER_NAMES = frozenset(
+    "的是在有和与跟及或把被给从对了过着到去买卖下做说要想能所这那哪几共也又还就只最近今昨本当每负归属管写教选借租订付交退住上"
 )
 
 
@@ -47,10 +53,9 @@ def words_of(text: str) -> list[str]:
 
 
 def _noise() -> frozenset[str]:
-    lists = [*ENGLISH.items(), *CHINESE.items()]
-    return frozenset(
-        " ".join(words_of(word)) for (kind, _), words in lists if kind != "verb" for word in words.split("|")
-    )
+    lists = [words for (kind, _), words in (*ENGLISH.items(), *CHINESE.items()) if kind != "verb"]
+    dates = [*calendar.month_name, *calendar.day_name, *calendar.month_abbr, *calendar.day_abbr]
+    return frozenset(" ".join(words_of(word)) for words in (*lists, *dates) for word in words.split("|"))
 
 
 _NOISE = _noise()
@@ -97,7 +102,8 @@ class NamedValues:
         known = self._places.get(key)
         if known is None:
             self._similar[key[0], len(key)].append(key)
-        self._places[key] = (*known, number) if known else (number,)
+        if known is None or len(known) < _MOST_PLACES:
+            self._places[key] = (*(known or ()), number)
 
     def find(self, question: str) -> list[Named]:
         """The columns that hold what `question` names; of private columns none, of names only those named exactly."""
@@ -112,8 +118,9 @@ class NamedValues:
             and not any(span.is_within(name) for name in schema)
             and not any(span.is_within(other) and span != other for other in spans if other.key in self._places)
         ]
-        found = [named for span in exact for named in self._named(asked, span, schema)]
-        for key in self._misspelt(asked, [*exact, *schema]):
+        known = [*exact, *schema]
+        found = [named for span in exact for named in self._named(asked, span, known)]
+        for key in self._misspelt(asked, known):
             found += self._misspelt_at(key)
         return found[:_MAX_FOUND]
 
@@ -126,10 +133,10 @@ class NamedValues:
             shared |= {key: min(len(holding), shared.get(key, len(holding))) for key in holding}
         return shared
 
-    def _named(self, asked: "_Asked", span: _Span, schema: Sequence[_Span]) -> Iterator[Named]:
+    def _named(self, asked: "_Asked", span: _Span, known: Sequence[_Span]) -> Iterator[Named]:
         for table, column in self._best(asked, span.key):
             privacy = privacy_of(table, column)
-            if privacy is Privacy.PRIVATE or (privacy is Privacy.NAMES and not asked.stands_alone(span, schema)):
+            if privacy is Privacy.PRIVATE or (privacy is Privacy.NAMES and not asked.stands_alone(span, known)):
                 continue
             if privacy is Privacy.OPEN:
                 values = [value for value in column.values if span.key in _keys(value)]
@@ -202,14 +209,18 @@ class _Asked:
             return True
         return self._written[span.start] == value.strip()
 
-    def stands_alone(self, span: _Span, schema: Sequence[_Span]) -> bool:
+    def stands_alone(self, span: _Span, known: Sequence[_Span]) -> bool:
         """Whether what stands beside a person's name can't be more of the name."""
-        if not _IS_ALONE(self.words[span.start]):
-            return True
-        before, after = self.words[: span.start][-1:], self.words[span.end : span.end + 1]
-        return (_ends_name(before) or any(name.end == span.start for name in schema)) and (
-            _ends_name(after) or any(name.start == span.end for name in schema)
+        is_free = self.without(known)
+        before, after = span.start - 1, span.end
+        return (before < 0 or not is_free[before] or self._ends_name(before, _BEFORE_NAMES)) and (
+            after == len(self.words) or not is_free[after] or self._ends_name(after, _AFTER_NAMES)
         )
+
+    def _ends_name(self, beside: int, characters: frozenset[str]) -> bool:
+        if _IS_ALONE(self.words[beside]):
+            return self.words[beside] in characters
+        return not self._written[beside][0].isupper() or self.words[beside] in _NOISE
 
     def without(self, known: Sequence[_Span]) -> list[bool]:
         """Of each word, whether it is part of nothing known."""
@@ -225,11 +236,6 @@ class _Asked:
                     break
                 if end - start >= shortest:
                     yield start, end
-
-
-def _ends_name(beside: Sequence[str]) -> bool:
-    """Whether the word beside a name, if any, is not part of it."""
-    return not beside or not _IS_ALONE(beside[0]) or beside[0] in _BESIDE_NAMES
 
 
 def _keys(value: str) -> Iterator[str]:
@@ -248,9 +254,9 @@ def _schema_phrases(tables: Iterable[Table]) -> Iterator[str]:
     """What tables and columns are called."""
     for table in tables:
         for name, comment in ((thing.name, thing.comment) for things in ((table,), table.columns) for thing in things):
-            called = re.split(r"[,，:：;；.。(（\n]", (comment or "")[:60], maxsplit=1)[0]
-            for text in (name, called, called.removesuffix("表").removesuffix("信息")):
-                words = [word for part in re.split(r"(?<=[a-z0-9])(?=[A-Z])", text) for word in words_of(part)]
+            said = called(comment)
+            for text in (name, said, said.removesuffix("表").removesuffix("信息")):
+                words = [word for part in _CAMEL.split(text) for word in words_of(part)]
                 if 0 < len(words) <= _MAX_SCHEMA_WORDS:
                     yield " ".join(words)
 

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import lru_cache
 
 from agent.skills import personal_words as tables
-from agent.skills.relevance import terms
+from agent.skills.relevance import called, terms
 from common.values import Column, Table
 
 # ------------------------------------------------------------------------------------------------------ looks of values
@@ -57,7 +57,7 @@ def privacy_of(table: Table, column: Column) -> Privacy:
     Everything that shows stored values to a model asks here; what an operator declares about a column would be looked
     up first.
     """
-    calls = (column.name, _called(column.comment))
+    calls = (column.name, called(column.comment))
     if any(map(_is_private, calls)) or looks_private(column.values):
         return Privacy.PRIVATE
     if (any(map(_is_name, calls)) or _names_owner(table, column)) and not _are_organisations(column.values):
@@ -115,11 +115,6 @@ _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _NUMBERED = re.compile(r"(?:\s\d+)+$")
 
 
-def _called(comment: str | None) -> str:
-    """What a comment calls the column: its words before any punctuation."""
-    return re.split(r"[,，:：;；.。(（\[【\n]", (comment or "").strip(), maxsplit=1)[0][:60]
-
-
 @lru_cache(maxsize=20_000)
 def _words(text: str) -> str:
     """The Latin words of a name or a phrase, up to what it says of them ("status" of "status of the e-mail")."""
@@ -150,7 +145,7 @@ def _names_owner(table: Table, column: Column) -> bool:
     """Whether it is the `name` of the persons that the table is about."""
     own = _words(column.name).split()
     is_bare = bool(own) and all(word in _NAME_NOUNS for word in own)
-    return (is_bare or column.name == "名称" or _called(column.comment) == "名称") and _is_about_persons(table)
+    return (is_bare or column.name == "名称" or called(column.comment) == "名称") and _is_about_persons(table)
 
 
 @lru_cache(maxsize=4_000)
@@ -163,7 +158,7 @@ def _about_persons(name: str, comment: str) -> bool:
 
 
 def _is_about_persons(table: Table) -> bool:
-    return _about_persons(table.name, _called(table.comment))
+    return _about_persons(table.name, called(table.comment))
 
 
 def _are_organisations(values: Sequence[str]) -> bool:

@@ -20,6 +20,7 @@ from agent.skills.offline.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, EV
 from common.values import Catalog, Table
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_NAME_END = re.compile(r"[,，:：;；.。(（\[【\n]")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("ss", "ss"), ("us", "us"))
 _ENDINGS = tuple(listed("ations ation ments ment ings ing ance ence ions ion ers ed er al ly or e"))
 _LEAST_ROOT = 4
@@ -61,6 +62,11 @@ def singular(word: str) -> str:
         if word.endswith(ending):
             return word[: -len(ending)] + replacement
     return word[:-1] if len(word) > 3 else word
+
+
+def called(comment: str | None) -> str:
+    """What a comment calls the thing: its words before any punctuation, at most 60 characters."""
+    return _NAME_END.split((comment or "")[:60].strip(), maxsplit=1)[0] if comment else ""
 
 
 @lru_cache(maxsize=20_000)
@@ -229,7 +235,7 @@ _TABLE_NOISE = frozenset(listed("tbl tb t dim fact ods dwd dws ads info table li
 
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
-    said = re.split(r"[,，:：;；(（\n]", table.comment or "", maxsplit=1)[0][:40].removesuffix("表")
+    said = called(table.comment).removesuffix("表")
     names = (frozenset(_spelled_out(text)) - _TABLE_NOISE for text in (table.name, said))
     return tuple(name for name in names if name)
 
