@@ -39,7 +39,7 @@ _TELLING = frozenset("零一二三四五六七八九十百千万东西南北上�
 # What may stand before and after a person's name in Chinese, where no space ends it; any other character may belong to
 # the name.
 _BEFORE_NAMES = frozenset(
-    "的是在有和与跟同及或把被给从对向为了到去买卖做说找查看问请帮我他她你叫名客户员工生师人者医患由归属教管借订"
+    "下位比于的是在有和与跟同及或把被给从对向为了到去买卖做说找查看问请帮我他她你叫名客户员工生师人者医患由归属教管借订"
 )
 _AFTER_NAMES = frozenset(
     "的是在有和与跟及或把被给从对了过着到去买卖下做说要想能所这那哪几共也又还就只最近今昨本当每负归属管写教选借租订付交退住上"
