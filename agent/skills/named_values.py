@@ -10,7 +10,7 @@ import calendar
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.skills.offline.chinese_words import CHINESE
@@ -32,6 +32,7 @@ _MAX_SCHEMA_WORDS = 8  # of a comment that is a name, not a sentence
 _LEAST_MISSPELT = 5  # letters of a Latin word, in which one may be wrong
 _LEAST_MISSPELT_HAN = 4
 _MOST_PLACES = 100  # columns that are remembered for one value
+_MOST_KNOWN = 300  # columns whose values stay prepared
 _MAX_COLUMNS = 4  # shown of those that hold one value
 _MAX_FOUND = 20
 # Characters that make another value, not another spelling of one.
@@ -67,7 +68,28 @@ class Named:
 
     table: Table
     column: Column
+    privacy: Privacy
     values: tuple[str, ...]
+
+
+class _Held:
+    """What a column holds: its values by their spellings; those that no model may be shown are left out."""
+
+    def __init__(self, table: Table, column: Column) -> None:
+        self.table, self.column, self.privacy = table, column, privacy_of(table, column)
+        self.whole: defaultdict[str, list[str]] = defaultdict(list)
+        self.shortened: defaultdict[str, list[str]] = defaultdict(list)  # without the ending of a place
+        for value in column.values if self.privacy is not Privacy.PRIVATE else ():
+            if not is_private_value(value):
+                whole = " ".join(words_of(value))
+                self.whole[whole].append(value)
+                for key in _keys(value):
+                    if key != whole and self.privacy is Privacy.OPEN:
+                        self.shortened[key].append(value)
+
+    def spelled(self, key: str) -> tuple[str, ...]:
+        """The values of that spelling."""
+        return (*self.whole.get(key, ()), *self.shortened.get(key, ()))
 
 
 @dataclass(frozen=True)
@@ -95,8 +117,12 @@ class NamedValues:
         for number, (_, column) in enumerate(self._columns):
             for key in {key for value in column.values for key in _keys(value)}:
                 self._add(key, number)
+        self._known: dict[int, _Held] = {}
         self._schema = frozenset(_schema_phrases(catalog.tables))
-        self._begins = frozenset(key.partition(" ")[0] for key in (*self._places, *self._schema))
+        self._begins: dict[str, int] = {}  # first word of what is known → words of the longest that begins so
+        for key in (*self._places, *self._schema):
+            first = key.partition(" ")[0]
+            self._begins[first] = max(key.count(" ") + 1, self._begins.get(first, 0))
 
     def _add(self, key: str, number: int) -> None:
         known = self._places.get(key)
@@ -134,27 +160,30 @@ class NamedValues:
         return shared
 
     def _named(self, asked: "_Asked", span: _Span, known: Sequence[_Span]) -> Iterator[Named]:
-        for table, column in self._best(asked, span.key):
-            privacy = privacy_of(table, column)
-            if privacy is Privacy.PRIVATE or (privacy is Privacy.NAMES and not asked.stands_alone(span, known)):
-                continue
-            if privacy is Privacy.OPEN:
-                values = [value for value in column.values if span.key in _keys(value)]
-            else:
-                values = [value for value in column.values if " ".join(words_of(value)) == span.key]
-            shown = tuple(value for value in values if not is_private_value(value) and asked.writes(span, value))
-            if shown:
-                yield Named(table, column, shown)
+        for number in self._best(asked, span.key):
+            held = self._held(number)
+            if held.privacy is Privacy.OPEN or (held.privacy is Privacy.NAMES and asked.stands_alone(span, known)):
+                shown = tuple(value for value in held.spelled(span.key) if asked.writes(span, value))
+                if shown:
+                    yield Named(held.table, held.column, held.privacy, shown)
 
-    def _best(self, asked: "_Asked", key: str) -> list[tuple[Table, Column]]:
+    def _held(self, number: int) -> _Held:
+        """What that column holds; columns that questions name are few, and named again."""
+        if number not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known = {}
+            self._known[number] = _Held(*self._columns[number])
+        return self._known[number]
+
+    def _best(self, asked: "_Asked", key: str) -> Sequence[int]:
         """The columns with a value, those first that share words with the question."""
 
-        def shared(place: tuple[Table, Column]) -> int:
-            table, column = place
+        def shared(number: int) -> int:
+            table, column = self._columns[number]
             texts = (table.name, table.comment, column.name, column.comment)
             return -len(asked.terms & {term for text in texts for term in terms((text or "")[:60])})
 
-        places = [self._columns[number] for number in self._places[key]]
+        places = self._places[key]
         return sorted(places, key=shared)[:_MAX_COLUMNS] if len(places) > _MAX_COLUMNS else places
 
     def _misspelt(self, asked: "_Asked", known: Sequence[_Span]) -> Iterator[str]:
@@ -170,12 +199,10 @@ class NamedValues:
                 yield near[0]
 
     def _misspelt_at(self, key: str) -> Iterator[Named]:
-        for number in self._places[key][:_MAX_COLUMNS]:
-            table, column = self._columns[number]
-            if privacy_of(table, column) is Privacy.OPEN:
-                values = tuple(v for v in column.values if " ".join(words_of(v)) == key and not is_private_value(v))
-                if values:
-                    yield Named(table, column, values)
+        for held in map(self._held, self._places[key][:_MAX_COLUMNS]):
+            values = tuple(held.whole.get(key, ())) if held.privacy is Privacy.OPEN else ()
+            if values:
+                yield Named(held.table, held.column, held.privacy, values)
 
 
 class _Asked:
@@ -187,15 +214,14 @@ class _Asked:
         self._written = written if len(written) == len(self.words) else self.words  # some letters fold to two words
         self.terms = frozenset(terms(question))
 
-    def spans(self, begins: frozenset[str], is_known: Callable[[str], bool]) -> list[_Span]:
+    def spans(self, begins: Mapping[str, int], is_known: Callable[[str], bool]) -> list[_Span]:
         """The stretches of words that are known, as long as they can be."""
         found = []
         for start, word in enumerate(self.words):
-            if word in begins:
-                for end in range(min(len(self.words), start + _MAX_WORDS), start, -1):
-                    key = " ".join(self.words[start:end])
-                    if is_known(key):
-                        found.append(_Span(start, end, key))
+            for end in range(min(len(self.words), start + begins.get(word, 0)), start, -1):
+                key = " ".join(self.words[start:end])
+                if is_known(key):
+                    found.append(_Span(start, end, key))
         return found
 
     def says_nothing(self, span: _Span) -> bool:
@@ -224,7 +250,8 @@ class _Asked:
 
     def without(self, known: Sequence[_Span]) -> list[bool]:
         """Of each word, whether it is part of nothing known."""
-        return [not any(span.start <= number < span.end for span in known) for number in range(len(self.words))]
+        covered = {number for span in known for number in range(span.start, span.end)}
+        return [number not in covered for number in range(len(self.words))]
 
     def stretches(self, free: Sequence[bool]) -> Iterator[tuple[int, int]]:
         """Start and end of free words that could be one misspelt value; of many the first ones."""

@@ -118,7 +118,7 @@ class SchemaText:
         values: dict[str, list[str]] = {}
         for named in found:
             is_listed = bool(named.column.allowed) or _is_short(named.column)
-            if not (is_listed and privacy_of(named.table, named.column) is Privacy.OPEN):
+            if not (is_listed and named.privacy is Privacy.OPEN):
                 place = f"{self._name(named.table)}.{quoted(named.column.name)}"
                 values.setdefault(place, []).extend(filter(_is_showable, named.values))
         lines = (f"{place}: {_literals(dict.fromkeys(shown))}" for place, shown in values.items() if shown)
