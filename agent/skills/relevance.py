@@ -33,6 +33,7 @@ _PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = 0.35, 0.1, 0.4  # of a table's score 
 _SPREADING = 12  # best tables whose score is passed on
 _ANCHORS, _NEAR_SHARE = 3, 1.0  # best tables, and what those within a few joins of them gain, as a share of their own
 _MOST_CHILDREN = 60  # a table that more refer to joins everything with everything
+_COMMON = 1_000  # tables; a word of more tells none of them apart when the question has others
 _MOST_OWNERS = 3  # a name that more tables have as their key tells none of them
 _BRIDGED = 6  # best tables between which the shortest way is looked for
 _LONGEST_BRIDGE = 3  # joins
@@ -128,8 +129,10 @@ class TableIndex:
     def _scores(self, question: str, holding: Mapping[_Key, int]) -> dict[int, float]:
         asked = _asked(question)
         scores: defaultdict[int, float] = defaultdict(float)
-        for term, share in asked.items():
-            found = self._postings.get(term, _NOWHERE)
+        places = [(self._postings.get(term, _NOWHERE), share) for term, share in asked.items()]
+        for found, share in sorted(places, key=lambda each: len(each[0])):
+            if scores and len(found) > 2 * _COMMON:
+                break
             rarity = self._rarity(len(found) // 2) * share
             for number, count in zip(found[::2], found[1::2], strict=True):
                 length = self._lengths[number] / self._mean_length
