@@ -394,7 +394,7 @@ def test_without_samples_no_value_is_shown() -> None:
     assert "[" not in schema.details("杭州分公司")
 
 
-def test_what_is_no_instruction_is_shown_on_one_line() -> None:
+def test_values_of_more_than_a_line_are_not_shown() -> None:
     assert shown_values("two lines") == []
 
 

@@ -33,7 +33,8 @@ _MAX_VALUE_CHARS = 40
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _NUMBER_TYPE = re.compile(r"smallint|integer|bigint|numeric|real|double precision")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
-_MAX_CANDIDATES = 400  # tables of a large catalogue that are tried for the room there is
+_CANDIDATES = 400  # tables of a large catalogue that are tried for the room there is, at least
+_LEAST_TABLE = 30  # tokens; a budget holds no more tables than these allow
 _Render = Callable[[Table], str]
 
 
@@ -96,7 +97,7 @@ class SchemaText:
         lines = list(_within(budget, map(line, self.catalog.tables)))
         if len(lines) == len(self.catalog.tables):
             return "\n".join(lines)
-        return self._part(self._by_relevance(question), budget, line)
+        return self._part(self._by_relevance(question, (), budget), budget, line)
 
     def details(self, question: str, first: Iterable[Table] = (), budget: int = SCHEMA_BUDGET) -> str:
         """The tables with their columns within `budget` tokens; of those that don't fit `first` are the last to go.
@@ -107,7 +108,7 @@ class SchemaText:
         if whole is not None:
             return whole
         asked = frozenset(terms(question))
-        return self._part(self._by_relevance(question, first), budget, lambda table: self._table(table, asked))
+        return self._part(self._by_relevance(question, first, budget), budget, lambda table: self._table(table, asked))
 
     def named_values(self, question: str) -> str:
         """The stored values that `question` names, a line for each column that holds some; no others."""
@@ -169,11 +170,13 @@ class SchemaText:
         elif count:
             yield f"-- {count} more tables are not shown"
 
-    def _by_relevance(self, question: str, first: Iterable[Table] = ()) -> list[Table]:
+    def _by_relevance(self, question: str, first: Iterable[Table], budget: int) -> list[Table]:
+        """The tables to try for a budget, the most relevant first."""
+        most = max(_CANDIDATES, budget // _LEAST_TABLE)
         self.prepare()
         holding = self._values.tables(question) if self._values else {}
-        ranked = self._tables_index().ranked(question, _MAX_CANDIDATES, first, holding)
-        others = islice(self.catalog.tables, _MAX_CANDIDATES)
+        ranked = self._tables_index().ranked(question, most, first, holding)
+        others = islice(self.catalog.tables, most)
         return list({table.key: table for table in (*ranked, *others)}.values())
 
     def _tables_index(self) -> TableIndex:
