@@ -65,6 +65,10 @@ AZURE_OPENAI_DEPLOYMENT = ""  # Azure deployment name
 LLM_TIMEOUT_S = 60.0  # seconds one model call may take, further tries included
 LLM_MAX_RETRIES = 2  # further tries after 429, 5xx and broken connections, with back-off
 LLM_MAX_TOKENS = 2048  # longest reply of one model call, in tokens
+SCHEMA_TOKENS = (
+    0  # longest description of the database in a prompt, in tokens; 0: what the model's context has room for
+)
+SCHEMA_SAMPLES = True  # show the model some stored values, none of them personal
 LLM_MAX_IN_FLIGHT = 256  # model calls running at once in one worker; further ones wait within LLM_TIMEOUT_S
 
 # --------------------------------------------------------------------------------------------------------- behaviour
@@ -152,6 +156,7 @@ _PARSERS: dict[str, Any] = {
     "MAX_PLAN_COST": _count,
     "MAX_PLAN_ROWS": _count,
     "LLM_MAX_RETRIES": _count,
+    "SCHEMA_TOKENS": _count,
     "RATE_LIMIT": _rate_limit,
     "CORS_ORIGINS": _origins,
     "TRUSTED_PROXIES": _count,
@@ -210,6 +215,8 @@ class Settings:
     llm_timeout_s: float = LLM_TIMEOUT_S
     llm_max_retries: int = LLM_MAX_RETRIES
     llm_max_tokens: int = LLM_MAX_TOKENS
+    schema_tokens: int = SCHEMA_TOKENS
+    schema_samples: bool = SCHEMA_SAMPLES
     llm_max_in_flight: int = LLM_MAX_IN_FLIGHT
     routing_mode: str = ROUTING_MODE
     enable_result_summary: bool = ENABLE_RESULT_SUMMARY

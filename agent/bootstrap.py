@@ -15,6 +15,7 @@ from agent.skills import Inquiry
 from agent.skills.fallback import FallbackSkills
 from agent.skills.llm import LlmSkills
 from agent.skills.offline import OfflineSkills
+from agent.skills.tokens import schema_budget
 from agent.sql_desk import SqlDesk
 from app_config import Settings
 from common.audit import Audit, AuditLog, NoAudit, Occasion
@@ -23,6 +24,7 @@ from common.database.audited import AuditedDatabase
 from common.database.source import EmbeddedSource, Sources, database_sources
 from common.errors import CituError
 from common.llm import ChatModel, open_model
+from common.llm.contexts import context_tokens
 from common.ports import UrlSource
 from common.store import Retention, Store
 from common.store.journal import Journal
@@ -71,7 +73,7 @@ def bootstrap(settings: Settings) -> Services:
     database = _database(settings, sources.asked)
     rules = OfflineSkills()
     model = open_model(settings)
-    thinking = LlmSkills(model) if model else None
+    thinking = _thinking(settings, model) if model else None
     behaviour = Behaviour(
         result_summary=settings.enable_result_summary,
         syntax_validation=settings.enable_syntax_validation,
@@ -116,6 +118,11 @@ def bootstrap(settings: Settings) -> Services:
     examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database)
     checks = _checks(database, store, model)
     return Services(runs, store, desk, sources, thinker, examples, checks, warm, aclose)
+
+
+def _thinking(settings: Settings, model: ChatModel) -> LlmSkills:
+    derived = schema_budget(context_tokens(model.name), settings.llm_max_tokens)
+    return LlmSkills(model, schema_tokens=settings.schema_tokens or derived, samples=settings.schema_samples)
 
 
 def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:

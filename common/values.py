@@ -20,6 +20,10 @@ class Column:
         type: PostgreSQL's own spelling (`format_type`), for example `numeric(12,2)`.
         values: stored values known by sampling (text columns with few distinct ones); empty means unknown, not none.
         is_complete: whether `values` are all the distinct values there were at sampling time.
+        allowed: the only values it can have, as text and in their order: an enum's labels, or what a CHECK lists;
+            empty when nothing says so.
+        period: the first and the last day (ISO dates) of a date or timestamp column, as of sampling or the planner's
+            statistics.
     """
 
     name: str
@@ -28,6 +32,8 @@ class Column:
     nullable: bool = True
     values: tuple[str, ...] = ()
     is_complete: bool = False
+    allowed: tuple[str, ...] = ()
+    period: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,7 @@ class Table:
 
     Attributes:
         kind: `table` (also partitioned and foreign ones), `view` or `materialized view`.
+        unique_keys: the columns of each UNIQUE constraint.
         row_estimate: the planner's row count; -1 when never analysed or a view.
     """
 
@@ -55,6 +62,7 @@ class Table:
     comment: str | None = None
     primary_key: tuple[str, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
+    unique_keys: tuple[tuple[str, ...], ...] = ()
     row_estimate: int = -1
 
     @property

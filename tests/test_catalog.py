@@ -11,6 +11,7 @@ from psycopg2.extensions import parse_dsn
 from common.database.guard import BUILTIN
 from common.database.guard.facts import Key
 from common.database.unasked import UnaskedReading
+from common.database.value_lists import value_lists
 from common.errors import DatabaseUnavailable
 from common.values import Catalog, Column, ForeignKey, Table
 from tests.databases import as_admin, execute, open_asked, rows_of
@@ -39,6 +40,13 @@ CREATE MATERIALIZED VIEW totals AS SELECT area_id, sum(amount) AS total FROM day
 CREATE TABLE log (at date NOT NULL, level text) PARTITION BY RANGE (at);
 CREATE TABLE log_2024 PARTITION OF log FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
 INSERT INTO log VALUES ('2024-01-01', 'info'), ('2024-01-02', 'error');
+CREATE DOMAIN size AS text CHECK (VALUE IN ('S', 'M'));
+CREATE TABLE rule (code text, "Level" smallint CHECK ("Level" IN (1, 2, -3)), size size, moods mood[],
+                   status varchar(9) CHECK (status IS NULL OR status = 'on' OR status IN ('off', 'O''Neill')),
+                   score integer CHECK (score BETWEEN 0 AND 100), note text CHECK (lower(note) = 'x'),
+                   kind text CHECK (kind = ANY ('{a,"b c"}')), begun timestamptz, never date, clock time,
+                   UNIQUE (code, "Level"));
+INSERT INTO rule (begun, never) VALUES ('2024-02-29 12:00+00', 'infinity'), ('1999-12-31 12:00+00', NULL);
 CREATE SCHEMA "销售";
 CREATE TABLE "销售"."大区 ""A"" 1" (编号 integer, "Name" text);
 INSERT INTO "销售"."大区 ""A"" 1" VALUES (1, 'a''b"c\\d,{}');
@@ -85,6 +93,7 @@ def test_what_the_role_can_read_and_nothing_else(catalog: Catalog) -> None:
     assert {table.key for table in catalog.tables} == {
         *(("public", name) for name in ("area", "day", "detail", "wide", "busy", "broken", "totals", "log", "half")),
         ("public", "pg_orders"),
+        ("public", "rule"),
         ("销售", '大区 "A" 1'),
     }
     assert [column.name for column in _table(catalog, "half").columns] == ["id", "open"]
@@ -115,6 +124,37 @@ def test_keys(catalog: Catalog) -> None:
     assert _table(catalog, "detail").foreign_keys == (
         ForeignKey(("area_id", "day"), ("public", "day"), ("area_id", "day")),
     )
+
+
+def test_unique_keys(catalog: Catalog) -> None:
+    assert _table(catalog, "rule").unique_keys == (("code", "Level"),)
+    assert _table(catalog, "area").unique_keys == ()
+
+
+def test_values_that_a_column_is_confined_to(catalog: Catalog) -> None:
+    assert _column(catalog, "area", "mood").allowed == ("happy", "sad", "never used")
+    assert {column.name: column.allowed for column in _table(catalog, "rule").columns if column.allowed} == {
+        "Level": ("1", "2", "-3"),
+        "size": ("S", "M"),
+        "moods": ("happy", "sad", "never used"),
+        "status": ("on", "off", "O'Neill"),
+        "kind": ("a", "b c"),
+    }
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["(h >= 1) AND (h <= 3)", "NOT (a = 'x'::text)", "(a = 'x') OR (b = 'y')", "a <> 'x'", "a = b", "((", "a = NULL"],
+)
+def test_other_conditions_confine_to_no_list(expression: str) -> None:
+    assert value_lists(expression) == {}
+
+
+def test_the_days_a_column_spans(catalog: Catalog) -> None:
+    assert _column(catalog, "day", "day").period == ("2024-01-02", "2024-04-10")
+    assert _column(catalog, "log", "at").period == ("2024-01-01", "2024-01-02")
+    assert _column(catalog, "rule", "begun").period == ("1999-12-31", "2024-02-29")
+    assert [_column(catalog, "rule", name).period for name in ("never", "clock", "code")] == [None, None, None]
 
 
 def test_row_estimates(catalog: Catalog) -> None:
@@ -261,14 +301,17 @@ def test_search_path(catalog: Catalog) -> None:
 
 def test_statistics_stand_in_for_large_tables(make_database: Callable[[str], str]) -> None:
     url = make_database(
-        "CREATE TABLE large (kind text, filler text);"
-        "INSERT INTO large SELECT 'k' || n % 5, repeat(md5(n::text), 8) FROM generate_series(1, 70000) AS n"
+        "CREATE TABLE large (kind text, filler text, day date, paid timestamp);"
+        "INSERT INTO large SELECT 'k' || n % 5, repeat(md5(n::text), 8), DATE '2001-01-01' + n % 3000,"
+        " TIMESTAMP '2020-01-01 08:00' + n % 3 * INTERVAL '1 day' FROM generate_series(1, 70000) AS n"
     )
     catalog = asyncio.run(open_asked(url).catalog())
     kind = _column(catalog, "large", "kind")
     assert set(kind.values) == {f"k{n}" for n in range(5)}
     assert kind.is_complete
     assert _column(catalog, "large", "filler").values == ()
+    assert _column(catalog, "large", "day").period == ("2001-01-01", "2009-03-19")
+    assert _column(catalog, "large", "paid").period == ("2020-01-01", "2020-01-03")
 
 
 def test_an_empty_database(make_database: Callable[[str], str]) -> None:

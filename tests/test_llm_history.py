@@ -13,9 +13,10 @@ from agent.citu_agent import CituLangGraphAgent, Question
 from agent.context import Behaviour, Context
 from agent.skills import Inquiry
 from agent.skills.fallback import FallbackSkills
-from agent.skills.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, estimated_tokens, told
+from agent.skills.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, told
 from agent.skills.llm import LlmSkills
 from agent.skills.offline import OfflineSkills
+from agent.skills.tokens import estimated_tokens
 from app_config import Settings
 from common.errors import InvalidSql
 from common.llm import ChatModel
@@ -270,3 +271,19 @@ def test_turns_that_the_store_keeps_reach_the_model_again(server: OpenAiServer, 
     assert [f"sql: {first}" in prompt for prompt in prompts] == [False, False, False, True, True]
     last = history_in(server.requests[-1])
     assert "前三家公司。" in last and '["company_name"]' in last and "只要第一家" in last
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_whole", "has_samples"),
+    [({}, True, True), ({"schema_tokens": 300}, False, True), ({"schema_samples": False}, True, False)],
+)
+def test_the_settings_say_how_much_of_the_schema_is_sent(
+    server: OpenAiServer, demo_url: str, changes: dict[str, Any], is_whole: bool, has_samples: bool
+) -> None:
+    with Asking(Settings(database_url=demo_url, llm_max_retries=0, **changes), server) as asking:
+        question = {"question": "营业收入排行", "routing_mode": "database_direct"}
+        asking.sync(question, Reply("NO_SQL: ambiguous_question"))
+    schema = server.requests[-1].question.partition("</schema>")[0]
+    assert ("not shown" not in schema) == is_whole
+    assert ("[values: " in schema or "[from " in schema) == has_samples
+    assert changes.get("schema_tokens", 32_000) + 10 >= estimated_tokens(schema)

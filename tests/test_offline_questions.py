@@ -5,18 +5,21 @@ of the SQL a person wrote. `REFUSE` marks questions that no statement over that 
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import psycopg2
 import pytest
 
 from agent.skills import Inquiry
 from agent.skills.offline import OfflineSkills
+from agent.skills.schema_text import SchemaText, quoted
 from common.database import open_database
 from common.errors import ForbiddenStatement
 from common.text import language_of
-from common.values import Catalog, NoSql, Sql
+from common.values import Catalog, NoSql, Sql, Table
 from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
 
 SCHEMAS = ("store", "music", "hr", "clinic", "univ", "lib", "bike", "mall", "iot", "crm")
@@ -112,6 +115,60 @@ def test_demo_questions(demo: Asked, case: Case) -> None:
 @pytest.mark.parametrize(("name", "case"), list(_foreign_cases()), ids=str)
 def test_questions_over_foreign_databases(foreign: Callable[[str], Asked], name: str, case: Case) -> None:
     _check(foreign(name), case)
+
+
+def test_a_model_is_told_the_values_a_question_names_and_those_alone(foreign: Callable[[str], Asked]) -> None:
+    told, wanted = [], []
+    for name in SCHEMAS:
+        schema = SchemaText(foreign(name).catalog)
+        always = schema.details("")
+        columns = (column for table in schema.catalog.tables for column in table.columns)
+        stored = {value for column in columns for value in column.values}
+        for case in cases_of(FIXTURES / "offline" / f"{name}_questions.sql"):
+            lines = schema.named_values(case.question).splitlines()
+            told += [_is_said(line, case.question) for line in lines]
+            named = [text for text in _LITERAL.findall(case.gold) if text in stored and text in case.question]
+            wanted += [any(f"'{text}'" in line for line in (always, *lines)) for text in named]
+    assert len(told) >= 20
+    assert all(told)
+    assert len(wanted) >= 60
+    assert all(wanted)
+
+
+_LITERAL = re.compile(r"'([^'%]*[^'%\d][^'%]*)'")
+
+
+def _is_said(line: str, question: str) -> bool:
+    return all(value.casefold() in question.casefold() for value in _LITERAL.findall(line.partition(": ")[2]))
+
+
+def test_the_tables_of_a_question_are_shown_among_hundreds(foreign: Callable[[str], Asked]) -> None:
+    pooled = {name: _moved(foreign(name).catalog, name) for name in SCHEMAS}
+    tables = [table for name in SCHEMAS for table in pooled[name]]
+    copies = [replace(table, schema="old", name=f"{table.schema}_{table.name}_bak") for table in tables]
+    others = [replace(table, schema="other", name=f"x{number}_{table.name}") for number, table in enumerate(tables * 5)]
+    schema = SchemaText(Catalog((*copies, *tables, *others)[:463], search_path=()))
+    asked = found = 0
+    for name in SCHEMAS:
+        for case in cases_of(FIXTURES / "offline" / f"{name}_questions.sql"):
+            words = set(re.findall(r"\w+", case.gold.lower()))
+            needed = [table for table in pooled[name] if table.name.lower() in words]
+            text = schema.details(case.question, budget=16_000)
+            asked += 1
+            found += all(f" {name}.{quoted(table.name)}" in text for table in needed)
+    assert found >= 0.9 * asked, f"{found} of {asked}"
+
+
+def _moved(catalog: Catalog, schema: str) -> list[Table]:
+    """The tables, in a schema of that name."""
+    return [
+        replace(
+            table,
+            schema=schema,
+            foreign_keys=tuple(replace(key, target=(schema, key.target[1])) for key in table.foreign_keys),
+        )
+        for table in catalog.tables
+    ]
 
 
 @pytest.mark.parametrize("lang", DEMO)

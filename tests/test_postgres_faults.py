@@ -292,7 +292,8 @@ def test_a_database_that_does_not_know_its_encoding(admin_url: str, opened: Open
     url = make_dsn(admin_url, dbname="citu_test_ascii")
     execute(
         url,
-        "CREATE TABLE cafe (name text)",
+        r"CREATE TABLE cafe (name text CHECK (name IN (E'caf\xe9', 'tea')))",
+        r"CREATE TYPE drink AS ENUM (E'caf\xe9')",
         r"INSERT INTO cafe SELECT E'caf\xe9' FROM generate_series(1, 10)",
         r"COMMENT ON TABLE cafe IS E'caf\xe9'",
         r"COMMENT ON COLUMN cafe.name IS E'caf\xe9'",

@@ -12,11 +12,11 @@ from typing import Literal
 
 from agent.skills.prompt_data import block, one_line
 from agent.skills.rows_text import row_line
+from agent.skills.tokens import PER_TOKEN, weight
 from common.values import Turn
 
 MAX_HISTORY_TOKENS = 3_000  # of one prompt, estimated; prompts of a conversation's first question are not touched
 MAX_TURNS = 8  # a question rarely reaches further back
-_PER_TOKEN = 4  # ASCII characters of one token; any other character counts as a token of its own
 _INDENT = "\n    "
 
 View = Literal["classify", "sql", "chat"]
@@ -70,21 +70,16 @@ def told(turns: Sequence[Turn], view: View) -> Told:
     of the others the oldest are dropped first.
     """
     shares = _VIEWS[view]
-    room = MAX_HISTORY_TOKENS * _PER_TOKEN
+    room = MAX_HISTORY_TOKENS * PER_TOKEN
     shown: dict[int, str] = {}
     for index in _by_weight(turns):
         text = _turn_text(turns[index], shares)
-        room -= _weight(text) + 1  # the line break between turns
+        room -= weight(text) + 1  # the line break between turns
         if room < 0 or len(shown) == MAX_TURNS:
             break
         shown[index] = text
     kept = sorted(shown)
     return Told("\n".join(shown[index] for index in kept), tuple(turns[index] for index in kept))
-
-
-def estimated_tokens(text: str) -> int:
-    """Four ASCII characters to a token, one of any other kind: near enough for English, SQL and Chinese alike."""
-    return -(-_weight(text) // _PER_TOKEN)
 
 
 def _by_weight(turns: Sequence[Turn]) -> Iterator[int]:
@@ -101,7 +96,7 @@ def _turn_text(turn: Turn, shares: _Shares) -> str:
 
 def _outcome(turn: Turn, shares: _Shares) -> Iterator[str]:
     if turn.sql and shares.sql:
-        sql = block(turn.sql, shares.sql * _PER_TOKEN).replace("\n", _INDENT)
+        sql = block(turn.sql, shares.sql * PER_TOKEN).replace("\n", _INDENT)
         yield f"  sql: {_cut(sql, shares.sql)}"
     if turn.row_count is not None:
         rows = _rows(turn, shares.rows) if shares.rows and turn.rows else []
@@ -115,10 +110,10 @@ def _outcome(turn: Turn, shares: _Shares) -> Iterator[str]:
 def _rows(turn: Turn, tokens: int) -> list[str]:
     """The columns and as many whole rows as fit; a single row that doesn't is cut, rather than leaving none."""
     lines: list[str] = []
-    room = tokens * _PER_TOKEN
+    room = tokens * PER_TOKEN
     for cells in (turn.columns, *turn.rows):
         line = f"    {row_line(cells)}"
-        room -= _weight(line) + 1
+        room -= weight(line) + 1
         if room < 0 and len(lines) > 1:
             break
         lines.append(line)
@@ -126,18 +121,12 @@ def _rows(turn: Turn, tokens: int) -> list[str]:
 
 
 def _on_one_line(text: str, tokens: int) -> str:
-    return _cut(one_line(text, tokens * _PER_TOKEN), tokens)
+    return _cut(one_line(text, tokens * PER_TOKEN), tokens)
 
 
 def _cut(text: str, tokens: int) -> str:
     """`text`, or as much of its beginning as `tokens` hold with the mark of what is missing."""
-    if _weight(text) <= tokens * _PER_TOKEN:
+    if weight(text) <= tokens * PER_TOKEN:
         return text
-    weights = list(accumulate(1 if character.isascii() else _PER_TOKEN for character in text))
-    return text[: bisect_right(weights, (tokens - 1) * _PER_TOKEN)].rstrip() + "…"
-
-
-def _weight(text: str) -> int:
-    """Quarters of a token: exact under concatenation, as tokens are not."""
-    ascii_count = len(text.encode("ascii", "ignore"))
-    return ascii_count + (len(text) - ascii_count) * _PER_TOKEN
+    weights = list(accumulate(1 if character.isascii() else PER_TOKEN for character in text))
+    return text[: bisect_right(weights, (tokens - 1) * PER_TOKEN)].rstrip() + "…"

@@ -1,5 +1,6 @@
 """Thinking by a language model: prompts from files, replies read with suspicion, at most one call per method."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import date
 
@@ -18,7 +19,7 @@ from agent.skills.reasoning import VisibleText, without_reasoning
 from agent.skills.repair_hints import error_text, mentioned_tables
 from agent.skills.replies import WITHHELD, sql_from_reply, withheld
 from agent.skills.rows_text import extent, rows_text
-from agent.skills.schema_text import SchemaText
+from agent.skills.schema_text import OVERVIEW_BUDGET, SCHEMA_BUDGET, SchemaText
 from common.errors import ForbiddenStatement, InvalidSql
 from common.llm import ChatModel, Completion, Message
 from common.llm.failures import CallFailed, unavailable
@@ -33,14 +34,26 @@ class LlmSkills:
     """`Skills` by a model. Every method raises `LlmUnavailable` when the model has no usable reply.
 
     Args:
+        schema_tokens: the longest description of the database in a prompt, in estimated tokens.
+        samples: whether stored values may be in it.
         today: what "today" means in prompts.
     """
 
-    def __init__(self, model: ChatModel, *, today: Callable[[], date] = date.today) -> None:
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        schema_tokens: int = SCHEMA_BUDGET,
+        samples: bool = True,
+        today: Callable[[], date] = date.today,
+    ) -> None:
         self.name = model.name
         self._model = model
         self._today = today
-        self._described = SchemaText(Catalog(()))
+        self._schema_tokens = schema_tokens
+        self._described = SchemaText(Catalog(()), samples=samples)
+        self._samples = samples
+        self._preparing = asyncio.Lock()  # all who wait for it take one thread
 
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """See `Skills.classify`. A verdict that can't be read counts as DATABASE, with a warning."""
@@ -48,7 +61,7 @@ class LlmSkills:
             prompt(
                 "classify",
                 inquiry.lang,
-                tables=self._schema(inquiry).overview(inquiry.question),
+                tables=self._overview(await self._schema(inquiry), inquiry),
                 previous=one_line(inquiry.previous_type or "none", 20),
                 history=told(inquiry.history, "classify").text,
                 question=_question(inquiry),
@@ -59,11 +72,12 @@ class LlmSkills:
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`."""
-        schema, history = self._schema(inquiry), told(inquiry.history, "sql")
+        schema, history = await self._schema(inquiry), told(inquiry.history, "sql")
         messages = prompt(
             "write_sql",
             inquiry.lang,
-            schema=_relevant(schema, inquiry, history),
+            schema=_relevant(schema, inquiry, history, self._schema_tokens),
+            values=_values(schema, inquiry),
             history=history.text,
             table_hint=_table_hint(inquiry.table),
             question=_question(inquiry),
@@ -73,11 +87,12 @@ class LlmSkills:
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
         """See `Skills.repair_sql`."""
-        schema = self._schema(inquiry)
+        schema = await self._schema(inquiry)
         messages = prompt(
             "repair_sql",
             inquiry.lang,
-            schema=schema.details(inquiry.question, mentioned_tables(sql, schema)),
+            schema=schema.details(inquiry.question, mentioned_tables(sql, schema), self._schema_tokens),
+            values=_values(schema, inquiry),
             history=told(inquiry.history, "sql").text,
             question=_question(inquiry),
             sql=block(sql, _MAX_SQL),
@@ -116,7 +131,7 @@ class LlmSkills:
         messages = prompt(
             "chat",
             inquiry.lang,
-            tables=self._schema(inquiry).overview(inquiry.question),
+            tables=self._overview(await self._schema(inquiry), inquiry),
             history=history.text,
             question=_question(inquiry),
         )
@@ -158,11 +173,19 @@ class LlmSkills:
             _say("…", emit)
         return text, completion
 
-    def _schema(self, inquiry: Inquiry) -> SchemaText:
+    async def _schema(self, inquiry: Inquiry) -> SchemaText:
         """The description of the inquiry's catalogue, made anew only when the catalogue is another one."""
         if self._described.catalog is not inquiry.catalog:
-            self._described = SchemaText(inquiry.catalog)
-        return self._described
+            self._described = SchemaText(inquiry.catalog, samples=self._samples)
+        schema = self._described
+        if not schema.is_prepared:  # takes seconds for thousands of tables, in which other questions must go on
+            async with self._preparing:
+                if not schema.is_prepared:
+                    await asyncio.to_thread(schema.prepare, self._schema_tokens)
+        return schema
+
+    def _overview(self, schema: SchemaText, inquiry: Inquiry) -> str:
+        return schema.overview(inquiry.question, min(OVERVIEW_BUDGET, self._schema_tokens))
 
 
 def _say(text: str, emit: Emit | None) -> None:
@@ -174,15 +197,22 @@ def _question(inquiry: Inquiry) -> str:
     return block(inquiry.question, _MAX_QUESTION)
 
 
-def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told) -> str:
+def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) -> str:
     """The schema text; a follow-up may name nothing of it, so what the last query was about comes with it."""
     table = schema.find(inquiry.table) if inquiry.table else None
     first = [table] if table else []
     last = history.last_query
     if last is None or last.sql is None:
-        return schema.details(inquiry.question, first)
-    return schema.details(f"{inquiry.question}\n{last.question}", [*first, *mentioned_tables(last.sql, schema)])
+        return schema.details(inquiry.question, first, budget)
+    about = f"{inquiry.question}\n{last.question}"
+    return schema.details(about, [*first, *mentioned_tables(last.sql, schema)], budget)
+
+
+def _values(schema: SchemaText, inquiry: Inquiry) -> str:
+    """The block of stored values that the question names; nothing when it names none."""
+    named = schema.named_values(inquiry.question)
+    return f"<values>\n{named}\n</values>\n\n" if named else ""
 
 
 def _table_hint(table: str | None) -> str:
-    return f"\nThe user says that the question is about the table {one_line(table, 128)}.\n" if table else ""
+    return f"\nThe user says that the question is about the table {one_line(table, 128)}." if table else ""

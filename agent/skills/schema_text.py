@@ -1,119 +1,87 @@
-"""The part of a prompt that describes the connected database: the tables a question may need, compactly, in a budget.
+"""The part of a prompt that describes the connected database, compactly, within a budget of tokens.
 
-A catalogue that fits is shown whole. Of a larger one the best matching tables are shown, then what their foreign keys
-lead to (a model can't join along a table it has not seen), as long as there is room. Comments are always shown: in many
-databases they alone say what a column means.
+A catalogue that fits is shown whole and reads the same for every question, so that the endpoint may keep what it made
+of it. Of a larger one the best matching tables are shown, then what their foreign keys lead to (a model can't join
+along a table it has not seen), as long as there is room; the others are named. Comments are always shown: in many
+databases they alone say what a column means. The stored values that a question names are a text of their own.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 
 import postgast
 
+from agent.skills.named_values import NamedValues
+from agent.skills.personal_data import Privacy, is_private_value, privacy_of
 from agent.skills.prompt_data import one_line
 from agent.skills.relevance import TableIndex, terms
-from common.values import Catalog, Column, Table
+from agent.skills.tokens import PER_TOKEN, weight
+from common.values import Catalog, Column, ForeignKey, Table
 
-SCHEMA_BUDGET = 24_000  # characters of the schema in a prompt that asks for SQL, about 8,000 tokens
-OVERVIEW_BUDGET = 4_000  # characters of the list of tables in the other prompts
+SCHEMA_BUDGET = 24_000  # tokens of the schema in a prompt that asks for SQL, unless the settings say otherwise
+OVERVIEW_BUDGET = 2_000  # tokens of the list of tables in the other prompts
+_NAMES_SHARE = 0.1  # of the budget, for the names of tables that are not described
 _MAX_COMMENT = 160
-_MAX_COLUMNS = 120  # of one table; the rest are counted
+_MAX_COLUMNS = 120  # of one table of a catalogue that does not fit; the rest are counted
 _MAX_VALUES = 12  # stored values shown of one column
-_MAX_PARTIAL = 5  # stored values that the question names only in part
+_MAX_ALLOWED = 40  # values shown of an enum or a CHECK
 _MAX_VALUE_CHARS = 40
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-_LEADING = 8  # best matching tables whose foreign keys are followed
-_MAX_CANDIDATES = 200  # tables of a large catalogue that are tried for the room there is
+_NUMBER_TYPE = re.compile(r"smallint|integer|bigint|numeric|real|double precision")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_CANDIDATES = 400  # tables of a large catalogue that are tried for the room there is, at least
+_LEAST_TABLE = 30  # tokens; a budget holds no more tables than these allow
 _Render = Callable[[Table], str]
 
 
-class StoredValues:
-    """The values of a column that can stand in a prompt, prepared once for the questions to come."""
-
-    def __init__(self, column: Column) -> None:
-        self.values = tuple(value for value in column.values if _is_showable(value))
-        self.lowered = tuple(value.lower() for value in self.values)
-        self.text = "\n".join(self.lowered)  # one search here rules a word out for all values
-        self.is_short = column.is_complete and len(column.values) <= _MAX_VALUES
-        self.total = len(column.values)
-
-
-class Asked:
-    """The words of a question, to be looked up in names and values."""
-
-    def __init__(self, question: str) -> None:
-        self.terms = frozenset(terms(question))
-        self._text = question.lower()
-        self._telling = [term for term in self.terms if len(term) > 1]
-        self._any_telling = re.compile("|".join(map(re.escape, self._telling)) or "(?!)")
-
-    def named_among(self, stored: StoredValues) -> Sequence[str]:
-        """The values that the question names; if it names none as it is, those with most of its words (`杭州` in
-        `杭州分公司`)."""
-        whole = [value for value, low in zip(stored.values, stored.lowered, strict=True) if low and low in self._text]
-        if whole:
-            return whole[:_MAX_VALUES]
-        if not self._any_telling.search(stored.text):
-            return ()
-        # A word of most values (`服务区` among service areas) tells none of them apart.
-        telling = [term for term in self._telling if 0 < stored.text.count(term) <= max(1, len(stored.values) / 2)]
-        if not telling:
-            return ()
-        shared = [sum(term in low for term in telling) for low in stored.lowered]
-        most = max(shared)
-        return [value for value, count in zip(stored.values, shared, strict=True) if count == most > 0][:_MAX_PARTIAL]
-
-
 @dataclass(frozen=True)
-class _Line:
-    """A column: its line for questions that name none of its values, and what it is made of."""
-
-    unasked: str
-    facts: str
-    stored: StoredValues
-
-    @property
-    def may_be_named(self) -> bool:
-        """Whether questions may change it: there are values, and more than are always shown."""
-        return bool(self.stored.values) and not self.stored.is_short
-
-    def asked(self, asked: Asked) -> str:
-        """The line for this question."""
-        named = asked.named_among(self.stored) if self.may_be_named else ()
-        return _with_values(self.facts, self.stored, named) if named else self.unasked
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """A table: its head, and its columns by their position."""
+class _Described:
+    """A table: its head, a line for each column, and lines for what concerns several columns."""
 
     head: str
-    columns: tuple[_Line, ...]
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
 
     @cached_property
-    def unasked(self) -> tuple[str, ...]:
-        """All lines for questions that name no value of it."""
-        return (self.head, *(line.unasked for line in self.columns))
-
-    @cached_property
-    def nameable(self) -> tuple[tuple[int, _Line], ...]:
-        """The few columns that a question may change."""
-        return tuple((number, line) for number, line in enumerate(self.columns, 1) if line.may_be_named)
+    def text(self) -> str:
+        """All of it."""
+        return "\n".join((self.head, *self.columns, *self.keys))
 
 
 class SchemaText:
-    """Describes one catalogue in prompts."""
+    """Describes one catalogue in prompts.
 
-    def __init__(self, catalog: Catalog) -> None:
+    Args:
+        samples: whether stored values may be in them.
+    """
+
+    def __init__(self, catalog: Catalog, *, samples: bool = True) -> None:
         self.catalog = catalog
-        self._lines: dict[tuple[str, str], _Lines] = {}
+        self._samples = samples
+        self._described: dict[tuple[str, str], _Described] = {}
+        self._whole: str | None = None
+        self._whole_weight = 0
+        self._too_little = 0  # the largest budget that is known not to hold everything
+        self._preparing = threading.Lock()
+        self._values: NamedValues | None = None
+        self._index: TableIndex | None = None
 
-    @cached_property
-    def _index(self) -> TableIndex:
-        """Only a catalogue that does not fit needs one."""
-        return TableIndex(self.catalog)
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the first question would not have to wait for what all questions share."""
+        return self._values is not None
+
+    def prepare(self, budget: int = SCHEMA_BUDGET) -> None:
+        """Works out what all questions share, which takes a while for a large catalogue; any thread may do it."""
+        with self._preparing:
+            if self._values is None:
+                self._all_of_it(budget)
+                self._tables_index()
+                self._values = NamedValues(self.catalog)
 
     @property
     def table_names(self) -> frozenset[str]:
@@ -121,13 +89,41 @@ class SchemaText:
         return frozenset(table.name.lower() for table in self.catalog.tables)
 
     def overview(self, question: str, budget: int = OVERVIEW_BUDGET) -> str:
-        """One line per table, the relevant ones first when there is no room for all."""
-        return self._fitted(question, (), budget, lambda table: f"{self._name(table)}{_comment(table.comment)}")
+        """One line per table within `budget` tokens, the relevant ones first when there is no room for all."""
+
+        def line(table: Table) -> str:
+            return f"{self._name(table)}{_comment(table.comment)}"
+
+        lines = list(_within(budget, map(line, self.catalog.tables)))
+        if len(lines) == len(self.catalog.tables):
+            return "\n".join(lines)
+        return self._part(self._by_relevance(question, (), budget), budget, line)
 
     def details(self, question: str, first: Iterable[Table] = (), budget: int = SCHEMA_BUDGET) -> str:
-        """The tables with their columns; `first` are shown whatever their words."""
-        asked = Asked(question)
-        return self._fitted(question, first, budget, lambda table: self._table(table, asked))
+        """The tables with their columns within `budget` tokens; of those that don't fit `first` are the last to go.
+
+        The same text for every question when all tables fit.
+        """
+        whole = self._all_of_it(budget)
+        if whole is not None:
+            return whole
+        asked = frozenset(terms(question))
+        return self._part(self._by_relevance(question, first, budget), budget, lambda table: self._table(table, asked))
+
+    def named_values(self, question: str) -> str:
+        """The stored values that `question` names, a line for each column that holds some; no others."""
+        if not self._samples:
+            return ""
+        self.prepare()
+        found = self._values.find(question) if self._values else []
+        values: dict[str, list[str]] = {}
+        for named in found:
+            is_listed = bool(named.column.allowed) or _is_short(named.column)
+            if not (is_listed and named.privacy is Privacy.OPEN):
+                place = f"{self._name(named.table)}.{quoted(named.column.name)}"
+                values.setdefault(place, []).extend(filter(_is_showable, named.values))
+        lines = (f"{place}: {_literals(dict.fromkeys(shown))}" for place, shown in values.items() if shown)
+        return "\n".join(lines)
 
     def find(self, name: str) -> Table | None:
         """The table of that name, qualified or not, in any case."""
@@ -135,117 +131,197 @@ class SchemaText:
         tables = self.catalog.tables
         return next((t for t in tables if wanted in (t.name.lower(), f"{t.schema}.{t.name}".lower())), None)
 
-    def _fitted(self, question: str, first: Iterable[Table], budget: int, render: _Render) -> str:
-        whole = _within(budget, map(render, self.catalog.tables))
-        if len(whole) == len(self.catalog.tables):
-            return "\n".join(whole)
-        candidates = self._by_relevance(question, first)[:_MAX_CANDIDATES]
+    def _all_of_it(self, budget: int) -> str | None:
+        """Everything, when that takes at most `budget` tokens."""
+        if self._whole is None and budget > self._too_little:
+            texts = list(_within(budget, (self._text_of(table).text for table in self.catalog.tables)))
+            if len(texts) < len(self.catalog.tables):
+                self._too_little = budget
+            else:
+                self._whole = "\n".join(texts)
+                self._whole_weight = weight(self._whole)
+        return self._whole if self._whole_weight <= budget * PER_TOKEN else None
+
+    def _part(self, candidates: Sequence[Table], budget: int, render: _Render) -> str:
+        """As many tables as there is room for, and the names of others."""
+        room = budget * PER_TOKEN
+        reserved = int(room * _NAMES_SHARE)
+        room -= reserved
         shown: list[str] = []
-        room = budget
-        for text in map(render, candidates):
-            if len(text) + 1 <= room or not shown:
-                shown.append(text[:budget])
-                room -= len(text) + 1
-        left_out = len(self.catalog.tables) - len(shown)
-        return "\n".join([*shown, f"-- {left_out} more tables are not shown"])
+        left_out = []
+        for table in candidates:
+            text = render(table)
+            if (weight(text) + PER_TOKEN <= room) or not shown:
+                shown.append(_cut(text, room))
+                room -= weight(shown[-1]) + PER_TOKEN
+            else:
+                left_out.append(table)
+        missing = len(self.catalog.tables) - len(shown)
+        return "\n".join([*shown, *self._not_shown(left_out, missing, reserved)])
 
-    def _by_relevance(self, question: str, first: Iterable[Table]) -> list[Table]:
-        ranked = self._index.ranked(question)
-        leading = [*first, *ranked[:_LEADING]]
-        rest = [*ranked[_LEADING:], *self.catalog.tables]
-        return list({table.key: table for table in [*leading, *self._joined(leading), *rest]}.values())
+    def _not_shown(self, tables: Sequence[Table], count: int, room: int) -> Iterator[str]:
+        """Says which tables are left out, the most relevant first, and how many there are."""
+        head, tail = "-- Tables that are not shown here: ", " and {} more"
+        room -= weight(head) + weight(tail) + 4 * PER_TOKEN
+        names = list(_within(room // PER_TOKEN, map(self._name, tables)))
+        more = count - len(names)
+        if names:
+            yield head + ", ".join(names) + (tail.format(more) if more else "")
+        elif count:
+            yield f"-- {count} more tables are not shown"
 
-    def _joined(self, leading: list[Table]) -> list[Table]:
-        """What `leading` tables reference, directly or over other tables, and the tables that link two of them."""
-        reached = list(leading)
-        for table in reached:
-            targets = [self.catalog.by_key.get(key.target) for key in table.foreign_keys]
-            reached += [target for target in targets if target is not None and target not in reached]
-        keys = {table.key for table in leading}
-        links = [t for t in self.catalog.tables if len(keys & {key.target for key in t.foreign_keys}) > 1]
-        return [*links, *reached]
+    def _by_relevance(self, question: str, first: Iterable[Table], budget: int) -> list[Table]:
+        """The tables to try for a budget, the most relevant first."""
+        most = max(_CANDIDATES, budget // _LEAST_TABLE)
+        self.prepare()
+        holding = self._values.tables(question) if self._values else {}
+        ranked = self._tables_index().ranked(question, most, first, holding)
+        others = islice(self.catalog.tables, most)
+        return list({table.key: table for table in (*ranked, *others)}.values())
+
+    def _tables_index(self) -> TableIndex:
+        if self._index is None:
+            self._index = TableIndex(self.catalog)
+        return self._index
 
     def _name(self, table: Table) -> str:
         name = quoted(table.name)
         return name if table.schema in self.catalog.search_path else f"{quoted(table.schema)}.{name}"
 
-    def _table(self, table: Table, asked: Asked) -> str:
-        described = self._lines.get(table.key)
+    def _table(self, table: Table, asked: frozenset[str]) -> str:
+        """The table, of a very wide one the columns that matter most."""
+        described = self._text_of(table)
+        if len(table.columns) <= _MAX_COLUMNS:
+            return described.text
+        chosen = (described.columns[number] for number in _chosen_columns(table, asked))
+        more = f"  -- {len(table.columns) - _MAX_COLUMNS} more columns are not shown"
+        return "\n".join((described.head, *chosen, more, *described.keys))
+
+    def _text_of(self, table: Table) -> _Described:
+        described = self._described.get(table.key)
         if described is None:
-            described = self._lines[table.key] = self._described(table)
-        lines = list(described.unasked)
-        for number, line in described.nameable:
-            lines[number] = line.asked(asked)
-        if len(table.columns) > _MAX_COLUMNS:
-            lines = [lines[0], *(lines[number] for number in _chosen_columns(table, asked))]
-            lines.append(f"  -- {len(table.columns) - _MAX_COLUMNS} more columns are not shown")
-        return "\n".join(lines)
+            head = f"{table.kind.upper()} {self._name(table)}{_rows(table)}{_comment(table.comment)}"
+            columns = tuple(self._line(table, column) for column in table.columns)
+            described = self._described[table.key] = _Described(head, columns, tuple(self._keys(table)))
+        return described
 
-    def _described(self, table: Table) -> _Lines:
-        head = f"{table.kind.upper()} {self._name(table)}{_comment(table.comment)}"
-        return _Lines(head, tuple(self._line(table, column) for column in table.columns))
+    def _line(self, table: Table, column: Column) -> str:
+        facts = [quoted(column.name), column.type, *self._constraints(table, column)]
+        return f"  {' '.join(facts)}{_comment(column.comment)}{self._content(table, column)}"
 
-    def _line(self, table: Table, column: Column) -> _Line:
-        stored, facts = StoredValues(column), self._column_facts(table, column)
-        return _Line(_with_values(facts, stored, stored.values if stored.is_short else ()), facts, stored)
-
-    def _column_facts(self, table: Table, column: Column) -> str:
-        """What is said of the column whatever the question."""
-        facts = [quoted(column.name), column.type]
-        if (column.name,) == table.primary_key:
-            facts.append("PRIMARY KEY")
-        elif not column.nullable:
-            facts.append("NOT NULL")
-        reference = self._reference(table, column)
-        facts += [f"REFERENCES {reference}"] if reference else []
-        return f"  {' '.join(facts)}{_comment(column.comment)}"
-
-    def _reference(self, table: Table, column: Column) -> str | None:
+    def _constraints(self, table: Table, column: Column) -> Iterator[str]:
+        alone = (column.name,)
+        if alone == table.primary_key:
+            yield "PRIMARY KEY"
+        else:
+            yield from ["UNIQUE"] * (alone in table.unique_keys)
+            yield from ["NOT NULL"] * (not column.nullable)
         for key in table.foreign_keys:
-            target = self.catalog.by_key.get(key.target)
-            if column.name in key.columns and target is not None:
-                position = key.columns.index(column.name)
-                return f"{self._name(target)}({quoted(key.target_columns[position])})"
-        return None
+            reference = self._reference(key) if key.columns == alone else None
+            if reference:
+                yield f"REFERENCES {reference}"
+                return
+
+    def _keys(self, table: Table) -> Iterator[str]:
+        """The keys of more than one column."""
+        names = {column.name for column in table.columns}
+        kinds = [("PRIMARY KEY", table.primary_key), *(("UNIQUE", key) for key in table.unique_keys)]
+        for kind, columns in kinds:
+            if len(columns) > 1 and names.issuperset(columns):
+                yield f"  {kind} {_listed(columns)}"
+        for key in table.foreign_keys:
+            reference = self._reference(key) if len(key.columns) > 1 and names.issuperset(key.columns) else None
+            if reference:
+                yield f"  FOREIGN KEY {_listed(key.columns)} REFERENCES {reference}"
+
+    def _reference(self, key: ForeignKey) -> str | None:
+        """What the key refers to, when it may be seen."""
+        target = self.catalog.by_key.get(key.target)
+        if target is None or not {column.name for column in target.columns}.issuperset(key.target_columns):
+            return None
+        return f"{self._name(target)}{_listed(key.target_columns)}"
+
+    def _content(self, table: Table, column: Column) -> str:
+        """What is known of the column's values: what it may hold, what it does hold, its first and last day."""
+        if column.allowed:
+            plain = _NUMBER_TYPE.match(column.type) and all(map(_NUMBER.fullmatch, column.allowed))
+            shown = [value for value in column.allowed if _is_showable(value)][:_MAX_ALLOWED]
+            listed = ", ".join(shown) if plain else _literals(shown)
+            return f" [one of: {listed}{_more(len(shown) < len(column.allowed))}]" if shown else ""
+        if not self._samples or not (column.period or _is_short(column)):
+            return ""
+        if privacy_of(table, column) is not Privacy.OPEN:
+            return ""
+        if column.period:
+            return f" [from {column.period[0]} to {column.period[1]}]"
+        shown = [value for value in column.values if _is_showable(value) and not is_private_value(value)]
+        return f" [values: {_literals(shown)}{_more(len(shown) < len(column.values))}]" if shown else ""
 
 
-def _within(budget: int, texts: Iterable[str]) -> list[str]:
-    """The first of `texts`, as many as fit."""
-    fitting: list[str] = []
+def _within(budget: int, texts: Iterable[str]) -> Iterator[str]:
+    """The first of `texts`, as many as fit into `budget` tokens."""
+    room = budget * PER_TOKEN
     for text in texts:
-        budget -= len(text) + 1
-        if budget < 0:
-            break
-        fitting.append(text)
-    return fitting
+        room -= weight(text) + 1
+        if room < 0:
+            return
+        yield text
+
+
+def _cut(text: str, room: int) -> str:
+    """As many lines of `text` as fit into `room` quarters of a token; the first one in any case, cut to fit."""
+    if weight(text) <= room:
+        return text
+    head, *lines = text.split("\n")
+    if weight(head) > room:
+        return head[: max(1, room // PER_TOKEN)]
+    return "\n".join([head, *_within((room - weight(head)) // PER_TOKEN, lines)])
 
 
 def _comment(comment: str | None) -> str:
     return f"  -- {one_line(comment, _MAX_COMMENT)}" if comment else ""
 
 
-def _chosen_columns(table: Table, asked: Asked) -> list[int]:
-    """Positions, from 1, of a very wide table's keys and the columns that share words with the question, in order."""
+def _rows(table: Table) -> str:
+    """About how many rows: two digits, so that the text stays the same while a table grows a little."""
+    if table.row_estimate <= 0:
+        return ""
+    unit = 10 ** max(0, len(str(table.row_estimate)) - 2)
+    return f"  (about {round(table.row_estimate / unit) * unit} rows)"
+
+
+def _chosen_columns(table: Table, asked: frozenset[str]) -> list[int]:
+    """Positions of a very wide table's keys and of the columns that share words with the question, in order."""
     keys = {*table.primary_key, *(name for key in table.foreign_keys for name in key.columns)}
 
-    def weight(numbered: tuple[int, Column]) -> tuple[bool, int]:
+    def weigh(numbered: tuple[int, Column]) -> tuple[bool, int]:
         column = numbered[1]
-        return column.name in keys, len(asked.terms & set(terms(f"{column.name} {column.comment or ''}")))
+        return column.name in keys, len(asked & set(terms(f"{column.name} {(column.comment or '')[:_MAX_COMMENT]}")))
 
-    ranked = sorted(enumerate(table.columns, 1), key=weight, reverse=True)
+    ranked = sorted(enumerate(table.columns), key=weigh, reverse=True)
     return sorted(number for number, _ in ranked[:_MAX_COLUMNS])
 
 
-def _with_values(facts: str, stored: StoredValues, shown: Sequence[str]) -> str:
-    """`facts` of a column, and the stored values worth showing: all of a short list, else those a question names."""
-    literals = ", ".join("'" + value.replace("'", "''") + "'" for value in shown)
-    more = ", …" if literals and len(shown) < stored.total else ""
-    return f"{facts} [values: {literals}{more}]" if literals else facts
+def _is_short(column: Column) -> bool:
+    """Whether all of its values are known and few, so that they are always shown."""
+    return column.is_complete and len(column.values) <= _MAX_VALUES
 
 
 def _is_showable(value: str) -> bool:
     """Whether it can stand in the prompt exactly as it is stored; a shortened one would match nothing."""
     return one_line(value, _MAX_VALUE_CHARS) == value
+
+
+def _literals(values: Iterable[str]) -> str:
+    return ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+
+
+def _more(is_more: bool) -> str:
+    return ", …" if is_more else ""
+
+
+def _listed(columns: Iterable[str]) -> str:
+    return f"({', '.join(map(quoted, columns))})"
 
 
 @lru_cache(maxsize=4096)

@@ -6,10 +6,11 @@ stops when its time or its bytes are spent.
 
 import asyncio
 import logging
+import re
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import psycopg2
@@ -22,6 +23,7 @@ from common.database.guard import BUILTIN, ServerFacts
 from common.database.guard.facts import Key
 from common.database.rendering import parse_array
 from common.database.unasked import UnaskedReading
+from common.database.value_lists import value_lists
 from common.errors import CituError, DatabaseUnavailable
 from common.values import Catalog, Column, ForeignKey, Table
 
@@ -37,6 +39,7 @@ _MAX_VALUE_CHARS = 100
 _MAX_COLUMN_CHARS = 20_000
 _MAX_TOTAL_CHARS = 2_000_000
 _MAX_COMMENT_CHARS = 2_000
+_MAX_ALLOWED = 200  # values that an enum or a CHECK lists; longer lists are left out
 
 _KINDS: Mapping[str, Literal["table", "view", "materialized view"]] = {"v": "view", "m": "materialized view"}
 
@@ -123,8 +126,9 @@ async def read_knowledge(connection: Connection, *, show: Show) -> Knowledge:
     facts = await _read_all_facts(connection, catalog)
     # Views are followed to what they read, which takes a while where there are many.
     catalog = await asyncio.to_thread(show, catalog, facts)
-    values = await _Sampler(connection, UnaskedReading(facts)).sample(_samples(catalog, relations, attributes))
-    return Knowledge(_with_values(catalog, values), facts)
+    sampler = _Sampler(connection, UnaskedReading(facts))
+    await sampler.sample(_samples(catalog, relations, attributes))
+    return Knowledge(sampler.known(catalog), facts)
 
 
 async def _read_all_facts(connection: Connection, catalog: Catalog) -> ServerFacts:
@@ -261,10 +265,14 @@ class _Relation:
 
 @dataclass(frozen=True)
 class _Attribute:
-    """A column, and whether its values may be sampled."""
+    """A column, whether its values may be sampled, whether it holds days, and the oids of its type and of the enum
+    that the type may be about."""
 
     column: Column
     is_text: bool
+    is_day: bool
+    type_oid: str
+    enum_oid: str
 
 
 async def _read_relations(connection: Connection) -> list[_Relation]:
@@ -277,17 +285,24 @@ async def _read_relations(connection: Connection) -> list[_Relation]:
 async def _read_catalog(
     connection: Connection, relations: Iterable[_Relation], attributes: Mapping[str, list[_Attribute]]
 ) -> Catalog:
-    """Without values."""
-    primary, foreign = await _read_keys(connection)
+    """Without what is stored."""
+    keys = await _read_keys(connection)
+    allowed = await _read_allowed(connection, attributes)
+
+    def column_of(relation: _Relation, column: Column) -> Column:
+        values = allowed.get((relation.oid, column.name))
+        return replace(column, allowed=values) if values else column
+
     tables = tuple(
         Table(
             schema=relation.schema,
             name=relation.name,
             kind=_KINDS.get(relation.kind, "table"),
-            columns=tuple(each.column for each in attributes[relation.oid]),
+            columns=tuple(column_of(relation, each.column) for each in attributes[relation.oid]),
             comment=_shortened(relation.comment),
-            primary_key=primary.get(relation.oid, ()),
-            foreign_keys=tuple(foreign[relation.oid]),
+            primary_key=keys.primary.get(relation.oid, ()),
+            foreign_keys=tuple(keys.foreign[relation.oid]),
+            unique_keys=tuple(keys.unique[relation.oid]),
             row_estimate=relation.row_estimate,
         )
         for relation in relations
@@ -307,54 +322,77 @@ async def _with_comments(connection: Connection, query: str) -> list[tuple[str |
         return (await connection.query(query.replace("d.description", "NULL"))).rows
 
 
+async def _rows_if_text(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
+    """The query's rows; none when something in them is not UTF-8, as with comments."""
+    try:
+        return (await connection.query(query)).rows
+    except errors.CharacterNotInRepertoire:
+        _log.warning("a value in a type or constraint is not UTF-8; columns are read without what they are confined to")
+        return []
+
+
 async def _read_columns(connection: Connection) -> Mapping[str, list[_Attribute]]:
     attributes: defaultdict[str, list[_Attribute]] = defaultdict(list)
-    for oid, name, kind, nullable, comment, is_text in await _with_comments(connection, queries.COLUMNS):
+    for oid, name, kind, nullable, comment, is_text, is_day, *types in await _with_comments(
+        connection, queries.COLUMNS
+    ):
         column = Column(name=str(name), type=str(kind), comment=_shortened(comment), nullable=nullable == "t")
-        attributes[str(oid)].append(_Attribute(column, is_text == "t"))
+        attributes[str(oid)].append(_Attribute(column, is_text == "t", is_day == "t", *map(str, types)))
     return attributes
 
 
-async def _read_keys(
-    connection: Connection,
-) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, list[ForeignKey]]]:
-    primary: dict[str, tuple[str, ...]] = {}
-    foreign: defaultdict[str, list[ForeignKey]] = defaultdict(list)
+@dataclass(frozen=True)
+class _Keys:
+    """Keys by the oid of their table."""
+
+    primary: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    unique: defaultdict[str, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
+    foreign: defaultdict[str, list[ForeignKey]] = field(default_factory=lambda: defaultdict(list))
+
+
+async def _read_keys(connection: Connection) -> _Keys:
+    keys = _Keys()
     for oid, kind, columns, schema, name, targets in (await connection.query(queries.KEYS)).rows:
         own = tuple(parse_array(columns or "{}", str))
         if kind == "p":
-            primary[str(oid)] = own
+            keys.primary[str(oid)] = own
+        elif kind == "u":
+            keys.unique[str(oid)].append(own)
         else:
             key = ForeignKey(own, (str(schema), str(name)), tuple(parse_array(targets or "{}", str)))
-            foreign[str(oid)].append(key)
-    return primary, foreign
+            keys.foreign[str(oid)].append(key)
+    return keys
+
+
+_Allowed = Mapping[tuple[str, str], tuple[str, ...]]  # (table's oid, column) → the only values it can have
+
+
+async def _read_allowed(connection: Connection, attributes: Mapping[str, list[_Attribute]]) -> _Allowed:
+    labels, checks = await _rows_if_text(connection, queries.LABELS), await _rows_if_text(connection, queries.CHECKS)
+    of_types = {str(oid): tuple(parse_array(text or "{}", str)) for oid, text in labels}
+    # Thousands of constraints take a second to parse, in which the loop must go on.
+    listed = await asyncio.to_thread(lambda: [(oid, domain, value_lists(text or "")) for oid, domain, text in checks])
+    of_types |= {str(domain): lists["value"] for _, domain, lists in listed if domain != "0" and "value" in lists}
+    allowed = {
+        (oid, each.column.name): of_types.get(each.type_oid) or of_types.get(each.enum_oid, ())
+        for oid, columns in attributes.items()
+        for each in columns
+    }
+    allowed |= {(str(oid), name): values for oid, _, lists in listed for name, values in lists.items() if oid != "0"}
+    return {key: values for key, values in allowed.items() if 0 < len(values) <= _MAX_ALLOWED}
 
 
 def _shortened(comment: str | None) -> str | None:
     return comment[:_MAX_COMMENT_CHARS] if comment else None
 
 
-_Values = dict[tuple[str, str, str], tuple[tuple[str, ...], bool]]  # (schema, table, column) → values, complete?
-
-
-def _with_values(catalog: Catalog, values: _Values) -> Catalog:
-    return replace(catalog, tables=tuple(_table_with_values(table, values) for table in catalog.tables))
-
-
-def _table_with_values(table: Table, values: _Values) -> Table:
-    columns = []
-    for column in table.columns:
-        found = values.get((*table.key, column.name))
-        columns.append(replace(column, values=found[0], is_complete=found[1]) if found else column)
-    return replace(table, columns=tuple(columns))
-
-
 @dataclass(frozen=True)
 class _Sample:
-    """A relation, and those of its columns that are shown and hold text."""
+    """A relation, and those of its columns that are shown: the ones that hold text, and those that hold days."""
 
     relation: _Relation
     columns: Sequence[str]
+    days: Sequence[str]
 
 
 def _samples(
@@ -363,28 +401,51 @@ def _samples(
     samples = []
     for relation in relations:
         table = catalog.by_key.get((relation.schema, relation.name))
-        shown = {column.name for column in table.columns} if table else set()
-        texts = [each.column.name for each in attributes[relation.oid] if each.is_text]
-        samples.append(_Sample(relation, [name for name in texts if name in shown]))
+        names = {column.name for column in table.columns} if table else set()
+        shown = [each for each in attributes[relation.oid] if each.column.name in names]
+        texts = [each.column.name for each in shown if each.is_text]
+        samples.append(_Sample(relation, texts, [each.column.name for each in shown if each.is_day]))
     return samples
 
 
+_Place = tuple[str, str, str]  # schema, table, column
+
+
 class _Sampler:
-    """Collects stored values: exactly from small tables, from the planner's statistics for the others."""
+    """Collects stored values and periods: exactly from small tables, from the planner's statistics for the others."""
 
     def __init__(self, connection: Connection, unasked: UnaskedReading) -> None:
         self._connection = connection
         self._unasked = unasked
-        self._values: _Values = {}
+        self._values: dict[_Place, tuple[tuple[str, ...], bool]] = {}  # values, and whether they are all
+        self._periods: dict[_Place, tuple[str, str]] = {}
         self._chars_left = _MAX_TOTAL_CHARS
         self._until = time.monotonic() + _SAMPLING_S
 
-    async def sample(self, samples: Sequence[_Sample]) -> _Values:
+    async def sample(self, samples: Sequence[_Sample]) -> None:
         for each in sorted(samples, key=lambda each: _sampling_order(each.relation)):
-            if each.columns and each.relation.is_small and await self._may_read(each.relation):
-                await self._sample_table(each.relation, each.columns)
+            relation, columns = each.relation, each.columns
+            days = each.days if relation.bytes is not None else ()  # a view would have to be read whole
+            if (columns or days) and relation.is_small and await self._may_read(relation):
+                await self._sample_table(relation, columns, days)
         await self._take_statistics(samples)
-        return self._values
+
+    def known(self, catalog: Catalog) -> Catalog:
+        """The catalogue with what was found of its columns."""
+        tables = (
+            replace(table, columns=tuple(self._known(table, column) for column in table.columns))
+            for table in catalog.tables
+        )
+        return replace(catalog, tables=tuple(tables))
+
+    def _known(self, table: Table, column: Column) -> Column:
+        place = (*table.key, column.name)
+        values, period = self._values.get(place), self._periods.get(place)
+        if values is None and period is None:
+            return column
+        return replace(
+            column, values=values[0] if values else (), is_complete=bool(values and values[1]), period=period
+        )
 
     async def _may_read(self, relation: _Relation) -> bool:
         """Whether reading it runs nothing but what a question may run."""
@@ -396,10 +457,10 @@ class _Sampler:
     def _is_spent(self) -> bool:
         return time.monotonic() > self._until or self._chars_left <= 0
 
-    async def _sample_table(self, relation: _Relation, columns: Sequence[str]) -> None:
+    async def _sample_table(self, relation: _Relation, columns: Sequence[str], days: Sequence[str]) -> None:
         if self._is_spent():
             return
-        statement = _sampling_statement(relation, columns)
+        statement = _sampling_statement(relation, columns, days)
         try:
             rows = (await self._connection.query(statement)).rows
         except psycopg2.OperationalError as exc:
@@ -413,9 +474,13 @@ class _Sampler:
             values = parse_array(text, str) if text else []
             if len(values) <= _MAX_VALUES:
                 self._keep((relation.schema, relation.name, name), values, is_complete=relation.bytes is not None)
+        for name, period in zip(days, rows[0][len(columns) :] if rows else (), strict=False):
+            self._keep_period((relation.schema, relation.name, name), parse_array(period or "{}", str))
 
     async def _take_statistics(self, samples: Iterable[_Sample]) -> None:
-        shown = {(each.relation.schema, each.relation.name, name) for each in samples for name in each.columns}
+        shown = {
+            (each.relation.schema, each.relation.name, name) for each in samples for name in (*each.columns, *each.days)
+        }
         try:
             rows = (await self._connection.query(queries.STATISTICS)).rows
         except errors.CharacterNotInRepertoire:  # as with comments
@@ -425,6 +490,16 @@ class _Sampler:
             key = (str(schema), str(table), str(column))
             if key in shown and key not in self._values and text:
                 self._keep(key, parse_array(text, str)[:_MAX_VALUES], is_complete=is_complete == "t")
+        for schema, table, column, first, last, common in (await self._connection.query(queries.PERIODS)).rows:
+            key = (str(schema), str(table), str(column))
+            if key in shown and key not in self._periods:
+                self._keep_period(key, [first, last, *parse_array(common or "{}", str)])
+
+    def _keep_period(self, key: _Place, moments: Iterable[str | None]) -> None:
+        """`moments` in ISO; their text orders them, but for those before Christ and infinity, which say little."""
+        days = sorted(moment[:10] for moment in moments if moment and _IS_MOMENT(moment))
+        if days:
+            self._periods[key] = (days[0], days[-1])
 
     def _keep(self, key: tuple[str, str, str], values: Iterable[str], *, is_complete: bool) -> None:
         values = [value for value in values if value]
@@ -443,19 +518,29 @@ def _sampling_order(relation: _Relation) -> tuple[bool, int]:
 _SAMPLED_VIEW_ROWS = 5_000
 
 
-def _sampling_statement(relation: _Relation, columns: Sequence[str]) -> str:
-    """One row: for each column, its distinct values (one more than counts as few), as an array."""
-    source = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(relation.schema)}.{quoted(relation.name)}"
+_IS_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?!.*BC)").match
+
+
+def _sampling_statement(relation: _Relation, columns: Sequence[str], days: Sequence[str]) -> str:
+    """One row: for each column, its distinct values (one more than counts as few), as an array; then for each of
+    `days`, its least and greatest as an array."""
+    names = ", ".join(map(quoted, [*columns, *days]))
+    source = f"SELECT {names} FROM {quoted(relation.schema)}.{quoted(relation.name)}"
     if relation.bytes is None:
         source += f" LIMIT {_SAMPLED_VIEW_ROWS}"
-    arrays = ", ".join(
+    arrays = [
         f"(SELECT pg_catalog.array_agg(v) FROM (SELECT DISTINCT pg_catalog.left({quoted(name)}::text,"
         f" {_MAX_VALUE_CHARS + 1}) AS v FROM s WHERE {quoted(name)} IS NOT NULL LIMIT {_MAX_VALUES + 1}) d)"
         for name in columns
-    )
+    ]
+    arrays += [
+        f"(SELECT ARRAY[pg_catalog.min({quoted(name)})::text, pg_catalog.max({quoted(name)})::text] FROM s"
+        f" WHERE pg_catalog.isfinite({quoted(name)}))"
+        for name in days
+    ]
     return (
         f"BEGIN READ ONLY; SET LOCAL statement_timeout = {_SAMPLING_STATEMENT_MS}; "
-        f"WITH s AS MATERIALIZED ({source}) SELECT {arrays}"
+        f"WITH s AS MATERIALIZED ({source}) SELECT {', '.join(arrays)}"
     )
 
 

@@ -22,6 +22,9 @@ _READABLE = f"""
            OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'))
 """
 
+# types of columns whose first and last day are worth knowing
+_DAYS = "'date', 'timestamp', 'timestamptz'"
+
 # oid, schema, name, kind, row estimate, bytes on disk, comment
 RELATIONS = f"""
 SELECT r.oid, r.nspname, r.relname, r.relkind,
@@ -52,12 +55,18 @@ WHERE CASE WHEN b.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN b.ty
            WHEN b.typtype = 'e' THEN c.oid IS NULL
            ELSE c.castmethod = 'b' END"""
 
-# table's oid, name, type, nullable, comment, whether its values may be sampled
+# table's oid, name, type, nullable, comment, whether its values may be sampled, whether it holds days, its type's oid,
+# and that of the type that may be an enum: the type itself, a domain's base or an array's element
 COLUMNS = f"""
 SELECT r.oid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, d.description,
-       s.oid IS NOT NULL
+       s.oid IS NOT NULL,
+       coalesce(b.typname, t.typname) IN ({_DAYS})
+       AND coalesce(b.typnamespace, t.typnamespace) = 'pg_catalog'::pg_catalog.regnamespace,
+       t.oid, coalesce(nullif(t.typbasetype, 0), nullif(t.typelem, 0), t.oid)
 FROM ({_READABLE}) r
 JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
 LEFT JOIN ({_TEXT_TYPES}) s ON s.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_description d
   ON d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objoid = r.oid AND d.objsubid = a.attnum
@@ -65,7 +74,7 @@ WHERE r.is_whole OR pg_catalog.has_column_privilege(r.oid, a.attnum, 'SELECT')
 ORDER BY r.oid, a.attnum
 """
 
-# table's oid, 'p' or 'f', columns, target's schema, name and columns
+# table's oid, 'p', 'u' or 'f', columns, target's schema, name and columns
 KEYS = f"""
 SELECT k.conrelid, k.contype,
        (SELECT pg_catalog.array_agg(a.attname ORDER BY u.n)
@@ -76,7 +85,7 @@ SELECT k.conrelid, k.contype,
         FROM unnest(k.confkey) WITH ORDINALITY AS u (attnum, n)
         JOIN pg_catalog.pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.attnum)
 FROM ({_READABLE}) r
-JOIN pg_catalog.pg_constraint k ON k.conrelid = r.oid AND k.contype IN ('p', 'f')
+JOIN pg_catalog.pg_constraint k ON k.conrelid = r.oid AND k.contype IN ('p', 'u', 'f')
 LEFT JOIN pg_catalog.pg_class c ON c.oid = k.confrelid
 LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 ORDER BY k.conrelid, k.conname
@@ -92,6 +101,37 @@ JOIN ({_READABLE}) r ON r.nspname = s.schemaname AND r.relname = s.tablename
 JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attname = s.attname
 JOIN ({_TEXT_TYPES}) t ON t.oid = a.atttypid
 WHERE s.inherited = (r.relkind = 'p') AND s.most_common_vals IS NOT NULL AND s.avg_width <= 200
+"""
+
+# schema, table, column, and the least and the greatest of its days that statistics hold, with those among the most
+# common ones
+PERIODS = f"""
+SELECT s.schemaname, s.tablename, s.attname,
+       (s.histogram_bounds::text::text[])[1],
+       (s.histogram_bounds::text::text[])[pg_catalog.array_length(s.histogram_bounds::text::text[], 1)],
+       s.most_common_vals
+FROM pg_catalog.pg_stats s
+JOIN ({_READABLE}) r ON r.nspname = s.schemaname AND r.relname = s.tablename
+JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attname = s.attname
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
+WHERE s.inherited = (r.relkind = 'p') AND coalesce(b.typname, t.typname) IN ({_DAYS})
+"""
+
+# oid of an enum, its labels in order
+LABELS = """
+SELECT e.enumtypid, pg_catalog.array_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_catalog.pg_enum e
+GROUP BY e.enumtypid
+"""
+
+# oid of a table, or else of a domain, and a CHECK that may list values
+CHECKS = f"""
+SELECT oid, domain, expression
+FROM (SELECT k.conrelid AS oid, k.contypid AS domain, pg_catalog.pg_get_expr(k.conbin, k.conrelid) AS expression
+      FROM pg_catalog.pg_constraint k
+      WHERE k.contype = 'c' AND k.convalidated
+        AND (k.contypid <> 0 OR k.conrelid IN (SELECT r.oid FROM ({_READABLE}) r))
+     ) k
+WHERE expression LIKE '%=%' AND pg_catalog.length(expression) < 8000
 """
 
 # name, whether no overload is volatile

@@ -10,7 +10,7 @@ from common.values import Column
 
 _VERSION = re.compile(r"\d+(\.\d+){2,3}")
 _LISTED = re.compile(r"[、,，;；/|]")
-_PLACE_TAILS = (
+NAME_TAILS = (
     "特别行政区",
     "自治区",
     "省",
@@ -104,7 +104,7 @@ def value_names(column: Column) -> Iterator[ValueName]:
         yield value, folded, 1.0
         if not has_han(folded):
             continue
-        for tail in _PLACE_TAILS:
+        for tail in NAME_TAILS:
             if folded.endswith(tail) and len(key_of(folded)) - len(tail) >= 2:
                 yield value, folded[: -len(tail)], 0.85
                 break
