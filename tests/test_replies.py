@@ -301,7 +301,9 @@ def test_every_reply_has_a_meaning(reply: str, is_cut: bool) -> None:
     assert text == text.strip()
 
 
-@given(st.text(alphabet=st.characters(exclude_characters="`~\0\r&；", exclude_categories=["Cs", "Cf", "Zs"]), max_size=60))
+@given(
+    st.text(alphabet=st.characters(exclude_characters="`~\0\r&；", exclude_categories=["Cs", "Cf", "Zs"]), max_size=60)
+)
 def test_nothing_is_left_out_of_a_closed_fence(body: str) -> None:
     """Except the semicolon and the comments that end a single statement."""
     expected = f"SELECT 1 AS x, {body}".strip()

@@ -22,10 +22,10 @@ COMMENT = "-- Query: what was asked\n"
 AWKWARD = [
     "SELECT '```sql\nSELECT 2\n```' AS fence, \"a`b\" FROM t",
     "SELECT 1 -- ``` not the end\nFROM shop",
-    "SELECT /* ```\n``` */ name FROM shop WHERE note = $q$it's; <b>\"{\"sql\": \"SELECT 3\"}\"$q$",
+    'SELECT /* ```\n``` */ name FROM shop WHERE note = $q$it\'s; <b>"{"sql": "SELECT 3"}"$q$',
     "SELECT '{\"sql\": \"SELECT 4\"}'::jsonb ->> 'sql' AS q",
     "SELECT name\nFROM shop\nWHERE note = 'first line\n  second; line\n\nNote: third'\n\nORDER BY name",
-    "SELECT \"名称\", count(*) AS 数量\nFROM 店铺\nWHERE \"状态\" <> '停业；' AND 面积 >= 100\nGROUP BY 1\nHAVING count(*) > 3",
+    'SELECT "名称", count(*) AS 数量\nFROM 店铺\nWHERE "状态" <> \'停业；\' AND 面积 >= 100\nGROUP BY 1\nHAVING count(*) > 3',
     "WITH a AS (\n  SELECT x, y FROM t\n\n),\n\nb AS (SELECT x FROM a)\nSELECT *\nFROM b JOIN a USING (x)\n-- the end",
     "-- monthly figures\nSELECT date_trunc('month', d), sum(v) FROM f GROUP BY 1",
     "/* final */ SELECT a < b, c > d, e && f FROM t WHERE s LIKE '%</sql>%' OR s = '</code>'",
@@ -140,12 +140,16 @@ WRAPPINGS: dict[str, Callable[[str], str]] = {
 # What a wrapping can't hold, because it would end in the statement's own text.
 UNFIT: dict[str, Callable[[str], bool]] = {
     "tag with CDATA": lambda q: "]]>" in q,
-    "escaped line breaks": lambda q: "\\" in q,  # it can't be told whose the backslashes are
+    "escaped line breaks": lambda q: (
+        "\\" in q or '"' in q or "\n" in q and "--" in q
+    ),  # it can't be told whose the backslashes are
     "HTML, escaped in a fence": lambda q: "&" in q,
     "HTML, not escaped": lambda q: "&" in q,
 }
 # These add something on the statement's last line, which a comment there would swallow.
-_ON_THE_LAST_LINE = {name for name, wrap in WRAPPINGS.items() if wrap("…").partition("…")[2].lstrip(" ")[:1] in set(";；`\"”")}
+_ON_THE_LAST_LINE = {
+    name for name, wrap in WRAPPINGS.items() if wrap("…").partition("…")[2].lstrip(" ")[:1] in set(';；`"”')
+}
 
 
 def _fits(name: str, sql: str) -> bool:

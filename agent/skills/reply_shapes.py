@@ -9,7 +9,7 @@ A passage that is no SQL itself may hold a shape that has some: a fence in an an
 import html
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ _MAX_LEAD = 400  # characters before a passage that say what it is
 class Grade(IntEnum):
     """What a passage holds."""
 
+    NOTHING = 0  # text of which nothing is SQL, such as the explanation in an object of JSON
     BROKEN = 1
     STATEMENTS = 2
     QUERY = 3
@@ -58,7 +59,7 @@ class Found(NamedTuple):
     is_final: bool = False
 
 
-def sql_in(reply: str, known_tables: Collection[str], *, is_cut: bool = False) -> Found | None:
+def sql_in(reply: str, known_tables: frozenset[str], *, is_cut: bool = False) -> Found | None:
     """The SQL that the reply means; None when it has none. Of a reply that `is_cut`, the SQL at which it is cut.
 
     Of several the one that it calls final, else the last that is a query. SQL that is set off outweighs SQL in the
@@ -67,19 +68,22 @@ def sql_in(reply: str, known_tables: Collection[str], *, is_cut: bool = False) -
     return _Reader(known_tables, is_cut).read(reply)
 
 
-_FINAL = re.compile(r"(?<!not )(?<!not the )(?<!not my )\bfinal|(?<!非)(?<!不是)最终|最后的?(?:查询|答案|SQL|语句|版本)|定稿", re.I)
+_FINAL = re.compile(
+    r"(?<!not )(?<!not the )(?<!not my )\bfinal|(?<!非)(?<!不是)最终|最后的?(?:查询|答案|SQL|语句|版本)|定稿", re.I
+)
+_QUOTED_FENCE = re.compile(r"^[ \t]*>[ \t>]*(?:`{3}|~{3})", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 
 
 class _Reader:
-    def __init__(self, known_tables: Collection[str], is_cut: bool) -> None:
+    def __init__(self, known_tables: frozenset[str], is_cut: bool) -> None:
         self._tables = known_tables
         self._is_cut = is_cut
         self._parser = Parser()
 
     def read(self, reply: str) -> Found | None:
         best: Found | None = None
-        for view in _views(reply):
+        for view in dict.fromkeys(_views(reply)):
             found = self._best(view, 0)
             if found and (best is None or found.grade > best.grade):
                 best = found
@@ -100,37 +104,64 @@ class _Reader:
         return self._parser.parse(tidy(text))
 
     def passage(
-        self, text: str, bodies: Iterator["_Body"], depth: int, mark: Mark = Mark.BLOCK
+        self,
+        text: str,
+        bodies: Iterator["_Body"],
+        depth: int,
+        mark: Mark = Mark.BLOCK,
+        accepts: Callable[[Statements], bool] | None = None,
     ) -> Found | None:
-        """What the passage holds whose possible extents `bodies` are, the likeliest first."""
+        """What the passage holds whose possible extents `bodies` are, the likeliest first.
+
+        Args:
+            accepts: which SQL counts; None: the shape says that it holds SQL, and is taken at its word.
+        """
         first: _Body | None = None
         other: Found | None = None
         for body in _read(bodies):
             first = first or body
             statements = self._statements(body.text)
-            if statements and statements.is_query:
+            if statements is None or (accepts and not accepts(statements)):
+                continue
+            if statements.is_query:
                 return _of(statements, body.start, body.end, mark, is_closed=body.is_closed)
-            if statements and other is None:
+            if other is None:
                 other = _of(statements, body.start, body.end, mark, is_closed=body.is_closed)
-        return other or (self._inside(text, first, depth, mark) if first else None)
+        if other or first is None:
+            return other
+        return self._inside(text, first, depth, mark, may_be_broken=accepts is None)
 
-    def _inside(self, text: str, body: "_Body", depth: int, mark: Mark) -> Found | None:
+    def _inside(self, text: str, body: "_Body", depth: int, mark: Mark, *, may_be_broken: bool) -> Found | None:
         """The SQL of a shape within the passage, else the passage itself if it tries to be SQL."""
         inner = self._best(body.text, depth + 1) if depth < _MAX_DEPTH and body.text != text else None
         if inner and inner.grade > Grade.BROKEN:
             is_closed = inner.is_closed or body.is_closed
             return inner._replace(start=body.start, end=body.end, mark=mark, is_closed=is_closed)
         sql = tidy(body.text)
-        if first_word(sql) and not is_blank(sql) and mark is Mark.BLOCK:
+        if may_be_broken and first_word(sql) and not is_blank(sql):
             return Found(sql, body.start, body.end, Grade.BROKEN, mark, body.is_closed)
         return inner
+
+    def is_sure(self, statements: Statements) -> bool:
+        """Whether it can't be a sentence."""
+        return statements.is_beyond_doubt(self._tables)
+
+    def is_meant(self, statements: Statements) -> bool:
+        """Whether code in the middle of a sentence is about this database, and not only mentioned."""
+        if not self._tables or not statements.tables:
+            return statements.reads or self.is_sure(statements)
+        return self.is_sure(statements) and not statements.tables.isdisjoint(self._tables)
 
     def bare(self, text: str, is_labelled: bool) -> Statements | None:
         """`text`, which nothing sets off, if it is SQL beyond doubt."""
         statements = self._statements(text)
-        if statements and ((is_labelled and statements.is_query) or statements.is_beyond_doubt(self._tables)):
-            return statements
-        return None
+        if statements is None:
+            return None
+        return (
+            statements
+            if (is_labelled and statements.is_query and statements.reads) or self.is_sure(statements)
+            else None
+        )
 
 
 class _Body(NamedTuple):
@@ -165,9 +196,8 @@ def _views(reply: str) -> Iterator[str]:
     reply = reply.strip(EDGES)
     if reply.count("\n") == reply.count("\r\n"):
         reply = reply.replace("\r\n", "\n")
-    yield reply
-    if _QUOTE_MARK.search(reply):
-        yield _QUOTE_MARK.sub("", reply)
+    unquoted = _QUOTE_MARK.sub("", reply)
+    yield from (unquoted, reply) if _QUOTED_FENCE.search(reply) else (reply, unquoted)
     for changed in (html.unescape(reply), _unescaped(reply)):
         if changed != reply:
             yield changed
@@ -188,7 +218,7 @@ def _outermost(found: list[Found]) -> list[Found]:
     for one in sorted(found, key=lambda one: (one.grade is Grade.BROKEN, one.start, -one.end, -one.mark)):
         if all(one.end <= other.start or one.start >= other.end for other in kept):
             kept.append(one)
-    return sorted(kept, key=lambda one: one.start)
+    return sorted((one for one in kept if one.grade), key=lambda one: one.start)
 
 
 def _chosen(found: list[Found], text: str) -> Found | None:
@@ -272,6 +302,7 @@ def _stands_alone(text: str, fence: re.Match[str]) -> bool:
 # ------------------------------------------------------------------------------------------------------------ tags
 
 _TAG = re.compile(r"<([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>|\[(SQL|QUERY|ANSWER|CODE)\]", re.IGNORECASE)
+_SQL_TAG = re.compile(r"sql|query|statement|code|pre\b|param|arg", re.IGNORECASE)  # others may hold prose
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 _HTML = {"code", "pre"}  # what they hold is escaped; elsewhere models write it as it is
 
@@ -282,7 +313,8 @@ def _tags(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
         opening = _TAG.search(text, position)
         if opening is None:
             return
-        found = reader.passage(text, _tagged(text, opening), depth)
+        is_word = bool(_SQL_TAG.search(opening[1] or opening[2]))
+        found = reader.passage(text, _tagged(text, opening), depth, accepts=None if is_word else reader.is_sure)
         if found:
             yield found._replace(is_final=bool(_FINAL.search(opening[0].replace("_", " "))))
         position = found.end if found else opening.end()
@@ -315,6 +347,8 @@ def _json(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
         if inner:
             found = True
             yield max(inner, key=_weight)._replace(start=start, end=end, is_closed=True)
+        elif isinstance(value, dict) and value:
+            yield Found("", start, end, Grade.NOTHING, Mark.BLOCK, is_closed=True)
     if not found:
         yield from _loose_json(reader, text, depth)
 
@@ -351,9 +385,12 @@ def _of_value(reader: _Reader, value: Any, key: str, depth: int) -> Iterator[Fou
         for inner in value:
             yield from _of_value(reader, inner, key, depth)
     elif isinstance(value, str) and not _NO_SQL_KEY.search(key):
-        mark = Mark.BLOCK if _SQL_KEY.search(key) else Mark.INLINE
-        found = reader.passage("", iter([_Body(value, 0, len(value))]), depth, mark)
-        if found and (mark is Mark.BLOCK or reader.bare(found.sql, is_labelled=False)):
+        body = iter([_Body(value, 0, len(value))])
+        if _SQL_KEY.search(key):
+            found = reader.passage("", body, depth)
+        else:
+            found = reader.passage("", body, depth, Mark.INLINE, reader.is_sure)
+        if found:
             yield found._replace(is_final=bool(_FINAL.search(key.replace("_", " "))))
 
 
@@ -365,9 +402,7 @@ def _loose_json(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
         except ValueError:
             continue
         if _SQL_KEY.search(key[1]):
-            yield from (
-                one._replace(start=key.start(), end=end) for one in _of_value(reader, value, key[1], depth)
-            )
+            yield from (one._replace(start=key.start(), end=end) for one in _of_value(reader, value, key[1], depth))
 
 
 # ------------------------------------------------------------------------------------------------------ inline code
@@ -385,12 +420,10 @@ def _inline_code(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
             _Body(text[opening.end() : end.start()], opening.start(), end.end())
             for end in _closings(text, opening[0], opening.end())
         )
-        found = reader.passage("", bodies, _MAX_DEPTH, Mark.INLINE)
-        word = first_word(found.sql) if found else ""
-        is_sql = word.isupper() or word in {"select", "with"}
-        if found and is_sql:
+        found = reader.passage("", bodies, _MAX_DEPTH, Mark.INLINE, reader.is_meant)
+        if found:
             yield found
-        position = found.end if found and is_sql else opening.end()
+        position = found.end if found else opening.end()
 
 
 # --------------------------------------------------------------------------------------------------------- unfenced
@@ -402,6 +435,7 @@ _BEFORE = re.compile(
     r"(?P<own>[\s(]*+(?:/\*.*?\*/[\s(]*+)*+)"
 )
 _SAYS_SQL = re.compile(r"sql|query|statement|查询|语句|答案", re.IGNORECASE)
+_MAX_LABEL = 40  # characters before a colon that say what follows it
 _CLOSING_QUOTES = {"“": "”", "‘": "’", "「": "」", "『": "』", "«": "»"}
 _COMMENTS_ABOVE = re.compile(r"(?:(?:[ \t]*--[^\n]*|[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*|[ \t(]*)\n)+\Z")
 # Where a statement may end. Never at a single line break before what may be a condition: the statement without it
@@ -452,7 +486,7 @@ def _beginning(text: str, word: int) -> tuple[int, str, bool] | None:
     if not before["label"] and not before["quote"]:
         above = _COMMENTS_ABOVE.search(text, max(0, line - 2000), line)
         start = above.start() if above and not text[line:start].strip() else start
-    return start, before["quote"], bool(_SAYS_SQL.search(before["label"]))
+    return start, before["quote"], bool(_SAYS_SQL.search(before["label"][-_MAX_LABEL:]))
 
 
 def _at(reader: _Reader, text: str, start: int, quote: str, is_labelled: bool) -> Found | None:
@@ -474,7 +508,9 @@ def _ends(tail: str) -> list[int]:
     """Places at which to cut: before prose, nearest first; else as late as possible, so that nothing is left out."""
     marks = [mark for _, mark in zip(range(_MAX_ENDS), _END.finditer(tail), strict=False)]
     prose = [mark.start() for mark in marks if mark["label"] or _is_prose(mark["paragraph"] or mark["sentence"])]
-    rest = [mark.end() if mark[0] in ";；" else mark.start() for mark in reversed(marks) if mark["stop"] or mark["bullet"]]
+    rest = [
+        mark.end() if mark[0] in ";；" else mark.start() for mark in reversed(marks) if mark["stop"] or mark["bullet"]
+    ]
     return [*prose, len(tail), *rest]
 
 

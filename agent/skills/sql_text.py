@@ -4,7 +4,7 @@ Grammar alone does not tell: `Select one from the list` and `Table stores` are s
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import postgast
@@ -93,7 +93,7 @@ class Statements(NamedTuple):
         """Whether a semicolon says that the statement is complete."""
         return bool(self.trees) and self.trees[0].stmt_len > 0
 
-    def is_beyond_doubt(self, known_tables: Collection[str]) -> bool:
+    def is_beyond_doubt(self, known_tables: frozenset[str]) -> bool:
         """Whether it can't be a sentence: it shouts its first word, has what sentences lack, or reads a known table.
 
         A query without FROM that names columns can't run and is taken for a sentence (`Select one`).
@@ -101,15 +101,24 @@ class Statements(NamedTuple):
         word = first_word(self.text)
         if self.trees is None:
             return word.isupper()
-        tables = [node.relname.lower() for node in self._nodes("RangeVar")]
-        reads = any(node.from_clause for node in self._nodes("SelectStmt"))
+        reads = self.reads
         if not reads and (self._has("ColumnRef") or not self._has("ResTarget", "List")):
             return not self.is_query and word.isupper()
         if word.isupper() or not reads:
             return word.isupper() or self.is_query
         if word.lower() == "table":  # `Table stores`
             return False
-        return any(name in known_tables for name in tables) or (self.is_query and self._has(*_EVIDENCE))
+        return not known_tables.isdisjoint(self.tables) or (self.is_query and self._has(*_EVIDENCE))
+
+    @property
+    def reads(self) -> bool:
+        """Whether something stands behind a FROM."""
+        return any(node.from_clause for node in self._nodes("SelectStmt"))
+
+    @property
+    def tables(self) -> set[str]:
+        """Names of the tables it reads, in lower case."""
+        return {node.relname.lower() for node in self._nodes("RangeVar")}
 
     def _has(self, *kinds: str) -> bool:
         return any(True for kind in kinds for _ in self._nodes(kind))
