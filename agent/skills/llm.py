@@ -1,7 +1,9 @@
 """Thinking by a language model: prompts from files, replies read with suspicion, at most one call per method."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
+from functools import partial
 
 from agent.skills import Emit, Inquiry
 from agent.skills.classification_reply import classification_of
@@ -14,16 +16,16 @@ from agent.skills.figures import (
 from agent.skills.history_text import Told, told
 from agent.skills.prompt_data import block, one_line
 from agent.skills.prompts import prompt
-from agent.skills.reasoning import VisibleText, without_reasoning
+from agent.skills.reasoning import VisibleText, answer_in, without_reasoning
 from agent.skills.repair_hints import error_text, mentioned_tables
 from agent.skills.replies import WITHHELD, sql_from_reply, withheld
 from agent.skills.rows_text import extent, rows_text
-from agent.skills.schema_text import SchemaText
-from common.errors import ForbiddenStatement, InvalidSql
+from agent.skills.schema_text import SCHEMA_BUDGET, SchemaText
+from common.errors import ForbiddenStatement, InvalidSql, PromptTooLong
 from common.llm import ChatModel, Completion, Message
 from common.llm.failures import CallFailed, unavailable
 from common.text import Lang
-from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought
+from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought, Usage
 
 _MAX_QUESTION = 4_000
 _MAX_SQL = 8_000
@@ -54,38 +56,49 @@ class LlmSkills:
                 question=_question(inquiry),
             )
         )
-        value, warnings = classification_of(completion.text, inquiry.lang)
+        value, warnings = classification_of(completion.text or completion.reasoning, inquiry.lang)
         return Thought(value, completion.usage, warnings)
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`."""
         schema, history = self._schema(inquiry), told(inquiry.history, "sql")
-        messages = prompt(
-            "write_sql",
-            inquiry.lang,
-            schema=_relevant(schema, inquiry, history),
-            history=history.text,
-            table_hint=_table_hint(inquiry.table),
-            question=_question(inquiry),
-            today=self._today().isoformat(),
-        )
-        return await self._draft(messages, inquiry.lang, schema)
+
+        def messages(described: str) -> list[Message]:
+            return prompt(
+                "write_sql",
+                inquiry.lang,
+                schema=described,
+                history=history.text,
+                table_hint=_table_hint(inquiry.table),
+                question=_question(inquiry),
+                today=self._today().isoformat(),
+            )
+
+        completion = await self._complete(partial(_relevant, schema, inquiry, history), messages)
+        return self._draft(completion, inquiry.lang, schema)
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
         """See `Skills.repair_sql`."""
         schema = self._schema(inquiry)
-        messages = prompt(
-            "repair_sql",
-            inquiry.lang,
-            schema=schema.details(inquiry.question, mentioned_tables(sql, schema)),
-            history=told(inquiry.history, "sql").text,
-            question=_question(inquiry),
-            sql=block(sql, _MAX_SQL),
-            error=error_text(error, sql, schema),
-            today=self._today().isoformat(),
-        )
+
+        def described(budget: int) -> str:
+            return schema.details(inquiry.question, mentioned_tables(sql, schema), budget)
+
+        def messages(described: str) -> list[Message]:
+            return prompt(
+                "repair_sql",
+                inquiry.lang,
+                schema=described,
+                history=told(inquiry.history, "sql").text,
+                question=_question(inquiry),
+                sql=block(sql, _MAX_SQL),
+                error=error_text(error, sql, schema),
+                today=self._today().isoformat(),
+            )
+
+        completion = await self._complete(described, messages)
         try:
-            return await self._draft(messages, inquiry.lang, schema)
+            return self._draft(completion, inquiry.lang, schema)
         except ForbiddenStatement as refusal:  # the question was no write, so what the model says now is no mending
             return Thought(NoSql("llm_explanation", refusal.message(inquiry.lang)), refusal.usage)
 
@@ -127,16 +140,30 @@ class LlmSkills:
         doubtful = doubtful_figures_about(history.turns, text, inquiry.question)
         return Thought(text, completion.usage, (earlier_figures_warning(doubtful, inquiry.lang),) if doubtful else ())
 
-    async def _draft(self, messages: list[Message], lang: Lang, schema: SchemaText) -> Thought[Draft]:
-        completion = await self._model.complete(messages)
+    def _draft(self, completion: Completion, lang: Lang, schema: SchemaText) -> Thought[Draft]:
         if completion.is_withheld:
             return Thought(withheld(completion.text, lang), completion.usage)
+        reply = completion.text or completion.reasoning
         try:
-            draft = sql_from_reply(completion.text, lang, known_tables=schema.table_names, is_cut=completion.is_cut)
+            draft = sql_from_reply(reply, lang, known_tables=schema.table_names, is_cut=completion.is_cut)
         except ForbiddenStatement as refusal:
             refusal.usage = completion.usage
             raise
+        if not completion.text and isinstance(draft, NoSql) and draft.reason == "llm_explanation":
+            raise unavailable(CallFailed("empty"))  # reasoning is no explanation for a user
         return Thought(draft, completion.usage)
+
+    async def _complete(
+        self, described: Callable[[int], str], messages: Callable[[str], list[Message]]
+    ) -> Completion:
+        """The reply to `messages` with the schema as it is `described` within a budget; a prompt that the model finds
+        too long is sent once more with half of that."""
+        schema = described(SCHEMA_BUDGET)
+        try:
+            return await self._model.complete(messages(schema))
+        except PromptTooLong:
+            completion = await self._model.complete(messages(described(_half(schema))))
+        return replace(completion, usage=completion.usage + Usage(1))
 
     async def _speak(self, messages: list[Message], emit: Emit | None) -> tuple[str, Completion]:
         """The visible text of a reply, and the reply.
@@ -151,6 +178,9 @@ class LlmSkills:
             completion = await self._model.complete(messages, on_token=lambda piece: _say(visible.feed(piece), emit))
             _say(visible.finish(), emit)
         text = without_reasoning(completion.text)
+        if not text and completion.reasoning:
+            text = answer_in(completion.reasoning)
+            _say(text, emit)
         if not text and not completion.is_withheld:
             raise unavailable(CallFailed("empty"))
         if completion.is_cut:
@@ -174,14 +204,20 @@ def _question(inquiry: Inquiry) -> str:
     return block(inquiry.question, _MAX_QUESTION)
 
 
-def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told) -> str:
+def _half(schema: str) -> int:
+    """The budget, in the unit of `SCHEMA_BUDGET`, for half of what was shown: it may have been less than allowed."""
+    return len(schema) // 2
+
+
+def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) -> str:
     """The schema text; a follow-up may name nothing of it, so what the last query was about comes with it."""
     table = schema.find(inquiry.table) if inquiry.table else None
     first = [table] if table else []
     last = history.last_query
     if last is None or last.sql is None:
-        return schema.details(inquiry.question, first)
-    return schema.details(f"{inquiry.question}\n{last.question}", [*first, *mentioned_tables(last.sql, schema)])
+        return schema.details(inquiry.question, first, budget)
+    first += mentioned_tables(last.sql, schema)
+    return schema.details(f"{inquiry.question}\n{last.question}", first, budget)
 
 
 def _table_hint(table: str | None) -> str:

@@ -90,7 +90,7 @@ _WRITE = "write_requested"
 def _declined(text: str, found: Found | None, lang: Lang) -> NoSql | None:
     if found and found.grade is Grade.QUERY and _is_name_in(found.sql):
         return None
-    marker = next((marker for marker in _MARKER.finditer(text) if _begins_line(text, marker.start())), None)
+    marker = next((marker for marker in _MARKER.finditer(text) if _declines(text, marker)), None)
     if marker is None:
         return None
     word, explanation = marker[1].lower(), _capped(_WORD.sub(" ", marker[2]).strip("`* \t\"'{}[]()<>/|\\"))
@@ -104,9 +104,11 @@ def _declined(text: str, found: Found | None, lang: Lang) -> NoSql | None:
     return NoSql(reason, f"{explanation} {advice}" if explanation else advice)
 
 
-def _begins_line(text: str, start: int) -> bool:
-    """Whether nothing but a label or decoration stands before `start` on its line."""
-    return bool(_BEFORE_MARKER.fullmatch(text, text.rfind("\n", 0, start) + 1, start))
+def _declines(text: str, marker: re.Match[str]) -> bool:
+    """Whether it gives one of the reasons, or only a label or decoration stands before it on its line."""
+    if marker[1].lower() in {*_REASONS, _WRITE}:
+        return True
+    return bool(_BEFORE_MARKER.fullmatch(text, text.rfind("\n", 0, marker.start()) + 1, marker.start()))
 
 
 def _is_name_in(sql: str) -> bool:
