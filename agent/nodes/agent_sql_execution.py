@@ -114,7 +114,8 @@ async def _summary(state: State, runtime: Runtime[Context], sql: str, result: Qu
     # A single value needs no model to be said, and a model could only say it wrong.
     skills = context.rules if _is_single_value(result) else context.skills
     try:
-        return await skills.summarize(inquiry, sql, result, emitter(state, runtime))
+        with emitter(state, runtime) as emit:
+            return await skills.summarize(inquiry, sql, result, emit)
     except LlmUnavailable:
         return Thought(row_count_sentence(result, inquiry.lang), warnings=(_NO_SUMMARY.to(inquiry.lang),))
 
