@@ -424,6 +424,14 @@ def test_the_text_is_streamed_while_it_is_written(scripted: Asking) -> None:
     assert stable(quiet[-1]) == stable(events[-1]), "only the tokens are missing"
 
 
+def test_a_model_that_speaks_in_letters_makes_few_events(scripted: Asking) -> None:
+    text = "There are three companies here. " * 500
+    events = scripted.stream(_asked(lang="en"), Reply(ROWS_SQL), Reply(pieces=[*text]))
+    tokens = [event["data"]["text"] for event in events if event["data"]["type"] == "token"]
+    assert "".join(tokens) == events[-1]["data"]["summary"] == text.strip()
+    assert len(tokens) < len(text) / 20
+
+
 def test_the_steps_of_a_data_question_are_seen_in_order(offline: Asking) -> None:
     events = offline.stream({"question": RANKING})
     steps = [(data["node"], data["status"]) for event in events if (data := event["data"])["type"] == "progress"]

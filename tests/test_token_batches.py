@@ -51,7 +51,9 @@ def batched(steps: list[tuple[str, float]]) -> tuple[list[str], Clock]:
     return said, clock
 
 
-@given(st.lists(st.tuples(st.text(min_size=1, max_size=9), st.sampled_from([0.0, 0.001, 0.02, 0.06, 3.0])), max_size=60))
+@given(
+    st.lists(st.tuples(st.text(min_size=1, max_size=9), st.sampled_from([0.0, 0.001, 0.02, 0.06, 3.0])), max_size=60)
+)
 def test_the_text_stays_the_same_and_the_first_piece_goes_at_once(steps: list[tuple[str, float]]) -> None:
     said, _ = batched(steps)
     assert "".join(said) == "".join(piece for piece, _ in steps)

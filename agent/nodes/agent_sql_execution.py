@@ -64,7 +64,12 @@ async def _first_look(state: State, context: Context) -> Update:
 
 async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: Context) -> Update:
     repair = await repaired(sql, error, inquiry, context)
-    update: Update = {"sql": repair.sql, "usage": repair.usage, "warnings": list(repair.warnings)}
+    update: Update = {
+        "sql": repair.sql,
+        "usage": repair.usage,
+        "warnings": list(repair.warnings),
+        "execution_path": ["agent_sql_execution"],
+    }
     if repair.error is None:
         try:
             update["query_result"] = await context.database.run(repair.sql)
@@ -78,7 +83,8 @@ async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: Contex
         update["sql_repair_applied"] = True
         if repair.plan is not None:
             update["plan"] = repair.plan
-    return {**update, "execution_path": ["agent_sql_execution", repair.happened]}
+    update["execution_path"] += [repair.happened]
+    return update
 
 
 @dataclass(frozen=True)

@@ -153,9 +153,7 @@ class LlmSkills:
             raise unavailable(CallFailed("empty"))  # reasoning is no explanation for a user
         return Thought(draft, completion.usage)
 
-    async def _complete(
-        self, described: Callable[[int], str], messages: Callable[[str], list[Message]]
-    ) -> Completion:
+    async def _complete(self, described: Callable[[int], str], messages: Callable[[str], list[Message]]) -> Completion:
         """The reply to `messages` with the schema as it is `described` within a budget; a prompt that the model finds
         too long is sent once more with half of that."""
         schema = described(SCHEMA_BUDGET)

@@ -1,9 +1,9 @@
 """Finds SQL in a model's reply, however the reply is laid out.
 
-Every shape (a fence, a tag, JSON, a label …) is an extractor that offers passages: where one begins, and where it may
-end. A passage counts by what it holds and not by how it looks: PostgreSQL's parser decides where it ends, so that a
-fence, a tag or a brace inside a literal of the query ends nothing. What lies within a passage that is SQL belongs to it.
-A passage that is no SQL itself may hold a shape that has some: a fence in an answer in JSON.
+Every shape (a fence, a tag, JSON, a label …) is an extractor that offers passages: where one begins, and where it
+may end. A passage counts by what it holds and not by how it looks: PostgreSQL's parser decides where it ends, so that a
+fence, a tag or a brace inside a literal of the query ends nothing. What lies within a passage that is SQL belongs to
+it. A passage that is no SQL itself may hold a shape that has some: a fence in an answer in JSON.
 """
 
 import html
@@ -410,7 +410,7 @@ def _loose_json(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
 _INLINE = re.compile(r"(?<!`)(`{1,2})(?!`)")
 
 
-def _inline_code(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
+def _inline_code(reader: _Reader, text: str, _depth: int) -> Iterator[Found]:
     position = 0
     for _ in range(_MAX_PASSAGES):
         opening = _INLINE.search(text, position)
@@ -516,7 +516,7 @@ def _ends(tail: str) -> list[int]:
 
 def _is_prose(word: str | None) -> bool:
     """Whether a passage that begins with `word` can't be the next clause of a statement."""
-    return bool(word) and (not word.isascii() or (word[0].isupper() and not _is_keyword(word)))
+    return word is not None and (not word.isascii() or (word[0].isupper() and not _is_keyword(word)))
 
 
 def _is_keyword(word: str) -> bool:

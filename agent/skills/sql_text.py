@@ -1,4 +1,4 @@
-"""Judges whether a piece of a model's reply is SQL, by PostgreSQL's own parser, and tidies what typesetting put into it.
+"""Judges whether a piece of a model's reply is SQL, by PostgreSQL's own parser, and removes what typesetting added.
 
 Grammar alone does not tell: `Select one from the list` and `Table stores` are sentences and valid statements.
 """
@@ -54,7 +54,7 @@ def tidy(text: str) -> str:
 
 
 def dedented(text: str, width: int) -> str:
-    """`text` without the first `width` blanks of its lines, if all of them have as many (lines that are empty aside)."""
+    """`text` without the first `width` blanks of its lines, if all lines that are not empty have as many."""
     lines = text.split("\n")
     if width and all(not line.strip() or not line[:width].strip(" \t") for line in lines):
         return "\n".join(line[width:] for line in lines)
@@ -79,14 +79,10 @@ class Statements(NamedTuple):
     trees: list[Any] | None
 
     @property
-    def is_single(self) -> bool:
-        """Whether it is one statement, as far as can be seen."""
-        return self.trees is None or len(self.trees) == 1
-
-    @property
     def is_query(self) -> bool:
         """One SELECT (or VALUES, or TABLE)."""
-        return self.trees is None or (self.is_single and self.trees[0].stmt.WhichOneof("node") == "select_stmt")
+        kinds = ["select_stmt"] if self.trees is None else [tree.stmt.WhichOneof("node") for tree in self.trees]
+        return kinds == ["select_stmt"]
 
     @property
     def is_ended(self) -> bool:

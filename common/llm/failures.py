@@ -23,7 +23,8 @@ _WORDS: dict[FailureKind, str] = {
     "filtered": "content_filter content_policy_violation content_filtered data_inspection_failed "
     "responsibleaipolicyviolation",
     "key": "invalid_api_key incorrect_api_key invalid_authentication authentication_error invalid_authentication_error "
-    "permission_error permission_denied permission_denied_error access_denied unauthorized forbidden account_deactivated",
+    "permission_error permission_denied permission_denied_error access_denied unauthorized forbidden "
+    "account_deactivated",
     "model": "model_not_found not_found_error deploymentnotfound deployment_not_found resource_not_found_error",
     "rate": "rate_limit_exceeded rate_limit_error rate_limit_reached_error too_many_requests",
 }

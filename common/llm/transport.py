@@ -31,6 +31,7 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)
 # aiohttp's come through where the openai package knows no httpx2 exception for them: answers that are no HTTP.
 _ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, UnicodeError)
 
+
 @dataclass
 class Response:
     """An answer with status 200 whose body has not been read."""
