@@ -431,7 +431,7 @@ def _inline_code(reader: _Reader, text: str, _depth: int) -> Iterator[Found]:
 _WORD = re.compile(rf"\b(?:{STATEMENT_WORDS})\b", re.IGNORECASE)
 # What may stand before a statement on its line: a label, a list's mark, quotes, emphasis, a comment.
 _BEFORE = re.compile(
-    r"(?P<label>[^\n]{0,200}?[:：>\]=#]|)[\s*_`]*+(?:\d{1,3}[.)、]\s+|[-*•+>]\s+)?[\s*_]*+(?P<quote>[\"'“‘「『«]?)"
+    r"(?P<label>[^\n]{0,200}?[:：>\]】{|=#]|)[\s*_`]*+(?:\d{1,3}[.)、]\s+|[-*•+>]\s+)?[\s*_]*+(?P<quote>[\"'“‘「『«]?)"
     r"(?P<own>[\s(]*+(?:/\*.*?\*/[\s(]*+)*+)"
 )
 _SAYS_SQL = re.compile(r"sql|query|statement|查询|语句|答案", re.IGNORECASE)
@@ -441,11 +441,11 @@ _COMMENTS_ABOVE = re.compile(r"(?:(?:[ \t]*--[^\n]*|[ \t]*/\*(?:[^*]|\*(?!/))*\*
 # Where a statement may end. Never at a single line break before what may be a condition: the statement without it
 # would run and answer wrongly. A label, a list's number and a paragraph or whole sentence of prose do end it.
 _END = re.compile(
-    r"(?P<stop>[;；`]|\*\*|</?\w|<\||\n[ \t]*\[/)"
+    r"(?P<stop>[;；`}]|\*\*|</?\w|<\||\n[ \t]*\[/)"
     r"|\n(?=[ \t]*(?P<label>\**\w+(?:[ \t]\w+){0,3}\**[:：](?!:)|\d{1,2}[.)、．]\s|#{1,6}\s|-{3,}\s|={3,}\s|\|))"
     r"|\n(?P<bullet>[ \t]*[-*•+>]\s)"
+    r"|\n(?=\s{0,40}[*_]{0,2}(?P<sentence>[^\W\d_]++)(?:[^\n=<>]{8,}[.!:?]|[^\n=<>]*[。！：？])\**[ \t]*(?:\n|\Z))"
     r"|\n[ \t]*\n(?=\s{0,40}[*_#>(（-]{0,9}(?P<paragraph>[^\W\d_]++))"
-    r"|\n(?=[ \t]*(?P<sentence>[^\W\d_]++)[^\n=<>]{8,}[.。!！:：?？]\**[ \t]*(?:\n|\Z))"
 )
 _BROKEN_QUERY = re.compile(r"\s*(?:SELECT|WITH)\b.*\bFROM\b", re.DOTALL)
 
@@ -507,16 +507,19 @@ def _at(reader: _Reader, text: str, start: int, quote: str, is_labelled: bool) -
 def _ends(tail: str) -> list[int]:
     """Places at which to cut: before prose, nearest first; else as late as possible, so that nothing is left out."""
     marks = [mark for _, mark in zip(range(_MAX_ENDS), _END.finditer(tail), strict=False)]
-    prose = [mark.start() for mark in marks if mark["label"] or _is_prose(mark["paragraph"] or mark["sentence"])]
+    prose = [mark.start() for mark in marks if mark["label"] or _begins_prose(mark)]
     rest = [
         mark.end() if mark[0] in ";；" else mark.start() for mark in reversed(marks) if mark["stop"] or mark["bullet"]
     ]
     return [*prose, len(tail), *rest]
 
 
-def _is_prose(word: str | None) -> bool:
-    """Whether a passage that begins with `word` can't be the next clause of a statement."""
-    return word is not None and (not word.isascii() or (word[0].isupper() and not _is_keyword(word)))
+def _begins_prose(mark: re.Match[str]) -> bool:
+    """Whether what follows can't be the next clause of a statement: a whole sentence may begin with a keyword."""
+    word = mark["sentence"] or mark["paragraph"]
+    if not word or not word.isascii():
+        return bool(word)
+    return word[0].isupper() and (not _is_keyword(word) or (bool(mark["sentence"]) and not word.isupper()))
 
 
 def _is_keyword(word: str) -> bool:

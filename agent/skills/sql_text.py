@@ -28,6 +28,8 @@ _OPAQUE = re.compile(  # what is never closed reaches to the end, so that the se
     r"|(?P<tag>\$(?:[^\W\d]\w*)?\$).*?(?:(?P=tag)|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)",
     re.DOTALL,
 )
+# PostgreSQL would take a fence for an operator (`1 ``` this`) and a Chinese sentence for a name.
+_FOREIGN = re.compile("[`。！？]")
 _BLANK = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"  # spaces to people, letters to PostgreSQL
 _INVISIBLE = "\u00ad\u200b\u200e\u200f\u2060\ufeff"
 _TYPESET = re.compile(f"[{_BLANK}{_INVISIBLE}；]")
@@ -87,7 +89,7 @@ class Statements(NamedTuple):
     @property
     def is_ended(self) -> bool:
         """Whether a semicolon says that the statement is complete."""
-        return bool(self.trees) and self.trees[0].stmt_len > 0
+        return any(tree.stmt_len > 0 for tree in self.trees or ())
 
     def is_beyond_doubt(self, known_tables: frozenset[str]) -> bool:
         """Whether it can't be a sentence: it shouts its first word, has what sentences lack, or reads a known table.
@@ -144,8 +146,7 @@ class Parser:
         """None when it is not SQL, nothing but comments, or too much."""
         if not text.strip() or "\0" in text or len(text) > min(MAX_PARSED_CHARS, self._room):
             return None
-        # PostgreSQL would take a fence for an operator: `1 ``` this`.
-        if "`" in text and "`" in _OPAQUE.sub(" ", text):
+        if _FOREIGN.search(text) and _FOREIGN.search(_OPAQUE.sub(" ", text)):
             return None
         self._room -= len(text)
         try:
