@@ -169,6 +169,14 @@ def test_broken_sql_goes_to_the_repair_uncut(broken: str) -> None:
     assert read(broken) == Sql(broken) or isinstance(read(broken), NoSql)
 
 
+@pytest.mark.parametrize("template", ["{}", "```sql\n{}\n```", "Here:\n\n{}", "<sql>{}</sql>", '{{"sql": "{}"}}'])
+@pytest.mark.parametrize("gap", ["\n", "\n\n"])
+def test_a_part_of_a_broken_query_is_not_run(template: str, gap: str) -> None:
+    broken = f"WITH x AS (SELECT a FORM shop){gap}SELECT count(*) FROM shop"
+    draft = read(template.format(broken))
+    assert draft == Sql(broken) or isinstance(draft, NoSql)
+
+
 def test_a_condition_after_a_blank_line_is_not_lost() -> None:
     sql = "SELECT count(*) FROM shop\n\nWHERE category = 'x'"
     assert read(sql) == Sql(sql)

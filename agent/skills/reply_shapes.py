@@ -20,7 +20,7 @@ from agent.skills.sql_text import EDGES, STATEMENT_WORDS, Parser, Statements, de
 _MAX_PASSAGES = 40  # of one shape
 _MAX_ENDS = 60  # of one passage
 _MAX_DEPTH = 3  # of shapes in shapes
-_MAX_LEAD = 400  # characters before a passage that say what it is
+_MAX_LEAD, _LEAD_LINES = 400, 2  # characters and lines before a passage that say what it is
 
 
 class Grade(IntEnum):
@@ -133,14 +133,16 @@ class _Reader:
 
     def _inside(self, text: str, body: "_Body", depth: int, mark: Mark, *, may_be_broken: bool) -> Found | None:
         """The SQL of a shape within the passage, else the passage itself if it tries to be SQL."""
+        sql = tidy(body.text)
+        word = first_word(sql) if may_be_broken and not is_blank(sql) else ""
+        broken = Found(sql, body.start, body.end, Grade.BROKEN, mark, body.is_closed) if word else None
+        if word.isupper() or word.islower():  # a part of it that can be parsed would answer something else
+            return broken
         inner = self._best(body.text, depth + 1) if depth < _MAX_DEPTH and body.text != text else None
         if inner and inner.grade > Grade.BROKEN:
             is_closed = inner.is_closed or body.is_closed
             return inner._replace(start=body.start, end=body.end, mark=mark, is_closed=is_closed)
-        sql = tidy(body.text)
-        if may_be_broken and first_word(sql) and not is_blank(sql):
-            return Found(sql, body.start, body.end, Grade.BROKEN, mark, body.is_closed)
-        return inner
+        return broken or inner
 
     def is_sure(self, statements: Statements) -> bool:
         """Whether it can't be a sentence."""
@@ -157,11 +159,8 @@ class _Reader:
         statements = self._statements(text)
         if statements is None:
             return None
-        return (
-            statements
-            if (is_labelled and statements.is_query and statements.reads) or self.is_sure(statements)
-            else None
-        )
+        is_named = is_labelled and statements.is_query and statements.reads
+        return statements if is_named or self.is_sure(statements) else None
 
 
 class _Body(NamedTuple):
@@ -238,7 +237,8 @@ def _weight(one: Found) -> tuple[int, bool, int, int]:
 
 def _is_called_final(lead: str, sql: str) -> bool:
     comment = re.match(r"\s*(?:--[^\n]*|/\*.*?\*/)", sql, re.DOTALL)
-    return bool(_FINAL.search(lead[-_MAX_LEAD:]) or (comment and _FINAL.search(comment[0])))
+    lines = [line for line in lead[-_MAX_LEAD:].splitlines() if line.strip()]
+    return bool(_FINAL.search("\n".join(lines[-_LEAD_LINES:])) or (comment and _FINAL.search(comment[0])))
 
 
 # ---------------------------------------------------------------------------------------------------------- fences
@@ -447,6 +447,7 @@ _END = re.compile(
     r"|\n(?=\s{0,40}[*_]{0,2}(?P<sentence>[^\W\d_]++)(?:[^\n=<>]{8,}[.!:?]|[^\n=<>]*[。！：？])\**[ \t]*(?:\n|\Z))"
     r"|\n[ \t]*\n(?=\s{0,40}[*_#>(（-]{0,9}(?P<paragraph>[^\W\d_]++))"
 )
+_SURE_END = re.compile(r"[;；]|[:：][ \t]*\n|\n[ \t]*\n(?=\s{0,40}[*_#>(-]{0,9}(?:[A-Z][a-z]|[^\x00-\x7f]))")
 _BROKEN_QUERY = re.compile(r"\s*(?:SELECT|WITH)\b.*\bFROM\b", re.DOTALL)
 
 
@@ -466,13 +467,14 @@ def _unfenced(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
             yield found
             position = blocked = max(position, found.end)
         elif text[word.start() : word.end()].isupper():
-            blocked = _paragraph_end(text, word.end())
+            blocked = _statement_end(text, word.end())
     if depth == 0 and _BROKEN_QUERY.match(text):
         yield Found(text.strip(EDGES), 0, len(text), Grade.BROKEN, Mark.NONE, is_closed=False)
 
 
-def _paragraph_end(text: str, start: int) -> int:
-    end = re.compile(r"\n[ \t]*\n|[;；]|[:：][ \t]*\n").search(text, start)
+def _statement_end(text: str, start: int) -> int:
+    """Where at the latest a statement ends that can't be read: what follows a blank line may still belong to it."""
+    end = _SURE_END.search(text, start)
     return end.end() if end else len(text)
 
 
