@@ -213,7 +213,7 @@ class _Run:
             return self._progress(step, "failed", lambda: _failure(error))
         self._state = merge(self._state, update)
         self._current_step = step.done
-        failed = update.get("sql_generation_success") is False
+        failed = "error" in update or update.get("sql_generation_success") is False
         return self._progress(step, "failed" if failed else "done", lambda: step.describe(update))
 
     def _progress(
@@ -269,7 +269,9 @@ class _Run:
 
     def _failed_node(self, error: CituError) -> str | None:
         # A rejected statement travels through format_response; the step that failed is the one before it.
-        return "agent_sql_generation" if self._state.get("error") is error else self.node
+        if self._state.get("error") is not error:
+            return self.node
+        return "agent_sql_execution" if self._state["sql_generation_success"] else "agent_sql_generation"
 
     def _ids(self) -> dict[str, str]:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}

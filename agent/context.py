@@ -1,12 +1,14 @@
 """What nodes may use, handed to them by LangGraph beside the state; they know ports, never HTTP or configuration."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from langgraph.runtime import Runtime
 
 from agent.skills import Emit, Inquiry, Skills
 from agent.state import State
+from agent.token_batches import TokenBatches
 from common.ports import Database
 from common.values import Catalog, PlanEstimate, Turn
 
@@ -75,6 +77,14 @@ def inquiry_of(state: State, catalog: Catalog) -> Inquiry:
     )
 
 
-def emitter(state: State, runtime: Runtime[Context]) -> Emit | None:
-    """Where skills put pieces of text while they write, when somebody watches."""
-    return runtime.stream_writer if state["wants_tokens"] else None
+@contextmanager
+def emitter(state: State, runtime: Runtime[Context]) -> Iterator[Emit | None]:
+    """Where skills put pieces of text while they write, when somebody watches; on leaving, all of them are sent."""
+    if not state["wants_tokens"]:
+        yield None
+        return
+    batches = TokenBatches(runtime.stream_writer)
+    try:
+        yield batches
+    finally:
+        batches.flush()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent.state import Update
+from common.errors import CituError
 from common.text import Lang, Text
 from common.values import Classification, PlanEstimate
 
@@ -86,21 +87,25 @@ def _with_estimate(said: Text, plan: PlanEstimate | None) -> Text:
     )
 
 
+def _refused(error: CituError) -> Described:
+    return Described(Text(f"验证未通过: {error.error_type}", f"Not accepted: {error.error_type}"), error.text)
+
+
 def _not_generated(update: Update) -> Described:
     if "error" in update:
-        error = update["error"]
-        return Described(
-            Text(f"验证未通过: {error.error_type}", f"Not accepted: {error.error_type}"),
-            error.text,
-        )
+        return _refused(update["error"])
     prompt = update["user_prompt"]
     return Described(Text("未能生成SQL", "No SQL could be written"), Text(prompt, prompt))
 
 
 def _executed(update: Update) -> Described:
+    if "error" in update:
+        return _refused(update["error"])
     count = update["query_result"].row_count
     sub_status = Text("查询执行完成", "The query has run")
-    if "sql" in update:
+    if update.get("sql_repair_applied"):
+        sub_status = Text("SQL修复一次后执行完成", "The SQL was mended once and has run")
+    elif "sql" in update:
         sub_status = Text(
             "没有符合的记录，已改按相近的值查询", "Nothing matched; asked again with the nearest stored value"
         )

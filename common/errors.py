@@ -19,6 +19,7 @@
     ├── QueryTimeout          504 query_timeout
     ├── LlmUnavailable        503 llm_unavailable
     │   └── LlmMisconfigured  503 llm_unavailable       not retryable: the key, the model's name, the request
+    │       └── PromptTooLong 503 llm_unavailable       the prompt does not fit into the model's context
     ├── DatabaseUnavailable   503 database_unavailable  the database that is asked
     ├── StoreUnavailable      503 store_unavailable     Citu's own memory: conversations and runs
     ├── Cancelled             499 cancelled
@@ -281,6 +282,10 @@ class LlmMisconfigured(LlmUnavailable):
     """The model's endpoint refuses for good: the same request fails again until somebody changes the configuration."""
 
     retryable = False
+
+
+class PromptTooLong(LlmMisconfigured):
+    """The endpoint says that the prompt does not fit into the model's context; a shorter one may."""
 
 
 class DatabaseUnavailable(CituError):

@@ -44,6 +44,9 @@ def _asked(question: str = RANKING, **fields: Any) -> dict[str, Any]:
     return {"question": question, "routing_mode": "database_direct", **fields}
 
 
+FAILING_SQL = "SELECT 1 / (count(*) - count(*)) FROM shop"  # PostgreSQL plans it
+
+
 def _failed(happened: str) -> list[str]:
     return ["start", "classify", "agent_sql_generation", happened, "format_response"]
 
@@ -232,10 +235,43 @@ SCENARIOS = [
         has={"sql_generation_failed": True, "failure_reason": "missing_database_info"},
     ),
     Scenario(
-        "fails while running",
+        "fails while running, repairs switched off",
         _asked(),
         DATABASE[:3],
-        (Reply("SELECT 1 / (count(*) - count(*)) FROM shop"),),
+        (Reply(FAILING_SQL),),
+        {"enable_auto_repair": False},
+        code=422,
+        has={"error_type": "syntax_error", "node": "agent_sql_execution"},
+    ),
+    Scenario(
+        "fails while running and is repaired once",
+        _asked(),
+        [*DATABASE[:4], "sql_repair_success", *DATABASE[4:]],
+        (Reply(FAILING_SQL), Reply(ONE_SQL)),
+        calls=2,
+        has={"sql_repair_applied": True, "sql": ONE_SQL},
+    ),
+    Scenario(
+        "fails while running, also after its repair",
+        _asked(),
+        [*DATABASE[:4], "sql_repair_failed", *DATABASE[4:]],
+        (Reply(FAILING_SQL), Reply("SELECT CAST(shop_name AS integer) FROM shop")),
+        code=422,
+        has={"error_type": "syntax_error", "retryable": False, "node": "agent_sql_execution"},
+    ),
+    Scenario(
+        "the repair of what failed while running is refused",
+        _asked(),
+        [*DATABASE[:4], "forbidden_keywords_failed", *DATABASE[4:]],
+        (Reply(FAILING_SQL), Reply("DELETE FROM shop")),
+        code=403,
+        has={"error_type": "forbidden_keywords", "node": "agent_sql_execution"},
+    ),
+    Scenario(
+        "what was repaired before it ran is not repaired again",
+        _asked(),
+        [*DATABASE[:3], "sql_repair_success"],
+        (Reply("SELECT no_such_column FROM shop"), Reply(FAILING_SQL)),
         code=422,
         has={"error_type": "syntax_error", "node": "agent_sql_execution"},
     ),
@@ -386,6 +422,14 @@ def test_the_text_is_streamed_while_it_is_written(scripted: Asking) -> None:
     quiet = scripted.stream(_asked(lang="en", stream_tokens=False), *replies)
     assert [event for event in quiet if event["data"]["type"] == "token"] == []
     assert stable(quiet[-1]) == stable(events[-1]), "only the tokens are missing"
+
+
+def test_a_model_that_speaks_in_letters_makes_few_events(scripted: Asking) -> None:
+    text = "There are three companies here. " * 500
+    events = scripted.stream(_asked(lang="en"), Reply(ROWS_SQL), Reply(pieces=[*text]))
+    tokens = [event["data"]["text"] for event in events if event["data"]["type"] == "token"]
+    assert "".join(tokens) == events[-1]["data"]["summary"] == text.strip()
+    assert len(tokens) < len(text) / 20
 
 
 def test_the_steps_of_a_data_question_are_seen_in_order(offline: Asking) -> None:

@@ -31,6 +31,11 @@ RESULT = QueryResult(("name", "revenue", "share_2023", "month"), ("text", "numer
         "1. 嘉兴 2. 杭州 3. 宁波",
         "In 2023 the share was 0.35; the list holds 1.5 and 77",
         "嘉兴排名第一，没有数字。",
+        "共有三个服务区，排名前3的是嘉兴、杭州和宁波。",
+        "There are 3 service areas; Jiaxing ranks 1st, Hangzhou 2nd.",
+        "The 3 listed areas, top 2 first: 嘉兴 and 杭州 (No. 1 and no. 2)",
+        "第2名是杭州，第3是宁波。",
+        "一共3。 There are 3. 35.4 percent",
         "",
     ],
 )
@@ -46,6 +51,15 @@ def test_figures_of_the_rows_are_no_doubt(text: str) -> None:
         ("嘉兴约 124 万元，占 36%", ["124 万", "36%"]),
         ("共 17 个，平均 42", ["17", "42"]),
         ("1.30 million", ["1.30 million"]),
+        # small ones are no better than others
+        ("平均为 3，相差 4", ["3", "4"]),
+        ("其中 3 个服务区亏损", ["3"]),
+        ("4 of the areas lost money, by 9 percent on average, 3 days ago", ["4", "9 percent", "3"]),
+        ("The average is 3. Two more follow.", ["3"]),
+        ("每个服务区平均 3 家店铺", ["3"]),
+        ("共有八家服务区", ["八"]),
+        ("第4名是宁波，前8名都在浙江", ["4", "8"]),
+        ("增长了 1 倍", []),
     ],
 )
 def test_made_up_figures_are_named(text: str, figures: list[str]) -> None:
@@ -54,6 +68,14 @@ def test_made_up_figures_are_named(text: str, figures: list[str]) -> None:
 
 def test_figures_of_the_question_are_no_doubt() -> None:
     assert doubtful_figures("超过 5000 的有 3 个", RESULT, "哪些超过5000？", "SELECT 1") == []
+    assert doubtful_figures("超过 5000 元、占 12% 的前 8 名", RESULT, "超过五千、百分之十二的 top eight") == []
+    assert doubtful_figures("1万以上", RESULT, "一万以上的") == []
+
+
+def test_what_the_sql_compares_with_was_asked_for() -> None:
+    sql = "SELECT round(a / 7, 4) FROM t WHERE day >= '2019-09-12' AND n > 55 ORDER BY 8 LIMIT 10"
+    assert doubtful_figures("自 2019年9月12日 起，55 以上的 10 条", RESULT, "", sql) == []
+    assert doubtful_figures("7, 4 and 8", RESULT, "", sql) == ["7", "4", "8"]
 
 
 def test_the_warning_names_a_few_of_them_in_both_languages() -> None:

@@ -117,13 +117,65 @@ def test_a_failure_for_good_is_not_tried_again(server: OpenAiServer, status: int
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize(("code", "words"), [("insufficient_quota", "quota"), ("content_filter", "content filter")])
-def test_codes_say_more_than_the_status(server: OpenAiServer, code: str, words: str) -> None:
-    status = 429 if code == "insufficient_quota" else 400
-    server.default = lambda request: Reply(status=status, body={"error": {"message": "no", "code": code}})
+TOLD = [
+    (429, {"code": "insufficient_quota"}, "quota"),
+    (402, {"message": "pay"}, "quota"),
+    (403, {"code": "insufficient_balance"}, "quota"),
+    (400, {"code": "content_filter"}, "content filter"),
+    (400, {"code": "context_length_exceeded"}, "context"),
+    (400, {"type": "exceed_context_size_error"}, "context"),
+    (400, {"message": "This model's maximum context length is 8192 tokens; use fewer max_tokens"}, "context"),
+    (400, {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000"}, "context"),
+    (422, {"message": "Input is too long for requested model."}, "context"),
+    (413, "Request entity too large", "context"),
+    (307, "moved", "redirect"),
+    # with status 200, as gateways do
+    (200, {"code": "insufficient_quota"}, "quota"),
+    (200, {"code": 402, "message": "Insufficient credits"}, "quota"),
+    (200, {"code": "401"}, "refused the key"),
+    (200, {"type": "authentication_error"}, "refused the key"),
+    (200, {"code": "model_not_found"}, "does not know the configured model"),
+    (200, {"code": "context_length_exceeded"}, "context"),
+    (200, {"type": "invalid_request_error", "message": "no"}, "refused the request"),
+]
+
+
+@pytest.mark.parametrize(("status", "error", "words"), TOLD)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_lasts_is_known_by_its_words(
+    server: OpenAiServer, status: int, error: Any, words: str, streamed: bool
+) -> None:
+    server.default = lambda request: Reply(status=status, body={"error": error})
     with pytest.raises(LlmMisconfigured, match=words):
-        complete(server)
+        stream(server) if streamed else complete(server)
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("error", [{"code": 429}, {"code": "rate_limit_exceeded"}, {"code": 502}, "overloaded"])
+def test_what_may_pass_is_tried_again_also_with_status_200(server: OpenAiServer, error: Any) -> None:
+    server.replies(Reply(body={"error": error}), Reply("fine"))
+    assert complete(server).text == "fine"
+
+
+def test_no_redirect_is_followed(server: OpenAiServer) -> None:
+    """Neither the first call, which the openai client sends, nor later ones, nor a ping."""
+    with OpenAiServer(lambda request: Reply("stolen")) as elsewhere:
+        moved = Reply(status=307, headers={"Location": f"{elsewhere.url}/chat/completions"}, body={})
+        server.replies(moved, Reply("fine"), moved)
+        server.models = Reply(status=308, headers={"Location": f"{elsewhere.url}/models"}, body={})
+
+        async def action(model: OpenAiChat) -> None:
+            for is_moved in (True, False, True):
+                if is_moved:
+                    with pytest.raises(LlmMisconfigured, match="redirect"):
+                        await model.complete(HELLO)
+                else:
+                    await model.complete(HELLO)
+            with pytest.raises(LlmMisconfigured, match="redirect"):
+                await model.ping()
+
+        use(server.url, action)
+        assert elsewhere.requests == []
 
 
 GARBAGE: dict[str, Any] = {

@@ -12,6 +12,7 @@ from common.errors import ForbiddenStatement, InvalidSql, LlmUnavailable
 from common.values import Catalog, NoSql, QueryResult, Sql
 from tests.catalogs import CATALOG
 from tests.model_calls import use
+from tests.openai_replies import event
 from tests.openai_server import OpenAiServer, Reply
 
 T = TypeVar("T")
@@ -130,6 +131,52 @@ def test_a_repair_may_fail_but_never_raises_a_refusal(server: OpenAiServer, repl
     assert isinstance(thought.value, NoSql)
 
 
+TOO_LONG = Reply(status=400, body={"error": {"message": "no", "code": "context_length_exceeded"}})
+
+
+@pytest.mark.parametrize("method", ["write", "repair"])
+def test_a_prompt_that_is_too_long_is_sent_once_more_with_half_the_schema(server: OpenAiServer, method: str) -> None:
+    async def action(skills: LlmSkills) -> Any:
+        if method == "write":
+            return await skills.write_sql(inquiry())
+        return await skills.repair_sql(inquiry(), "SELECT x FROM service_area", BROKEN)
+
+    server.replies(TOO_LONG, Reply("SELECT count(*) FROM service_area"))
+    thought = think(server, action)
+    assert thought.value == Sql("SELECT count(*) FROM service_area")
+    assert thought.usage.llm_calls == len(server.requests) == 2
+    long, short = (request.question.partition("</schema>")[0] for request in server.requests)
+    assert len(short) < 0.6 * len(long)
+    assert "TABLE service_area" in short
+
+    server.replies(TOO_LONG, TOO_LONG, Reply("SELECT 1"))
+    with pytest.raises(LlmUnavailable, match="longer than the model's context"):
+        think(server, action)
+    assert len(server.requests) == 4
+
+
+REASONED = "The tables fit.\n```sql\nSELECT count(*) FROM service_area\n```"
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_an_answer_among_reasoning_is_one(server: OpenAiServer, field: str) -> None:
+    server.replies(Reply("", message={field: REASONED}))
+    thought = think(server, lambda skills: skills.write_sql(inquiry()))
+    assert thought.value == Sql("SELECT count(*) FROM service_area")
+    server.replies(Reply(None, message={field: 'Data, so {"type": "DATABASE", "confidence": 0.9}'}))
+    assert think(server, lambda skills: skills.classify(inquiry())).value.confidence == 0.9
+    server.replies(Reply(None, message={field: "Let me see. NO_SQL: ambiguous_question: which year?"}))
+    draft = think(server, lambda skills: skills.write_sql(inquiry())).value
+    assert isinstance(draft, NoSql)
+    assert draft.reason == "ambiguous_question"
+
+
+def test_reasoning_without_an_answer_is_no_explanation(server: OpenAiServer) -> None:
+    server.replies(Reply("", message={"reasoning": "I wonder what they want."}))
+    with pytest.raises(LlmUnavailable, match="empty"):
+        think(server, lambda skills: skills.write_sql(inquiry()))
+
+
 # -------------------------------------------------------------------------------------------------------------- text
 
 
@@ -181,6 +228,16 @@ def test_nothing_but_reasoning_is_no_answer(server: OpenAiServer, method: str, w
     server.replies(Reply("<think>hm</think>"))
     with pytest.raises(LlmUnavailable):
         speak(server, method, watched)
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_text_at_the_end_of_reasoning_is_the_answer(server: OpenAiServer, watched: bool) -> None:
+    thoughts = ("They greet me.", "</think>你好！")
+    deltas = [event({"choices": [{"delta": {"reasoning_content": thought}}]}) for thought in thoughts]
+    server.default = lambda request: Reply(pieces=deltas, message={"reasoning_content": "".join(thoughts)})
+    text, pieces = speak(server, "chat", watched)
+    assert text == "你好！"
+    assert not watched or "".join(pieces) == text
 
 
 @pytest.mark.parametrize("watched", [False, True])

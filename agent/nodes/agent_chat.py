@@ -14,7 +14,8 @@ async def agent_chat(state: State, runtime: Runtime[Context]) -> Update:
         catalog = await runtime.context.database.catalog()
     except (DatabaseUnavailable, QueryTimeout):
         catalog = Catalog(())
-    thought = await runtime.context.skills.chat(inquiry_of(state, catalog), emitter(state, runtime))
+    with emitter(state, runtime) as emit:
+        thought = await runtime.context.skills.chat(inquiry_of(state, catalog), emit)
     return {
         "chat_response": thought.value,
         "usage": thought.usage,

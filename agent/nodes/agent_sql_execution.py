@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from langgraph.runtime import Runtime
 
 from agent.context import Context, emitter, inquiry_of
+from agent.repair import may_repair, repaired
 from agent.second_look import looks_empty, replacements, rewritten
 from agent.skills import Inquiry
 from agent.skills.near_names import with_suggestions
 from agent.state import State, Update
 from common.errors import CituError, InvalidSql, LlmUnavailable
 from common.text import Lang, Text
-from common.values import PlanEstimate, QueryResult, Thought
+from common.values import PlanEstimate, QueryResult, Thought, Usage
 
 _log = logging.getLogger(__name__)
 
@@ -22,32 +23,68 @@ _NO_SUMMARY = Text("摘要生成失败，仅返回查询结果。", "The summary
 async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update:
     """Runs `state["sql"]`; when nothing is found, once more with the literals that were most likely meant.
 
+    What PostgreSQL refuses only now (a division by zero, a cast that fails) is repaired, unless the question has had
+    its repair; what is refused again ends here as state.
+
     Raises:
         QueryTimeout, InvalidSql, DatabaseUnavailable: it could not be run to its end.
     """
     context = runtime.context
-    result = await _first_look(state["sql"], context)
-    update: Update = {"query_result": result, "execution_path": ["agent_sql_execution"], "warnings": []}
+    update = await _first_look(state, context)
+    if "error" in update:
+        return update
+    result, sql = update["query_result"], update.get("sql", state["sql"])
     if context.behaviour.auto_repair and looks_empty(result):
-        second = await _second_look(state["sql"], context)
+        second = await _second_look(sql, context)
         if second is not None:
-            result = second.result
-            update |= {"sql": second.sql, "query_result": result}
-            update["warnings"] = [notice.to(state["lang"]) for notice in second.notices]
+            result, sql = second.result, second.sql
+            update |= {"sql": sql, "query_result": result}
+            update["warnings"] += [notice.to(state["lang"]) for notice in second.notices]
             if second.plan is not None:
                 update["plan"] = second.plan
     if context.behaviour.result_summary and result.rows:
-        thought = await _summary(state, runtime, update.get("sql", state["sql"]), result)
-        update |= {"summary": thought.value, "usage": thought.usage}
+        thought = await _summary(state, runtime, sql, result)
+        update |= {"summary": thought.value, "usage": update["usage"] + thought.usage}
         update["warnings"] += thought.warnings
     return update
 
 
-async def _first_look(sql: str, context: Context) -> QueryResult:
+async def _first_look(state: State, context: Context) -> Update:
+    """What the statement returns, or what came of its repair."""
+    update: Update = {"execution_path": ["agent_sql_execution"], "warnings": [], "usage": Usage()}
     try:
-        return await context.database.run(sql)
+        update["query_result"] = await context.database.run(state["sql"])
     except InvalidSql as error:
-        raise with_suggestions(error, sql, await context.database.catalog()) from error
+        catalog = await context.database.catalog()
+        if not may_repair(context) or state.get("sql_repair_applied"):
+            raise with_suggestions(error, state["sql"], catalog) from error
+        update |= await _mended(state["sql"], error, inquiry_of(state, catalog), context)
+    return update
+
+
+async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: Context) -> Update:
+    repair = await repaired(sql, error, inquiry, context)
+    update: Update = {
+        "sql": repair.sql,
+        "usage": repair.usage,
+        "warnings": list(repair.warnings),
+        "execution_path": ["agent_sql_execution"],
+    }
+    if repair.error is None:
+        try:
+            update["query_result"] = await context.database.run(repair.sql)
+        except InvalidSql as still:
+            repair = repair.refused(still)
+    if isinstance(repair.error, InvalidSql):
+        repair = repair.refused(with_suggestions(repair.error, repair.sql, inquiry.catalog))
+    if repair.error is not None:
+        update["error"] = repair.error
+    else:
+        update["sql_repair_applied"] = True
+        if repair.plan is not None:
+            update["plan"] = repair.plan
+    update["execution_path"] += [repair.happened]
+    return update
 
 
 @dataclass(frozen=True)
@@ -83,7 +120,8 @@ async def _summary(state: State, runtime: Runtime[Context], sql: str, result: Qu
     # A single value needs no model to be said, and a model could only say it wrong.
     skills = context.rules if _is_single_value(result) else context.skills
     try:
-        return await skills.summarize(inquiry, sql, result, emitter(state, runtime))
+        with emitter(state, runtime) as emit:
+            return await skills.summarize(inquiry, sql, result, emit)
     except LlmUnavailable:
         return Thought(row_count_sentence(result, inquiry.lang), warnings=(_NO_SUMMARY.to(inquiry.lang),))
 

@@ -7,6 +7,7 @@ state, not as an exception; only infrastructure failures are raised.
 from langgraph.runtime import Runtime
 
 from agent.context import Context, inquiry_of
+from agent.repair import FORBIDDEN, NOT_VALID, may_repair, repaired
 from agent.skills import Inquiry
 from agent.skills.near_names import with_suggestions
 from agent.state import State, Update
@@ -15,7 +16,6 @@ from common.errors import (
     ForbiddenObject,
     ForbiddenStatement,
     InvalidSql,
-    LlmUnavailable,
     StatementRejected,
 )
 from common.values import Draft, NoSql, PlanEstimate, Sql, Thought, Usage
@@ -53,28 +53,16 @@ async def _prove(draft: Draft, inquiry: Inquiry, context: Context) -> Update:
 
 
 async def _repair(broken: Sql, error: InvalidSql, inquiry: Inquiry, context: Context) -> Update:
-    if not (context.behaviour.auto_repair and context.behaviour.syntax_validation):
+    if not may_repair(context):
         return _rejected(error, broken.text)
-    try:
-        thought = await context.skills.repair_sql(inquiry, broken.text, error)
-    except LlmUnavailable:
-        return _rejected(error, broken.text, "sql_repair_failed")
-    return _with_cost(await _prove_repaired(thought.value, broken, error, context), thought)
-
-
-async def _prove_repaired(mended: Draft, broken: Sql, error: InvalidSql, context: Context) -> Update:
-    if isinstance(mended, NoSql):
-        return _rejected(error, broken.text, "sql_repair_failed")
-    try:
-        plan = await context.validate(mended.text)
-    except InvalidSql as still:
-        return _rejected(still, mended.text, "sql_repair_failed")
-    except StatementRejected as refused:
-        return _rejected(refused, mended.text)
-    update = _accepted(mended, plan)
-    update["sql_repair_applied"] = True
-    update["execution_path"] += ["sql_repair_success"]
-    return update
+    repair = await repaired(broken.text, error, inquiry, context)
+    if repair.error is None:
+        update = _accepted(Sql(repair.sql), repair.plan)
+        update["sql_repair_applied"] = True
+        update["execution_path"] += [repair.happened]
+    else:
+        update = _rejected(repair.error, repair.sql, repair.happened)
+    return {**update, "usage": repair.usage, "warnings": list(repair.warnings)}
 
 
 def _accepted(draft: Sql, plan: PlanEstimate | None) -> Update:
@@ -97,9 +85,9 @@ def _not_written(draft: NoSql) -> Update:
     }
 
 
-def _rejected(error: StatementRejected, sql: str | None = None, happened: str = "sql_validation_failed") -> Update:
+def _rejected(error: StatementRejected, sql: str | None = None, happened: str = NOT_VALID) -> Update:
     if isinstance(error, ForbiddenStatement | ForbiddenObject):
-        happened = "forbidden_keywords_failed"
+        happened = FORBIDDEN
     update: Update = {
         "sql_generation_success": False,
         "error": error,

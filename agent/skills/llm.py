@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
+from functools import partial
 
 from agent.skills import Emit, Inquiry
 from agent.skills.classification_reply import classification_of
@@ -15,16 +17,17 @@ from agent.skills.figures import (
 from agent.skills.history_text import Told, told
 from agent.skills.prompt_data import block, one_line
 from agent.skills.prompts import prompt
-from agent.skills.reasoning import VisibleText, without_reasoning
+from agent.skills.reasoning import VisibleText, answer_in, without_reasoning
 from agent.skills.repair_hints import error_text, mentioned_tables
 from agent.skills.replies import WITHHELD, sql_from_reply, withheld
 from agent.skills.rows_text import extent, rows_text
 from agent.skills.schema_text import OVERVIEW_BUDGET, SCHEMA_BUDGET, SchemaText
-from common.errors import ForbiddenStatement, InvalidSql
+from agent.skills.tokens import estimated_tokens
+from common.errors import ForbiddenStatement, InvalidSql, PromptTooLong
 from common.llm import ChatModel, Completion, Message
 from common.llm.failures import CallFailed, unavailable
 from common.text import Lang
-from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought
+from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought, Usage
 
 _MAX_QUESTION = 4_000
 _MAX_SQL = 8_000
@@ -67,40 +70,51 @@ class LlmSkills:
                 question=_question(inquiry),
             )
         )
-        value, warnings = classification_of(completion.text, inquiry.lang)
+        value, warnings = classification_of(completion.text or completion.reasoning, inquiry.lang)
         return Thought(value, completion.usage, warnings)
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`."""
         schema, history = await self._schema(inquiry), told(inquiry.history, "sql")
-        messages = prompt(
-            "write_sql",
-            inquiry.lang,
-            schema=_relevant(schema, inquiry, history, self._schema_tokens),
-            values=_values(schema, inquiry),
-            history=history.text,
-            table_hint=_table_hint(inquiry.table),
-            question=_question(inquiry),
-            today=self._today().isoformat(),
-        )
-        return await self._draft(messages, inquiry.lang, schema)
+
+        def messages(described: str) -> list[Message]:
+            return prompt(
+                "write_sql",
+                inquiry.lang,
+                schema=described,
+                values=_values(schema, inquiry),
+                history=history.text,
+                table_hint=_table_hint(inquiry.table),
+                question=_question(inquiry),
+                today=self._today().isoformat(),
+            )
+
+        completion = await self._complete(partial(_relevant, schema, inquiry, history), messages)
+        return self._draft(completion, inquiry.lang, schema)
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
         """See `Skills.repair_sql`."""
         schema = await self._schema(inquiry)
-        messages = prompt(
-            "repair_sql",
-            inquiry.lang,
-            schema=schema.details(inquiry.question, mentioned_tables(sql, schema), self._schema_tokens),
-            values=_values(schema, inquiry),
-            history=told(inquiry.history, "sql").text,
-            question=_question(inquiry),
-            sql=block(sql, _MAX_SQL),
-            error=error_text(error, sql, schema),
-            today=self._today().isoformat(),
-        )
+
+        def described(budget: int) -> str:
+            return schema.details(inquiry.question, mentioned_tables(sql, schema), budget)
+
+        def messages(described: str) -> list[Message]:
+            return prompt(
+                "repair_sql",
+                inquiry.lang,
+                schema=described,
+                values=_values(schema, inquiry),
+                history=told(inquiry.history, "sql").text,
+                question=_question(inquiry),
+                sql=block(sql, _MAX_SQL),
+                error=error_text(error, sql, schema),
+                today=self._today().isoformat(),
+            )
+
+        completion = await self._complete(described, messages)
         try:
-            return await self._draft(messages, inquiry.lang, schema)
+            return self._draft(completion, inquiry.lang, schema)
         except ForbiddenStatement as refusal:  # the question was no write, so what the model says now is no mending
             return Thought(NoSql("llm_explanation", refusal.message(inquiry.lang)), refusal.usage)
 
@@ -142,16 +156,28 @@ class LlmSkills:
         doubtful = doubtful_figures_about(history.turns, text, inquiry.question)
         return Thought(text, completion.usage, (earlier_figures_warning(doubtful, inquiry.lang),) if doubtful else ())
 
-    async def _draft(self, messages: list[Message], lang: Lang, schema: SchemaText) -> Thought[Draft]:
-        completion = await self._model.complete(messages)
+    def _draft(self, completion: Completion, lang: Lang, schema: SchemaText) -> Thought[Draft]:
         if completion.is_withheld:
             return Thought(withheld(completion.text, lang), completion.usage)
+        reply = completion.text or completion.reasoning
         try:
-            draft = sql_from_reply(completion.text, lang, known_tables=schema.table_names, is_cut=completion.is_cut)
+            draft = sql_from_reply(reply, lang, known_tables=schema.table_names, is_cut=completion.is_cut)
         except ForbiddenStatement as refusal:
             refusal.usage = completion.usage
             raise
+        if not completion.text and isinstance(draft, NoSql) and draft.reason == "llm_explanation":
+            raise unavailable(CallFailed("empty"))  # reasoning is no explanation for a user
         return Thought(draft, completion.usage)
+
+    async def _complete(self, described: Callable[[int], str], messages: Callable[[str], list[Message]]) -> Completion:
+        """The reply to `messages` with the schema as it is `described` within a budget; a prompt that the model finds
+        too long is sent once more with half of what was shown, which may have been less."""
+        schema = described(self._schema_tokens)
+        try:
+            return await self._model.complete(messages(schema))
+        except PromptTooLong:
+            completion = await self._model.complete(messages(described(estimated_tokens(schema) // 2)))
+        return replace(completion, usage=completion.usage + Usage(1))
 
     async def _speak(self, messages: list[Message], emit: Emit | None) -> tuple[str, Completion]:
         """The visible text of a reply, and the reply.
@@ -166,6 +192,9 @@ class LlmSkills:
             completion = await self._model.complete(messages, on_token=lambda piece: _say(visible.feed(piece), emit))
             _say(visible.finish(), emit)
         text = without_reasoning(completion.text)
+        if not text and completion.reasoning:
+            text = answer_in(completion.reasoning)
+            _say(text, emit)
         if not text and not completion.is_withheld:
             raise unavailable(CallFailed("empty"))
         if completion.is_cut:
@@ -204,8 +233,8 @@ def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) 
     last = history.last_query
     if last is None or last.sql is None:
         return schema.details(inquiry.question, first, budget)
-    about = f"{inquiry.question}\n{last.question}"
-    return schema.details(about, [*first, *mentioned_tables(last.sql, schema)], budget)
+    first += mentioned_tables(last.sql, schema)
+    return schema.details(f"{inquiry.question}\n{last.question}", first, budget)
 
 
 def _values(schema: SchemaText, inquiry: Inquiry) -> str:

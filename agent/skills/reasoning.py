@@ -15,6 +15,19 @@ def without_reasoning(reply: str) -> str:
     return visible.feed(_HEADLESS_BLOCK.sub("", reply, count=1)) + visible.finish()
 
 
+# Where reasoning ends and an answer begins, in what an endpoint sent as reasoning as a whole.
+_ANSWER = re.compile(
+    rf"(?:{'|'.join(_CLOSING)}|\b(?:final answer|answer)\b[*_]*[:：]|(?:最终)?(?:答案|回答)[*_]*[:：])[*_]*",
+    re.IGNORECASE,
+)
+
+
+def answer_in(reasoning: str) -> str:
+    """The answer that stands at the end of `reasoning` and is said to be one; empty when nothing is."""
+    *_, last = [0, *(found.end() for found in _ANSWER.finditer(reasoning))]
+    return without_reasoning(reasoning[last:]) if last else ""
+
+
 class VisibleText:
     """Drops the reasoning from a reply that arrives in pieces, tags split over pieces included.
 

@@ -22,15 +22,17 @@ class Completion:
     """One reply.
 
     Attributes:
-        text: what the model wrote; empty only when it was filtered.
+        text: what the model wrote; empty only when it was filtered or stands in `reasoning` alone.
         finish_reason: `stop`; `length` when the reply is cut off, by the endpoint or by Citu's own bound;
             `content_filter` or `refusal` when it was withheld (`text` then is the refusal, if one was given); whatever
             else the endpoint says.
+        reasoning: what it wrote beside the text, when there is no text: some endpoints take an answer for reasoning.
     """
 
     text: str
     usage: Usage = field(default_factory=Usage)
     finish_reason: str = "stop"
+    reasoning: str = ""
 
     @property
     def is_cut(self) -> bool:

@@ -3,15 +3,76 @@
 The endpoint's own words never reach the user or a log: they may repeat the key, the address or the prompt.
 """
 
-from typing import Literal, NamedTuple
+import re
+from typing import Any, Literal, NamedTuple
 
-from common.errors import LlmMisconfigured, LlmUnavailable
+from common.errors import LlmMisconfigured, LlmUnavailable, PromptTooLong
 from common.text import Text
 
 FailureKind = Literal[
     "key", "model", "settings", "rate", "quota", "request", "filtered", "server", "connection", "timeout", "broken",
-    "unusable", "empty", "exhausted",
+    "unusable", "empty", "exhausted", "context", "redirect",
 ]  # fmt: skip
+
+
+# What endpoints call their refusals, in `code` or `type` and in any case. They say more than the status does.
+_WORDS: dict[FailureKind, str] = {
+    "context": "context_length_exceeded context_window_exceeded exceed_context_size_error string_above_max_length",
+    "quota": "insufficient_quota insufficient_balance insufficient_credits insufficient_user_quota quota_exceeded "
+    "billing_hard_limit_reached billing_not_active payment_required arrearage exceeded_current_quota_error",
+    "filtered": "content_filter content_policy_violation content_filtered data_inspection_failed "
+    "responsibleaipolicyviolation",
+    "key": "invalid_api_key incorrect_api_key invalid_authentication authentication_error invalid_authentication_error "
+    "permission_error permission_denied permission_denied_error access_denied unauthorized forbidden "
+    "account_deactivated",
+    "model": "model_not_found not_found_error deploymentnotfound deployment_not_found resource_not_found_error",
+    "rate": "rate_limit_exceeded rate_limit_error rate_limit_reached_error too_many_requests",
+}
+_CODES: dict[str, FailureKind] = {code: kind for kind, codes in _WORDS.items() for code in codes.split()}
+_STATUSES: dict[int, FailureKind] = {
+    400: "request",
+    401: "key",
+    402: "quota",
+    403: "key",
+    404: "model",
+    408: "server",
+    409: "server",
+    413: "context",
+    422: "request",
+    429: "rate",
+}
+# The same refusal by endpoints that have no code for it.
+_TOO_LONG = re.compile(
+    r"context[ _](?:length|window|size)|(?:prompt|input|request)[\w' ]{0,30} too (?:long|large|many tokens)"
+    r"|too many (?:input )?tokens|(?:input|prompt|token)[\w' ]{0,40} exceeds?\b.{0,60}(?:limit|maximum|max|context)"
+    r"|reduce the length of the (?:messages|prompt|input)|range of input length"
+    r"|上下文(?:长度|窗口)|(?:输入|提示词?|token).{0,12}(?:超过|超出|过长)",
+    re.IGNORECASE,
+)
+
+
+def kind_of(error: Any, status: int | None) -> FailureKind:
+    """What an endpoint's error means.
+
+    Args:
+        error: the `error` of its body, whatever that is.
+        status: of the answer; None: it came with status 200, and the error itself has to say what it is.
+    """
+    fields = error if isinstance(error, dict) else {"message": error}
+    words = [str(fields.get(name, "")).lower() for name in ("code", "type", "status")]
+    named = next((_CODES[word] for word in words if word in _CODES), None)
+    if named:
+        return named
+    if status is None:
+        status = next((int(word) for word in words if re.fullmatch(r"[345]\d\d", word)), None)
+    is_request = status is None or (400 <= status < 500 and status not in (401, 402, 403, 429))
+    if is_request and _TOO_LONG.search(str(fields.get("message", ""))[:2000]):
+        return "context"
+    if status is None:
+        return "request" if "invalid_request_error" in words else "server"
+    if 300 <= status < 400:
+        return "redirect"
+    return _STATUSES.get(status, "server" if status >= 500 else "request")
 
 
 class CallFailed(Exception):
@@ -88,6 +149,23 @@ MEANINGS: dict[FailureKind, _Meaning] = {
             "The model's endpoint refused the request (too long, or a parameter it does not support).",
         ),
     ),
+    "context": _Meaning(
+        False,
+        True,
+        Text(
+            "提示词超过了大模型的上下文长度，请管理员换用上下文更长的模型，或缩小可查询的范围。",
+            "The prompt is longer than the model's context; configure a model with a longer one or open fewer tables.",
+        ),
+    ),
+    "redirect": _Meaning(
+        False,
+        True,
+        Text(
+            "大模型接口要求跳转到其他地址，系统不会跟随（密钥不应发往别处），请管理员直接配置最终地址。",
+            "The model's endpoint answers with a redirect, which is not followed because the key would travel with it; "
+            "configure the address it leads to.",
+        ),
+    ),
     "filtered": _Meaning(
         False,
         True,
@@ -148,6 +226,8 @@ MEANINGS: dict[FailureKind, _Meaning] = {
 def unavailable(failure: CallFailed) -> LlmUnavailable:
     """The failure as the rest of Citu and the user know it."""
     meaning = MEANINGS[failure.kind]
+    if failure.kind == "context":
+        return PromptTooLong(meaning.text)
     if meaning.is_configuration:
         return LlmMisconfigured(meaning.text)
     seconds = failure.retry_after_s

@@ -18,7 +18,7 @@ import aiohttp
 import httpx2
 import openai
 
-from common.llm.failures import CallFailed, FailureKind
+from common.llm.failures import CallFailed, kind_of
 from common.llm.providers import Endpoint
 
 _CONNECT_TIMEOUT_S = 10.0
@@ -30,23 +30,6 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 # aiohttp's come through where the openai package knows no httpx2 exception for them: answers that are no HTTP.
 _ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, UnicodeError)
-
-_KINDS: dict[int, FailureKind] = {
-    400: "request",
-    401: "key",
-    403: "key",
-    404: "model",
-    408: "server",
-    409: "server",
-    413: "request",
-    422: "request",
-    429: "rate",
-}
-_CODES: dict[str, FailureKind] = {
-    "insufficient_quota": "quota",
-    "content_filter": "filtered",
-    "content_policy_violation": "filtered",
-}
 
 
 @dataclass
@@ -75,7 +58,8 @@ class Client:
             raise CallFailed("settings")  # aiohttp would take it for a proxy of the other kind
         try:
             # aiohttp moves the bytes, in less than half the time of httpcore, however many requests are in flight.
-            self._http = openai.DefaultAioHttpClient(timeout=timeout, limits=limits)
+            # Redirects are refused: they could take the key and the prompt anywhere.
+            self._http = openai.DefaultAioHttpClient(timeout=timeout, limits=limits, follow_redirects=False)
             self._api = _BUILDERS[endpoint.provider](endpoint, timeout, self._http)
         except (openai.OpenAIError, httpx2.InvalidURL, ValueError):
             # A malformed address, here or among the proxies of the environment.
@@ -111,7 +95,7 @@ class Client:
             "/chat/completions", body=body, cast_to=httpx2.Response, stream=True, stream_cls=openai.AsyncStream[Any]
         )
         response = cast(httpx2.Response, answer)  # what cast_to asks for, whatever the stream's type says
-        self._first = (response.history or [response])[0].request
+        self._first = response.request
         return response
 
     async def ping(self) -> None:
@@ -200,7 +184,7 @@ def _failure(exc: Exception) -> CallFailed:
 
 
 def _status_failure(exc: openai.APIStatusError) -> CallFailed:
-    kind = _CODES.get(exc.code or "") or _KINDS.get(exc.status_code, "server" if exc.status_code >= 500 else "request")
+    kind = kind_of(exc.body, exc.status_code)
     detail = f"{exc.message} {exc.body}"[:2000]
     return CallFailed(kind, status=exc.status_code, retry_after_s=_retry_after(exc.response), detail=detail)
 

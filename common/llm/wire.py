@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import Any
 
 from common.llm.chat_model import Completion, OnToken
-from common.llm.failures import CallFailed
+from common.llm.failures import CallFailed, kind_of
 from common.values import Usage
 
 MAX_REPLY_CHARS = 100_000  # longest text of one reply; more is cut off as if the token limit had been reached
@@ -83,7 +83,7 @@ def _parse_body(body: bytes, on_token: OnToken | None) -> Completion:
         raise CallFailed("unusable")
     message = _dict(choice.get("message"))
     text, refusal = _text(message.get("content")), _text(message.get("refusal"))
-    completion = _completion(text, refusal, choice.get("finish_reason"), value.get("usage"))
+    completion = _completion(text, _reasoning(message), refusal, choice.get("finish_reason"), value.get("usage"))
     if on_token and completion.text:
         on_token(completion.text)
     return completion
@@ -97,6 +97,7 @@ class _StreamedReply:
         self._parts: list[str] = []
         self._size = 0
         self._refusal = ""
+        self._thoughts: list[str] = []  # reasoning, as long as there is nothing else
         self._finish_reason: Any = None
         self._usage: Any = None
         self._events = 0
@@ -124,6 +125,8 @@ class _StreamedReply:
         delta = _dict(choice.get("delta"))
         self._finish_reason = choice.get("finish_reason") or self._finish_reason
         self._refusal += _text(delta.get("refusal"))
+        if not self._size:
+            self._thoughts.append(_reasoning(delta))
         self._add(_text(delta.get("content")))
 
     def _add(self, text: str) -> None:
@@ -141,19 +144,25 @@ class _StreamedReply:
             raise CallFailed("unusable")
         if not self.is_done and not self._finish_reason:
             raise CallFailed("broken")
-        return _completion("".join(self._parts), self._refusal, self._finish_reason, self._usage)
+        return self._completion(self._finish_reason)
 
     def cut_off(self) -> Completion:
         """The reply of a stream that would not end."""
-        return _completion("".join(self._parts), self._refusal, "length", self._usage)
+        return self._completion("length")
+
+    def _completion(self, finish_reason: Any) -> Completion:
+        reasoning = "".join(self._thoughts)[:MAX_REPLY_CHARS]
+        return _completion("".join(self._parts), reasoning, self._refusal, finish_reason, self._usage)
 
 
-def _completion(text: str, refusal: str, finish_reason: Any, usage: Any) -> Completion:
+def _completion(text: str, reasoning: str, refusal: str, finish_reason: Any, usage: Any) -> Completion:
     finish = finish_reason if isinstance(finish_reason, str) else "stop"
     if refusal and not text.strip():
         return Completion(refusal, _usage(usage), "refusal")
     if len(text) > MAX_REPLY_CHARS:
         text, finish = text[:MAX_REPLY_CHARS], "length"
+    if not text.strip() and reasoning.strip() and finish not in ("content_filter", "length"):
+        return Completion("", _usage(usage), finish, reasoning[:MAX_REPLY_CHARS])
     if not text.strip() and finish != "content_filter":
         raise CallFailed("exhausted" if finish == "length" else "empty")
     return Completion(text, _usage(usage), finish)
@@ -167,7 +176,7 @@ def _json(data: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CallFailed("unusable")
     if value.get("error"):  # some gateways report failures with status 200, or in the middle of a stream
-        raise CallFailed("server", detail=str(value["error"])[:2000])
+        raise CallFailed(kind_of(value["error"], None), detail=str(value["error"])[:2000])
     return value
 
 
@@ -187,6 +196,11 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(_text(_dict(part).get("text")) for part in content)
     return ""
+
+
+def _reasoning(message: dict[str, Any]) -> str:
+    """What endpoints send beside the text, under either of its names."""
+    return _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
 
 
 def _usage(value: Any) -> Usage:

@@ -1,0 +1,51 @@
+"""Joins the pieces of a text while it is written, so that a model that speaks in single letters makes no more events
+than a reader can follow."""
+
+import asyncio
+
+from agent.skills import Emit
+
+_PAUSE_S = 0.05  # between two events; readers see no steps at twenty a second
+_PATIENCE = 200  # events after which the pause doubles, so that one answer's stay bounded however long it takes
+_MOST_CHARS = 2_000  # of one event
+
+
+class TokenBatches:
+    """An `Emit` that hands its pieces on to another: the first at once, those that come soon after it together.
+
+    No piece waits longer than the pause. What is handed on concatenates to the same text. Used on the event loop.
+
+    Args:
+        loop: whose clock counts; the running one.
+    """
+
+    def __init__(self, emit: Emit, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self._emit = emit
+        self._pending: list[str] = []
+        self._size = self._count = 0
+        self._loop = loop or asyncio.get_running_loop()
+        self._next = 0.0  # when the next event may be sent, by the loop's clock
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __call__(self, piece: str) -> None:
+        """Takes a piece."""
+        self._pending.append(piece)
+        self._size += len(piece)
+        if self._size >= _MOST_CHARS or self._loop.time() >= self._next:
+            self.flush()
+        elif self._timer is None:
+            self._timer = self._loop.call_at(self._next, self.flush)
+
+    def flush(self) -> None:
+        """Hands on what is there; to be called at the end."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._pending:
+            return
+        text = "".join(self._pending)
+        self._pending.clear()
+        self._size = 0
+        self._count += 1
+        self._next = self._loop.time() + _PAUSE_S * 2 ** (self._count // _PATIENCE)
+        self._emit(text)
