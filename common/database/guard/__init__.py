@@ -5,6 +5,8 @@
     walk       the tree → what it reads and calls
     access     which tables and columns the operator opens
     functions  which functions may be called
+    rows       which fields are columns, and not functions written like ones
+    numbers    literals that an older server reads as something else
     objects    which tables, types and special values may be named
     facts      what the connected server has
 
@@ -12,15 +14,17 @@ Everything is an allow-list: what is not known to belong to a query is refused.
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from common.database.guard.access import EVERYTHING, AccessCheck, AccessRuleError, AccessRules, parse_rule
 from common.database.guard.facts import BUILTIN, ServerFacts
 from common.database.guard.functions import Call, FunctionRule
-from common.database.guard.grammar import operation_of
+from common.database.guard.grammar import NUMBERS_SINCE, operation_of
+from common.database.guard.numbers import refuse_new_numbers
 from common.database.guard.objects import ObjectRule
 from common.database.guard.parsing import Statement, parse
+from common.database.guard.rows import FieldCheck
 from common.database.guard.walk import Findings, Name, walk
 from common.errors import ForbiddenStatement, InvalidSql, StatementRejected
 from common.text import Text
@@ -103,24 +107,32 @@ class Guard:
     def _judge(self, sql: str) -> Inspection:
         statement = _only_query(parse(sql))
         found = walk(statement.kind, statement.node)
-        refusal = self._first_refusal(found) if self._forbidden_check else None
+        if 0 < self._facts.version < NUMBERS_SINCE * 10_000:
+            refuse_new_numbers(statement.text)
+        found.calls = self._functions.as_read(found.calls, found.syntax)
+        refusal = self._first_refusal(found, statement.text) if self._forbidden_check else None
         refusal = refusal or next(self._access.refusals(found), None)
         if refusal is not None:
             raise _located(refusal, statement)
         overshadowed = filter(self._functions.is_overshadowed, found.calls) if self._forbidden_check else ()
         return _inspection(statement, found, overshadowed)
 
-    def _first_refusal(self, found: Findings) -> StatementRejected | None:
+    def _first_refusal(self, found: Findings, text: str) -> StatementRejected | None:
         for refusal in self._objects.refusals(found):
             return refusal
-        read = {self._facts.key(relation.schema, relation.name) for relation in found.relations}
-        fields = [self._functions.judge_field(name, read) for name in found.fields]
-        verdicts = [*fields, *map(self._functions.judge, found.calls)]
-        refusals = [refusal for refusal in verdicts if refusal is not None]
+        refusals = [*self._field_refusals(found, text), *map(self._functions.judge, found.calls)]
+        refused = [refusal for refusal in refusals if refusal is not None]
         # What is forbidden is said before what is merely missing, so that a repair can't be tried on it.
-        refusals.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
-        return refusals[0] if refusals else None
+        refused.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
+        return refused[0] if refused else None
 
+    def _field_refusals(self, found: Findings, text: str) -> Iterator[StatementRejected]:
+        """Those of functions written like fields. The statement is looked at again only if a field may be one."""
+        judged = {name: self._functions.judge_field(name) for name in found.fields}
+        refusals = {name: refusal for name, refusal in judged.items() if refusal is not None}
+        if refusals:
+            doubtful = FieldCheck(self._facts).doubtful(parse(text)[0].node)
+            yield from (refusals[name] for name in doubtful if name in refusals)
 
 def _only_query(statements: list[Statement]) -> Statement:
     if not statements:
@@ -156,7 +168,8 @@ def _qualified(text: str, calls: Iterable[Call]) -> str:
     """The text with the calls' names, which stand where the tree says, as `pg_catalog`'s."""
     data = text.encode("utf-8")
     for place in sorted({call.location for call in calls}, reverse=True):
-        data = data[:place] + b"pg_catalog." + data[place:]
+        if not data[place:].lower().startswith((b"pg_catalog", b'"pg_catalog"')):
+            data = data[:place] + b"pg_catalog." + data[place:]
     return data.decode("utf-8")
 
 

@@ -13,6 +13,33 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
+class Column:
+    """A column of a relation or composite type; `row` is the composite type of its values or, with `is_array`, of
+    their elements."""
+
+    name: str
+    row: Key | None = None
+    is_array: bool = False
+
+
+@dataclass(frozen=True)
+class TypeEffect:
+    """Something that PostgreSQL may do with a type of the user's without being asked, or with what holds such a type.
+
+    Attributes:
+        kind: `check`, `to`, `from`, `implicit`, `operator` or `catalog`; `catalog_queries.TYPE_EFFECTS` says what
+            each means and what its `detail` is.
+        type: the type, or the relation whose column it is.
+        column: that column, or None for a type.
+    """
+
+    kind: str
+    detail: str
+    type: Key
+    column: str | None = None
+
+
+@dataclass(frozen=True)
 class ServerFacts:
     """Names as the catalogue spells them.
 
@@ -20,9 +47,14 @@ class ServerFacts:
         builtins: functions of `pg_catalog`; true when every overload is IMMUTABLE or STABLE.
         routines: other functions, each name with the schemas it occurs in.
         risky_routines: (schema, name) of those of which an overload may have side effects.
-        row_functions: names of those that take a row as their only argument, which may be written like its column.
-        rows_taken: for those of them that take a relation's rows, which relations'.
-        column_names: every column's name, in whatever relation.
+        unary_routines: (schema, name) of those that may be called with one argument, and so be written like its field.
+        range_constructors: (schema, name) of those that only make ranges.
+        unary_builtins: the functions of `pg_catalog` that may be called with one argument.
+        any_type_builtins: those that take values of whatever type as they are.
+        row_results: functions whose value is or may be a row; the columns that it has whichever of that name is called.
+        attributes: all relations outside the system's schemas and composite types, each with its columns in order.
+        type_effects: what may happen to values without being asked for.
+        version: the server's (150004 is 15.4), 0 when it is unknown.
         parents: partitions and inheritance children, each with its topmost parents.
         columns: relations the role may read, each with its columns' names.
         view_definitions: views' queries, where access rules have to look into them.
@@ -32,7 +64,6 @@ class ServerFacts:
         extension_relations: (schema, name) of those that belong to an extension.
         volatile_operators: symbols of operators outside `pg_catalog` whose function may have side effects.
         shared_operators: those of them that built-in operators have as well.
-        volatile_cast_types: types of the user's, and their arrays, to which a cast leads that may have side effects.
         search_path: schemas of unqualified names, `pg_catalog` implied first.
         is_complete: whether a name missing here does not exist in the server.
     """
@@ -40,9 +71,14 @@ class ServerFacts:
     builtins: Mapping[str, bool]
     routines: Mapping[str, frozenset[str]] = field(default_factory=dict)
     risky_routines: frozenset[Key] = frozenset()
-    row_functions: frozenset[str] = frozenset()
-    rows_taken: Mapping[str, frozenset[Key]] = field(default_factory=dict)
-    column_names: frozenset[str] = frozenset()
+    unary_routines: frozenset[Key] = frozenset()
+    range_constructors: frozenset[Key] = frozenset()
+    unary_builtins: frozenset[str] = frozenset()
+    any_type_builtins: frozenset[str] = frozenset()
+    row_results: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    attributes: Mapping[Key, tuple[Column, ...]] = field(default_factory=dict)
+    type_effects: tuple[TypeEffect, ...] = ()
+    version: int = 0
     parents: Mapping[Key, frozenset[Key]] = field(default_factory=dict)
     columns: Mapping[Key, Collection[str]] = field(default_factory=dict)
     view_definitions: Mapping[Key, str] = field(default_factory=dict)
@@ -52,7 +88,6 @@ class ServerFacts:
     extension_relations: frozenset[Key] = frozenset()
     volatile_operators: frozenset[str] = frozenset()
     shared_operators: frozenset[str] = frozenset()
-    volatile_cast_types: frozenset[str] = frozenset()
     search_path: tuple[str, ...] = ("public",)
     is_complete: bool = False
 
@@ -81,4 +116,7 @@ def _builtin_functions() -> dict[str, bool]:
     return dict.fromkeys((line for line in text.splitlines() if not line.startswith("#")), True)
 
 
-BUILTIN = ServerFacts(builtins=_builtin_functions(), types=_BUILTIN_TYPES)
+_BUILTIN_FUNCTIONS = _builtin_functions()
+BUILTIN = ServerFacts(
+    builtins=_BUILTIN_FUNCTIONS, unary_builtins=frozenset(_BUILTIN_FUNCTIONS), types=_BUILTIN_TYPES
+)

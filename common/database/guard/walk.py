@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.database.guard.functions import Call
-from common.database.guard.grammar import FORBIDDEN_FIELDS, QUERY_FIELDS, QUERY_NODES, lock_of, operation_of
+from common.database.guard.grammar import (
+    FORBIDDEN_FIELDS,
+    QUERY_FIELDS,
+    QUERY_NODES,
+    SYNTAX_NODES,
+    lock_of,
+    operation_of,
+    place_of,
+    syntax_word,
+)
 from common.database.guard.parsing import MAX_JOINS, MAX_NESTING, TOO_DEEP, Node
 from common.errors import ForbiddenStatement, ValidationFailed
 from common.text import Text
@@ -53,6 +62,7 @@ class Findings:
 
     relations: list[Relation] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    syntax: list[Call] = field(default_factory=list)
     selects: list[tuple[Node, Scope]] = field(default_factory=list)
     columns: list[Name] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
@@ -111,6 +121,8 @@ class _Walk:
             self.findings.selects.append((child, scope))
         self.look_at_value(key, child)
         _note(key, child, scope, self.findings)
+        if key in SYNTAX_NODES:
+            self.findings.syntax.append(Call((syntax_word(key, child),), location=place_of(child)))
         self.pending.append((child, scope, depth + 1))
 
     def look_at_value(self, key: str, node: Any) -> None:
