@@ -159,8 +159,8 @@ async def _server_facts(connection: Connection) -> ServerFacts:
         volatile_operators=frozenset(str(symbol) for symbol, _ in operators),
         shared_operators=frozenset(str(symbol) for symbol, is_shared in operators if is_shared == "t"),
         type_effects=tuple(
-            TypeEffect(str(kind), str(detail), (str(schema), str(name)), column)
-            for kind, detail, schema, name, column in effects
+            TypeEffect(str(kind), str(detail), (str(schema), str(name)), column, is_own == "t")
+            for kind, detail, schema, name, column, is_own in effects
         ),
         search_path=connection.search_path,
         is_complete=True,

@@ -184,7 +184,8 @@ WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND {_IS_RISKY.for
 #   implicit  use such a cast where the statement has none; the detail is the cast's context
 #   operator  use an operator that may have side effects, whose symbol is the detail
 #   catalog   read and write it by the names of the server's own objects
-# kind, detail, schema, type; or the schema, relation and column that has the type
+# kind, detail, schema, type, null; or the schema, relation and column that has the type; and whether it is that type
+# itself, not one that holds it
 TYPE_EFFECTS = f"""
 WITH RECURSIVE risky_cast AS (
     SELECT c.castsource, c.casttarget, c.castcontext, t.typname
@@ -213,15 +214,15 @@ WITH RECURSIVE risky_cast AS (
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     WHERE c.reltype <> 0 AND {_IS_USER_SCHEMA}
-), held (kind, detail, type) AS (
-    SELECT s.kind, s.detail, s.type FROM seed s JOIN pg_catalog.pg_type t ON t.oid = s.type
+), held (kind, detail, type, is_own) AS (
+    SELECT s.kind, s.detail, s.type, true FROM seed s JOIN pg_catalog.pg_type t ON t.oid = s.type
     WHERE s.kind = 'catalog' OR {_IS_USER_TYPE.format("t")}
-    UNION SELECT h.kind, h.detail, c.whole FROM held h JOIN holding c ON c.part = h.type
+    UNION SELECT h.kind, h.detail, c.whole, false FROM held h JOIN holding c ON c.part = h.type
 )
-SELECT h.kind, h.detail, n.nspname, t.typname, NULL FROM held h
+SELECT h.kind, h.detail, n.nspname, t.typname, NULL, h.is_own FROM held h
 JOIN pg_catalog.pg_type t ON t.oid = h.type JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
 WHERE {_IS_USER_TYPE.format("t")}
-UNION ALL SELECT h.kind, h.detail, n.nspname, c.relname, a.attname FROM held h
+UNION ALL SELECT h.kind, h.detail, n.nspname, c.relname, a.attname, h.is_own FROM held h
 JOIN pg_catalog.pg_attribute a ON a.atttypid = h.type AND a.attnum > 0 AND NOT a.attisdropped
 JOIN pg_catalog.pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'c')
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE {_IS_USER_SCHEMA}

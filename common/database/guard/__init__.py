@@ -6,7 +6,9 @@
     access     which tables and columns the operator opens
     functions  which functions may be called
     rows       which fields are columns, and not functions written like ones
-    numbers    literals that an older server reads as something else
+    literals   numbers that an older server reads as something else
+    casts      which types may be named and turned into
+    values     what may be done with values of types that the user's own operators and casts are for
     objects    which tables, types and special values may be named
     facts      what the connected server has
 
@@ -16,15 +18,18 @@ Everything is an allow-list: what is not known to belong to a query is refused.
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from common.database.guard.access import EVERYTHING, AccessCheck, AccessRuleError, AccessRules, parse_rule
+from common.database.guard.casts import TypeRule
 from common.database.guard.facts import BUILTIN, ServerFacts
 from common.database.guard.functions import Call, FunctionRule
 from common.database.guard.grammar import NUMBERS_SINCE, operation_of
-from common.database.guard.numbers import refuse_new_numbers
+from common.database.guard.literals import refuse_new_numbers
 from common.database.guard.objects import ObjectRule
 from common.database.guard.parsing import Statement, parse
 from common.database.guard.rows import FieldCheck
+from common.database.guard.values import ValueRule
 from common.database.guard.walk import Findings, Name, walk
 from common.errors import ForbiddenStatement, InvalidSql, StatementRejected
 from common.text import Text
@@ -83,6 +88,8 @@ class Guard:
         self._facts = facts
         self._functions = FunctionRule(facts, self._allowed_functions)
         self._objects = ObjectRule(facts)
+        self._types = TypeRule(facts, self._functions)
+        self._values = ValueRule(facts, self._types)
         self._access = AccessCheck(self.access, facts)
         self._verdicts.clear()
 
@@ -118,7 +125,8 @@ class Guard:
         return _inspection(statement, found, overshadowed)
 
     def _first_refusal(self, found: Findings, text: str) -> StatementRejected | None:
-        for refusal in self._objects.refusals(found):
+        rules = (self._objects.refusals(found), self._types.refusals(found), self._values.refusals(found, text))
+        for refusal in chain.from_iterable(rules):
             return refusal
         refusals = [*self._field_refusals(found, text), *map(self._functions.judge, found.calls)]
         refused = [refusal for refusal in refusals if refusal is not None]
@@ -128,7 +136,7 @@ class Guard:
 
     def _field_refusals(self, found: Findings, text: str) -> Iterator[StatementRejected]:
         """Those of functions written like fields. The statement is looked at again only if a field may be one."""
-        judged = {name: self._functions.judge_field(name) for name in found.fields}
+        judged = {name: self._functions.judge_field(name) or self._types.judge_call((name,)) for name in found.fields}
         refusals = {name: refusal for name, refusal in judged.items() if refusal is not None}
         if refusals:
             doubtful = FieldCheck(self._facts).doubtful(parse(text)[0].node)

@@ -31,12 +31,14 @@ class TypeEffect:
             each means and what its `detail` is.
         type: the type, or the relation whose column it is.
         column: that column, or None for a type.
+        is_own: whether it is about that type itself, not one that holds it.
     """
 
     kind: str
     detail: str
     type: Key
     column: str | None = None
+    is_own: bool = True
 
 
 @dataclass(frozen=True)

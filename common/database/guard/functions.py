@@ -117,6 +117,13 @@ class FunctionRule:
             return _forbidden(call, reason) if reason else None
         return None
 
+    def is_risky(self, call: Call) -> bool:
+        """Whether what the user's own code calls may have side effects, and the operator doesn't allow it."""
+        if self._is_builtin(call):
+            return self._judge_builtin(call) is not None
+        schemas = self._visible_schemas(call.name) if call.schema is None else (call.schema,)
+        return any((place, call.name) in self.facts.risky_routines for place in schemas if not self._is_configured(place, call))
+
     def is_overshadowed(self, call: Call) -> bool:
         """Whether a function of the user's may have side effects and share the built-in's name.
 

@@ -52,6 +52,8 @@ class Row:
         return Row((*zip(names, rows, strict=True), *rest), self.is_open)
 
 
+_MAX_COLUMNS = 1664  # PostgreSQL's own limit
+_MAX_ROW_DEPTH = 4  # rows within rows that are followed
 _UNKNOWN = Row(is_open=True)
 _Scope = dict[str, tuple[Node, Any]]  # a CTE's name → its node, and the scope that its query is in
 
@@ -151,7 +153,7 @@ class FieldCheck:
     def _stored(self, key: Key, *, depth: int = 0) -> Row:
         """The row of a relation or composite type; of rows within rows only as much as anybody writes."""
         columns = self.facts.attributes.get(key)
-        if columns is None or depth > 4:  # noqa: PLR2004
+        if columns is None or depth > _MAX_ROW_DEPTH:
             return _UNKNOWN
         inner = [
             Row(row.columns, row.is_open, column.is_array)
@@ -195,6 +197,12 @@ class FieldCheck:
 
     def _output(self, select: Node, scope: _Scope) -> Row:
         """The row that a query gives, `scope` being that around it."""
+        if id(select) not in self._rows:
+            row = self._given(select, scope)
+            self._rows[id(select)] = row if len(row.columns) <= _MAX_COLUMNS else _UNKNOWN
+        return self._rows[id(select)]
+
+    def _given(self, select: Node, scope: _Scope) -> Row:
         if "withClause" in select:
             scope = _entered(select["withClause"], scope)
         if "larg" in select:

@@ -67,12 +67,13 @@ class Findings:
     columns: list[Name] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
     types: list[Name] = field(default_factory=list)
-    casts: list[Name] = field(default_factory=list)
+    casts: list[tuple[Name, str]] = field(default_factory=list)
     operators: list[Name] = field(default_factory=list)
     value_functions: list[str] = field(default_factory=list)
     sampling_methods: list[Name] = field(default_factory=list)
     mixed_values: list[str] = field(default_factory=list)
     xml_paths: list[tuple[str, str | None]] = field(default_factory=list)
+    has_table_names: bool = False
 
 
 def walk(kind: str, node: Node) -> Findings:
@@ -234,14 +235,26 @@ def _indirection(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _cast(node: Node, _: Scope, found: Findings) -> None:
-    """Notes what may call a function: a constant is read by its type, and a row taken apart by its fields.
-
-    Takes out the type that is judged as a value.
-    """
+    """Notes the type and what becomes it. Takes out the type that is judged as a value."""
     if _catalog_value({"TypeCast": node}):
+        found.has_table_names = found.has_table_names or "tableoid::regclass" == _catalog_value({"TypeCast": node})
         node.pop("typeName")
-    elif not {"A_Const", "RowExpr"} & node.get("arg", {}).keys():
-        found.casts.append(_type_name(node))
+    else:
+        found.casts.append((_type_name(node), _cast_from(node)))
+
+
+def _cast_from(node: Node) -> str:
+    """`text` for a constant that the type itself reads, `row` for one made of parts, `value` for any other."""
+    constant = node.get("arg", {}).get("A_Const")
+    if constant is not None and ("sval" in constant or "isnull" in constant):
+        return "value" if "typmods" in node.get("typeName", {}) else "text"
+    return "row" if "RowExpr" in node.get("arg", {}) else "value"
+
+
+def _made(node: Node, _: Scope, found: Findings) -> None:
+    """Notes a type that JSON or XML is turned into."""
+    if "typeName" in node:
+        found.casts.append((_type_name(node), "value"))
 
 
 def _type(node: Node, _: Scope, found: Findings) -> None:
@@ -278,6 +291,9 @@ _NOTES = {
     "ColumnRef": _column,
     "A_Indirection": _indirection,
     "TypeCast": _cast,
+    "XmlSerialize": _made,
+    "output": _made,
+    "JsonTableColumn": _made,
     "TypeName": _type,
     "typeName": _type,
     "A_Expr": _expression,
