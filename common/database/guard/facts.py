@@ -109,7 +109,8 @@ def words(text: str) -> frozenset[str]:
 _BUILTIN_TYPES = words(
     "bit bool bpchar box bytea char cidr circle date daterange float4 float8 inet int2 int4 int4range int8 int8range "
     "interval json jsonb line lseg macaddr money name numeric numrange oid path point polygon text time timestamp "
-    "timestamptz timetz tsquery tsrange tstzrange tsvector uuid varbit varchar xml"
+    "timestamptz timetz tsquery tsrange tstzrange tsvector uuid varbit varchar xml "
+    "regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype"
 )
 
 

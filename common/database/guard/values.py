@@ -7,6 +7,7 @@ made of it and called by an alias, and so on until nothing is added. Where a val
 Values of `regclass` and its like are looked after the same way: a number that meets one is read as a system object's.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ _POPULATING = words("json_populate_record json_populate_recordset jsonb_populate
 _TURNING = words("whereClause havingClause quals agg_filter limitCount limitOffset startOffset endOffset lidx uidx")
 _TURNING_NODES = {"BoolExpr": "args", "BooleanTest": "arg", "CaseWhen": "expr", "XmlExpr": "args"}
 _SHOWING_FUNCTIONS = words("count format concat concat_ws to_json to_jsonb")
+_NAMELESS = re.compile(r"f\d+")  # fields of ROW(…)
 _SYSTEM_COLUMN = "tableoid"
 
 
@@ -70,7 +72,7 @@ class ValueRule:
         if not groups and not found.has_table_names:
             return
         try:
-            tree = parse(text)[0].node
+            tree = {"SelectStmt": parse(text)[0].node}
             if found.has_table_names and (self._has_false_column or _renames_system_column(tree)):
                 yield _value("tableoid::regclass")
             for (kind, detail), group in groups.items():
@@ -99,6 +101,7 @@ class _Look:
         self._group = group
         self._nodes = list(_nodes(tree))
         self._names: set[str] = set()
+        self._columns = {name for names in group.columns.values() for name in names}
         self._known: dict[int, bool] = {}
 
     def refusals(self, kind: str, detail: str) -> Iterator[ForbiddenObject]:
@@ -210,11 +213,19 @@ class _Look:
             name = strings(node["funcname"])[-1]
             may_return_it = name in self._facts.row_results or name in self._facts.routines
             return may_return_it and self.carries(node.get("args", []))
-        if key == "A_Indirection" and not self._names.isdisjoint(_field_names(node)):
-            return True
+        if key == "A_Indirection":
+            return self._carries_step(node)
         if isinstance(node, list):
             return any(map(self.carries, node))
         return isinstance(node, dict) and any(self._carries(inner, child) for inner, child in node.items())
+
+    def _carries_step(self, node: Node) -> bool:
+        """Whether a field or an element of something may."""
+        last = node["indirection"][-1]
+        if "String" not in last:
+            return self.carries(node["arg"]) or not self._names.isdisjoint(_field_names(node))
+        name = last["String"]["sval"]
+        return name in self._names | self._columns or (_NAMELESS.fullmatch(name) is not None and self.carries(node["arg"]))
 
     # ------------------------------------------------------------------------------------------------ what is refused
 
@@ -289,7 +300,8 @@ class _Look:
         return name in self._facts.any_type_builtins and name not in self._facts.routines
 
     def _example(self) -> str:
-        return min(self._names, default="SELECT")
+        """A name to mention."""
+        return min(self._names & self._columns or self._names, default="SELECT")
 
 
 def _nodes(value: Any) -> Iterator[tuple[str, Node]]:
