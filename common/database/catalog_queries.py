@@ -183,6 +183,7 @@ WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND {_IS_RISKY.for
 #   from      leave it by such a cast, to the type that is the detail
 #   implicit  use such a cast where the statement has none; the detail is the cast's context
 #   operator  use an operator that may have side effects, whose symbol is the detail
+#   sorting   compare it by functions that may have side effects, to sort or group
 #   catalog   read and write it by the names of the server's own objects
 # kind, detail, schema, type, null; or the schema, relation and column that has the type; and whether it is that type
 # itself, not one that holds it
@@ -203,6 +204,9 @@ WITH RECURSIVE risky_cast AS (
     FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode,
          unnest(ARRAY[o.oprleft, o.oprright]) AS u (oid)
     WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND {_IS_RISKY.format("p")}
+    UNION ALL SELECT 'sorting', '', k.opcintype FROM pg_catalog.pg_opclass k
+    JOIN pg_catalog.pg_amproc s ON s.amprocfamily = k.opcfamily
+    JOIN pg_catalog.pg_proc p ON p.oid = s.amproc WHERE {_IS_RISKY.format("p")}
     UNION ALL SELECT 'catalog', t.typname::text, t.oid FROM pg_catalog.pg_type t
     WHERE t.typnamespace = 'pg_catalog'::pg_catalog.regnamespace AND t.typname ~ '^(reg[a-z]+|aclitem)$'
 ), holding (part, whole) AS (

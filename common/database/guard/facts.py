@@ -27,7 +27,7 @@ class TypeEffect:
     """Something that PostgreSQL may do with a type of the user's without being asked, or with what holds such a type.
 
     Attributes:
-        kind: `check`, `to`, `from`, `implicit`, `operator` or `catalog`; `catalog_queries.TYPE_EFFECTS` says what
+        kind: `check`, `to`, `from`, `implicit`, `operator`, `sorting` or `catalog`; `catalog_queries.TYPE_EFFECTS` says what
             each means and what its `detail` is.
         type: the type, or the relation whose column it is.
         column: that column, or None for a type.

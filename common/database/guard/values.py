@@ -21,6 +21,7 @@ from common.database.guard.walk import Findings, strings
 from common.errors import ForbiddenObject
 from common.text import Text
 
+_KINDS = ("operator", "catalog", "check", "from", "implicit", "sorting")  # as they are told
 _COMPARISONS = words("= <> != < > <= >= ~~ !~~ ~~* !~~* ~ !~ ~* !~* @> <@ && ^@ -|- << >> &< &> ? ?| ?&")
 _YES_OR_NO = words("BoolExpr NullTest BooleanTest JsonIsPredicate GroupingFunc A_Const SQLValueFunction")
 _MIXING = {"CoalesceExpr": "args", "MinMaxExpr": "args", "A_ArrayExpr": "elements"}
@@ -32,6 +33,9 @@ _TURNING = words("whereClause havingClause quals agg_filter limitCount limitOffs
 _TURNING_NODES = {"BoolExpr": "args", "BooleanTest": "arg", "CaseWhen": "expr", "XmlExpr": "args"}
 _SHOWING_FUNCTIONS = words("count format concat concat_ws to_json to_jsonb")
 _NAMELESS = re.compile(r"f\d+")  # fields of ROW(…)
+_SORTING = ("groupClause", "partitionClause", "orderClause", "sortClause", "distinctClause", "agg_order")
+_SORTING_TARGETS = frozenset(("sortClause", "distinctClause", "groupClause"))
+_POPULATING_OPERATOR = "#="  # of the extension hstore
 _SYSTEM_COLUMN = "tableoid"
 
 
@@ -54,7 +58,7 @@ class ValueRule:
         self._has_false_column = _SYSTEM_COLUMN in columns
         self._groups: defaultdict[tuple[str, str], _Group] = defaultdict(_Group)
         for effect in facts.type_effects:
-            if effect.kind == "check" and not types.is_risky_check(effect):
+            if effect.kind == "to" or (effect.kind == "check" and not types.is_risky_check(effect)):
                 continue
             is_whole = effect.kind in ("check", "catalog")
             group = self._groups[effect.kind, "" if is_whole else effect.detail]
@@ -87,9 +91,8 @@ class ValueRule:
         named = {name[-1] for name in found.types}
         return {
             key: group
-            for key, group in self._groups.items()
-            if key[0] != "to"
-            and not (named.isdisjoint(group.types) and read.isdisjoint(group.rows) and read.isdisjoint(group.columns))
+            for key, group in sorted(self._groups.items(), key=lambda item: _KINDS.index(item[0][0]))
+            if not (named.isdisjoint(group.types) and read.isdisjoint(group.rows) and read.isdisjoint(group.columns))
         }
 
 
@@ -105,12 +108,14 @@ class _Look:
         self._known: dict[int, bool] = {}
 
     def refusals(self, kind: str, detail: str) -> Iterator[ForbiddenObject]:
-        with_rows = kind in ("check", "catalog") or detail == "json"
+        with_rows = kind in ("check", "sorting", "catalog") or detail == "json"
         self._spread(with_rows=with_rows)
         if kind == "operator":
             yield from self._operators(detail)
         elif kind == "from":
             yield from self._casts(detail)
+        elif kind == "sorting":
+            yield from self._sorted()
         elif kind == "implicit":
             yield from self._turned()
             if detail == "i":
@@ -159,10 +164,25 @@ class _Look:
             return rows | set(strings(node["alias"].get("colnames", ())))
         if key == "CommonTableExpr" and self._mentions(node.get("ctequery")):
             return set(strings(node.get("aliascolnames", ()))) | ({node["ctename"]} if with_rows else set())
+        if key == "SelectStmt" and "larg" in node:
+            return self._of_set_operation(node)
         if key == "SelectStmt" and self._mentions(node.get("valuesLists")):
             width = len(node["valuesLists"][0]["List"]["items"])
             return {f"column{n}" for n in range(1, width + 1)}
         return set()
+
+    def _of_set_operation(self, node: Node) -> set[str]:
+        """The names of columns that have another name in a later part: the first part's are given to all."""
+        parts = _targets_or_rows(node["larg"]) + _targets_or_rows(node["rarg"])
+        if not any(map(self.carries, parts)):
+            return set()
+        first = node["larg"]
+        while "larg" in first:
+            first = first["larg"]
+        targets = [item["ResTarget"] for item in first.get("targetList", ())]
+        values = [target.get("val", {}) for target in targets]
+        references = {strings(value["ColumnRef"]["fields"])[-1] for value in values if "ColumnRef" in value}
+        return ({target["name"] for target in targets if "name" in target} | references) - {"*"}
 
     def _figured(self, value: Node) -> set[str]:
         """What PostgreSQL may call the value without AS, if it carries it."""
@@ -258,6 +278,21 @@ class _Look:
             if target == "json" and is_json and self._mentions(node):
                 yield _value("json")
 
+    def _sorted(self) -> Iterator[ForbiddenObject]:
+        for key, node in self._nodes:
+            values: list[Any] = [node.get(clause) for clause in _SORTING]
+            if key in ("SortBy", "MinMaxExpr") or (key == "A_Expr" and _is_comparison(node)):
+                values.append(list(node.values()))
+            # By DISTINCT, by a number or an alias, and in a set operation, any of the columns may be what is compared.
+            if key == "SelectStmt" and ("larg" in node or _SORTING_TARGETS.intersection(node)):
+                values.append(_targets_or_rows(node))
+            if key == "FuncCall" and (node.get("agg_distinct") or self._takes_any_type(node)):
+                values.append(node.get("args"))
+            if key == "JoinExpr" and self._compares(key, node):
+                yield _value(self._example())
+            if any(map(self.carries, values)):
+                yield _value(self._example())
+
     def _turned(self) -> Iterator[ForbiddenObject]:
         for key, node in self._nodes:
             values = [node[clause] for clause in _TURNING.intersection(node)]
@@ -292,8 +327,11 @@ class _Look:
 
     def _populated(self) -> Iterator[ForbiddenObject]:
         for key, node in self._nodes:
-            if key == "FuncCall" and strings(node["funcname"])[-1] in _POPULATING and self.carries(node.get("args", [])[:1]):
-                yield _value(strings(node["funcname"])[-1])
+            name = strings(node.get("funcname" if key == "FuncCall" else "name", ())) if key in ("FuncCall", "A_Expr") else ()
+            if name[-1:] == (_POPULATING_OPERATOR,) and self.carries(node.get("lexpr")):
+                yield _operator(_POPULATING_OPERATOR)
+            if name and name[-1] in _POPULATING and self.carries(node.get("args", [])[:1]):
+                yield _value(name[-1])
 
     def _takes_any_type(self, call: Node) -> bool:
         name = strings(call["funcname"])[-1]
