@@ -11,6 +11,7 @@ from psycopg2.extensions import make_dsn, parse_dsn
 
 from common.database import GuardedDatabase
 from common.database.guard import Guard
+from common.database.guard.facts import words
 from common.errors import ForbiddenObject, ForbiddenStatement, InvalidSql
 from tests.databases import open_asked, rows_of
 
@@ -102,9 +103,9 @@ def test_rejected_statements_name_what_is_wrong(reader: GuardedDatabase, case: C
 
 
 # These are functions of the user's that look like columns, operators and casts; only the catalogue knows better.
-NEEDS_SERVER = frozenset(
+NEEDS_SERVER = words(
     "wipe drop pick choose tally scale length spelled ==> + = point3 boxed parcel watched watched_by_builtin _watched "
-    "content text json owner json_populate_record depot keeper".split()
+    "content text json owner json_populate_record depot keeper"
 )
 
 

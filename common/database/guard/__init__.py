@@ -142,6 +142,7 @@ class Guard:
             doubtful = FieldCheck(self._facts).doubtful(parse(text)[0].node)
             yield from (refusals[name] for name in doubtful if name in refusals)
 
+
 def _only_query(statements: list[Statement]) -> Statement:
     if not statements:
         raise InvalidSql("empty statement", sqlstate="42601")

@@ -27,8 +27,8 @@ class TypeEffect:
     """Something that PostgreSQL may do with a type of the user's without being asked, or with what holds such a type.
 
     Attributes:
-        kind: `check`, `to`, `from`, `implicit`, `operator`, `sorting` or `catalog`; `catalog_queries.TYPE_EFFECTS` says what
-            each means and what its `detail` is.
+        kind: `check`, `to`, `from`, `implicit`, `operator`, `sorting` or `catalog`; `catalog_queries.TYPE_EFFECTS`
+            says what each means and what its `detail` is.
         type: the type, or the relation whose column it is.
         column: that column, or None for a type.
         is_own: whether it is about that type itself, not one that holds it.
@@ -110,7 +110,8 @@ _BUILTIN_TYPES = words(
     "bit bool bpchar box bytea char cidr circle date daterange float4 float8 inet int2 int4 int4range int8 int8range "
     "interval json jsonb line lseg macaddr money name numeric numrange oid path point polygon text time timestamp "
     "timestamptz timetz tsquery tsrange tstzrange tsvector uuid varbit varchar xml "
-    "regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype"
+    "regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole "
+    "regtype"
 )
 
 
@@ -120,6 +121,4 @@ def _builtin_functions() -> dict[str, bool]:
 
 
 _BUILTIN_FUNCTIONS = _builtin_functions()
-BUILTIN = ServerFacts(
-    builtins=_BUILTIN_FUNCTIONS, unary_builtins=frozenset(_BUILTIN_FUNCTIONS), types=_BUILTIN_TYPES
-)
+BUILTIN = ServerFacts(builtins=_BUILTIN_FUNCTIONS, unary_builtins=frozenset(_BUILTIN_FUNCTIONS), types=_BUILTIN_TYPES)

@@ -86,13 +86,15 @@ class FunctionRule:
         """The calls as the connected server reads them.
 
         Args:
-            calls: as our grammar reads them: where it has a syntax of its own, qualified though they are not written so.
+            calls: as our grammar reads them, which qualifies the names of what it has a syntax for.
             syntax: what is no call in our grammar.
         """
         version = self.facts.version // 10_000
         if not version:
             return list(calls)
-        return [_as_written(call) if _is_newer(call.name, version) else call for call in calls] + [call for call in syntax if _is_newer(call.name, version)]
+        return [_as_written(call) if _is_newer(call.name, version) else call for call in calls] + [
+            call for call in syntax if _is_newer(call.name, version)
+        ]
 
     def judge(self, call: Call) -> StatementRejected | None:
         """The refusal of `call`, or None when it may be called."""
@@ -122,7 +124,9 @@ class FunctionRule:
         if self._is_builtin(call):
             return self._judge_builtin(call) is not None
         schemas = self._visible_schemas(call.name) if call.schema is None else (call.schema,)
-        return any((place, call.name) in self.facts.risky_routines for place in schemas if not self._is_configured(place, call))
+        return any(
+            (place, call.name) in self.facts.risky_routines for place in schemas if not self._is_configured(place, call)
+        )
 
     def is_overshadowed(self, call: Call) -> bool:
         """Whether a function of the user's may have side effects and share the built-in's name.
@@ -136,7 +140,9 @@ class FunctionRule:
 
     def _unless_configured(self, call: Call, schemas: Sequence[str]) -> StatementRejected | None:
         harmless = self.facts.range_constructors
-        refused = [place for place in schemas if (place, call.name) not in harmless and not self._is_configured(place, call)]
+        refused = [
+            place for place in schemas if (place, call.name) not in harmless and not self._is_configured(place, call)
+        ]
         return _not_configured(refused[0], call) if refused else None
 
     def _is_builtin(self, call: Call) -> bool:

@@ -339,8 +339,9 @@ def _dotted(tree: Node) -> Iterator[Node]:
     pending: list[Any] = [tree]
     while pending:
         value = pending.pop()
-        pending += [child for child in (value.values() if isinstance(value, dict) else value)
-                    if isinstance(child, (dict, list))]
+        pending += [
+            child for child in (value.values() if isinstance(value, dict) else value) if isinstance(child, (dict, list))
+        ]
         if isinstance(value, dict):
             yield from ({key: value[key]} for key in ("ColumnRef", "A_Indirection") if key in value)
 

@@ -237,7 +237,7 @@ def _indirection(node: Node, _: Scope, found: Findings) -> None:
 def _cast(node: Node, _: Scope, found: Findings) -> None:
     """Notes the type and what becomes it. Takes out the type that is judged as a value."""
     if _catalog_value({"TypeCast": node}):
-        found.has_table_names = found.has_table_names or "tableoid::regclass" == _catalog_value({"TypeCast": node})
+        found.has_table_names = found.has_table_names or _catalog_value({"TypeCast": node}) == "tableoid::regclass"
         node.pop("typeName")
     else:
         found.casts.append((_type_name(node), _cast_from(node)))
