@@ -156,8 +156,13 @@ async def _server_facts(connection: Connection) -> ServerFacts:
         system_relations=frozenset(name for schema, name in own if schema == "pg_catalog"),
         relations=frozenset(key for key in own if key[0] not in ("pg_catalog", "information_schema")),
         extension_relations=frozenset((str(schema), str(name)) for schema, name, ext in relations if ext == "t"),
-        volatile_operators=frozenset(str(symbol) for symbol, _ in operators),
-        shared_operators=frozenset(str(symbol) for symbol, is_shared in operators if is_shared == "t"),
+        volatile_operators=frozenset(str(symbol) for symbol, *_ in operators),
+        shared_operators=frozenset(str(symbol) for symbol, is_shared, *_ in operators if is_shared == "t"),
+        plain_operators=frozenset(
+            (str(symbol), left, right)
+            for symbol, is_shared, left, right in operators
+            if is_shared == "t" and left is not None and right is not None
+        ),
         type_effects=tuple(
             TypeEffect(str(kind), str(detail), (str(schema), str(name)), column, is_own == "t")
             for kind, detail, schema, name, column, is_own in effects
@@ -176,9 +181,10 @@ async def _with_functions(facts: ServerFacts, connection: Connection) -> ServerF
         schemas[str(name)].add(str(schema))
     return replace(
         facts,
-        builtins={str(name): is_pure == "t" for name, is_pure, _, _ in builtins},
-        unary_builtins=frozenset(str(name) for name, _, is_unary, _ in builtins if is_unary == "t"),
-        any_type_builtins=frozenset(str(name) for name, _, _, takes_any in builtins if takes_any == "t"),
+        builtins={str(name): is_pure == "t" for name, is_pure, *_ in builtins},
+        result_categories={str(name): str(categories) for name, *_, categories in builtins},
+        unary_builtins=frozenset(str(name) for name, _, is_unary, *_ in builtins if is_unary == "t"),
+        any_type_builtins=frozenset(str(name) for name, _, _, takes_any, _ in builtins if takes_any == "t"),
         routines={name: frozenset(places) for name, places in schemas.items()},
         unary_routines=frozenset((str(place), str(name)) for place, name, unary, _, _ in routines if unary == "t"),
         risky_routines=frozenset((str(place), str(name)) for place, name, _, risky, _ in routines if risky == "t"),
@@ -196,13 +202,15 @@ async def _read_row_results(connection: Connection) -> Mapping[str, frozenset[st
 
 async def _read_attributes(connection: Connection) -> Mapping[Key, tuple[GuardColumn, ...]]:
     rows = (await connection.query(queries.ATTRIBUTES)).rows
-    keys = {int(oid or 0): (str(schema), str(name)) for oid, schema, name, _, _ in rows}
+    keys = {int(oid or 0): (str(schema), str(name)) for oid, schema, name, *_ in rows}
     return {
         keys[int(oid or 0)]: tuple(
-            GuardColumn(name, keys.get(abs(row)), is_array=row < 0)
-            for name, row in zip(parse_array(names or "{}", str), parse_array(kinds or "{}", int), strict=True)
+            GuardColumn(name, keys.get(abs(row)), is_array=row < 0, category=category)
+            for name, row, category in zip(
+                parse_array(names or "{}", str), parse_array(kinds or "{}", int), categories or "", strict=True
+            )
         )
-        for oid, _, _, names, kinds in rows
+        for oid, _, _, names, kinds, categories in rows
     }
 
 

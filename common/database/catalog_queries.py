@@ -89,12 +89,15 @@ VERSION = "SELECT pg_catalog.current_setting('server_version_num')"
 # A call with one argument may lead to it, and such a call may be written like a field: `value.function`.
 _TAKES_ONE = "(p.prokind <> 'p' AND p.pronargs >= 1 AND p.pronargs - p.pronargdefaults <= 1)"
 
-# name, whether no overload is volatile, whether one takes a single argument, whether all take values of any type only
+# name, whether no overload is volatile, whether one takes a single argument, whether all take values of any type only,
+# categories of what they return
 BUILTINS = f"""
 SELECT p.proname, bool_and(p.provolatile <> 'v'), bool_or({_TAKES_ONE}),
        bool_and(p.proargtypes::oid[] <@ (
-           SELECT pg_catalog.array_agg(t.oid) FROM pg_catalog.pg_type t WHERE t.typtype = 'p'))
-FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace GROUP BY p.proname
+           SELECT pg_catalog.array_agg(t.oid) FROM pg_catalog.pg_type t WHERE t.typtype = 'p')),
+       pg_catalog.string_agg(DISTINCT r.typcategory::text, '')
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type r ON r.oid = p.prorettype
+WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace GROUP BY p.proname
 """
 
 # What may have side effects although a query calls it: PostgreSQL's own mark, and code with its owner's rights.
@@ -142,12 +145,13 @@ LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
 WHERE t.typtype IN ('c', 'p') OR b.typtype = 'c'
 """
 
-# relation's or composite type's OID, schema and name, its columns in order, and for each of them the OID of the
-# composite type of its values (of its elements: negative) or 0
+# relation's or composite type's OID, schema and name, its columns in order, for each of them the OID of the composite
+# type of its values (of its elements: negative) or 0, and the category of its type
 ATTRIBUTES = f"""
 SELECT c.oid, n.nspname, c.relname, pg_catalog.array_agg(a.attname ORDER BY a.attnum),
        pg_catalog.array_agg(CASE WHEN e.typrelid <> 0 THEN -e.typrelid::int8
-                                 ELSE coalesce(b.typrelid, t.typrelid)::int8 END ORDER BY a.attnum)
+                                 ELSE coalesce(b.typrelid, t.typrelid)::int8 END ORDER BY a.attnum),
+       pg_catalog.string_agg(t.typcategory::text, '' ORDER BY a.attnum)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
@@ -169,16 +173,22 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_(toast|temp)'
 
 _IS_USER_TYPE = "{0}.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace"
 
-# symbol of an operator that may have side effects, and whether built-in ones share it
+# symbol of an operator that may have side effects, whether built-in ones share it, and if it takes only values of
+# built-in types, these types' categories: of the left one, empty if it has none, and of the right one
 OPERATORS = f"""
 SELECT o.oprname, o.oprname IN (SELECT oprname FROM pg_catalog.pg_operator
-                                WHERE oprnamespace = 'pg_catalog'::pg_catalog.regnamespace)
+                                WHERE oprnamespace = 'pg_catalog'::pg_catalog.regnamespace),
+       CASE WHEN l.oid IS NULL OR NOT {_IS_USER_TYPE.format("l")} THEN coalesce(l.typcategory::text, '') END,
+       CASE WHEN NOT {_IS_USER_TYPE.format("r")} THEN r.typcategory END
 FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode
+LEFT JOIN pg_catalog.pg_type l ON l.oid = o.oprleft
+LEFT JOIN pg_catalog.pg_type r ON r.oid = o.oprright
 WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND {_IS_RISKY.format("p")}
 """
 
 # What PostgreSQL may do with a type of the user's without being asked, and with every type and column that holds one:
 #   check     look at a value of it by the expression of a domain's constraint, which is the detail
+#   bounds    look at a value of it, a range, by comparing its bounds in a way that may have side effects
 #   to        reach it by a cast that may have side effects
 #   from      leave it by such a cast, to the type that is the detail
 #   implicit  use such a cast where the statement has none; the detail is the cast's context
@@ -207,6 +217,11 @@ WITH RECURSIVE risky_cast AS (
     UNION ALL SELECT 'sorting', '', k.opcintype FROM pg_catalog.pg_opclass k
     JOIN pg_catalog.pg_amproc s ON s.amprocfamily = k.opcfamily
     JOIN pg_catalog.pg_proc p ON p.oid = s.amproc WHERE {_IS_RISKY.format("p")}
+    UNION ALL SELECT 'bounds', '', u.oid FROM pg_catalog.pg_range r
+    JOIN pg_catalog.pg_opclass k ON k.oid = r.rngsubopc
+    JOIN pg_catalog.pg_amproc s ON s.amprocfamily = k.opcfamily
+    JOIN pg_catalog.pg_proc p ON p.oid IN (r.rngcanonical::oid, s.amproc::oid),
+    unnest(ARRAY[r.rngtypid, {_MULTIRANGE}]) AS u (oid) WHERE u.oid IS NOT NULL AND {_IS_RISKY.format("p")}
     UNION ALL SELECT 'catalog', t.typname::text, t.oid FROM pg_catalog.pg_type t
     WHERE t.typnamespace = 'pg_catalog'::pg_catalog.regnamespace AND t.typname ~ '^(reg[a-z]+|aclitem)$'
 ), holding (part, whole) AS (

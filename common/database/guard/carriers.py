@@ -15,7 +15,7 @@ from common.database.guard.parsing import TOO_DEEP, Node
 from common.database.guard.walk import strings
 from common.errors import ValidationFailed
 
-_COMPARISONS = words("= <> != < > <= >= ~~ !~~ ~~* !~~* ~ !~ ~* !~* @> <@ && ^@ -|- << >> &< &> ? ?| ?&")
+COMPARISONS = words("= <> != < > <= >= ~~ !~~ ~~* !~~* ~ !~ ~* !~* @> <@ && ^@ -|- << >> &< &> ? ?| ?&")
 _YES_OR_NO = words("BoolExpr NullTest BooleanTest JsonIsPredicate GroupingFunc A_Const SQLValueFunction")
 _NAMED_BY_KIND = {"CaseExpr": "case", "CoalesceExpr": "coalesce", "A_ArrayExpr": "array", "RowExpr": "row"}
 _MAX_ROUNDS = 20  # one is enough unless a query's names are used before they are given
@@ -151,6 +151,9 @@ class Carriers:
             return False
         if key == "A_Expr" and node["kind"] == "AEXPR_NULLIF":
             return self.carries(node["lexpr"])
+        if key == "CaseExpr":
+            results = [item["CaseWhen"]["result"] for item in node["args"]]
+            return self.carries([*results, node.get("defresult")])
         if key == "SubLink":
             is_value = node["subLinkType"] in ("EXPR_SUBLINK", "ARRAY_SUBLINK")
             return is_value and any(map(self.carries, targets(node["subselect"]["SelectStmt"])))
@@ -205,7 +208,7 @@ def is_comparison(node: Node) -> bool:
     """Whether an A_Expr is true or false."""
     if node["kind"] == "AEXPR_NULLIF":
         return False
-    return node["kind"] != "AEXPR_OP" or strings(node["name"])[-1] in _COMPARISONS
+    return node["kind"] != "AEXPR_OP" or strings(node["name"])[-1] in COMPARISONS
 
 
 def targets(select: Node) -> list[Node]:

@@ -41,9 +41,9 @@ class TypeRule:
         return self._named(name) or (_cast(name[-1]) if self._is_risky_cast(name, "value") else None)
 
     def is_risky_check(self, effect: TypeEffect) -> bool:
-        """Whether the effect is a domain's CHECK that may have side effects."""
+        """Whether to look at a value of the type, by a domain's CHECK or a range's bounds, may have side effects."""
         if effect.kind != "check":
-            return False
+            return effect.kind == "bounds"
         if effect.detail not in self._checks:
             self._checks[effect.detail] = self._may_act(effect.detail)
         return self._checks[effect.detail]

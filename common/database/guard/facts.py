@@ -15,11 +15,12 @@ Key = tuple[str, str]
 @dataclass(frozen=True)
 class Column:
     """A column of a relation or composite type; `row` is the composite type of its values or, with `is_array`, of
-    their elements."""
+    their elements; `category` is its type's (`pg_type.typcategory`)."""
 
     name: str
     row: Key | None = None
     is_array: bool = False
+    category: str = ""
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class TypeEffect:
     """Something that PostgreSQL may do with a type of the user's without being asked, or with what holds such a type.
 
     Attributes:
-        kind: `check`, `to`, `from`, `implicit`, `operator`, `sorting` or `catalog`; `catalog_queries.TYPE_EFFECTS`
-            says what each means and what its `detail` is.
+        kind: `check`, `bounds`, `to`, `from`, `implicit`, `operator`, `sorting` or `catalog`;
+            `catalog_queries.TYPE_EFFECTS` says what each means and what its `detail` is.
         type: the type, or the relation whose column it is.
         column: that column, or None for a type.
         is_own: whether it is about that type itself, not one that holds it.
@@ -66,6 +67,9 @@ class ServerFacts:
         extension_relations: (schema, name) of those that belong to an extension.
         volatile_operators: symbols of operators outside `pg_catalog` whose function may have side effects.
         shared_operators: those of them that built-in operators have as well.
+        plain_operators: those of them for values of built-in types only: the symbol, and the categories of the left one
+            (empty if there is none) and the right one.
+        result_categories: categories of the types that the functions of `pg_catalog` return, as one string.
         search_path: schemas of unqualified names, `pg_catalog` implied first.
         is_complete: whether a name missing here does not exist in the server.
     """
@@ -90,6 +94,8 @@ class ServerFacts:
     extension_relations: frozenset[Key] = frozenset()
     volatile_operators: frozenset[str] = frozenset()
     shared_operators: frozenset[str] = frozenset()
+    plain_operators: frozenset[tuple[str, str, str]] = frozenset()
+    result_categories: Mapping[str, str] = field(default_factory=dict)
     search_path: tuple[str, ...] = ("public",)
     is_complete: bool = False
 

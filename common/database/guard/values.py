@@ -14,6 +14,7 @@ from common.database.guard.carriers import Carriers, Group, is_comparison, nodes
 from common.database.guard.casts import TypeRule
 from common.database.guard.facts import ServerFacts, words
 from common.database.guard.grammar import SYNTAX_NODES
+from common.database.guard.operators import compared, plain_operators_used, symbols
 from common.database.guard.parsing import Node, parse
 from common.database.guard.walk import Findings, strings
 from common.errors import ForbiddenObject
@@ -21,7 +22,6 @@ from common.text import Text
 
 _KINDS = ("operator", "catalog", "check", "from", "implicit", "sorting")  # as they are told
 _MIXING = {"CoalesceExpr": "args", "MinMaxExpr": "args", "A_ArrayExpr": "elements"}
-_BETWEEN = frozenset((">=", "<="))
 _POPULATING = words("json_populate_record json_populate_recordset jsonb_populate_record jsonb_populate_recordset")
 # Where a value must be a truth value or a number, and is turned into one.
 _TURNING = words("whereClause havingClause quals agg_filter limitCount limitOffset startOffset endOffset lidx uidx")
@@ -42,10 +42,11 @@ class ValueRule:
         self._has_false_column = _SYSTEM_COLUMN in columns
         self._groups: defaultdict[tuple[str, str], Group] = defaultdict(Group)
         for effect in facts.type_effects:
-            if effect.kind == "to" or (effect.kind == "check" and not types.is_risky_check(effect)):
+            is_looked_at = effect.kind in ("check", "bounds")
+            if effect.kind == "to" or (is_looked_at and not types.is_risky_check(effect)):
                 continue
-            is_whole = effect.kind in ("check", "catalog")
-            group = self._groups[effect.kind, "" if is_whole else effect.detail]
+            is_whole = is_looked_at or effect.kind == "catalog"
+            group = self._groups["check" if is_looked_at else effect.kind, "" if is_whole else effect.detail]
             if effect.column is not None:
                 group.columns[effect.type].add(effect.column)
                 continue
@@ -57,13 +58,15 @@ class ValueRule:
     def refusals(self, found: Findings, text: str) -> Iterator[ForbiddenObject]:
         """Every refusal; `text` is the statement's."""
         groups = self._concerned(found)
-        if not groups and not found.has_table_names:
+        if not groups and not found.has_table_names and not self._facts.plain_operators:
             return
         try:
             tree = {"SelectStmt": parse(text)[0].node}
             if found.has_table_names and (self._has_false_column or _renames_system_column(tree)):
                 yield _value("tableoid::regclass")
             inner = list(nodes(tree))[::-1]  # what is within first, as it is written
+            if self._facts.plain_operators:
+                yield from map(_operator, plain_operators_used(self._facts, inner))
             for (kind, detail), group in groups.items():
                 yield from _Look(self._facts, group, inner).refusals(kind, detail)
         except RecursionError:
@@ -115,10 +118,9 @@ class _Look:
         return self._carriers.carries(value)
 
     def _operators(self, symbol: str) -> Iterator[ForbiddenObject]:
-        compared = (values for key, node in self._nodes for values in _compared(key, node, symbol))
-        if any(map(self.carries, compared)) or (
-            symbol == "=" and any(self._joins(key, node) for key, node in self._nodes)
-        ):
+        operands = (values for key, node in self._nodes for values in compared(key, node, symbol))
+        is_joined = symbol == "=" and any(self._joins(key, node) for key, node in self._nodes)
+        if is_joined or any(map(self.carries, operands)):
             yield _operator(symbol)
 
     def _joins(self, key: str, node: Node) -> bool:
@@ -135,7 +137,7 @@ class _Look:
                 yield _value(type_of(node))
             # These look for a cast to JSON of whatever they are given.
             is_json = key in SYNTAX_NODES or (key == "FuncCall" and "json" in strings(node["funcname"])[-1])
-            if target == "json" and is_json and self._carriers.mentions(node):
+            if target == "json" and is_json and self.carries(list(node.values())):
                 yield _value("json")
 
     def _sorted(self) -> Iterator[ForbiddenObject]:
@@ -146,7 +148,8 @@ class _Look:
             # By DISTINCT, by a number or an alias, and in a set operation, any of the columns may be what is compared.
             if key == "SelectStmt" and ("larg" in node or _SORTING_TARGETS.intersection(node)):
                 values.append(targets_or_rows(node))
-            if key == "FuncCall" and (node.get("agg_distinct") or self._takes_any_type(node)):
+            is_comparing = key == "FuncCall" and self._takes_any_type(node) and not _is_showing(node)
+            if is_comparing or node.get("agg_distinct"):
                 values.append(node.get("args"))
             if self._joins(key, node) or any(map(self.carries, values)):
                 yield _value(self._example())
@@ -190,7 +193,7 @@ class _Look:
             name = strings(node["funcname"])[-1] if key == "FuncCall" else ""
             if name in _POPULATING and self.carries(node.get("args", [])[:1]):
                 yield _value(name)
-            if key == "A_Expr" and _POPULATING_OPERATOR in _symbols(node) and self.carries(node.get("lexpr")):
+            if key == "A_Expr" and _POPULATING_OPERATOR in symbols(node) and self.carries(node.get("lexpr")):
                 yield _operator(_POPULATING_OPERATOR)
 
     def _takes_any_type(self, call: Node) -> bool:
@@ -201,25 +204,6 @@ class _Look:
         """A name to mention."""
         names = self._carriers.names
         return min(names & self._carriers.columns or names, default="SELECT")
-
-
-def _compared(key: str, node: Node, symbol: str) -> Iterator[list[Any]]:
-    """The operands of the node where it stands for the operator."""
-    if key == "A_Expr" and symbol in _symbols(node):
-        yield [node.get("lexpr"), node.get("rexpr")]
-    elif key == "SortBy" and strings(node.get("useOp", ()))[-1:] == (symbol,):
-        yield [node["node"]]
-    elif key == "SubLink" and "testexpr" in node and symbol in (strings(node.get("operName", ()))[-1:] or ("=",)):
-        yield [node["testexpr"], *targets(node["subselect"]["SelectStmt"])]
-    elif key == "CaseExpr" and "arg" in node and symbol == "=":
-        yield [node["arg"], *(when["CaseWhen"]["expr"] for when in node["args"])]
-
-
-def _symbols(node: Node) -> frozenset[str]:
-    name = strings(node["name"])
-    if name[:-1] == ("pg_catalog",):
-        return frozenset()
-    return _BETWEEN if "BETWEEN" in name[-1] else frozenset(name[-1:])
 
 
 def _operands(node: Node) -> list[Node]:
