@@ -124,8 +124,11 @@ class _Values:
                 self._add(column.name, {column.category})
                 if column.row is not None:
                     self._of_rows.add(column.name)
-        if key == "ResTarget" and "name" in node:
-            self._add(node["name"], self._of(node.get("val", {})))
+        if key == "ResTarget":
+            value = node.get("val", {})
+            name = node.get("name") or (strings(value["FuncCall"]["funcname"])[-1] if "FuncCall" in value else None)
+            if name is not None:
+                self._add(name, self._of(value))
         if key == "RangeFunction":
             self._note_function(node)
         elif "alias" in node:
@@ -150,6 +153,10 @@ class _Values:
             self._add(names.pop(), {"N"})
         self._add(alias.get("aliasname", ""), self._of(calls[0]) if len(calls) == 1 else None)
         self._add_columns(names, [calls])
+        for call in calls:
+            name = strings(call.get("FuncCall", {}).get("funcname", ()))[-1:]
+            for column in self._facts.row_results.get("".join(name), ()):
+                self._add(column, None)
 
     def _is_one_column(self, call: Node) -> bool:
         """Whether the function gives values that are no rows; of an array's elements, whether they are none."""
