@@ -87,7 +87,8 @@ class Carriers:
         if key in ("RangeSubselect", "JoinExpr") and "alias" in node and self.mentions(node):
             rows = {node["alias"]["aliasname"]} if self._with_rows else set()
             return rows | set(strings(node["alias"].get("colnames", ())))
-        if key == "CommonTableExpr" and self.mentions(node.get("ctequery")):
+        gives_names = key == "CommonTableExpr" and (self._with_rows or "aliascolnames" in node)
+        if gives_names and self.mentions(node.get("ctequery")):
             return set(strings(node.get("aliascolnames", ()))) | ({node["ctename"]} if self._with_rows else set())
         if key == "SelectStmt" and "larg" in node:
             return self._of_set_operation(node)

@@ -6,7 +6,7 @@ only when each of them surely has it, wherever in the statement they stand, so t
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from common.database.guard.facts import Key, ServerFacts
@@ -55,7 +55,33 @@ class Row:
 _MAX_COLUMNS = 1664  # PostgreSQL's own limit
 _MAX_ROW_DEPTH = 4  # rows within rows that are followed
 _UNKNOWN = Row(is_open=True)
-_Scope = dict[str, tuple[Node, Any]]  # a CTE's name → its node, and the scope that its query is in
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The CTEs of a WITH, by name with their places, as many as are seen; and what is around it."""
+
+    ctes: dict[str, tuple[int, Node]]
+    seen: int
+    is_recursive: bool = False
+    outer: "_Scope | None" = None
+
+    def find(self, name: str) -> "tuple[Node, _Scope] | None":
+        """The CTE of that name and the scope that its query is in, or None when it is not a CTE's name here."""
+        scope: _Scope | None = self
+        while scope is not None:
+            place, cte = scope.ctes.get(name, (scope.seen, {}))
+            if place < scope.seen:
+                return cte, scope.before(place)
+            scope = scope.outer
+        return None
+
+    def before(self, place: int) -> "_Scope":
+        """The scope inside the CTE at the place: it sees the ones before it, or all if they are RECURSIVE."""
+        return self if self.is_recursive else replace(self, seen=place)
+
+
+_NOWHERE = _Scope({}, 0)
 
 
 class FieldCheck:
@@ -65,6 +91,7 @@ class FieldCheck:
         self.facts = facts
         self.tables: defaultdict[str, list[Row]] = defaultdict(list)
         self._is_gathered = False
+        self._is_sure = False
         self._items: list[tuple[Node, _Scope]] = []
         self._rows: dict[int, Row] = {}
         self._dotted: list[Node] = []
@@ -72,7 +99,7 @@ class FieldCheck:
     def doubtful(self, tree: Node) -> Iterator[str]:
         """The fields in the tree that may be no columns; all of them where it is nested too deeply to say."""
         try:
-            self._visit(tree, {})
+            self._visit(tree, _NOWHERE)
             self._gather()
             found = [name for node in self._dotted for name in self._doubtful_in(node)]
         except RecursionError:
@@ -86,8 +113,8 @@ class FieldCheck:
             return
         if "withClause" in value:
             scope = _entered(value["withClause"], scope)
-            for cte, around in (scope[item["CommonTableExpr"]["ctename"]] for item in value["withClause"]["ctes"]):
-                self._visit(cte, around)
+            for place, item in enumerate(value["withClause"]["ctes"]):
+                self._visit(item["CommonTableExpr"], scope.before(place))
         self._items += [(item, scope) for item in value.get("fromClause", ())]
         for key, child in value.items():
             if key in ("ColumnRef", "A_Indirection"):
@@ -100,6 +127,7 @@ class FieldCheck:
         for name, row in found:
             self.tables[name].append(row)
         self._is_gathered = True
+        self._is_sure = all(row.is_sure for _, row in found)
 
     # ------------------------------------------------------------------------------------------------ what FROM offers
 
@@ -146,8 +174,9 @@ class FieldCheck:
 
     def _relation(self, node: Node, scope: _Scope) -> Row:
         name = node["relname"]
-        if "schemaname" not in node and name in scope:
-            return self._cte(*scope[name])
+        found = scope.find(name) if "schemaname" not in node else None
+        if found is not None:
+            return self._cte(*found)
         return self._stored(self.facts.key(node.get("schemaname"), name))
 
     def _stored(self, key: Key, *, depth: int = 0) -> Row:
@@ -198,8 +227,7 @@ class FieldCheck:
     def _output(self, select: Node, scope: _Scope) -> Row:
         """The row that a query gives, `scope` being that around it."""
         if id(select) not in self._rows:
-            row = self._given(select, scope)
-            self._rows[id(select)] = row if len(row.columns) <= _MAX_COLUMNS else _UNKNOWN
+            self._rows[id(select)] = self._given(select, scope)
         return self._rows[id(select)]
 
     def _given(self, select: Node, scope: _Scope) -> Row:
@@ -215,22 +243,29 @@ class FieldCheck:
     def _targets(self, select: Node, scope: _Scope) -> Row:
         columns: list[tuple[str | None, Row | None]] = []
         is_open = False
+        offered = [pair for item in select.get("fromClause", ()) for pair in self._exposed(item, scope)]
         for target in (item["ResTarget"] for item in select.get("targetList", ())):
             value = target.get("val", {})
-            stars = self._starred(value, select, scope)
+            stars = self._starred(value, offered)
             if stars is not None:
                 columns += stars.columns
                 is_open = is_open or stars.is_open
             else:
                 columns.append((target.get("name") or self._figured(value), None))
+            if len(columns) > _MAX_COLUMNS:
+                return _UNKNOWN
         return Row(tuple(columns), is_open)
 
-    def _starred(self, value: Node, select: Node, scope: _Scope) -> Row | None:
-        """The columns that `*`, `t.*` or `(row).*` stands for; None for any other value."""
+    def _starred(self, value: Node, offered: list[tuple[str, Row]]) -> Row | None:
+        """The columns that `*`, `t.*` or `(row).*` stands for; None for any other value.
+
+        Args:
+            value: what is selected.
+            offered: the names that the query's FROM gives, each with its row.
+        """
         names = _reference(value)
         if names[-1:] == ("*",):
-            items = [pair for item in select.get("fromClause", ()) for pair in self._exposed(item, scope)]
-            rows = [row for name, row in items if len(names) == 1 or name == names[-2]]
+            rows = [row for name, row in offered if len(names) == 1 or name == names[-2]]
             # Joins merge columns, so that their order is not known.
             is_open = len(rows) != 1 or rows[0].is_open
             return Row(tuple(column for row in rows for column in row.columns), is_open)
@@ -298,9 +333,9 @@ class FieldCheck:
             rows = self.tables.get(names[-2], [])
             found = [row.value(names[-1]) if row.has(names[-1]) else None for row in rows]
         else:
-            tables = [row for rows in self.tables.values() for row in rows]
-            if not all(row.is_sure for row in tables):
+            if not self._is_sure:
                 return None
+            tables = (row for rows in self.tables.values() for row in rows)
             found = [row.value(names[0]) for row in tables if row.has(names[0])]
             found += self.tables.get(names[0], [])
         return found[0] if found and all(row == found[0] for row in found) else None
@@ -323,12 +358,9 @@ class FieldCheck:
 
 
 def _entered(clause: Node, scope: _Scope) -> _Scope:
-    """The scope inside a WITH: each CTE sees the ones before it, or all if it is RECURSIVE."""
-    inner = dict(scope)
-    for cte in (item["CommonTableExpr"] for item in clause["ctes"]):
-        around = inner if clause.get("recursive") else dict(inner)
-        inner[cte["ctename"]] = (cte, around)
-    return inner
+    """The scope inside a WITH, in the query that follows it."""
+    ctes = {item["CommonTableExpr"]["ctename"]: (n, item["CommonTableExpr"]) for n, item in enumerate(clause["ctes"])}
+    return _Scope(ctes, len(clause["ctes"]), bool(clause.get("recursive")), scope)
 
 
 def _reference(value: Node) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ _TURNING_NODES = {"BoolExpr": "args", "BooleanTest": "arg", "CaseWhen": "expr", 
 _SHOWING_FUNCTIONS = words("count format concat concat_ws to_json to_jsonb")
 _SORTING = ("groupClause", "partitionClause", "orderClause", "sortClause", "distinctClause", "agg_order")
 _SORTING_TARGETS = frozenset(("sortClause", "distinctClause", "groupClause"))
+_LEAVES = words("ColumnRef A_Const String ival fval sval boolval TypeName typeName A_Star List")
 _POPULATING_OPERATOR = "#="  # of the extension hstore
 _SYSTEM_COLUMN = "tableoid"
 
@@ -64,7 +65,8 @@ class ValueRule:
             tree = {"SelectStmt": parse(text)[0].node}
             if found.has_table_names and (self._has_false_column or _renames_system_column(tree)):
                 yield _value("tableoid::regclass")
-            inner = list(nodes(tree))[::-1]  # what is within first, as it is written
+            # What is within comes first, as it is written; names and constants are looked at where they are used.
+            inner = [(key, node) for key, node in nodes(tree) if key not in _LEAVES][::-1]
             if self._facts.plain_operators:
                 yield from map(_operator, plain_operators_used(self._facts, inner))
             for (kind, detail), group in groups.items():
