@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from common.database import GuardedDatabase
 from common.database.guard import BUILTIN, Guard
 from common.database.guard.grammar import SYNTAX_SINCE
 from common.errors import CituError, ForbiddenObject, InvalidSql
 from tests.databases import as_admin, open_asked, rows_of, run
-from tests.test_guard import SCHEMA
+from tests.test_guard import ALLOWED, REJECTED, SCHEMA
 
 # Everything that our grammar reads as a syntax of its own although it can be written as a plain call.
 CALLS = {
@@ -116,6 +118,22 @@ def test_a_function_of_the_users_is_not_called_for_a_syntax(owner: GuardedDataba
     with contextlib.suppress(CituError):
         run(owner, sql)
     assert rows_of(owner_url, LOCKS) == [(0,)]
+
+
+QUERIES = [case.sql.rstrip(";") for case in ALLOWED + REJECTED if case.sql.startswith(("SELECT", "WITH", "VALUES"))]
+
+
+@given(st.sampled_from(QUERIES), st.sampled_from(QUERIES))
+def test_statements_made_of_others_get_a_verdict_by_the_servers_facts(
+    owner: GuardedDatabase, one: str, other: str
+) -> None:
+    for sql in (
+        f"({one}\n) UNION ({other}\n)",
+        f"SELECT z.pick, (z).v FROM ({one}\n) AS z (a, b), depot AS d WHERE d.content = ({other}\n)",
+        f"WITH q AS ({one}\n) SELECT ({other}\n), q.*, coalesce(q.owner, 1) FROM q, depot ORDER BY 1",
+    ):
+        with contextlib.suppress(CituError):
+            owner.check(sql)
 
 
 def test_a_function_that_may_be_called_may_be_written_like_a_field(owner_url: str) -> None:
