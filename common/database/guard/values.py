@@ -27,6 +27,9 @@ _POPULATING = words("json_populate_record json_populate_recordset jsonb_populate
 _TURNING = words("whereClause havingClause quals agg_filter limitCount limitOffset startOffset endOffset lidx uidx")
 _TURNING_NODES = {"BoolExpr": "args", "BooleanTest": "arg", "CaseWhen": "expr", "XmlExpr": "args"}
 _SHOWING_FUNCTIONS = words("count format concat concat_ws to_json to_jsonb")
+_TEXT_MAKERS = words(
+    "quote_literal quote_nullable anytextcat textanycat"
+)  # SQL functions that cast what they are given
 _SORTING = ("groupClause", "partitionClause", "orderClause", "sortClause", "distinctClause", "agg_order")
 _SORTING_TARGETS = frozenset(("sortClause", "distinctClause", "groupClause"))
 _LEAVES = words("ColumnRef A_Const String ival fval sval boolval TypeName typeName A_Star List")
@@ -137,6 +140,8 @@ class _Look:
             is_cast = key == "TypeCast" and (type_of(node).removeprefix("_") == target or "RowExpr" in node["arg"])
             if is_cast and self.carries(node["arg"]):
                 yield _value(type_of(node))
+            if target == "text" and _makes_text(key, node) and self.carries(list(node.values())):
+                yield _value("text")
             # These look for a cast to JSON of whatever they are given.
             is_json = key in SYNTAX_NODES or (key == "FuncCall" and "json" in strings(node["funcname"])[-1])
             if target == "json" and is_json and self.carries(list(node.values())):
@@ -255,6 +260,13 @@ def _columns(parts: list[list[list[Node]]]) -> Iterator[list[Node]]:
 
 def _is_showing(call: Node) -> bool:
     return strings(call["funcname"])[-1] in _SHOWING_FUNCTIONS
+
+
+def _makes_text(key: str, node: Node) -> bool:
+    """Whether the node is for values of any type, which it casts to text."""
+    if key == "A_Expr":
+        return strings(node["name"])[-1] == "||"
+    return key == "FuncCall" and strings(node["funcname"])[-1] in _TEXT_MAKERS
 
 
 def _renames_system_column(tree: Node) -> bool:
