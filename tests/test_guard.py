@@ -11,6 +11,7 @@ from psycopg2.extensions import make_dsn, parse_dsn
 
 from common.database import GuardedDatabase
 from common.database.guard import Guard
+from common.database.guard.facts import words
 from common.errors import ForbiddenObject, ForbiddenStatement, InvalidSql
 from tests.databases import open_asked, rows_of
 
@@ -78,6 +79,7 @@ def test_allowed_statements_run(reader: GuardedDatabase, case: Case) -> None:
 
 # A guard that knows nothing of the server can't know that these are the user's.
 NEEDS_CATALOGUE = (
+    "ranges of the user's own",
     "an honest table whose name begins like a system table's",
     "a cast to the user's own type, written like a call",
 )
@@ -101,7 +103,10 @@ def test_rejected_statements_name_what_is_wrong(reader: GuardedDatabase, case: C
 
 
 # These are functions of the user's that look like columns, operators and casts; only the catalogue knows better.
-NEEDS_SERVER = ("wipe", "drop", "==>", "+", "point3")
+NEEDS_SERVER = words(
+    "wipe drop pick choose tally scale length spelled ==> + = point3 boxed parcel watched watched_by_builtin _watched "
+    "content text json owner json_populate_record depot keeper boxrange"
+)
 
 
 @_each([case for case in REJECTED if case.named not in NEEDS_SERVER])

@@ -20,7 +20,8 @@ from common.database import catalog_queries as queries
 from common.database.connection import Connection
 from common.database.failures import UNREACHABLE
 from common.database.guard import BUILTIN, ServerFacts
-from common.database.guard.facts import Key
+from common.database.guard.facts import Column as GuardColumn
+from common.database.guard.facts import Key, TypeEffect
 from common.database.rendering import parse_array
 from common.database.unasked import UnaskedReading
 from common.database.value_lists import value_lists
@@ -187,13 +188,6 @@ async def _read_parents(connection: Connection) -> Mapping[Key, frozenset[Key]]:
     return {key: frozenset(above) for key, above in parents.items()}
 
 
-async def _read_rows_taken(connection: Connection) -> Mapping[str, frozenset[Key]]:
-    taken: defaultdict[str, set[Key]] = defaultdict(set)
-    for name, schema, relation in (await connection.query(queries.ROW_FUNCTIONS)).rows:
-        taken[str(name)].add((str(schema), str(relation)))
-    return {name: frozenset(keys) for name, keys in taken.items()}
-
-
 async def _read_views(connection: Connection) -> Mapping[Key, str]:
     """Views' queries; all empty, which nobody takes for harmless, where a lock keeps one of them from being read."""
     try:
@@ -207,42 +201,84 @@ async def _read_views(connection: Connection) -> Mapping[Key, str]:
 
 
 async def _read_facts(connection: Connection) -> ServerFacts:
+    ((version,),) = (await connection.query(queries.VERSION)).rows
     try:
-        return await _server_facts(connection)
+        return replace(await _server_facts(connection), version=int(version or 0))
     except psycopg2.ProgrammingError:  # some hosts hide parts of the catalogue
         _log.warning("the server's functions can't be read; the guard uses its built-in list")
-        return replace(BUILTIN, search_path=connection.search_path)
+        return replace(BUILTIN, search_path=connection.search_path, version=int(version or 0))
 
 
 async def _server_facts(connection: Connection) -> ServerFacts:
-    builtins = (await connection.query(queries.BUILTINS)).rows
-    routines = (await connection.query(queries.ROUTINES)).rows
     types = (await connection.query(queries.TYPES)).rows
     relations = (await connection.query(queries.ALL_RELATIONS)).rows
     operators = (await connection.query(queries.OPERATORS)).rows
-    columns = (await connection.query(queries.COLUMN_NAMES)).rows
-    casts = (await connection.query(queries.CAST_TYPES)).rows
-    schemas: defaultdict[str, set[str]] = defaultdict(set)
-    for schema, name, _, _ in routines:
-        schemas[str(name)].add(str(schema))
+    effects = (await connection.query(queries.TYPE_EFFECTS)).rows
     own = [(str(schema), str(name)) for schema, name, is_extension in relations if is_extension == "f"]
-    return ServerFacts(
-        builtins={str(name): is_pure == "t" for name, is_pure in builtins},
-        routines={name: frozenset(places) for name, places in schemas.items()},
-        risky_routines=frozenset((str(schema), str(name)) for schema, name, _, is_risky in routines if is_risky == "t"),
-        row_functions=frozenset(str(name) for _, name, takes_row, _ in routines if takes_row == "t"),
-        rows_taken=await _read_rows_taken(connection),
-        column_names=frozenset(str(name) for (name,) in columns),
+    facts = ServerFacts(
+        builtins={},
+        row_results=await _read_row_results(connection),
+        attributes=await _read_attributes(connection),
         types=frozenset(str(name) for (name,) in types),
         system_relations=frozenset(name for schema, name in own if schema == "pg_catalog"),
         relations=frozenset(key for key in own if key[0] not in ("pg_catalog", "information_schema")),
         extension_relations=frozenset((str(schema), str(name)) for schema, name, ext in relations if ext == "t"),
-        volatile_operators=frozenset(str(symbol) for symbol, _ in operators),
-        shared_operators=frozenset(str(symbol) for symbol, is_shared in operators if is_shared == "t"),
-        volatile_cast_types=frozenset(str(name) for (name,) in casts),
+        volatile_operators=frozenset(str(symbol) for symbol, *_ in operators),
+        shared_operators=frozenset(str(symbol) for symbol, is_shared, *_ in operators if is_shared == "t"),
+        plain_operators=frozenset(
+            (str(symbol), left, right)
+            for symbol, is_shared, left, right in operators
+            if is_shared == "t" and left is not None and right is not None
+        ),
+        type_effects=tuple(
+            TypeEffect(str(kind), str(detail), (str(schema), str(name)), column, is_own == "t")
+            for kind, detail, schema, name, column, is_own in effects
+        ),
         search_path=connection.search_path,
         is_complete=True,
     )
+    return await _with_functions(facts, connection)
+
+
+async def _with_functions(facts: ServerFacts, connection: Connection) -> ServerFacts:
+    builtins = (await connection.query(queries.BUILTINS)).rows
+    routines = (await connection.query(queries.ROUTINES)).rows
+    schemas: defaultdict[str, set[str]] = defaultdict(set)
+    for schema, name, *_ in routines:
+        schemas[str(name)].add(str(schema))
+    return replace(
+        facts,
+        builtins={str(name): is_pure == "t" for name, is_pure, *_ in builtins},
+        result_categories={str(name): str(categories) for name, *_, categories in builtins},
+        unary_builtins=frozenset(str(name) for name, _, is_unary, *_ in builtins if is_unary == "t"),
+        any_type_builtins=frozenset(str(name) for name, _, _, takes_any, _ in builtins if takes_any == "t"),
+        routines={name: frozenset(places) for name, places in schemas.items()},
+        unary_routines=frozenset((str(place), str(name)) for place, name, unary, _, _ in routines if unary == "t"),
+        risky_routines=frozenset((str(place), str(name)) for place, name, _, risky, _ in routines if risky == "t"),
+        range_constructors=frozenset((str(place), str(name)) for place, name, *_, ranges in routines if ranges == "t"),
+    )
+
+
+async def _read_row_results(connection: Connection) -> Mapping[str, frozenset[str]]:
+    results: dict[str, frozenset[str]] = {}
+    for name, columns in (await connection.query(queries.ROW_RESULTS)).rows:
+        declared = frozenset(parse_array(columns, str)) if columns else frozenset()
+        results[str(name)] = results.get(str(name), declared) & declared
+    return results
+
+
+async def _read_attributes(connection: Connection) -> Mapping[Key, tuple[GuardColumn, ...]]:
+    rows = (await connection.query(queries.ATTRIBUTES)).rows
+    keys = {int(oid or 0): (str(schema), str(name)) for oid, schema, name, *_ in rows}
+    return {
+        keys[int(oid or 0)]: tuple(
+            GuardColumn(name, keys.get(abs(row)), is_array=row < 0, category=category)
+            for name, row, category in zip(
+                parse_array(names or "{}", str), parse_array(kinds or "{}", int), categories or "", strict=True
+            )
+        )
+        for oid, _, _, names, kinds, categories in rows
+    }
 
 
 @dataclass(frozen=True)

@@ -134,41 +134,82 @@ FROM (SELECT k.conrelid AS oid, k.contypid AS domain, pg_catalog.pg_get_expr(k.c
 WHERE expression LIKE '%=%' AND pg_catalog.length(expression) < 8000
 """
 
-# name, whether no overload is volatile
-BUILTINS = """
-SELECT proname, bool_and(provolatile <> 'v') FROM pg_catalog.pg_proc
-WHERE pronamespace = 'pg_catalog'::pg_catalog.regnamespace GROUP BY proname
+# e.g. 150004
+VERSION = "SELECT pg_catalog.current_setting('server_version_num')"
+
+# A call with one argument may lead to it, and such a call may be written like a field: `value.function`.
+_TAKES_ONE = "(p.prokind <> 'p' AND p.pronargs >= 1 AND p.pronargs - p.pronargdefaults <= 1)"
+
+# name, whether no overload is volatile, whether one takes a single argument, whether all take values of any type only,
+# categories of what they return
+BUILTINS = f"""
+SELECT p.proname, bool_and(p.provolatile <> 'v'), bool_or({_TAKES_ONE}),
+       bool_and(p.proargtypes::oid[] <@ (
+           SELECT pg_catalog.array_agg(t.oid) FROM pg_catalog.pg_type t WHERE t.typtype = 'p')),
+       pg_catalog.string_agg(DISTINCT r.typcategory::text, '')
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type r ON r.oid = p.prorettype
+WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace GROUP BY p.proname
 """
 
 # What may have side effects although a query calls it: PostgreSQL's own mark, and code with its owner's rights.
 _IS_RISKY = "({0}.provolatile = 'v' OR {0}.prosecdef)"
 
-# schema, name, whether an overload takes one row (or anything) and could be written as that row's column, and whether
-# one may have side effects (an aggregate: what it is made of)
+# Not on every server.
+_MULTIRANGE = "(pg_catalog.to_jsonb(r) ->> 'rngmultitypid')::oid"
+
+# schema, name, whether an overload takes a single argument, whether one may have side effects (an aggregate: what it is
+# made of), whether all are constructors of ranges (which compare bounds and put them into their form) without any
 ROUTINES = f"""
-SELECT n.nspname, p.proname, bool_or(
-    p.pronargs - p.pronargdefaults <= 1 AND p.pronargs >= 1 AND t.typtype IN ('c', 'p')),
-    bool_or({_IS_RISKY.format("p")} OR coalesce({_IS_RISKY.format("m")}, false))
-FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-LEFT JOIN pg_catalog.pg_type t ON t.oid = p.proargtypes[0]
-LEFT JOIN pg_catalog.pg_aggregate a ON a.aggfnoid = p.oid
-LEFT JOIN pg_catalog.pg_proc m ON m.oid IN (a.aggtransfn, a.aggfinalfn, a.aggcombinefn, a.aggmtransfn, a.aggmfinalfn)
-WHERE n.nspname <> 'pg_catalog' GROUP BY n.nspname, p.proname
+WITH own AS MATERIALIZED (
+    SELECT p.*, n.nspname FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname <> 'pg_catalog'
+), risky_aggregate AS MATERIALIZED (
+    SELECT a.aggfnoid::oid AS oid FROM own JOIN pg_catalog.pg_aggregate a ON a.aggfnoid = own.oid
+    LEFT JOIN pg_catalog.pg_operator o ON o.oid = a.aggsortop,
+    unnest(ARRAY[a.aggtransfn::oid, a.aggfinalfn, a.aggcombinefn, a.aggserialfn, a.aggdeserialfn,
+                 a.aggmtransfn, a.aggminvtransfn, a.aggmfinalfn, o.oprcode]) AS u (oid)
+    JOIN pg_catalog.pg_proc m ON m.oid = u.oid WHERE {_IS_RISKY.format("m")}
+), risky_range AS MATERIALIZED (
+    SELECT u.oid FROM pg_catalog.pg_range r JOIN pg_catalog.pg_opclass k ON k.oid = r.rngsubopc
+    JOIN pg_catalog.pg_amproc s ON s.amprocfamily = k.opcfamily
+    JOIN pg_catalog.pg_proc f ON f.oid IN (r.rngcanonical::oid, s.amproc::oid),
+    unnest(ARRAY[r.rngtypid, {_MULTIRANGE}]) AS u (oid) WHERE u.oid IS NOT NULL AND {_IS_RISKY.format("f")}
+)
+SELECT p.nspname, p.proname, bool_or({_TAKES_ONE}),
+       bool_or({_IS_RISKY.format("p")} OR p.oid IN (SELECT oid FROM risky_aggregate)),
+       bool_and(p.prosrc ~ '^(multi)?range_constructor' AND l.lanname = 'internal'
+                AND p.prorettype NOT IN (SELECT oid FROM risky_range))
+FROM own p JOIN pg_catalog.pg_language l ON l.oid = p.prolang GROUP BY p.nspname, p.proname
 """
 
-# name, and the schema and name of the relation whose row it takes
-ROW_FUNCTIONS = """
-SELECT DISTINCT p.proname, n.nspname, c.relname
-FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type t ON t.oid = p.proargtypes[0]
-JOIN pg_catalog.pg_class c ON c.oid = t.typrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace AND c.relkind <> 'c'
-  AND p.pronargs - p.pronargdefaults <= 1
+# Functions whose value is or may be a row: name, the row's columns where they are declared
+ROW_RESULTS = """
+SELECT p.proname, CASE
+    WHEN t.typrelid <> 0 THEN (
+        SELECT pg_catalog.array_agg(a.attname) FROM pg_catalog.pg_attribute a
+        WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped)
+    WHEN p.proargmodes IS NOT NULL THEN (
+        SELECT pg_catalog.array_agg(u.name) FROM unnest(p.proargnames, p.proargmodes) AS u (name, mode)
+        WHERE u.mode IN ('o', 'b', 't')) END
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type t ON t.oid = p.prorettype
+LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
+WHERE t.typtype IN ('c', 'p') OR b.typtype = 'c'
 """
 
-COLUMN_NAMES = f"""
-SELECT DISTINCT a.attname FROM pg_catalog.pg_attribute a
-JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'c') AND {_IS_USER_SCHEMA}
+# relation's or composite type's OID, schema and name, its columns in order, for each of them the OID of the composite
+# type of its values (of its elements: negative) or 0, and the category of its type
+ATTRIBUTES = f"""
+SELECT c.oid, n.nspname, c.relname, pg_catalog.array_agg(a.attname ORDER BY a.attnum),
+       pg_catalog.array_agg(CASE WHEN e.typrelid <> 0 THEN -e.typrelid::int8
+                                 ELSE coalesce(b.typrelid, t.typrelid)::int8 END ORDER BY a.attnum),
+       pg_catalog.string_agg(t.typcategory::text, '' ORDER BY a.attnum)
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
+LEFT JOIN pg_catalog.pg_type e ON e.oid = coalesce(b.typelem, t.typelem) AND t.typcategory = 'A'
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'c') AND {_IS_USER_SCHEMA}
+GROUP BY c.oid, n.nspname, c.relname
 """
 
 # names usable as `type(value)`
@@ -181,19 +222,80 @@ FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamesp
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_(toast|temp)'
 """
 
-# symbol of an operator that may have side effects, and whether built-in ones share it
+_IS_USER_TYPE = "{0}.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace"
+
+# symbol of an operator that may have side effects, whether built-in ones share it, and if it takes only values of
+# built-in types, these types' categories: of the left one, empty if it has none, and of the right one
 OPERATORS = f"""
 SELECT o.oprname, o.oprname IN (SELECT oprname FROM pg_catalog.pg_operator
-                                WHERE oprnamespace = 'pg_catalog'::pg_catalog.regnamespace)
+                                WHERE oprnamespace = 'pg_catalog'::pg_catalog.regnamespace),
+       CASE WHEN l.oid IS NULL OR NOT {_IS_USER_TYPE.format("l")} THEN coalesce(l.typcategory::text, '') END,
+       CASE WHEN NOT {_IS_USER_TYPE.format("r")} THEN r.typcategory END
 FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode
+LEFT JOIN pg_catalog.pg_type l ON l.oid = o.oprleft
+LEFT JOIN pg_catalog.pg_type r ON r.oid = o.oprright
 WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND {_IS_RISKY.format("p")}
 """
 
-# types of the user's, with their arrays, to which a cast leads that may have side effects
-CAST_TYPES = f"""
-SELECT x.typname FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_proc p ON p.oid = c.castfunc
-JOIN pg_catalog.pg_type t ON t.oid = c.casttarget JOIN pg_catalog.pg_type x ON x.oid IN (t.oid, t.typarray)
-WHERE t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND {_IS_RISKY.format("p")}
+# What PostgreSQL may do with a type of the user's without being asked, and with every type and column that holds one:
+#   check     look at a value of it by the expression of a domain's constraint, which is the detail
+#   bounds    look at a value of it, a range, by comparing its bounds in a way that may have side effects
+#   to        reach it by a cast that may have side effects
+#   from      leave it by such a cast, to the type that is the detail
+#   implicit  use such a cast where the statement has none; the detail is the cast's context
+#   operator  use an operator that may have side effects, whose symbol is the detail
+#   sorting   compare it by functions that may have side effects, to sort or group
+#   catalog   read and write it by the names of the server's own objects
+# kind, detail, schema, type, null; or the schema, relation and column that has the type; and whether it is that type
+# itself, not one that holds it
+TYPE_EFFECTS = f"""
+WITH RECURSIVE risky_cast AS (
+    SELECT c.castsource, c.casttarget, c.castcontext, t.typname
+    FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_proc p ON p.oid = c.castfunc
+    JOIN pg_catalog.pg_type t ON t.oid = c.casttarget WHERE {_IS_RISKY.format("p")}
+), seed (kind, detail, type) AS (
+    SELECT 'check', pg_catalog.pg_get_constraintdef(k.oid), k.contypid FROM pg_catalog.pg_constraint k
+    JOIN pg_catalog.pg_type t ON t.oid = k.contypid
+    JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE k.contype = 'c' AND {_IS_USER_SCHEMA}
+    UNION ALL SELECT 'to', '', casttarget FROM risky_cast
+    UNION ALL SELECT 'from', typname::text, castsource FROM risky_cast
+    UNION ALL SELECT 'implicit', castcontext::text, u.oid
+    FROM risky_cast, unnest(ARRAY[castsource, casttarget]) AS u (oid) WHERE castcontext IN ('i', 'a')
+    UNION ALL SELECT 'operator', o.oprname::text, u.oid
+    FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode,
+         unnest(ARRAY[o.oprleft, o.oprright]) AS u (oid)
+    WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND {_IS_RISKY.format("p")}
+    UNION ALL SELECT 'sorting', '', k.opcintype FROM pg_catalog.pg_opclass k
+    JOIN pg_catalog.pg_amproc s ON s.amprocfamily = k.opcfamily
+    JOIN pg_catalog.pg_proc p ON p.oid = s.amproc WHERE {_IS_RISKY.format("p")}
+    UNION ALL SELECT 'bounds', '', u.oid FROM pg_catalog.pg_range r
+    JOIN pg_catalog.pg_opclass k ON k.oid = r.rngsubopc
+    JOIN pg_catalog.pg_amproc s ON s.amprocfamily = k.opcfamily
+    JOIN pg_catalog.pg_proc p ON p.oid IN (r.rngcanonical::oid, s.amproc::oid),
+    unnest(ARRAY[r.rngtypid, {_MULTIRANGE}]) AS u (oid) WHERE u.oid IS NOT NULL AND {_IS_RISKY.format("p")}
+    UNION ALL SELECT 'catalog', t.typname::text, t.oid FROM pg_catalog.pg_type t
+    WHERE t.typnamespace = 'pg_catalog'::pg_catalog.regnamespace AND t.typname ~ '^(reg[a-z]+|aclitem)$'
+), holding (part, whole) AS (
+    SELECT typelem, oid FROM pg_catalog.pg_type WHERE typcategory = 'A' AND typelem <> 0
+    UNION ALL SELECT typbasetype, oid FROM pg_catalog.pg_type WHERE typtype = 'd'
+    UNION ALL SELECT rngsubtype, u.oid
+    FROM pg_catalog.pg_range r, unnest(ARRAY[rngtypid, {_MULTIRANGE}]) AS u (oid)
+    UNION ALL SELECT a.atttypid, c.reltype
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE c.reltype <> 0 AND {_IS_USER_SCHEMA}
+), held (kind, detail, type, is_own) AS (
+    SELECT s.kind, s.detail, s.type, true FROM seed s JOIN pg_catalog.pg_type t ON t.oid = s.type
+    WHERE s.kind = 'catalog' OR {_IS_USER_TYPE.format("t")}
+    UNION SELECT h.kind, h.detail, c.whole, false FROM held h JOIN holding c ON c.part = h.type
+)
+SELECT h.kind, h.detail, n.nspname, t.typname, NULL, h.is_own FROM held h
+JOIN pg_catalog.pg_type t ON t.oid = h.type JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+WHERE {_IS_USER_TYPE.format("t")}
+UNION ALL SELECT h.kind, h.detail, n.nspname, c.relname, a.attname, h.is_own FROM held h
+JOIN pg_catalog.pg_attribute a ON a.atttypid = h.type AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_catalog.pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'c')
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE {_IS_USER_SCHEMA}
 """
 
 # schema and name of each partition or inheritance child, and of each of its ancestors

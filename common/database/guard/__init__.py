@@ -7,6 +7,10 @@
     access     what that means for the server's tables, views and partitions
     showing    the part of the catalogue that may be read
     functions  which functions may be called
+    rows       which fields are columns, and not functions written like ones
+    literals   numbers that an older server reads as something else
+    casts      which types may be named and turned into
+    values     what may be done with values of types that the user's own operators and casts are for
     objects    which tables, types and special values may be named
     facts      what the connected server has
 
@@ -15,17 +19,22 @@ Everything is an allow-list: what is not known to belong to a query is refused.
 
 import logging
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from common.database.guard.access import AccessCheck
+from common.database.guard.casts import TypeRule
 from common.database.guard.facts import BUILTIN, ServerFacts
 from common.database.guard.functions import Call, FunctionRule
-from common.database.guard.grammar import operation_of
+from common.database.guard.grammar import NUMBERS_SINCE, operation_of
+from common.database.guard.literals import refuse_new_numbers
 from common.database.guard.objects import ObjectRule
 from common.database.guard.parsing import Statement, parse
+from common.database.guard.rows import FieldCheck
 from common.database.guard.rules import EVERYTHING, AccessRuleError, AccessRules, parse_rule
 from common.database.guard.showing import visible
+from common.database.guard.values import ValueRule
 from common.database.guard.walk import Findings, Name, walk
 from common.errors import DatabaseUnavailable, ForbiddenStatement, InvalidSql, StatementRejected
 from common.text import Text
@@ -94,6 +103,8 @@ class Guard:
         self._facts = facts
         self._functions = FunctionRule(facts, self._allowed_functions)
         self._objects = ObjectRule(facts)
+        self._types = TypeRule(facts, self._functions)
+        self._values = ValueRule(facts, self._types)
         self._access = self._check_of(facts)
         self._verdicts.clear()
 
@@ -140,23 +151,33 @@ class Guard:
     def _judge(self, sql: str) -> Inspection:
         statement = _only_query(parse(sql))
         found = walk(statement.kind, statement.node)
-        refusal = self._first_refusal(found) if self._forbidden_check else None
+        if 0 < self._facts.version < NUMBERS_SINCE * 10_000:
+            refuse_new_numbers(statement.text)
+        found.calls = self._functions.as_read(found.calls, found.syntax)
+        refusal = self._first_refusal(found, statement.text) if self._forbidden_check else None
         refusal = refusal or next(self._access.refusals(found), None)
         if refusal is not None:
             raise _located(refusal, statement)
         overshadowed = filter(self._functions.is_overshadowed, found.calls) if self._forbidden_check else ()
         return _inspection(statement, found, overshadowed)
 
-    def _first_refusal(self, found: Findings) -> StatementRejected | None:
-        for refusal in self._objects.refusals(found):
+    def _first_refusal(self, found: Findings, text: str) -> StatementRejected | None:
+        rules = (self._objects.refusals(found), self._types.refusals(found), self._values.refusals(found, text))
+        for refusal in chain.from_iterable(rules):
             return refusal
-        read = {self._facts.key(relation.schema, relation.name) for relation in found.relations}
-        fields = [self._functions.judge_field(name, read) for name in found.fields]
-        verdicts = [*fields, *map(self._functions.judge, found.calls)]
-        refusals = [refusal for refusal in verdicts if refusal is not None]
+        refusals = [*self._field_refusals(found, text), *map(self._functions.judge, found.calls)]
+        refused = [refusal for refusal in refusals if refusal is not None]
         # What is forbidden is said before what is merely missing, so that a repair can't be tried on it.
-        refusals.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
-        return refusals[0] if refusals else None
+        refused.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
+        return refused[0] if refused else None
+
+    def _field_refusals(self, found: Findings, text: str) -> Iterator[StatementRejected]:
+        """Those of functions written like fields. The statement is looked at again only if a field may be one."""
+        judged = {name: self._functions.judge_field(name) or self._types.judge_call((name,)) for name in found.fields}
+        refusals = {name: refusal for name, refusal in judged.items() if refusal is not None}
+        if refusals:
+            doubtful = FieldCheck(self._facts).doubtful(parse(text)[0].node)
+            yield from (refusals[name] for name in doubtful if name in refusals)
 
 
 def _only_query(statements: list[Statement]) -> Statement:
@@ -193,7 +214,8 @@ def _qualified(text: str, calls: Iterable[Call]) -> str:
     """The text with the calls' names, which stand where the tree says, as `pg_catalog`'s."""
     data = text.encode("utf-8")
     for place in sorted({call.location for call in calls}, reverse=True):
-        data = data[:place] + b"pg_catalog." + data[place:]
+        if not data[place:].lower().startswith((b"pg_catalog", b'"pg_catalog"')):
+            data = data[:place] + b"pg_catalog." + data[place:]
     return data.decode("utf-8")
 
 

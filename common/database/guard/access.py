@@ -188,7 +188,7 @@ class AccessCheck:
         yield from filter(None, map(self.refusal, sorted(reads)))
         yield from self._type_refusals(found)
         yield from (_reading(name) for name in found.operators if name and name[-1] in self.facts.reading_operators)
-        yield from (_reading(name) for name in found.casts if name[-1] in self.facts.reading_cast_types)
+        yield from (_reading(name) for name, _ in found.casts if name[-1] in self.facts.reading_cast_types)
         if any(map(self.has_secrets, reads)):
             yield from self._column_refusals(found, blocks)
         yield from (_missing(relation, place) for block in blocks for relation, place in block.unknown)

@@ -6,10 +6,41 @@ is none. The list beside this module holds the built-in functions without side e
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 Key = tuple[str, str]
 """(schema, name) of a relation."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a relation or composite type; `row` is the composite type of its values or, with `is_array`, of
+    their elements; `category` is its type's (`pg_type.typcategory`)."""
+
+    name: str
+    row: Key | None = None
+    is_array: bool = False
+    category: str = ""
+
+
+@dataclass(frozen=True)
+class TypeEffect:
+    """Something that PostgreSQL may do with a type of the user's without being asked, or with what holds such a type.
+
+    Attributes:
+        kind: `check`, `bounds`, `to`, `from`, `implicit`, `operator`, `sorting` or `catalog`;
+            `catalog_queries.TYPE_EFFECTS` says what each means and what its `detail` is.
+        type: the type, or the relation whose column it is.
+        column: that column, or None for a type.
+        is_own: whether it is about that type itself, not one that holds it.
+    """
+
+    kind: str
+    detail: str
+    type: Key
+    column: str | None = None
+    is_own: bool = True
 
 
 @dataclass(frozen=True)
@@ -20,9 +51,14 @@ class ServerFacts:
         builtins: functions of `pg_catalog`; true when every overload is IMMUTABLE or STABLE.
         routines: other functions, each name with the schemas it occurs in.
         risky_routines: (schema, name) of those of which an overload may have side effects.
-        row_functions: names of those that take a row as their only argument, which may be written like its column.
-        rows_taken: for those of them that take a relation's rows, which relations'.
-        column_names: every column's name, in whatever relation.
+        unary_routines: (schema, name) of those that may be called with one argument, and so be written like its field.
+        range_constructors: (schema, name) of those that only make ranges.
+        unary_builtins: the functions of `pg_catalog` that may be called with one argument.
+        any_type_builtins: those that take values of whatever type as they are.
+        row_results: functions whose value is or may be a row; the columns that it has whichever of that name is called.
+        attributes: all relations outside the system's schemas and composite types, each with its columns in order.
+        type_effects: what may happen to values without being asked for.
+        version: the server's (150004 is 15.4), 0 when it is unknown.
         parents: partitions and inheritance children, each with its topmost parents.
         columns: relations the role may read, each with its columns' names.
         column_sources: (schema, table, column) of generated columns, each with the columns it is computed from.
@@ -35,12 +71,14 @@ class ServerFacts:
         extension_relations: (schema, name) of those that belong to an extension.
         volatile_operators: symbols of operators outside `pg_catalog` whose function may have side effects.
         shared_operators: those of them that built-in operators have as well.
-        volatile_cast_types: types of the user's, and their arrays, to which a cast leads that may have side effects.
         read_conditions: tables that run more than a scan when they are read: the conditions of their policies, and None
             for those of other servers.
         is_followable: whether the server has told what reading a relation leads to: views, policies, generated columns.
         reading_operators: symbols of operators that only the user has, and whose function may read tables.
         reading_cast_types: types, and their arrays, to which a cast of the user's leads that may read tables.
+        plain_operators: those of them for values of built-in types only: the symbol, and the categories of the left one
+            (empty if there is none) and the right one.
+        result_categories: categories of the types that the functions of `pg_catalog` return, as one string.
         search_path: schemas of unqualified names, `pg_catalog` implied first.
         is_complete: whether a name missing here does not exist in the server.
     """
@@ -48,9 +86,14 @@ class ServerFacts:
     builtins: Mapping[str, bool]
     routines: Mapping[str, frozenset[str]] = field(default_factory=dict)
     risky_routines: frozenset[Key] = frozenset()
-    row_functions: frozenset[str] = frozenset()
-    rows_taken: Mapping[str, frozenset[Key]] = field(default_factory=dict)
-    column_names: frozenset[str] = frozenset()
+    unary_routines: frozenset[Key] = frozenset()
+    range_constructors: frozenset[Key] = frozenset()
+    unary_builtins: frozenset[str] = frozenset()
+    any_type_builtins: frozenset[str] = frozenset()
+    row_results: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    attributes: Mapping[Key, tuple[Column, ...]] = field(default_factory=dict)
+    type_effects: tuple[TypeEffect, ...] = ()
+    version: int = 0
     parents: Mapping[Key, frozenset[Key]] = field(default_factory=dict)
     columns: Mapping[Key, Collection[str]] = field(default_factory=dict)
     column_sources: Mapping[tuple[str, str, str], Collection[str]] = field(default_factory=dict)
@@ -62,13 +105,19 @@ class ServerFacts:
     extension_relations: frozenset[Key] = frozenset()
     volatile_operators: frozenset[str] = frozenset()
     shared_operators: frozenset[str] = frozenset()
-    volatile_cast_types: frozenset[str] = frozenset()
     read_conditions: Mapping[Key, Sequence[str | None]] = field(default_factory=dict)
     is_followable: bool = False
     reading_operators: frozenset[str] = frozenset()
     reading_cast_types: frozenset[str] = frozenset()
+    plain_operators: frozenset[tuple[str, str, str]] = frozenset()
+    result_categories: Mapping[str, str] = field(default_factory=dict)
     search_path: tuple[str, ...] = ("public",)
     is_complete: bool = False
+
+    @cached_property
+    def column_names(self) -> frozenset[str]:
+        """Every column's name, in whatever relation or composite type."""
+        return frozenset(column.name for columns in self.attributes.values() for column in columns)
 
     def key(self, schema: str | None, name: str) -> Key:
         """Where the search path leads an unqualified relation; its first schema when there is none of that name."""
@@ -86,7 +135,9 @@ def words(text: str) -> frozenset[str]:
 _BUILTIN_TYPES = words(
     "bit bool bpchar box bytea char cidr circle date daterange float4 float8 inet int2 int4 int4range int8 int8range "
     "interval json jsonb line lseg macaddr money name numeric numrange oid path point polygon text time timestamp "
-    "timestamptz timetz tsquery tsrange tstzrange tsvector uuid varbit varchar xml"
+    "timestamptz timetz tsquery tsrange tstzrange tsvector uuid varbit varchar xml "
+    "regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole "
+    "regtype"
 )
 
 
@@ -95,4 +146,5 @@ def _builtin_functions() -> dict[str, bool]:
     return dict.fromkeys((line for line in text.splitlines() if not line.startswith("#")), True)
 
 
-BUILTIN = ServerFacts(builtins=_builtin_functions(), types=_BUILTIN_TYPES)
+_BUILTIN_FUNCTIONS = _builtin_functions()
+BUILTIN = ServerFacts(builtins=_BUILTIN_FUNCTIONS, unary_builtins=frozenset(_BUILTIN_FUNCTIONS), types=_BUILTIN_TYPES)

@@ -7,10 +7,11 @@ privileges or the catalogue. Functions from anywhere else are allowed only by na
 """
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from common.database.guard.facts import Key, ServerFacts
+from common.database.guard.grammar import SYNTAX_SINCE
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.text import Text
 
@@ -81,6 +82,20 @@ class FunctionRule:
     facts: ServerFacts
     allowed: Collection[str] = ()
 
+    def as_read(self, calls: Iterable[Call], syntax: Iterable[Call]) -> list[Call]:
+        """The calls as the connected server reads them.
+
+        Args:
+            calls: as our grammar reads them, which qualifies the names of what it has a syntax for.
+            syntax: what is no call in our grammar.
+        """
+        version = self.facts.version // 10_000
+        if not version:
+            return list(calls)
+        return [_as_written(call) if _is_newer(call.name, version) else call for call in calls] + [
+            call for call in syntax if _is_newer(call.name, version)
+        ]
+
     def judge(self, call: Call) -> StatementRejected | None:
         """The refusal of `call`, or None when it may be called."""
         if self._is_builtin(call):
@@ -91,26 +106,27 @@ class FunctionRule:
             return _forbidden(call, reason) if reason else _missing(call)
         return self._unless_configured(call, schemas)
 
-    def judge_field(self, name: str, read: Collection[Key]) -> StatementRejected | None:
-        """The refusal of `row.name` where that is no column but a function of the row, written as if it were.
+    def judge_field(self, name: str) -> StatementRejected | None:
+        """The refusal of `value.name` where that is no column but a function of the value, written as if it were."""
+        call = Call((name,))
+        schemas = [place for place in self._visible_schemas(name) if (place, name) in self.facts.unary_routines]
+        refusal = self._unless_configured(call, schemas)
+        if refusal is not None or self._is_configured("pg_catalog", call):
+            return refusal
+        is_known = name in self.facts.unary_builtins or name in self.facts.types
+        if is_known or (not self.facts.is_complete and "_" in name):
+            reason = denial(call) or self._side_effect(call)
+            return _forbidden(call, reason) if reason else None
+        return None
 
-        Args:
-            read: the relations of the statement.
-        """
-        if name not in self.facts.row_functions:
-            return None
-        if name in self.facts.column_names and not self._is_called(name, read):
-            return None
-        return self._unless_configured(Call((name,)), sorted(self.facts.routines.get(name, ())))
-
-    def _is_called(self, name: str, read: Collection[Key]) -> bool:
-        """Whether a relation that is read has no such column, and its rows are what the function takes."""
-        taken = self.facts.rows_taken.get(name, frozenset())
-        families = [{key, *self.facts.parents.get(key, ())} for key in read]
-        return any(not taken.isdisjoint(family) and not self._has_column(family, name) for family in families)
-
-    def _has_column(self, family: Collection[Key], name: str) -> bool:
-        return any(name in self.facts.columns.get(key, ()) for key in family)
+    def is_risky(self, call: Call) -> bool:
+        """Whether what the user's own code calls may have side effects, and the operator doesn't allow it."""
+        if self._is_builtin(call):
+            return self._judge_builtin(call) is not None
+        schemas = self._visible_schemas(call.name) if call.schema is None else (call.schema,)
+        return any(
+            (place, call.name) in self.facts.risky_routines for place in schemas if not self._is_configured(place, call)
+        )
 
     def is_overshadowed(self, call: Call) -> bool:
         """Whether a function of the user's may have side effects and share the built-in's name.
@@ -127,7 +143,10 @@ class FunctionRule:
         return self._is_configured(key[0], Call(key))
 
     def _unless_configured(self, call: Call, schemas: Sequence[str]) -> StatementRejected | None:
-        refused = [schema for schema in schemas if not self._is_configured(schema, call)]
+        harmless = self.facts.range_constructors
+        refused = [
+            place for place in schemas if (place, call.name) not in harmless and not self._is_configured(place, call)
+        ]
         return _not_configured(refused[0], call) if refused else None
 
     def _is_builtin(self, call: Call) -> bool:
@@ -140,8 +159,6 @@ class FunctionRule:
     def _judge_builtin(self, call: Call) -> StatementRejected | None:
         if self._is_configured("pg_catalog", call):
             return None
-        if call.name in self.facts.volatile_cast_types:
-            return _forbidden(call, _STATE)
         reason = denial(call) or self._side_effect(call)
         if reason:
             return _forbidden(call, reason)
@@ -166,6 +183,14 @@ class FunctionRule:
 
     def _is_configured(self, schema: str, call: Call) -> bool:
         return not {call.name, f"{schema}.{call.name}", f"{schema}.*"}.isdisjoint(self.allowed)
+
+
+def _as_written(call: Call) -> Call:
+    return replace(call, parts=call.parts[-1:]) if call.schema == "pg_catalog" else call
+
+
+def _is_newer(name: str, version: int) -> bool:
+    return SYNTAX_SINCE.get(name, 0) > version
 
 
 def denial(call: Call) -> Text | None:

@@ -39,6 +39,42 @@ QUERY_FIELDS = words(
     "returning path value key exprs query constructor func collClause number str"
 )
 
+# What the grammar has learnt: words that call for a function of that name in a server from before the version. What
+# else is newer (`IS JSON`, `AT LOCAL`, CYCLE, GROUP BY DISTINCT, `JOIN … USING (…) AS`, …) an older server can't parse.
+SYNTAX_SINCE: Mapping[str, int] = {
+    "normalize": 13,
+    **dict.fromkeys(("json_array", "json_arrayagg", "json_object", "json_objectagg", "system_user"), 16),
+    **dict.fromkeys(("json", "json_exists", "json_query", "json_scalar", "json_serialize", "json_table"), 17),
+    **dict.fromkeys(("json_value", "merge_action"), 17),
+}
+# The nodes of such words; JsonFuncExpr says in its `op` which one it is.
+_WORDS = {
+    "JsonArrayConstructor": "json_array",
+    "JsonArrayQueryConstructor": "json_array",
+    "JsonArrayAgg": "json_arrayagg",
+    "JsonObjectConstructor": "json_object",
+    "JsonObjectAgg": "json_objectagg",
+    "JsonParseExpr": "json",
+    "JsonScalarExpr": "json_scalar",
+    "JsonSerializeExpr": "json_serialize",
+    "JsonTable": "json_table",
+}
+SYNTAX_NODES = frozenset((*_WORDS, "JsonFuncExpr"))
+# Literals that a server from before the version reads as a number and a name: `1_000`, `0x1F`, `0o7`, `0b1`.
+NUMBERS_SINCE = 16
+
+
+def syntax_word(kind: str, node: Mapping[str, Any]) -> str:
+    """The word that a node of `SYNTAX_NODES` was written with, in lower case."""
+    return _WORDS.get(kind) or str(node.get("op", "")).removesuffix("_OP").lower()
+
+
+def place_of(node: Mapping[str, Any]) -> int:
+    """Where a node of `SYNTAX_NODES` begins, as a byte offset; 0 when the tree doesn't say."""
+    place: int = node.get("location", node.get("constructor", {}).get("location", 0))
+    return place
+
+
 # Values of scalar fields that change nothing but how the result looks are not restricted; these fields must not occur.
 FORBIDDEN_FIELDS: Mapping[str, str] = {"intoClause": "SELECT INTO", "lockingClause": "locking clause"}
 

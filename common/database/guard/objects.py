@@ -44,7 +44,6 @@ class ObjectRule:
         yield from (_catalog_type(name) for name in found.types if self._is_catalog_type(name))
         yield from map(_mixed_value, found.mixed_values)
         yield from (_path(name) for name, path in found.xml_paths if path is None or _is_endless(path))
-        yield from (_cast(name) for name in found.casts if name[-1] in self.facts.volatile_cast_types)
         yield from (_sampling_method(name) for name in found.sampling_methods if not _is_builtin_sampling(name))
         yield from (_operator(name) for name in found.operators if self._is_risky_operator(name))
 
@@ -122,12 +121,6 @@ def _mixed_value(name: str) -> ForbiddenObject:
     zh = f"{name} 只能显示、排序或分组，其他用法请写成 {name}::text。"
     en = f"{name} may only be shown, sorted or grouped by as it is; write {name}::text for anything else."
     return ForbiddenObject(name, Text(zh, en))
-
-
-def _cast(name: Name) -> ForbiddenObject:
-    zh = f"不允许使用类型 {name[-1]}：转换为它会调用可能有副作用的自定义函数。"
-    en = f"The type {name[-1]} may not be used: a cast to it calls a function that may have side effects."
-    return ForbiddenObject(name[-1], Text(zh, en))
 
 
 def _sampling_method(name: Name) -> ForbiddenObject:

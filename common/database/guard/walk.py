@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.database.guard.functions import Call
-from common.database.guard.grammar import FORBIDDEN_FIELDS, QUERY_FIELDS, QUERY_NODES, lock_of, operation_of
+from common.database.guard.grammar import (
+    FORBIDDEN_FIELDS,
+    QUERY_FIELDS,
+    QUERY_NODES,
+    SYNTAX_NODES,
+    lock_of,
+    operation_of,
+    place_of,
+    syntax_word,
+)
 from common.database.guard.parsing import MAX_JOINS, MAX_NESTING, TOO_DEEP, Node
 from common.errors import ForbiddenStatement, ValidationFailed
 from common.text import Text
@@ -53,16 +62,18 @@ class Findings:
 
     relations: list[Relation] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    syntax: list[Call] = field(default_factory=list)
     selects: list[tuple[Node, Scope]] = field(default_factory=list)
     columns: list[Name] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
     types: list[Name] = field(default_factory=list)
-    casts: list[Name] = field(default_factory=list)
+    casts: list[tuple[Name, str]] = field(default_factory=list)
     operators: list[Name] = field(default_factory=list)
     value_functions: list[str] = field(default_factory=list)
     sampling_methods: list[Name] = field(default_factory=list)
     mixed_values: list[str] = field(default_factory=list)
     xml_paths: list[tuple[str, str | None]] = field(default_factory=list)
+    has_table_names: bool = False
 
 
 def walk(kind: str, node: Node) -> Findings:
@@ -111,6 +122,8 @@ class _Walk:
             self.findings.selects.append((child, scope))
         self.look_at_value(key, child)
         _note(key, child, scope, self.findings)
+        if key in SYNTAX_NODES:
+            self.findings.syntax.append(Call((syntax_word(key, child),), location=place_of(child)))
         self.pending.append((child, scope, depth + 1))
 
     def look_at_value(self, key: str, node: Any) -> None:
@@ -222,14 +235,26 @@ def _indirection(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _cast(node: Node, _: Scope, found: Findings) -> None:
-    """Notes what may call a function: a constant is read by its type, and a row taken apart by its fields.
-
-    Takes out the type that is judged as a value.
-    """
+    """Notes the type and what becomes it. Takes out the type that is judged as a value."""
     if _catalog_value({"TypeCast": node}):
+        found.has_table_names = found.has_table_names or _catalog_value({"TypeCast": node}) == "tableoid::regclass"
         node.pop("typeName")
-    elif not {"A_Const", "RowExpr"} & node.get("arg", {}).keys():
-        found.casts.append(_type_name(node))
+    else:
+        found.casts.append((_type_name(node), _cast_from(node)))
+
+
+def _cast_from(node: Node) -> str:
+    """`text` for a constant that the type itself reads, `row` for one made of parts, `value` for any other."""
+    constant = node.get("arg", {}).get("A_Const")
+    if constant is not None and ("sval" in constant or "isnull" in constant):
+        return "value" if "typmods" in node.get("typeName", {}) else "text"
+    return "row" if "RowExpr" in node.get("arg", {}) else "value"
+
+
+def _made(node: Node, _: Scope, found: Findings) -> None:
+    """Notes a type that JSON or XML is turned into."""
+    if "typeName" in node:
+        found.casts.append((_type_name(node), "value"))
 
 
 def _type(node: Node, _: Scope, found: Findings) -> None:
@@ -266,6 +291,9 @@ _NOTES = {
     "ColumnRef": _column,
     "A_Indirection": _indirection,
     "TypeCast": _cast,
+    "XmlSerialize": _made,
+    "output": _made,
+    "JsonTableColumn": _made,
     "TypeName": _type,
     "typeName": _type,
     "A_Expr": _expression,
