@@ -6,6 +6,8 @@
     access     which tables and columns the operator opens
     functions  which functions may be called
     objects    which tables, types and special values may be named
+    xpath      which XPaths may be evaluated
+    lengths    how long the values may get that a query builds
     facts      what the connected server has
 
 Everything is an allow-list: what is not known to belong to a query is refused.
@@ -15,6 +17,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from common.database.guard import lengths
 from common.database.guard.access import EVERYTHING, AccessCheck, AccessRuleError, AccessRules, parse_rule
 from common.database.guard.facts import BUILTIN, ServerFacts
 from common.database.guard.functions import Call, FunctionRule
@@ -86,7 +89,7 @@ class Guard:
         """Returns when `sql` is one harmless query.
 
         Raises:
-            ForbiddenStatement, ForbiddenObject, InvalidSql, ValidationFailed: as `Database.check` says.
+            ForbiddenStatement, ForbiddenObject, InvalidSql, ValidationFailed: as `Database.inspect` says.
         """
         self.inspect(sql)
 
@@ -103,14 +106,14 @@ class Guard:
     def _judge(self, sql: str) -> Inspection:
         statement = _only_query(parse(sql))
         found = walk(statement.kind, statement.node)
-        refusal = self._first_refusal(found) if self._forbidden_check else None
+        refusal = self._first_refusal(found, statement) if self._forbidden_check else None
         refusal = refusal or next(self._access.refusals(found), None)
         if refusal is not None:
             raise _located(refusal, statement)
         overshadowed = filter(self._functions.is_overshadowed, found.calls) if self._forbidden_check else ()
         return _inspection(statement, found, overshadowed)
 
-    def _first_refusal(self, found: Findings) -> StatementRejected | None:
+    def _first_refusal(self, found: Findings, statement: Statement) -> StatementRejected | None:
         for refusal in self._objects.refusals(found):
             return refusal
         read = {self._facts.key(relation.schema, relation.name) for relation in found.relations}
@@ -119,6 +122,8 @@ class Guard:
         refusals = [refusal for refusal in verdicts if refusal is not None]
         # What is forbidden is said before what is merely missing, so that a repair can't be tried on it.
         refusals.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
+        if not refusals and lengths.may_grow(found, len(statement.data)):
+            return lengths.refusal(statement.node)
         return refusals[0] if refusals else None
 
 
