@@ -25,19 +25,23 @@ from common.text import Text
 
 MAX_LENGTH = 10_000_000
 """Characters or array elements of one value."""
-MAX_STEPS = 1_000_000_000
+MAX_STEPS = 200_000_000
 """What built-ins that can't be interrupted do in about a second."""
 
 _MAX_VISITS = 400_000  # nodes looked at; recursive queries in recursive queries would take for ever
 _ROUNDS = 4  # of a recursive query, to see how its values grow
+_COPIED = 0.1  # steps a character, where characters are only copied
 _TEXT_OF_NUMBER = 32
 _MOST_DIGITS = 150_000  # of a numeric
 
-_SEARCHES = words(
-    "strpos position replace translate split_part string_to_array string_to_table btrim ltrim rtrim like notlike "
-    "textlike textnlike bpcharlike texticlike bpchariclike namelike nameiclike bytealike"
-)
-_SQUARES = frozenset(("normalize", "is_normalized"))
+# Functions that compare every character of the first argument with those of others: steps a pair.
+_SEARCHES = {
+    **dict.fromkeys(words("strpos position replace split_part string_to_array string_to_table starts_with"), 1),
+    **dict.fromkeys(words("like notlike textlike textnlike texticlike bpcharlike bpchariclike bytealike"), 1),
+    **dict.fromkeys(words("translate btrim ltrim rtrim"), 4),
+}
+_SQUARES = {"normalize": 4, "is_normalized": 4}
+_OTHERS = 5  # whatever else has two long arguments: polygons, paths, arrays, JSON
 _CONCATENATIONS = words(
     "concat concat_ws coalesce greatest least format json_build_array json_build_object jsonb_build_array "
     "jsonb_build_object array_cat array_append array_prepend textcat overlay row_to_json to_json to_jsonb"
@@ -62,11 +66,14 @@ _GROWTH = words(
     "bpchar bit concat concat_ws array_cat array_append array_prepend textcat convert_to encode quote_literal "
     "quote_nullable to_json to_jsonb row_to_json json_build_array json_build_object jsonb_build_array jsonb_build_object"
 )
+_GROWING_OPERATORS = frozenset((("||",), ("@>",), ("<@",), ("&&",)))
 _LONG_TEXT = 20_000
+_SHORT_TEXT = 1_000  # what is put together from constants is computed itself up to here, not only its length
 _XPATH_FUNCTIONS = words("xpath xpath_exists xmlexists")
 _AGGREGATES = re.compile(r"(string|array|xml|jsonb?_object|jsonb?|range)_agg(_\w+)?")
 _UNBOUNDED_FIELDS = frozenset(("epoch", "julian", "microseconds", "milliseconds"))
-_LINEAR_OPERATORS = words("= <> != < > <= >= || + - * / % ^ << >> & | # ~ ~* !~ !~* -> ->> #> #>> ? ?| ?& <->")
+_LINEAR_OPERATORS = words("= <> != < > <= >= || + - * / % ^ << >> ~ ~* !~ !~* -> ->> #> #>>")
+_LIKES = words("~~ ~~* !~~ !~~*")
 _PADDED_TYPES = words("bpchar bit")
 _TEXT_TYPES = words("text varchar bpchar json jsonb xml")
 
@@ -98,13 +105,15 @@ class Size:
         number: its absolute value, if it is a number or is read as one; of an array, the largest of its elements'.
         length: characters of its text, or elements.
         is_stored: whether something stored in a table is in it.
-        constant: the value itself, where it is known: a number, or a short text.
+        constant: the number itself, where it is known.
+        text: the text itself, where it is known.
     """
 
     number: float = 1
     length: float = 1
     is_stored: bool = False
-    constant: float | str | None = None
+    constant: float | None = None
+    text: str | None = None
 
 
 _STORED = Size(is_stored=True)
@@ -158,9 +167,11 @@ def may_grow(found: Findings, text_length: int) -> bool:
     Args:
         text_length: characters of the statement.
     """
-    if text_length > _LONG_TEXT or ("||",) in found.operators:
+    if text_length > _LONG_TEXT or not _GROWING_OPERATORS.isdisjoint(found.operators):
         return True
     names = {call.name for call in found.calls}
+    if "generate_series" in names and len(names) > 1:
+        return True
     if not _GROWTH.isdisjoint(names) or any(map(_AGGREGATES.fullmatch, names)):
         return True
     return any(name[-1] in _PADDED_TYPES for name in found.types)
@@ -202,7 +213,7 @@ class _Bounds:
             found = self.plain(select, place)
         self.rest(select, place)
         limit = self.value(select["limitCount"], place) if "limitCount" in select else None
-        rows = min(found.rows, limit.number) if limit and isinstance(limit.constant, float) else found.rows
+        rows = min(found.rows, limit.number) if limit and limit.constant is not None else found.rows
         return _Rows(found.columns, rows)
 
     def plain(self, select: Node, place: _Place) -> _Rows:
@@ -245,8 +256,8 @@ class _Bounds:
         for item in (clause or {}).get("ctes", ()):
             cte = item["CommonTableExpr"]
             place.pending.setdefault(cte["ctename"], (cte, bool((clause or {}).get("recursive"))))
-        for name in list(place.pending):
-            self.cte(name, place)
+        for item in (clause or {}).get("ctes", ()):
+            self.cte(item["CommonTableExpr"]["ctename"], place)
 
     def cte(self, name: str, place: _Place) -> _Rows | None:
         """What the CTE gives, which may be asked before its turn: under RECURSIVE, they may refer to later ones."""
@@ -264,6 +275,7 @@ class _Bounds:
 
         What grows by the same amount each time is as good as stored; what grows faster gets as long as it likes.
         """
+        place = _Place(place)
         self.ctes(query.get("withClause"), place)
         history = [_renamed(self.query(query["larg"], place), names)]
         for _ in range(_ROUNDS):
@@ -292,7 +304,7 @@ class _Bounds:
         if kind == "RangeTableFunc":
             self.parsed("xmltable", self.value(node["docexpr"], place))
         read = self.anything(node, place)
-        return [(alias, _Rows(_Everything(replace(read, constant=None))))]
+        return [(alias, _Rows(_Everything(replace(read, constant=None, text=None))))]
 
     def table(self, node: Node, place: _Place) -> _Rows:
         if "schemaname" not in node:
@@ -333,7 +345,7 @@ class _Bounds:
         size = _either(sizes)
         if node.get("ordinality"):
             size = replace(size, number=max(size.number, rows))
-        return (alias or called, _Rows(_Everything(replace(size, constant=None)), rows))
+        return (alias or called, _Rows(_Everything(replace(size, constant=None, text=None)), rows))
 
     def row_count(self, call: Node, place: _Place) -> float:
         node = call.get("FuncCall", {})
@@ -386,9 +398,9 @@ class _Bounds:
     def select(self, node: Node, place: _Place) -> Size:
         return _either((self.query(node, place).columns or {"": _STORED}).values())
 
-    def built(self, name: str, size: Size) -> Size:
-        """`size`, once it is known not to be too long."""
-        self.spend(name, 10 * size.length if size.length > 1000 else 0)
+    def built(self, name: str, size: Size, steps: float = 1) -> Size:
+        """`size`, once it is known not to be too long; `steps` is what a character costs."""
+        self.spend(name, steps * size.length if size.length > 1000 else 0)
         if size.length > MAX_LENGTH:
             raise _TooLong(name)
         return size
@@ -423,8 +435,8 @@ class _Bounds:
         name = _strings(type_name.get("names", ()))[-1:]
         modifiers = self.each(type_name.get("typmods", ()), place)
         if name and name[0] in _PADDED_TYPES and modifiers:
-            return self.built(name[0], replace(size, length=max(size.length, modifiers[0].number), constant=None))
-        is_plain = size.constant is not None or "ColumnRef" in node["arg"]
+            return self.built(name[0], replace(size, length=max(size.length, modifiers[0].number), constant=None, text=None))
+        is_plain = size.constant is not None or size.text is not None or "ColumnRef" in node["arg"]
         if name and name[0] in _TEXT_TYPES and not is_plain and size.length > 1000:
             return self.built(name[0], replace(size, length=2 * size.length))  # `\x6162`, or quotes doubled
         return size
@@ -450,13 +462,14 @@ class _Bounds:
         if kind == "AEXPR_NULLIF":
             return left
         if kind in ("AEXPR_LIKE", "AEXPR_ILIKE") or (kind == "AEXPR_OP" and symbol[0] not in _LINEAR_OPERATORS):
-            self.spend(symbol[0] or kind, _product(left.length, right.length))
+            weight = 1 if symbol[0] in _LIKES else _OTHERS
+            self.spend(symbol[0] or kind, weight * _product(left.length, right.length))
         if kind != "AEXPR_OP":
             return _TRUTH
         combine = _ARITHMETIC.get(symbol[0])
         if combine is None:
-            return replace(_either([left, right]), constant=None)
-        return self.built(symbol[0], combine(left, right))
+            return replace(_either([left, right]), constant=None, text=None)
+        return self.built(symbol[0], combine(left, right), _COPIED)
 
     def truth(self, node: Node, place: _Place) -> Size:
         self.anything(node, place)
@@ -469,7 +482,7 @@ class _Bounds:
             return _TRUTH
         size = _either((found.columns or {"": _STORED}).values())
         if node["subLinkType"] == "ARRAY_SUBLINK":
-            size = replace(size, length=_product(size.length, found.rows), constant=None)
+            size = replace(size, length=_product(size.length, found.rows), constant=None, text=None)
             return self.built("array", size)
         return size
 
@@ -488,8 +501,8 @@ class _Bounds:
         sizes = self.each(node.get("args", ()), place)
         found = _either(sizes)
         if node.get("op") == "IS_LEAST" and sizes:
-            return replace(found, number=min(size.number for size in sizes), constant=None)
-        return replace(found, constant=None) if len(sizes) > 1 else found
+            return replace(found, number=min(size.number for size in sizes), constant=None, text=None)
+        return replace(found, constant=None, text=None) if len(sizes) > 1 else found
 
     def array(self, node: Node, place: _Place) -> Size:
         sizes = self.each(node.get("elements", ()), place)
@@ -506,12 +519,13 @@ class _Bounds:
         if name in _XPATH_FUNCTIONS and len(sizes) > 1:
             self.parsed(name, sizes[1])
         elif name in _SEARCHES and sizes:
-            self.spend(name, _product(sizes[0].length, max((size.length for size in sizes[1:]), default=1)))
+            longest = max((size.length for size in sizes[1:]), default=1)
+            self.spend(name, _SEARCHES[name] * _product(sizes[0].length, longest))
         elif name in _SQUARES:
-            self.spend(name, _product(sizes[0].length, sizes[0].length) if sizes else 0)
+            self.spend(name, _SQUARES[name] * _product(sizes[0].length, sizes[0].length) if sizes else 0)
         elif name not in _CONCATENATIONS and len(sizes) > 1 and not _AGGREGATES.fullmatch(name):
             first, second = sorted((size.length for size in sizes), reverse=True)[:2]
-            self.spend(name, _product(first, second))
+            self.spend(name, _OTHERS * _product(first, second) if second > _TEXT_OF_NUMBER else 0)
         return self.built(name, self.result(name, arguments, sizes, place))
 
     def result(self, name: str, arguments: Sequence[Node], sizes: list[Size], place: _Place) -> Size:
@@ -519,13 +533,13 @@ class _Bounds:
         if builder is not None and sizes:
             return builder(sizes)
         if name == "array_fill" and len(sizes) > 1:
-            return replace(sizes[0], length=self.cells(arguments[1], sizes[1], place), constant=None)
+            return replace(sizes[0], length=self.cells(arguments[1], sizes[1], place), constant=None, text=None)
         joined = _joined(sizes, factor=2 if name in _ESCAPES else 1)
         if name in _COUNTS:
-            return replace(joined, number=place.rows, is_stored=joined.is_stored or place.reads_tables, constant=None)
+            return replace(joined, number=place.rows, is_stored=joined.is_stored or place.reads_tables, constant=None, text=None)
         if _AGGREGATES.fullmatch(name):
             return replace(joined, length=_product(joined.length, place.rows), number=joined.number)
-        return replace(joined, number=_number_of(name, sizes, place), constant=None)
+        return replace(joined, number=_number_of(name, sizes, place), constant=None, text=None)
 
     def cells(self, node: Node, size: Size, place: _Place) -> float:
         """How many elements an array of these dimensions has."""
@@ -533,8 +547,8 @@ class _Bounds:
             node = node["TypeCast"]["arg"]
         if "A_ArrayExpr" in node:
             return math.prod(max(1.0, one.number) for one in self.each(node["A_ArrayExpr"].get("elements", ()), place))
-        if isinstance(size.constant, str):
-            return math.prod(max(1.0, float(number)) for number in re.findall(r"\d+", size.constant)[:10])
+        if size.text is not None:
+            return math.prod(max(1.0, float(number)) for number in re.findall(r"\d+", size.text)[:10])
         return max(1.0, size.number) if size.is_stored else _power(size.number, 6)
 
 
@@ -658,9 +672,9 @@ def _text(value: str) -> Size:
     """A constant text: it may be read as the number it is, or as the largest one that is in it."""
     match = _NUMBER.fullmatch(value.strip().replace("_", ""))
     if match is not None and len(value) < 100:
-        return replace(_number(_float(match[0])), length=len(value))
+        return replace(_number(_float(match[0])), length=len(value), text=value)
     numbers = (_float(number) for number in _NUMBERS.findall(value[:2000]))
-    return Size(max(numbers, default=0), len(value), constant=value if len(value) <= 1000 else None)
+    return Size(max(numbers, default=0), len(value), text=value)
 
 
 def _float(text: str) -> float:
@@ -678,7 +692,7 @@ def _product(left: float, right: float) -> float:
 
 def _power(base: float, exponent: float) -> float:
     try:
-        return float(max(base, 1.0) ** exponent)
+        return max(float(base), 1.0) ** float(exponent)
     except OverflowError:
         return math.inf
 
@@ -694,7 +708,7 @@ def _arithmetic(
 
     def combine(left: Size, right: Size) -> Size:
         is_stored = left.is_stored or right.is_stored
-        if isinstance(left.constant, float) and isinstance(right.constant, float):
+        if left.constant is not None and right.constant is not None:
             try:
                 value = exact(left.constant, right.constant)
             except (ArithmeticError, ValueError):
@@ -710,8 +724,8 @@ def _arithmetic(
 
 
 def _divided(left: Size, right: Size) -> Size:
-    if isinstance(right.constant, float) and right.constant:
-        exact = left.constant / right.constant if isinstance(left.constant, float) else None
+    if right.constant is not None and right.constant:
+        exact = left.constant / right.constant if left.constant is not None else None
         return Size(left.number / abs(right.constant), left.length + _TEXT_OF_NUMBER, left.is_stored, exact)
     number = left.number if right.is_stored else math.inf
     return Size(number, left.length + right.length, left.is_stored or right.is_stored)
@@ -719,15 +733,15 @@ def _divided(left: Size, right: Size) -> Size:
 
 def _concatenated(left: Size, right: Size) -> Size:
     texts = [_constant_text(left), _constant_text(right)]
-    if all(text is not None for text in texts) and left.length + right.length <= 1000:
+    if all(text is not None for text in texts) and left.length + right.length <= _SHORT_TEXT:
         return _text("".join(text or "" for text in texts))
     return _joined([left, right])
 
 
 def _constant_text(size: Size) -> str | None:
-    if isinstance(size.constant, float):
-        return f"{size.constant:.0f}" if size.constant.is_integer() and abs(size.constant) < 1e18 else None
-    return size.constant
+    if size.text is None and size.constant is not None and size.constant.is_integer() and abs(size.constant) < 1e18:
+        return f"{size.constant:.0f}"
+    return size.text
 
 
 _ARITHMETIC: dict[str, Callable[[Size, Size], Size]] = {
@@ -755,8 +769,8 @@ def _number_of(name: str, sizes: Sequence[Size], place: _Place) -> float:
     if name in _SMALL:
         return 1000
     if name in ("extract", "date_part"):
-        part = sizes[0].constant if sizes else None
-        is_bounded = isinstance(part, str) and part not in _UNBOUNDED_FIELDS
+        part = sizes[0].text if sizes else None
+        is_bounded = part is not None and part not in _UNBOUNDED_FIELDS
         return 10_000 if is_bounded else math.inf if not any(size.is_stored for size in sizes) else 1
     if name in _KEEP_NUMBERS or any(size.is_stored for size in sizes):
         return largest
@@ -775,7 +789,7 @@ def _repeated(sizes: list[Size]) -> Size:
 
 def _padded(sizes: list[Size]) -> Size:
     width = sizes[1] if len(sizes) > 1 else sizes[0]
-    length = width.number if isinstance(width.constant, float) else max(width.number, sizes[0].length)
+    length = width.number if width.constant is not None else max(width.number, sizes[0].length)
     is_stored = any(size.is_stored for size in sizes)
     return Size(sizes[0].number if is_stored else _read(length), length, is_stored)
 
@@ -784,7 +798,7 @@ def _replaced(sizes: list[Size]) -> Size:
     """At worst every character, or every occurrence of a known text, becomes the new text."""
     if len(sizes) < 3:
         return sizes[0]
-    old = max(1.0, sizes[1].length) if sizes[1].constant is not None else 1.0
+    old = max(1.0, sizes[1].length) if sizes[1].text is not None else 1.0
     length = _product(sizes[0].length, max(1.0, sizes[2].length / old))
     is_stored = any(size.is_stored for size in sizes)
     return Size(sizes[0].number if is_stored else _read(length), length, is_stored)
@@ -794,8 +808,8 @@ def _replaced_by_pattern(sizes: list[Size]) -> Size:
     """The same, but the new text may hold the found one (`\\&`)."""
     if len(sizes) < 3:
         return sizes[0]
-    new = sizes[2].constant if isinstance(sizes[2].constant, str) else ""
-    groups = new.count("\\") or (sizes[2].constant is None and not sizes[2].is_stored and sizes[2].length)
+    new = sizes[2].text or ""
+    groups = new.count("\\") or (sizes[2].text is None and not sizes[2].is_stored and sizes[2].length)
     length = _product(sizes[0].length, max(1.0, sizes[2].length, groups or 0))
     is_stored = any(size.is_stored for size in sizes)
     return Size(sizes[0].number if is_stored else _read(length), length, is_stored)
@@ -820,25 +834,25 @@ def _joined_by(sizes: list[Size]) -> Size:
     """Array elements with a text between them: between any two characters of the array's, at worst."""
     joined = _joined(sizes)
     between = sizes[1].length if len(sizes) > 1 else 1
-    return replace(joined, length=sizes[0].length + _product(sizes[0].length, between), constant=None)
+    return replace(joined, length=sizes[0].length + _product(sizes[0].length, between), constant=None, text=None)
 
 
 def _separated(sizes: list[Size]) -> Size:
     joined = _joined(sizes)
-    return replace(joined, length=joined.length + _product(sizes[0].length, len(sizes)), constant=None)
+    return replace(joined, length=joined.length + _product(sizes[0].length, len(sizes)), constant=None, text=None)
 
 
 def _cut(sizes: list[Size]) -> Size:
     wanted = sizes[-1]
-    if len(sizes) < 2 or not isinstance(wanted.constant, float):
-        return replace(sizes[0], constant=None)
+    if len(sizes) < 2 or wanted.constant is None:
+        return replace(sizes[0], constant=None, text=None)
     is_stored = any(size.is_stored for size in sizes)
     length = min(sizes[0].length, wanted.number) if wanted.constant >= 0 else sizes[0].length
     return Size(sizes[0].number if is_stored else _read(length), length, is_stored)
 
 
 def _substring(sizes: list[Size]) -> Size:
-    return _cut(sizes) if len(sizes) > 2 else replace(sizes[0], constant=None)
+    return _cut(sizes) if len(sizes) > 2 else replace(sizes[0], constant=None, text=None)
 
 
 def _polygon(sizes: list[Size]) -> Size:
@@ -885,25 +899,24 @@ def _series_rows(arguments: Sequence[Node], sizes: Sequence[Size]) -> float:
     if len(sizes) < 2:
         return 1
     step = sizes[2] if len(sizes) > 2 else _number(1)
-    is_of_dates = len(sizes) > 2 and (not isinstance(step.constant, float) or isinstance(sizes[0].constant, str))
+    is_of_dates = len(sizes) > 2 and (step.constant is None or sizes[0].text is not None)
     if is_of_dates:
         return _days(sizes[0], sizes[1]) * _DAY_S / _seconds(step)
     first, last = sizes[0].constant, sizes[1].constant
-    distance = (
-        abs(last - first) if isinstance(first, float) and isinstance(last, float) else sizes[0].number + sizes[1].number
-    )
-    by = abs(step.constant) if isinstance(step.constant, float) and step.constant else 1.0 if step.is_stored else 1e-9
+    is_known = first is not None and last is not None
+    distance = abs((last or 0) - (first or 0)) if is_known else sizes[0].number + sizes[1].number
+    by = abs(step.constant) if step.constant is not None and step.constant else 1.0 if step.is_stored else 1e-9
     return distance / by + 1
 
 
 def _days(first: Size, last: Size) -> float:
-    dates = [_DATE.match(size.constant) for size in (first, last) if isinstance(size.constant, str)]
+    dates = [_DATE.match(size.text) for size in (first, last) if size.text is not None]
     known = [int(date[1]) * 366 + int(date[2]) * 31 + int(date[3]) for date in dates if date]
     return abs(known[1] - known[0]) + 1 if len(known) == 2 else _UNKNOWN_SPAN_DAYS
 
 
 def _seconds(step: Size) -> float:
-    match = _STEP.match(step.constant) if isinstance(step.constant, str) else None
+    match = _STEP.match(step.text or "")
     if match is None:
         return _DAY_S
     return max(1e-6, float(match[1]) * _SECONDS.get(match[2].lower(), _DAY_S))
