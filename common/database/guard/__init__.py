@@ -83,7 +83,7 @@ class Guard:
         self._functions = FunctionRule(facts, self._allowed_functions)
         self._objects = ObjectRule(facts)
         self._access = AccessCheck(self.access, facts)
-        self._verdicts.clear()
+        self._verdicts = OrderedDict()
 
     def check(self, sql: str) -> None:
         """Returns when `sql` is one harmless query.
@@ -95,12 +95,13 @@ class Guard:
 
     def inspect(self, sql: str) -> Inspection:
         """What the query uses; raises what `check` raises."""
-        verdict = self._verdicts.get(sql)
+        verdicts = self._verdicts  # another thread may learn new facts meanwhile: what was judged by the old is dropped
+        verdict = verdicts.get(sql)
         if verdict is None:
             verdict = self._judge(sql)
-            self._verdicts[sql] = verdict
-            while len(self._verdicts) > _REMEMBERED:
-                self._verdicts.popitem(last=False)
+            verdicts[sql] = verdict
+            while len(verdicts) > _REMEMBERED:
+                verdicts.popitem(last=False)
         return verdict
 
     def _judge(self, sql: str) -> Inspection:
@@ -123,7 +124,7 @@ class Guard:
         # What is forbidden is said before what is merely missing, so that a repair can't be tried on it.
         refusals.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
         if not refusals and lengths.may_grow(found, len(statement.data)):
-            return lengths.refusal(statement.node)
+            return lengths.refusal(statement.node, len(statement.data))
         return refusals[0] if refusals else None
 
 

@@ -28,10 +28,12 @@ MAX_LENGTH = 10_000_000
 MAX_STEPS = 200_000_000
 """What built-ins that can't be interrupted do in about a second."""
 
-_MAX_VISITS = 400_000  # nodes looked at; recursive queries in recursive queries would take for ever
+# Nodes looked at, and more for each character of the text; recursive queries in recursive queries would take for ever.
+_MAX_VISITS, _MAX_VISITS_PER_CHAR = 20_000, 4
 _ROUNDS = 4  # of a recursive query, to see how its values grow
 _COPIED = 0.1  # steps a character, where characters are only copied
 _TEXT_OF_NUMBER = 32
+_QUOTES = 8  # characters around a value in JSON, XML or an array
 _MOST_DIGITS = 150_000  # of a numeric
 
 # Functions that compare every character of the first argument with those of others: steps a pair.
@@ -53,7 +55,7 @@ _ESCAPES = words(
 _KEEP_NUMBERS = words(
     "abs ceil ceiling floor round trunc max min avg int2 int4 int8 float4 float8 numeric sign mod div first_value "
     "last_value lag lead nth_value percentile_cont percentile_disc any_value unnest nullif coalesce sqrt cbrt ln log "
-    "log10 left right substr substring btrim ltrim rtrim trim to_number upper lower mode"
+    "log10 left right substr substring btrim ltrim rtrim trim upper lower mode"
 )
 _LENGTHS = words(
     "length char_length character_length octet_length bit_length array_length cardinality json_array_length "
@@ -177,14 +179,17 @@ def may_grow(found: Findings, text_length: int) -> bool:
     return any(name[-1] in _PADDED_TYPES for name in found.types)
 
 
-def refusal(select: Node) -> ForbiddenObject | None:
+def refusal(select: Node, text_length: int) -> ForbiddenObject | None:
     """The refusal of a query that builds too much, or None.
+
+    Args:
+        text_length: characters of the statement.
 
     Raises:
         ValidationFailed: it is nested too deeply.
     """
     try:
-        _Bounds().query(select, _Place())
+        _Bounds(_MAX_VISITS + _MAX_VISITS_PER_CHAR * text_length).query(select, _Place())
     except _TooLong as exc:
         return _too_long(str(exc))
     except RecursionError as exc:
@@ -193,9 +198,16 @@ def refusal(select: Node) -> ForbiddenObject | None:
 
 
 class _Bounds:
-    def __init__(self) -> None:
+    """One walk over a query's expressions.
+
+    Attributes:
+        visits: how many nodes may still be looked at.
+        steps: what the built-ins do that nothing interrupts, all together.
+    """
+
+    def __init__(self, visits: int) -> None:
+        self.visits = visits
         self.steps = 0.0
-        self.visits = 0
 
     # Queries
 
@@ -304,7 +316,7 @@ class _Bounds:
         if kind == "RangeTableFunc":
             self.parsed("xmltable", self.value(node["docexpr"], place))
         read = self.anything(node, place)
-        return [(alias, _Rows(_Everything(replace(read, constant=None, text=None))))]
+        return [(alias, _Rows(_Everything(_inexact(read))))]
 
     def table(self, node: Node, place: _Place) -> _Rows:
         if "schemaname" not in node:
@@ -345,7 +357,7 @@ class _Bounds:
         size = _either(sizes)
         if node.get("ordinality"):
             size = replace(size, number=max(size.number, rows))
-        return (alias or called, _Rows(_Everything(replace(size, constant=None, text=None)), rows))
+        return (alias or called, _Rows(_Everything(_inexact(size)), rows))
 
     def row_count(self, call: Node, place: _Place) -> float:
         node = call.get("FuncCall", {})
@@ -372,8 +384,8 @@ class _Bounds:
         return _EMPTY
 
     def visit(self) -> None:
-        self.visits += 1
-        if self.visits > _MAX_VISITS:
+        self.visits -= 1
+        if self.visits < 0:
             raise _TooLong("WITH RECURSIVE")
 
     def anything(self, value: Any, place: _Place) -> Size:
@@ -393,7 +405,7 @@ class _Bounds:
 
     def document(self, node: Node, place: _Place) -> Size:
         """Of XML or JSON made by syntax of its own: quotes and brackets of what it holds are written as two characters."""
-        return self.built("", _joined([self.anything(node, place)], factor=2))
+        return self.built("", _quoted([self.anything(node, place)]))
 
     def select(self, node: Node, place: _Place) -> Size:
         return _either((self.query(node, place).columns or {"": _STORED}).values())
@@ -502,11 +514,16 @@ class _Bounds:
         found = _either(sizes)
         if node.get("op") == "IS_LEAST" and sizes:
             return replace(found, number=min(size.number for size in sizes), constant=None, text=None)
-        return replace(found, constant=None, text=None) if len(sizes) > 1 else found
+        return _inexact(found) if len(sizes) > 1 else found
 
     def array(self, node: Node, place: _Place) -> Size:
         sizes = self.each(node.get("elements", ()), place)
         return replace(_joined(sizes), number=max((size.number for size in sizes), default=0))
+
+    def element(self, node: Node, place: _Place) -> Size:
+        """An element of an array, or a field of a row: no larger than all of it."""
+        self.anything(node.get("indirection"), place)
+        return replace(self.value(node["arg"], place), constant=None, text=None)
 
     def call(self, node: Node, place: _Place) -> Size:
         name = _strings(node["funcname"])[-1]
@@ -533,8 +550,10 @@ class _Bounds:
         if builder is not None and sizes:
             return builder(sizes)
         if name == "array_fill" and len(sizes) > 1:
-            return replace(sizes[0], length=self.cells(arguments[1], sizes[1], place), constant=None, text=None)
-        joined = _joined(sizes, factor=2 if name in _ESCAPES else 1)
+            length = _product(sizes[0].length + _QUOTES, self.cells(arguments[1], sizes[1], place))
+            return replace(sizes[0], length=length, constant=None, text=None)
+        joined = _quoted(sizes) if name in _ESCAPES else _joined(sizes)
+        joined = replace(joined, length=max(joined.length, _TEXT_OF_NUMBER))
         if name in _COUNTS:
             return replace(joined, number=place.rows, is_stored=joined.is_stored or place.reads_tables, constant=None, text=None)
         if _AGGREGATES.fullmatch(name):
@@ -648,19 +667,29 @@ def _either(sizes: Iterable[Size]) -> Size:
     )
 
 
-def _joined(sizes: Iterable[Size], factor: float = 1) -> Size:
+def _quoted(sizes: Sequence[Size]) -> Size:
+    """The bound of several put together, every character of which may have to be written as two."""
+    joined = _inexact(_joined(sizes))
+    return replace(joined, length=2 * joined.length + _QUOTES * len(sizes))
+
+
+def _inexact(size: Size) -> Size:
+    return replace(size, constant=None, text=None)
+
+
+def _joined(sizes: Iterable[Size]) -> Size:
     """The bound of several put together."""
     found = list(sizes)
-    if len(found) == 1 and factor == 1:
+    if len(found) == 1:
         return found[0]
-    length = factor * sum(size.length for size in found)
+    length = sum(size.length for size in found)
     is_stored = any(size.is_stored for size in found)
     number = max((size.number for size in found), default=0)
     return Size(number if is_stored else max(number, _read(length)), length, is_stored)
 
 
 def _number(value: float) -> Size:
-    return Size(abs(value), _TEXT_OF_NUMBER, constant=float(value))
+    return Size(abs(value), len(f"{value:.17g}"), constant=float(value))
 
 
 def _read(length: float) -> float:
@@ -845,14 +874,14 @@ def _separated(sizes: list[Size]) -> Size:
 def _cut(sizes: list[Size]) -> Size:
     wanted = sizes[-1]
     if len(sizes) < 2 or wanted.constant is None:
-        return replace(sizes[0], constant=None, text=None)
+        return _inexact(sizes[0])
     is_stored = any(size.is_stored for size in sizes)
     length = min(sizes[0].length, wanted.number) if wanted.constant >= 0 else sizes[0].length
     return Size(sizes[0].number if is_stored else _read(length), length, is_stored)
 
 
 def _substring(sizes: list[Size]) -> Size:
-    return _cut(sizes) if len(sizes) > 2 else replace(sizes[0], constant=None, text=None)
+    return _cut(sizes) if len(sizes) > 2 else _inexact(sizes[0])
 
 
 def _polygon(sizes: list[Size]) -> Size:
@@ -887,6 +916,7 @@ _BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
     "dpow": _raised,
     "exp": _exponential,
     "generate_series": _series,
+    "to_number": lambda sizes: sizes[0],
     "left": _cut,
     "right": _cut,
     "substr": _substring,
@@ -936,6 +966,7 @@ _HANDLERS: dict[str, Callable[[_Bounds, Any, _Place], Size]] = {
     "CoalesceExpr": _Bounds.coalesce,
     "MinMaxExpr": _Bounds.extreme,
     "A_ArrayExpr": _Bounds.array,
+    "A_Indirection": _Bounds.element,
     "FuncCall": _Bounds.call,
     "SelectStmt": _Bounds.select,
 }

@@ -93,8 +93,8 @@ def parse(sql: str) -> list[Statement]:
         ValidationFailed: it is too long, nested too deeply, has too many parts or is not Unicode text.
     """
     data = _encoded(sql)
-    if sum(len(run) ** 2 for run in _OPERATOR_RUN.findall(sql)) > _MAX_RUN_SQUARES:
-        raise ValidationFailed(_RUN_TOO_LONG)
+    if len(sql) ** 2 > _MAX_RUN_SQUARES:
+        _refuse_long_runs(sql)
     if len(sql) > _SURELY_SHALLOW_CHARS:
         _refuse_deep(sql)
     tree = _decoded(_json_tree(data))
@@ -111,6 +111,11 @@ def _encoded(sql: str) -> bytes:
     if b"\0" in data:
         raise ValidationFailed(NOT_TEXT)
     return data
+
+
+def _refuse_long_runs(sql: str) -> None:
+    if sum(len(run) ** 2 for run in _OPERATOR_RUN.findall(sql)) > _MAX_RUN_SQUARES:
+        raise ValidationFailed(_RUN_TOO_LONG)
 
 
 def _refuse_deep(sql: str) -> None:
