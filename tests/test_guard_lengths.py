@@ -85,10 +85,12 @@ CALLS = ["repeat({}, {})", "lpad({}, {})", "rpad({}, {})", "array_fill({}, ARRAY
 AMOUNTS = [
     "{}", "({}::text)::int", "(SELECT {})", "(VALUES ({}))", "({} + 0)", "(1 * {})", "abs(-{})", "greatest(1, {})",
     "CASE WHEN random() < 2 THEN {} END", "coalesce(NULL, {})", "(ARRAY[{}])[1]", "'{}'::int", "({} / 1)",
-    "(SELECT n FROM (VALUES (1), ({})) AS t (n) ORDER BY n DESC LIMIT 1)", "(SELECT max(n) FROM unnest(ARRAY[{}]) AS n)",
+    "(SELECT n FROM (VALUES (1), ({})) AS t (n) ORDER BY n DESC LIMIT 1)",
+    "(SELECT max(n) FROM unnest(ARRAY[{}]) AS n)",
     "(WITH c(n) AS (SELECT {}) SELECT n FROM c)", "(SELECT * FROM (SELECT {}) AS s)", "('[{}]'::jsonb ->> 0)::int",
     "(SELECT {} UNION SELECT 1 ORDER BY 1 DESC LIMIT 1)", "to_number('{}', '9999999999')::int", "nullif({}, 1)",
-    "(SELECT (s).n FROM (SELECT {} AS n) AS s)", "(SELECT s.n FROM (SELECT {} AS n) AS t JOIN (SELECT {} AS n) AS s ON true)",
+    "(SELECT (s).n FROM (SELECT {} AS n) AS s)",
+    "(SELECT s.n FROM (SELECT {} AS n) AS t JOIN (SELECT {} AS n) AS s ON true)",
 ]  # fmt: skip
 
 

@@ -155,8 +155,12 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "branches": lambda n: "SELECT CASE" + " WHEN 1 = 2 THEN 'a'" * n + " END",
     "concatenations": lambda n: "SELECT " + " || ".join(["'a'"] * n),
     "unions of tables": lambda n: " UNION ALL ".join(["SELECT 1, 2 FROM t"] * n),
-    "CTEs of CTEs": lambda n: "WITH a0 AS (SELECT 1)" + "".join(f", a{i} AS (TABLE a{i - 1})" for i in range(1, n)) + "TABLE a0",
-    "branches named like words of a CASE": lambda n: "SELECT CASE WHEN " + "+".join(["a.when + a.end"] * n) + " THEN 1 END",
+    "CTEs of CTEs": lambda n: (
+        "WITH a0 AS (SELECT 1)" + "".join(f", a{i} AS (TABLE a{i - 1})" for i in range(1, n)) + "TABLE a0"
+    ),
+    "branches named like words of a CASE": lambda n: (
+        "SELECT CASE WHEN " + "+".join(["a.when + a.end"] * n) + " THEN 1 END"
+    ),
     "likes": lambda n: "SELECT 'a'" + " LIKE ('a'" * n + ")" * n,
 }
 

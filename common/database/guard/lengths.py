@@ -1,9 +1,9 @@
 """How long the texts and arrays get that a statement builds, and how long built-ins that nothing stops work on them.
 
-Some of PostgreSQL's functions look neither at timeouts nor at cancellation: searching a text of a million characters for
-one of half a million takes minutes, also while the planner folds constants. The constants of a statement decide how much
-there is to search: `repeat('a', 1000000)`, `lpad`, `array_fill`, an aggregate over `generate_series`, also where the
-amount is computed, cast, or comes out of a subquery.
+Some of PostgreSQL's functions look neither at timeouts nor at cancellation: searching a text of a million characters
+for one of half a million takes minutes, also while the planner folds constants. The constants of a statement decide how
+much there is to search: `repeat('a', 1000000)`, `lpad`, `array_fill`, an aggregate over `generate_series`, also where
+the amount is computed, cast, or comes out of a subquery.
 
 This module computes an upper bound for every value: how large a number may be, and how long its text. What is stored in
 tables counts as 1, so that bounds say by how much the statement itself multiplies it. What can be neither computed nor
@@ -64,9 +64,10 @@ _LENGTHS = words(
 _COUNTS = words("count row_number rank dense_rank ntile regr_count")
 _SMALL = words("random width_bucket cume_dist percent_rank sin cos tan degrees radians pi ascii isfinite")
 _GROWTH = words(
-    "repeat lpad rpad array_fill replace array_replace regexp_replace format array_to_string polygon overlay text varchar "
-    "bpchar bit concat concat_ws array_cat array_append array_prepend textcat convert_to encode quote_literal "
-    "quote_nullable to_json to_jsonb row_to_json json_build_array json_build_object jsonb_build_array jsonb_build_object"
+    "repeat lpad rpad array_fill replace array_replace regexp_replace format array_to_string polygon overlay text "
+    "varchar bpchar bit concat concat_ws array_cat array_append array_prepend textcat convert_to encode quote_literal "
+    "quote_nullable to_json to_jsonb row_to_json json_build_array json_build_object jsonb_build_array "
+    "jsonb_build_object"
 )
 _GROWING_OPERATORS = frozenset((("||",), ("@>",), ("<@",), ("&&",)))
 _LONG_TEXT = 20_000
@@ -308,11 +309,11 @@ class _Bounds:
         if kind == "RangeSubselect":
             return [(alias, _renamed(self.query(node["subquery"]["SelectStmt"], place), names))]
         if kind == "JoinExpr":
-            return self.join(node, alias, names, place)
+            return self.join(node, alias, place)
         if kind == "RangeTableSample":
             return self.source(node["relation"], place)
         if kind == "RangeFunction":
-            return [self.function_rows(node, alias, names, place)]
+            return [self.function_rows(node, alias, place)]
         if kind == "RangeTableFunc":
             self.parsed("xmltable", self.value(node["docexpr"], place))
         read = self.anything(node, place)
@@ -326,7 +327,7 @@ class _Bounds:
                     return found
         return _Rows(None)
 
-    def join(self, node: Node, alias: str, names: Sequence[str], place: _Place) -> list[tuple[str, _Rows]]:
+    def join(self, node: Node, alias: str, place: _Place) -> list[tuple[str, _Rows]]:
         """A chain of joins is as deep as it is long, like a chain of set operations."""
         found: list[tuple[str, _Rows]] = []
         conditions = []
@@ -346,7 +347,7 @@ class _Bounds:
         columns = [size for _, rows in found for size in (rows.columns or {"": _STORED}).values()]
         return [(alias, _Rows(_Everything(_either(columns)), math.prod(max(1.0, rows.rows) for _, rows in found)))]
 
-    def function_rows(self, node: Node, alias: str, names: Sequence[str], place: _Place) -> tuple[str, _Rows]:
+    def function_rows(self, node: Node, alias: str, place: _Place) -> tuple[str, _Rows]:
         around = _Place(place, sources=place.sources)
         sizes, rows, called = [], 1.0, ""
         for item in node.get("functions", ()):
@@ -364,7 +365,7 @@ class _Bounds:
         arguments = node.get("args", ())
         name = _name_of(call)
         if name == "generate_series":
-            return _series_rows(arguments, self.each(arguments, place))
+            return _series_rows(self.each(arguments, place))
         if name == "unnest" and arguments and "A_ArrayExpr" in arguments[0]:
             return len(arguments[0]["A_ArrayExpr"].get("elements", ()))
         given = self.each(arguments, place)
@@ -404,7 +405,7 @@ class _Bounds:
         return self.built("", _joined(found)) if found else _EMPTY
 
     def document(self, node: Node, place: _Place) -> Size:
-        """Of XML or JSON made by syntax of its own: quotes and brackets of what it holds are written as two characters."""
+        """Of XML or JSON made by syntax of its own: quotes of what it holds are written as two characters."""
         return self.built("", _quoted([self.anything(node, place)]))
 
     def select(self, node: Node, place: _Place) -> Size:
@@ -447,7 +448,9 @@ class _Bounds:
         name = _strings(type_name.get("names", ()))[-1:]
         modifiers = self.each(type_name.get("typmods", ()), place)
         if name and name[0] in _PADDED_TYPES and modifiers:
-            return self.built(name[0], replace(size, length=max(size.length, modifiers[0].number), constant=None, text=None))
+            return self.built(
+                name[0], replace(size, length=max(size.length, modifiers[0].number), constant=None, text=None)
+            )
         is_plain = size.constant is not None or size.text is not None or "ColumnRef" in node["arg"]
         if name and name[0] in _TEXT_TYPES and not is_plain and size.length > 1000:
             return self.built(name[0], replace(size, length=2 * size.length))  # `\x6162`, or quotes doubled
@@ -532,7 +535,7 @@ class _Bounds:
         for clause in ("agg_order", "agg_filter", "over"):
             self.anything(node.get(clause), place)
         if name == "generate_series":
-            place.series = max(place.series, _series_rows(arguments, sizes))
+            place.series = max(place.series, _series_rows(sizes))
         if name in _XPATH_FUNCTIONS and len(sizes) > 1:
             self.parsed(name, sizes[1])
         elif name in _SEARCHES and sizes:
@@ -555,7 +558,9 @@ class _Bounds:
         joined = _quoted(sizes) if name in _ESCAPES else _joined(sizes)
         joined = replace(joined, length=max(joined.length, _TEXT_OF_NUMBER))
         if name in _COUNTS:
-            return replace(joined, number=place.rows, is_stored=joined.is_stored or place.reads_tables, constant=None, text=None)
+            return replace(
+                joined, number=place.rows, is_stored=joined.is_stored or place.reads_tables, constant=None, text=None
+            )
         if _AGGREGATES.fullmatch(name):
             return replace(joined, length=_product(joined.length, place.rows), number=joined.number)
         return replace(joined, number=_number_of(name, sizes, place), constant=None, text=None)
@@ -721,7 +726,7 @@ def _product(left: float, right: float) -> float:
 
 def _power(base: float, exponent: float) -> float:
     try:
-        return max(float(base), 1.0) ** float(exponent)
+        return math.pow(max(base, 1.0), exponent)
     except OverflowError:
         return math.inf
 
@@ -781,7 +786,7 @@ _ARITHMETIC: dict[str, Callable[[Size, Size], Size]] = {
     "%": _arithmetic(min, math.fmod),
     "^": _arithmetic(_power, lambda a, b: a**b),
     "<<": _arithmetic(lambda a, b: _product(a, _power(2, b)), lambda a, b: a * 2.0**b),
-    ">>": _arithmetic(lambda a, b: a, lambda a, b: a),
+    ">>": _arithmetic(max, lambda a, b: a / 2.0**b),
     "&": _arithmetic(min, min),
     "|": _arithmetic(lambda a, b: a + b, lambda a, b: abs(a) + abs(b)),
     "||": _concatenated,
@@ -924,7 +929,7 @@ _BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
 }
 
 
-def _series_rows(arguments: Sequence[Node], sizes: Sequence[Size]) -> float:
+def _series_rows(sizes: Sequence[Size]) -> float:
     """How many rows `generate_series` gives."""
     if len(sizes) < 2:
         return 1

@@ -67,7 +67,7 @@ Node = dict[str, Any]
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of a text: its kind as the tree names it (`SelectStmt`), its node, and where in the text's bytes."""
+    """One statement of a text: its kind as the tree names it (`SelectStmt`), its node, and its place in the bytes."""
 
     kind: str
     node: Node
@@ -135,9 +135,11 @@ def _token_names(tokens: Any) -> list[str]:
 
 @dataclass
 class _Level:
-    """What one pair of brackets, or of CASE and END, holds so far: a tree can be no deeper than the operators outside any
-    inner pair plus the deepest inner pair. A comma starts afresh, except for the chain of set operations, and so does a
-    branch of a CASE."""
+    """What one pair of brackets, or of CASE and END, holds so far.
+
+    A tree can be no deeper than the operators outside any inner pair plus the deepest inner pair. A comma starts
+    afresh, except for the chain of set operations, and so does a branch of a CASE.
+    """
 
     is_case: bool = False
     chain: int = 0
@@ -155,7 +157,7 @@ class _Level:
 
 
 class _DepthBound:
-    """A bound for the depth of the tree that the tokens will make, which is right for every text the grammar accepts."""
+    """A bound for the depth of the tree that the tokens make, right for every text that the grammar accepts."""
 
     def __init__(self) -> None:
         self.levels = [_Level()]
