@@ -48,7 +48,7 @@ class GuardedDatabase:
 
     async def inspect(self, sql: str) -> Inspection:
         """What `sql` uses; raises what `check` raises."""
-        if len(sql) <= QUICK_CHARS:
+        if len(sql) <= QUICK_CHARS or self._guard.remembered(sql):
             return self._guard.inspect(sql)
         return await asyncio.get_running_loop().run_in_executor(self._judge, self._guard.inspect, sql)
 

@@ -104,6 +104,10 @@ class Guard:
                 verdicts.popitem(last=False)
         return verdict
 
+    def remembered(self, sql: str) -> Inspection | None:
+        """What the query uses, if it was proven lately by what is known now."""
+        return self._verdicts.get(sql)
+
     def _judge(self, sql: str) -> Inspection:
         statement = _only_query(parse(sql))
         found = walk(statement.kind, statement.node)

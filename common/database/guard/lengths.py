@@ -29,7 +29,7 @@ MAX_STEPS = 200_000_000
 """What built-ins that can't be interrupted do in about a second."""
 
 # Nodes looked at, and more for each character of the text; recursive queries in recursive queries would take for ever.
-_MAX_VISITS, _MAX_VISITS_PER_CHAR = 20_000, 4
+_MAX_VISITS, _MAX_VISITS_PER_CHAR = 2_000, 6
 _ROUNDS = 4  # of a recursive query, to see how its values grow
 _COPIED = 0.1  # steps a character, where characters are only copied
 _TEXT_OF_NUMBER = 32

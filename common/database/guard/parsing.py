@@ -25,7 +25,7 @@ MAX_CHARS = 100_000
 MAX_JOINS = 250  # tables of one SELECT
 MAX_TABLES = 1_000  # tables of a statement
 MAX_NESTING = 600  # levels of the JSON tree, chains of operators apart: about 120 nested subqueries
-QUICK_CHARS = 1_000  # a text of this length is judged within 50 ms, whatever it holds
+QUICK_CHARS = 500  # a text of this length is judged within 50 ms, whatever it holds
 
 # 5 ns a square in libpg_query, and as much in the server: all runs of a text together stay below 50 ms.
 _MAX_RUN_SQUARES = 10_000_000
