@@ -108,6 +108,7 @@ class Size:
         number: its absolute value, if it is a number or is read as one; of an array, the largest of its elements'.
         length: characters of its text, or elements.
         is_stored: whether something stored in a table is in it.
+        is_natural: whether it is known not to be negative.
         constant: the number itself, where it is known.
         text: the text itself, where it is known.
     """
@@ -115,12 +116,13 @@ class Size:
     number: float = 1
     length: float = 1
     is_stored: bool = False
+    is_natural: bool = False
     constant: float | None = None
     text: str | None = None
 
 
-_STORED = Size(is_stored=True)
-_TRUTH = Size(1, 5)
+_STORED = Size(is_stored=True, is_natural=True)
+_TRUTH = Size(1, 5, is_natural=True)
 _EMPTY = Size(0, 0)
 
 
@@ -451,6 +453,8 @@ class _Bounds:
             return self.built(
                 name[0], replace(size, length=max(size.length, modifiers[0].number), constant=None, text=None)
             )
+        if size.constant is not None and not size.constant.is_integer():  # it may be rounded
+            size = replace(_inexact(size), number=size.number + 1)
         is_plain = size.constant is not None or size.text is not None or "ColumnRef" in node["arg"]
         if name and name[0] in _TEXT_TYPES and not is_plain and size.length > 1000:
             return self.built(name[0], replace(size, length=2 * size.length))  # `\x6162`, or quotes doubled
@@ -512,16 +516,17 @@ class _Bounds:
         return _either(self.each(node.get("args", ()), place))
 
     def extreme(self, node: Node, place: _Place) -> Size:
-        """GREATEST and LEAST; the least of something and 1000 is at most 1000."""
+        """GREATEST and LEAST; the least of what is not negative and 1000 is at most 1000."""
         sizes = self.each(node.get("args", ()), place)
         found = _either(sizes)
-        if node.get("op") == "IS_LEAST" and sizes:
+        if node.get("op") == "IS_LEAST" and found.is_natural:
             return replace(found, number=min(size.number for size in sizes), constant=None, text=None)
         return _inexact(found) if len(sizes) > 1 else found
 
     def array(self, node: Node, place: _Place) -> Size:
         sizes = self.each(node.get("elements", ()), place)
-        return replace(_joined(sizes), number=max((size.number for size in sizes), default=0))
+        either = _either(sizes)
+        return replace(_joined(sizes), number=either.number, is_natural=either.is_natural)
 
     def element(self, node: Node, place: _Place) -> Size:
         """An element of an array, or a field of a row: no larger than all of it."""
@@ -558,12 +563,12 @@ class _Bounds:
         joined = _quoted(sizes) if name in _ESCAPES else _joined(sizes)
         joined = replace(joined, length=max(joined.length, _TEXT_OF_NUMBER))
         if name in _COUNTS:
-            return replace(
-                joined, number=place.rows, is_stored=joined.is_stored or place.reads_tables, constant=None, text=None
-            )
+            return Size(place.rows, _TEXT_OF_NUMBER, joined.is_stored or place.reads_tables, is_natural=True)
         if _AGGREGATES.fullmatch(name):
             return replace(joined, length=_product(joined.length, place.rows), number=joined.number)
-        return replace(joined, number=_number_of(name, sizes, place), constant=None, text=None)
+        is_natural = name in _LENGTHS or (name in _KEEP_NUMBERS and all(size.is_natural for size in sizes))
+        number = _number_of(name, sizes, place)
+        return Size(number, joined.length, joined.is_stored, is_natural)
 
     def cells(self, node: Node, size: Size, place: _Place) -> float:
         """How many elements an array of these dimensions has."""
@@ -651,7 +656,7 @@ def _outgrown(history: Sequence[Size]) -> Size:
     last = history[-1]
     number = _extrapolated([size.number for size in history])
     length = _extrapolated([size.length for size in history])
-    return Size(number, length, last.is_stored)
+    return Size(number, length, last.is_stored, all(size.is_natural for size in history))
 
 
 def _extrapolated(values: Sequence[float]) -> float:
@@ -669,6 +674,7 @@ def _either(sizes: Iterable[Size]) -> Size:
         max((size.number for size in found), default=0),
         max((size.length for size in found), default=0),
         any(size.is_stored for size in found),
+        all(size.is_natural for size in found),
     )
 
 
@@ -694,7 +700,7 @@ def _joined(sizes: Iterable[Size]) -> Size:
 
 
 def _number(value: float) -> Size:
-    return Size(abs(value), len(f"{value:.17g}"), constant=float(value))
+    return Size(abs(value), len(f"{value:.17g}"), is_natural=value >= 0, constant=float(value))
 
 
 def _read(length: float) -> float:
@@ -736,9 +742,9 @@ def _digits(number: float) -> float:
 
 
 def _arithmetic(
-    bound: Callable[[float, float], float], exact: Callable[[float, float], float]
+    bound: Callable[[float, float], float], exact: Callable[[float, float], float], *, may_negate: bool = False
 ) -> Callable[[Size, Size], Size]:
-    """What an arithmetic operator makes of two bounds, and of two known numbers."""
+    """What an arithmetic operator makes of two bounds, and of two known numbers (NaN: that is not known)."""
 
     def combine(left: Size, right: Size) -> Size:
         is_stored = left.is_stored or right.is_stored
@@ -752,17 +758,21 @@ def _arithmetic(
         number = bound(left.number, right.number)
         # What is not a number is as long as both: intervals, arrays, JSON.
         length = max(_digits(number), left.length, right.length) if not is_stored else left.length + right.length
-        return Size(number, length, is_stored)
+        return Size(number, length, is_stored, not may_negate and left.is_natural and right.is_natural)
 
     return combine
 
 
 def _divided(left: Size, right: Size) -> Size:
-    if right.constant is not None and right.constant:
-        exact = left.constant / right.constant if left.constant is not None else None
-        return Size(left.number / abs(right.constant), left.length + _TEXT_OF_NUMBER, left.is_stored, exact)
+    is_natural = left.is_natural and right.is_natural
+    length = left.length + right.length + _TEXT_OF_NUMBER
+    if right.constant:
+        # Whole numbers are divided into whole numbers: what is left over makes the value unknown, but no larger.
+        is_exact = left.constant is not None and left.constant % right.constant == 0
+        exact = left.constant / right.constant if left.constant is not None and is_exact else None
+        return Size(left.number / abs(right.constant), length, left.is_stored, is_natural, exact)
     number = left.number if right.is_stored else math.inf
-    return Size(number, left.length + right.length, left.is_stored or right.is_stored)
+    return Size(number, length, left.is_stored or right.is_stored, is_natural)
 
 
 def _concatenated(left: Size, right: Size) -> Size:
@@ -780,15 +790,15 @@ def _constant_text(size: Size) -> str | None:
 
 _ARITHMETIC: dict[str, Callable[[Size, Size], Size]] = {
     "+": _arithmetic(lambda a, b: a + b, lambda a, b: a + b),
-    "-": _arithmetic(lambda a, b: a + b, lambda a, b: a - b),
+    "-": _arithmetic(lambda a, b: a + b, lambda a, b: a - b, may_negate=True),
     "*": _arithmetic(_product, lambda a, b: a * b),
     "/": _divided,
     "%": _arithmetic(min, math.fmod),
     "^": _arithmetic(_power, lambda a, b: a**b),
     "<<": _arithmetic(lambda a, b: _product(a, _power(2, b)), lambda a, b: a * 2.0**b),
-    ">>": _arithmetic(max, lambda a, b: a / 2.0**b),
-    "&": _arithmetic(min, min),
-    "|": _arithmetic(lambda a, b: a + b, lambda a, b: abs(a) + abs(b)),
+    ">>": _arithmetic(max, lambda *_: math.nan),
+    "&": _arithmetic(min, lambda *_: math.nan),
+    "|": _arithmetic(lambda a, b: a + b, lambda *_: math.nan),
     "||": _concatenated,
 }
 
@@ -902,7 +912,8 @@ def _exponential(sizes: list[Size]) -> Size:
 
 
 def _series(sizes: list[Size]) -> Size:
-    return Size(max(size.number for size in sizes[:2]), _TEXT_OF_NUMBER, any(size.is_stored for size in sizes))
+    limits = _either(sizes[:2])
+    return replace(_inexact(limits), length=_TEXT_OF_NUMBER, is_stored=any(size.is_stored for size in sizes))
 
 
 _BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
