@@ -566,7 +566,9 @@ class _Bounds:
             return Size(place.rows, _TEXT_OF_NUMBER, joined.is_stored or place.reads_tables, is_natural=True)
         if _AGGREGATES.fullmatch(name):
             return replace(joined, length=_product(joined.length, place.rows), number=joined.number)
-        is_natural = name in _LENGTHS or (name in _KEEP_NUMBERS and all(size.is_natural for size in sizes))
+        is_natural = (
+            name in _LENGTHS or name == "abs" or (name in _KEEP_NUMBERS and all(size.is_natural for size in sizes))
+        )
         number = _number_of(name, sizes, place)
         return Size(number, joined.length, joined.is_stored, is_natural)
 
