@@ -61,7 +61,7 @@ class Context:
         if self.behaviour.syntax_validation:
             return await self.database.explain(sql)
         if self.behaviour.forbidden_check:
-            self.database.check(sql)
+            await self.database.inspect(sql)
         return None
 
 

@@ -74,7 +74,7 @@ class SqlDesk:
             refusal = await self._explained(error, given.sql)
         if isinstance(refusal, CostExceeded):
             plan = refusal.plan
-        return _verdict(given, refusal, plan, _used(given.sql, self._database))
+        return _verdict(given, refusal, plan, await _used(given.sql, self._database))
 
     async def run(self, given: GivenSql) -> dict[str, Any]:
         """What `given` returns.
@@ -114,9 +114,9 @@ class SqlDesk:
         return error
 
 
-def _used(sql: str, database: Database) -> Inspected | None:
+async def _used(sql: str, database: Database) -> Inspected | None:
     try:
-        return database.inspect(sql)
+        return await database.inspect(sql)
     except StatementRejected:
         return None
 

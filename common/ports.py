@@ -40,17 +40,14 @@ class Database(Protocol):
     async def catalog(self) -> Catalog:
         """The tables and columns the role may read (cached for a while)."""
 
-    def check(self, sql: str) -> None:
-        """Proves from the text alone that `sql` is one read-only query.
+    async def inspect(self, sql: str) -> Inspected:
+        """Proves from the text alone that `sql` is one read-only query, and says what it uses.
 
         Raises:
             ForbiddenStatement, ForbiddenObject: it must not run.
             InvalidSql: it does not parse.
             ValidationFailed: it is too long or nested too deeply to be judged.
         """
-
-    def inspect(self, sql: str) -> Inspected:
-        """What `sql` uses; raises what `check` raises."""
 
     async def explain(self, sql: str) -> PlanEstimate:
         """Plans `sql` without running it.
@@ -59,7 +56,7 @@ class Database(Protocol):
             CostExceeded: the plan is estimated to be more expensive than the operator allows.
             InvalidSql: PostgreSQL can't plan it (unknown names, wrong types, …).
             QueryTimeout: planning took longer than the statement timeout.
-            …and whatever `check` raises.
+            …and whatever `inspect` raises.
         """
 
     async def run(self, sql: str) -> QueryResult:
@@ -68,5 +65,5 @@ class Database(Protocol):
         Raises:
             QueryTimeout: it took longer than the statement timeout.
             InvalidSql: it failed while running (division by zero, a cast that does not fit, …).
-            …and whatever `check` raises.
+            …and whatever `inspect` raises.
         """

@@ -1,7 +1,10 @@
 """The guard on input that nobody would write: whatever it is, it gets a verdict, soon, and the process lives."""
 
+import asyncio
+import json
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,8 +14,9 @@ from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.database.guard import Guard
+from common.database.guard import Guard, Inspection, parsing
 from common.errors import ForbiddenStatement, InvalidSql, StatementRejected, ValidationFailed
+from tests.databases import Opener
 from tests.test_guard import ALLOWED, REJECTED
 
 GUARD = Guard()
@@ -148,6 +152,15 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "windows": lambda n: "SELECT " + "sum(" * n + "1" + ") OVER ()" * n,
     "rows in rows": lambda n: "SELECT " + "ROW(" * n + "1" + ")" * n,
     "time zones": lambda n: "SELECT now()" + " AT TIME ZONE 'UTC'" * n,
+    "branches": lambda n: "SELECT CASE" + " WHEN 1 = 2 THEN 'a'" * n + " END",
+    "concatenations": lambda n: "SELECT " + " || ".join(["'a'"] * n),
+    "unions of tables": lambda n: " UNION ALL ".join(["SELECT 1, 2 FROM t"] * n),
+    "CTEs of CTEs": lambda n: (
+        "WITH a0 AS (SELECT 1)" + "".join(f", a{i} AS (TABLE a{i - 1})" for i in range(1, n)) + "TABLE a0"
+    ),
+    "branches named like words of a CASE": lambda n: (
+        "SELECT CASE WHEN " + "+".join(["a.when + a.end"] * n) + " THEN 1 END"
+    ),
     "likes": lambda n: "SELECT 'a'" + " LIKE ('a'" * n + ")" * n,
 }
 
@@ -177,10 +190,71 @@ def test_huge_statements_of_every_shape(shape: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "size"),
     [("operators", 250), ("unions", 300), ("subqueries", 80), ("ands", 3000), ("list", 20_000), ("rows", 8000),
-     ("joins", 90), ("functions", 150), ("casts", 250), ("cases", 100)],
+     ("joins", 90), ("functions", 150), ("casts", 250), ("cases", 100), ("branches", 1100), ("concatenations", 1500),
+     ("unions of tables", 500), ("CTEs of CTEs", 500), ("branches named like words of a CASE", 500)],
 )  # fmt: skip
 def test_honest_sizes_pass(shape: str, size: int) -> None:
     GUARD.check(SHAPES[shape](size))
+
+
+@pytest.mark.parametrize("unit", ["/**/", "/*", "*/", "/*/", "+", "-+", "+-+", "++-", "*/*", "=/*", "/*>"])
+@pytest.mark.parametrize("before", ["SELECT 1", "SELECT /*", "SELECT '"])
+def test_runs_of_operators_are_not_read_again_and_again(before: str, unit: str) -> None:
+    """libpg_query would take seconds to minutes for them, and so would the server."""
+    with pytest.raises(ValidationFailed, match="run of operator characters"):
+        GUARD.check(before + unit * (90_000 // len(unit)))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1 -- " + "-" * 3000,
+        "\n".join(["-- +" + "-" * 78 + "+"] * 300 + ["SELECT 1"]),
+        "/" + "*" * 2000 + " title " + "*" * 800 + "/ SELECT 1",
+        "\n".join(["/* ===== */", "/*-+-+-+-*/"] * 500 + ["SELECT 1"]),
+    ],
+)
+def test_comments_may_be_drawn(sql: str) -> None:
+    GUARD.check(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT;" * 14_000,
+        "SELECT " + "a," * 49_000 + "a",
+        "WITH " + ",".join(f"a{i} AS (SELECT)" for i in range(4_500)) + "SELECT 1",
+    ],
+    ids=["statements", "names", "CTEs"],
+)
+def test_no_text_takes_much_memory(sql: str) -> None:
+    tracemalloc.start()
+    _is_accepted(sql)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64_000_000
+
+
+def test_long_texts_are_judged_off_the_event_loop(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    judges: list[bool] = []
+    judge = Guard.inspect
+
+    def inspect(guard: Guard, sql: str) -> Inspection:
+        judges.append(threading.current_thread() is threading.main_thread())
+        return judge(guard, sql)
+
+    monkeypatch.setattr(Guard, "inspect", inspect)
+    database = opened("postgresql://nobody@127.0.0.1:1/nothing")
+    long = "SELECT " + "1," * 1000 + "1"
+    for sql in ("SELECT 1", long, long):
+        assert asyncio.run(database.inspect(sql)).statement == sql
+    assert judges == [True, False, True]  # the last one was remembered
+
+
+def test_trees_deeper_than_pythons_decoder_goes_are_the_same() -> None:
+    sql = "SELECT " + " || ".join(["'a\"\\\n[{字'"] * 50 + ["b.c", "1.5", "$1", "NULL"]) + " UNION TABLE t"
+    text = parsing._json_tree(sql.encode())
+    assert parsing._decoded_flat(text) == json.loads(text)
 
 
 @pytest.mark.parametrize("sql", ["SELECT '\0'", "\0", "SELECT 1\0; DROP TABLE t", "SELECT '\ud800'", "SELECT \udfff"])

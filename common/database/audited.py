@@ -32,18 +32,9 @@ class AuditedDatabase:
         """The tables and columns that may be read."""
         return await self._inner.catalog()
 
-    def check(self, sql: str) -> None:
-        """See `Database.check`."""
-        self.inspect(sql)
-
-    def inspect(self, sql: str) -> Inspected:
+    async def inspect(self, sql: str) -> Inspected:
         """See `Database.inspect`."""
-        watch = _Watch()
-        try:
-            return self._inner.inspect(sql)
-        except StatementRejected as error:
-            self._note(sql, Outcome("refused", watch.milliseconds, error.error_type))
-            raise
+        return await self._noting(self._inner.inspect, sql, _refused)
 
     async def explain(self, sql: str) -> PlanEstimate:
         """See `Database.explain`."""

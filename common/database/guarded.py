@@ -1,10 +1,13 @@
 """The database as everyone else gets to hold it: nothing reaches the inner one before the guard has proven it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from common.database.discretion import discreet
 from common.database.guard import Guard, Inspection
+from common.database.guard.parsing import QUICK_CHARS
 from common.database.plan import CostLimits, with_known_scans
 from common.database.postgres import PostgresDatabase
 from common.errors import DatabaseUnavailable, ForbiddenObject, InvalidSql
@@ -21,6 +24,8 @@ class GuardedDatabase:
         self._inner = inner
         self._guard = guard
         self._limits = limits
+        # One long text at a time, so that many of them take neither the loop's time nor more than one's memory.
+        self._judge = ThreadPoolExecutor(1, thread_name_prefix="guard")
 
     async def ping(self) -> None:
         """Returns when the database answers."""
@@ -37,12 +42,17 @@ class GuardedDatabase:
         return await self._inner.role_dangers()
 
     def check(self, sql: str) -> None:
-        """Proves that `sql` is one read-only query; by the built-in lists until the server's were first read."""
+        """Proves that `sql` is one read-only query; by the built-in lists until the server's were first read.
+
+        Blocks for as long as that takes: for callers without an event loop.
+        """
         self._guard.check(sql)
 
-    def inspect(self, sql: str) -> Inspection:
+    async def inspect(self, sql: str) -> Inspection:
         """What `sql` uses; raises what `check` raises."""
-        return self._guard.inspect(sql)
+        if len(sql) <= QUICK_CHARS or self._guard.remembered(sql):
+            return self._guard.inspect(sql)
+        return await asyncio.get_running_loop().run_in_executor(self._judge, self._guard.inspect, sql)
 
     async def explain(self, sql: str) -> PlanEstimate:
         """Plans `sql` once it is proven; raises `CostExceeded` for a plan beyond the limits."""
@@ -72,9 +82,9 @@ class GuardedDatabase:
         try:
             await self._learn()
         except DatabaseUnavailable:
-            self._guard.check(sql)  # what is forbidden is said even when nothing could run
+            await self.inspect(sql)  # what is forbidden is said even when nothing could run
             raise
-        return self._guard.inspect(sql).statement
+        return (await self.inspect(sql)).statement
 
     async def _learn(self) -> None:
         self._guard.learn(await self._inner.facts())

@@ -101,7 +101,7 @@ WHERE t.oid IN ({oids})
 
 
 class PostgresDatabase:
-    """Implements `common.ports.Database` but for `check`. Opens nothing before the first call; survives a fork.
+    """Implements `common.ports.Database` but for `inspect`. Opens nothing before the first call; survives a fork.
 
     Args:
         source: gives the libpq connection string or URI; called for every new connection.

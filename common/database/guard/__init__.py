@@ -12,6 +12,8 @@
     casts      which types may be named and turned into
     values     what may be done with values of types that the user's own operators and casts are for
     objects    which tables, types and special values may be named
+    xpath      which XPaths may be evaluated
+    lengths    how long the values may get that a query builds
     facts      what the connected server has
 
 Everything is an allow-list: what is not known to belong to a query is refused.
@@ -23,6 +25,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from common.database.guard import lengths
 from common.database.guard.access import AccessCheck
 from common.database.guard.casts import TypeRule
 from common.database.guard.facts import BUILTIN, ServerFacts
@@ -106,7 +109,7 @@ class Guard:
         self._types = TypeRule(facts, self._functions)
         self._values = ValueRule(facts, self._types)
         self._access = self._check_of(facts)
-        self._verdicts.clear()
+        self._verdicts = OrderedDict()
 
     def _check_of(self, facts: ServerFacts) -> AccessCheck:
         return AccessCheck(self.access, facts, FunctionRule(facts, self._allowed_functions).is_configured)
@@ -134,19 +137,24 @@ class Guard:
         """Returns when `sql` is one harmless query.
 
         Raises:
-            ForbiddenStatement, ForbiddenObject, InvalidSql, ValidationFailed: as `Database.check` says.
+            ForbiddenStatement, ForbiddenObject, InvalidSql, ValidationFailed: as `Database.inspect` says.
         """
         self.inspect(sql)
 
     def inspect(self, sql: str) -> Inspection:
         """What the query uses; raises what `check` raises."""
-        verdict = self._verdicts.get(sql)
+        verdicts = self._verdicts  # another thread may learn new facts meanwhile: what was judged by the old is dropped
+        verdict = verdicts.get(sql)
         if verdict is None:
             verdict = self._judge(sql)
-            self._verdicts[sql] = verdict
-            while len(self._verdicts) > _REMEMBERED:
-                self._verdicts.popitem(last=False)
+            verdicts[sql] = verdict
+            while len(verdicts) > _REMEMBERED:
+                verdicts.popitem(last=False)
         return verdict
+
+    def remembered(self, sql: str) -> Inspection | None:
+        """What the query uses, if it was proven lately by what is known now."""
+        return self._verdicts.get(sql)
 
     def _judge(self, sql: str) -> Inspection:
         statement = _only_query(parse(sql))
@@ -154,21 +162,27 @@ class Guard:
         if 0 < self._facts.version < NUMBERS_SINCE * 10_000:
             refuse_new_numbers(statement.text)
         found.calls = self._functions.as_read(found.calls, found.syntax)
-        refusal = self._first_refusal(found, statement.text) if self._forbidden_check else None
+        refusal = self._first_refusal(found, statement) if self._forbidden_check else None
         refusal = refusal or next(self._access.refusals(found), None)
         if refusal is not None:
             raise _located(refusal, statement)
         overshadowed = filter(self._functions.is_overshadowed, found.calls) if self._forbidden_check else ()
         return _inspection(statement, found, overshadowed)
 
-    def _first_refusal(self, found: Findings, text: str) -> StatementRejected | None:
-        rules = (self._objects.refusals(found), self._types.refusals(found), self._values.refusals(found, text))
+    def _first_refusal(self, found: Findings, statement: Statement) -> StatementRejected | None:
+        rules = (
+            self._objects.refusals(found),
+            self._types.refusals(found),
+            self._values.refusals(found, statement.text),
+        )
         for refusal in chain.from_iterable(rules):
             return refusal
-        refusals = [*self._field_refusals(found, text), *map(self._functions.judge, found.calls)]
+        refusals = [*self._field_refusals(found, statement.text), *map(self._functions.judge, found.calls)]
         refused = [refusal for refusal in refusals if refusal is not None]
         # What is forbidden is said before what is merely missing, so that a repair can't be tried on it.
         refused.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
+        if not refused and lengths.may_grow(found, len(statement.data)):
+            return lengths.refusal(statement.node, len(statement.data))
         return refused[0] if refused else None
 
     def _field_refusals(self, found: Findings, text: str) -> Iterator[StatementRejected]:

@@ -23,6 +23,7 @@ _CATEGORIES = {
     "bool": "B",
     "interval": "T",
 }
+_COUNTED = frozenset("NDT")  # arithmetic with them gives one of them
 _ANY_TYPE = frozenset("PX")  # pseudo-types, and constants that are read as whatever is needed
 _UNTYPED = "?"
 _MADE_OF_OTHERS = frozenset("ARCPUX")  # what is taken out of them may be anything
@@ -226,5 +227,6 @@ class _Values:
         if is_comparison(node):
             return {"B"}
         sides = [self._of(node[side]) for side in ("lexpr", "rexpr") if isinstance(node.get(side), dict)]
-        is_number = strings(node["name"])[-1] in _ARITHMETIC and all(side == {"N"} for side in sides)
-        return {"N"} if is_number else None
+        if strings(node["name"])[-1] not in _ARITHMETIC or not all(side and side <= _COUNTED for side in sides):
+            return None
+        return {"N"} if all(side == {"N"} for side in sides) else set(_COUNTED)

@@ -4,7 +4,7 @@ Iterative, because trees may be deep. Beside each node travels the set of CTE na
 is not a table, but only within its WITH's scope.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,11 +19,10 @@ from common.database.guard.grammar import (
     place_of,
     syntax_word,
 )
-from common.database.guard.parsing import MAX_JOINS, MAX_NESTING, TOO_DEEP, Node
+from common.database.guard.parsing import MAX_JOINS, MAX_NESTING, MAX_TABLES, TOO_DEEP, Node
 from common.errors import ForbiddenStatement, ValidationFailed
 from common.text import Text
 
-Scope = frozenset[str]
 Name = tuple[str, ...]
 
 # Where a value of a catalogue type stays what it is: as text, compared with its like, or counted.
@@ -36,7 +35,31 @@ _VALUE_NODES = frozenset(("FuncCall", "TypeCast"))
 
 _PATH_FUNCTIONS = frozenset(("xpath", "xpath_exists", "xmlexists"))
 
+# What a chain of operators or of set operations begins with; chains make trees deep, but nothing is nested.
+_CHAIN_STARTS = frozenset(("lexpr", "larg"))
+
 _TOO_MANY_JOINS = Text(f"连接的表过多（上限{MAX_JOINS}个）。", f"Too many joined tables (at most {MAX_JOINS}).")
+_TOO_MANY_TABLES = Text(f"查询的表过多（上限{MAX_TABLES}个）。", f"Too many tables (at most {MAX_TABLES}).")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names of CTEs that are visible somewhere: the first `count` of one WITH, and what is visible around it."""
+
+    places: Mapping[str, int] = field(default_factory=dict)
+    count: int = 0
+    outer: "Scope | None" = None
+
+    def __contains__(self, name: object) -> bool:
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.places.get(name, scope.count) < scope.count:  # type: ignore[call-overload]
+                return True
+            scope = scope.outer
+        return False
+
+
+_NOTHING = Scope()
 
 
 @dataclass(frozen=True)
@@ -91,15 +114,16 @@ class _Walk:
         self.findings = Findings()
         self.pending: list[tuple[Any, Scope, int]] = []
         self.shown: set[int] = set()
+        self.entered: set[int] = set()
 
     def run(self, kind: str, node: Node) -> Findings:
-        self.pending.append(({kind: node}, frozenset(), 0))
+        self.pending.append(({kind: node}, _NOTHING, 0))
         if node.get("op") == "SETOP_NONE":
             self.show(target.get("ResTarget", {}).get("val") for target in node.get("targetList", ()))
         while self.pending:
             self.visit(*self.pending.pop())
-        if len(self.findings.relations) > MAX_JOINS:
-            raise ValidationFailed(_TOO_MANY_JOINS)
+        if len(self.findings.relations) > MAX_TABLES:
+            raise ValidationFailed(_TOO_MANY_TABLES)
         return self.findings
 
     def visit(self, value: Any, scope: Scope, depth: int) -> None:
@@ -109,7 +133,7 @@ class _Walk:
             self.pending.extend((item, scope, depth + 1) for item in value)
             return
         for key, child in value.items():
-            if isinstance(child, (dict, list)):
+            if isinstance(child, (dict, list)) and id(child) not in self.entered:
                 self.child(key, child, scope, depth)
 
     def child(self, key: str, child: Any, scope: Scope, depth: int) -> None:
@@ -120,11 +144,13 @@ class _Walk:
         if key in ("SelectStmt", "larg", "rarg") and isinstance(child, dict) and "op" in child:
             scope = self.enter(child, scope, depth)
             self.findings.selects.append((child, scope))
+            if _joined(child) > MAX_JOINS:
+                raise ValidationFailed(_TOO_MANY_JOINS)
         self.look_at_value(key, child)
         _note(key, child, scope, self.findings)
         if key in SYNTAX_NODES:
             self.findings.syntax.append(Call((syntax_word(key, child),), location=place_of(child)))
-        self.pending.append((child, scope, depth + 1))
+        self.pending.append((child, scope, depth - 1 if key in _CHAIN_STARTS else depth + 1))
 
     def look_at_value(self, key: str, node: Any) -> None:
         """Notes where a value of a catalogue type meets others, which PostgreSQL would turn into its type.
@@ -148,15 +174,28 @@ class _Walk:
         if not clause:
             return scope
         ctes = [cte["CommonTableExpr"] for cte in clause.get("ctes", ())]
-        names = [cte["ctename"] for cte in ctes]
-        whole = scope.union(names)
-        visible = whole if clause.get("recursive") else scope
-        for cte in ctes:
+        places: dict[str, int] = {}
+        for place, cte in enumerate(ctes):
+            places.setdefault(cte["ctename"], place)
+        whole = Scope(places, len(ctes), scope)
+        for place, cte in enumerate(ctes):
+            visible = whole if clause.get("recursive") else Scope(places, place, scope)
             self.pending.append(({"CommonTableExpr": cte}, visible, depth + 2))
-            visible = visible | {cte["ctename"]}
         # The CTEs are walked above, each in its own scope; what is left of the WITH holds nothing more.
-        select.pop("withClause")
+        self.entered.add(id(clause))
         return whole
+
+
+def _joined(select: Node) -> int:
+    """How many tables, functions and subqueries the SELECT itself joins."""
+    count = 0
+    pending = list(select.get("fromClause", ()))
+    while pending:
+        join = pending.pop().get("JoinExpr")
+        count += 1
+        if join:
+            pending += [join["larg"], join["rarg"]]
+    return count
 
 
 def _catalog_value(node: Node) -> str | None:
