@@ -63,7 +63,7 @@ SELECT current_schemas(false) AS path, pg_backend_pid(), clock_timestamp(), set_
      FROM unnest(current_schemas(false)) WITH ORDINALITY AS s (schema, n) WHERE schema <> 'pg_catalog'), ''), false)
 """
 
-# What a transaction leaves behind although it is rolled back; settings, temporary tables, cursors and LISTEN go with it.
+# What outlives a transaction that is rolled back. Settings, temporary tables, cursors and LISTEN go with it.
 _LEAVE = "ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL"
 
 
@@ -177,7 +177,7 @@ class Connection:
         return Rows(columns, rows)
 
     def leave(self) -> None:
-        """Ends the transaction and clears what outlives it; whoever uses the connection next waits for the end of that."""
+        """Ends the transaction and clears what outlives it. Not waited for: whoever uses the connection next does that."""
         try:
             self._wire.allow(None)
             self._send(_LEAVE)
@@ -212,11 +212,14 @@ class Connection:
 
     def _take_in(self) -> int:
         """Has libpq read what has arrived, and sends what it has to send; the state that libpq is in then."""
-        state: int = self._raw.poll()
-        while state == extensions.POLL_READ and self._wire.has_unread():
-            state = self._raw.poll()
-        self._is_sent = self._wire.send()
-        return state
+        while True:
+            state: int = self._raw.poll()
+            self._is_sent = self._wire.send()
+            if state == extensions.POLL_READ and self._wire.has_unread():
+                continue
+            if state == extensions.POLL_WRITE and self._is_sent:  # there is room again for what libpq has left
+                continue
+            return state
 
     async def _next_piece(self) -> None:
         """Returns when there is more to take in, or more was sent."""
