@@ -177,7 +177,7 @@ class Connection:
         return Rows(columns, rows)
 
     def leave(self) -> None:
-        """Ends the transaction and clears what outlives it. Not waited for: whoever uses the connection next does that."""
+        """Ends the transaction and clears what outlives it; waited for by whoever uses the connection next."""
         try:
             self._wire.allow(None)
             self._send(_LEAVE)

@@ -44,6 +44,7 @@ class Lingering:
         self._on_gone = on_gone
         self._since: dict[Backend, float] = {}
         self._watching: asyncio.Task[None] | None = None
+        self._connection: Connection | None = None
 
     def __len__(self) -> int:
         return len(self._since)
@@ -65,33 +66,35 @@ class Lingering:
 
     async def _until_gone(self) -> None:
         pause = _FIRST_PAUSE_S
-        connection: Connection | None = None
         try:
             while self._since:
                 await asyncio.sleep(pause)
-                connection = await self._look(connection)
+                await self._look()
                 if self._since and pause < _LONGEST_PAUSE_S <= 2 * pause:
                     _log.warning("%d connections stay taken: PostgreSQL does not stop their statements", len(self))
                 pause = min(2 * pause, _LONGEST_PAUSE_S)
         finally:
-            if connection is not None:
-                connection.close()
+            self._hang_up()
 
-    async def _look(self, connection: Connection | None) -> Connection | None:
-        """Forgets who is gone; the connection for the next look, None when there has to be a new one."""
+    async def _look(self) -> None:
+        """Forgets who is gone, if that can be found out now."""
         try:
             async with asyncio.timeout(_LOOK_S):
-                connection = connection or await self._connect()
-                there = await _still_there(connection, list(self._since))
+                if self._connection is None:
+                    self._connection = await self._connect()
+                there = await _still_there(self._connection, list(self._since))
         except (CituError, psycopg2.Error, TimeoutError) as exc:
             _log.debug("can't look whether backends are gone: %s", type(exc).__name__)
-            if connection is not None:
-                connection.close()
-            return None
+            self._hang_up()
+            return
         for backend in self._since.keys() - there:
             del self._since[backend]
             self._on_gone()
-        return connection
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 async def _still_there(connection: Connection, backends: list[Backend]) -> set[Backend]:

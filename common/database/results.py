@@ -1,8 +1,8 @@
 """From a result as PostgreSQL's text to a `QueryResult` under the caps: whole when it fits, else with its cells cut.
 
-How long a result is as text is not known before it is written: compressed text grows a hundredfold, a number of 60 bytes
-may have 131,000 digits. So a result that turns out too large is asked for again by `cut_query`, which cuts it in the
-server.
+How long a result is as text is not known before it is written: compressed text grows a hundredfold, and a number of a
+few bytes may have 131,000 digits. So a result that turns out too large is asked for again by `cut_query`, which cuts it
+in the server.
 """
 
 import asyncio
