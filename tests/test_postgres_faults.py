@@ -16,6 +16,7 @@ from psycopg2.extensions import make_dsn, parse_dsn
 
 from common.database import GuardedDatabase
 from common.database.embedded import EmbeddedServer
+from common.database.source import Unreachable, probe
 from common.errors import (
     DatabaseUnavailable,
     ForbiddenStatement,
@@ -442,6 +443,17 @@ def test_a_database_that_does_not_know_its_encoding(admin_url: str, opened: Open
         with pytest.raises(InvalidSql):
             run(database, r"SELECT E'\xff'")
         assert run(database, "SELECT '中'").rows == (["中"],)
+        orders = ('CREATE TABLE "订单" ("金额" numeric)', 'INSERT INTO "订单" VALUES (12.50)')
+        execute(make_dsn(url, client_encoding="UTF8"), *orders)
+        probe(url)
+        later = opened(url)
+        assert [table.name for table in asyncio.run(later.catalog()).tables] == ["cafe", "订单"]
+        assert run(later, 'SELECT * FROM "订单"').columns == ("金额",)
+        execute(url, r"DO $$ BEGIN EXECUTE E'CREATE TABLE \"\xb6\xa9\" ()'; END $$")
+        with pytest.raises(Unreachable, match="not UTF-8"):
+            probe(url)
+        with pytest.raises(DatabaseUnavailable, match="not UTF-8"):
+            run(opened(url), "SELECT 1")
     finally:
         database.close()
         execute(admin_url, "DROP DATABASE citu_test_ascii WITH (FORCE)")

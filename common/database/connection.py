@@ -100,10 +100,10 @@ class Rows:
     rows: list[tuple[str | None, ...]]
 
 
-class _Nowhere:
+class _Nowhere(list[str]):
     """Where notices go: the connection would keep the last fifty, however long."""
 
-    def append(self, notice: str) -> None:
+    def append(self, _notice: str) -> None:
         """Forgets it."""
 
 

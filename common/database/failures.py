@@ -50,6 +50,10 @@ _TOO_MUCH_SPACE = Text(
 NOT_UNICODE = Text(
     "结果中含有不是UTF-8的文本，无法显示。", "The result holds text that is not UTF-8 and can't be shown."
 )
+NAMES_NOT_UNICODE = Text(
+    "数据库的编码是SQL_ASCII，其中有不是UTF-8的名称，无法使用。请把数据库转为UTF-8编码。",
+    "The database does not know its encoding (SQL_ASCII) and holds names that are not UTF-8: convert it to UTF-8.",
+)
 _TOO_COMPLEX = Text("SQL过于复杂，请简化后重试。", "The SQL is too complex; simplify it.")
 
 

@@ -17,7 +17,7 @@ from psycopg2 import errors
 
 from common.database.catalog import CatalogReader, Knowledge, read_knowledge
 from common.database.connection import Connection, Limits, Rows, connect
-from common.database.failures import NOT_UNICODE, TIMED_OUT, TOO_LARGE, translate
+from common.database.failures import NAMES_NOT_UNICODE, NOT_UNICODE, TIMED_OUT, TOO_LARGE, translate
 from common.database.guard import ServerFacts
 from common.database.plan import plan_estimate
 from common.database.pool import Pool
@@ -202,12 +202,15 @@ class PostgresDatabase:
         return self._dangers
 
     async def _read_knowledge(self) -> Knowledge:
-        dangers = await self.role_dangers()
-        if dangers and self._require_read_only_role:
-            raise DatabaseUnavailable(unfit(dangers))
-        return await self._with_connection(
-            lambda connection: read_knowledge(connection, with_views=self._reads_views), deadline_s=_KNOWLEDGE_S
-        )
+        try:
+            dangers = await self.role_dangers()
+            if dangers and self._require_read_only_role:
+                raise DatabaseUnavailable(unfit(dangers))
+            return await self._with_connection(
+                lambda connection: read_knowledge(connection, with_views=self._reads_views), deadline_s=_KNOWLEDGE_S
+            )
+        except ValidationFailed as exc:
+            raise DatabaseUnavailable(NAMES_NOT_UNICODE) from exc
 
     async def _with_connection(
         self,

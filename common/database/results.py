@@ -100,7 +100,7 @@ async def whole_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -
     return _query_result(fetched, types, kept, is_limited=len(kept) < total)
 
 
-def _fitting(rows: Sequence[tuple[str | None, ...]], caps: Caps) -> Iterator[Sequence[str | None]]:
+def _fitting(rows: Sequence[tuple[str | None, ...]], caps: Caps) -> Iterator[tuple[str | None, ...]]:
     size = 0
     for row in rows[: caps.rows]:
         size += sum(map(_bytes, row))
@@ -122,9 +122,8 @@ async def cut_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -> 
         ValidationFailed: not one row fits.
     """
     total = len(fetched.rows)
-    fitting: list[Sequence[str | None]] = [cells for size, *cells in fetched.rows if int(size or 0) <= caps.bytes][
-        : caps.rows
-    ]
+    sized = ((int(row[0] or 0), row[1:]) for row in fetched.rows)
+    fitting = [cells for size, cells in sized if size <= caps.bytes][: caps.rows]
     fetched.rows.clear()
     if total and not fitting:
         raise ValidationFailed(_too_wide(caps))
@@ -143,7 +142,7 @@ async def cut_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -> 
 
 
 def _renderers(
-    columns: Sequence[tuple[str, int]], rows: Sequence[Sequence[str | None]], types: Mapping[int, PgType]
+    columns: Sequence[tuple[str, int]], rows: Sequence[tuple[str | None, ...]], types: Mapping[int, PgType]
 ) -> list[Render]:
     """A function for each column. Columns of JSON and arrays stay text where they are too long together."""
     left = _MOST_STRUCTURED_CHARS
@@ -158,7 +157,7 @@ def _renderers(
     return renders
 
 
-async def _rendered(rows: list[Sequence[str | None]], value: Callable[[str, int], Any]) -> list[list[Any]]:
+async def _rendered(rows: list[tuple[str | None, ...]], value: Callable[[str, int], Any]) -> list[list[Any]]:
     """The rows' values; gives others their turn. Empties `rows`, so that no text is held beside its value."""
     kept = []
     rows.reverse()
