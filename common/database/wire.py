@@ -100,5 +100,11 @@ class Wire:
     def close(self) -> None:
         """After libpq has closed its end: sends the goodbye it has left, and hangs up."""
         self.send()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
         self._ours.close()
         self._server.close()
+
+    def __del__(self) -> None:
+        self._hang_up()  # like libpq's own socket when its connection is forgotten
