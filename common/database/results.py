@@ -37,10 +37,12 @@ _FITTING = "CASE WHEN size <= {bytes} THEN {c} END"
 # Whole rows until the cap is reached. When there are more, one is returned that is empty but for its `size`.
 _CUT = f"""WITH {ROW} AS (SELECT * FROM ({{sql}}\n) AS {ROW} LIMIT {{rows}})
 SELECT size, {{fitting}} FROM (
-    SELECT s.*, pg_catalog.pg_column_size(s) AS own,
-           pg_catalog.sum(pg_catalog.pg_column_size(s)) OVER (ROWS UNBOUNDED PRECEDING) AS size
+    SELECT s.*, pg_catalog.pg_column_size(s) + {{frame}} AS own,
+           pg_catalog.sum(pg_catalog.pg_column_size(s) + {{frame}}) OVER (ROWS UNBOUNDED PRECEDING) AS size
     FROM (SELECT {{short}} FROM (SELECT {{cells}} FROM {ROW} AS r ({{names}}) OFFSET 0) AS t OFFSET 0) AS s
 ) AS u WHERE size - own <= {{bytes}}"""
+# Each cell counts as so much more than its text: hundreds of thousands of tiny ones take long to read and to write.
+_FRAME_BYTES = 32
 # What PostgreSQL adds to a row, and to each of its cells, as it counts.
 _ROW_BYTES = 300
 _CELL_BYTES = 8
@@ -77,6 +79,7 @@ def cut_query(sql: str, columns: int, caps: Caps) -> str:
         sql=sql,
         rows=caps.rows + 1,
         bytes=caps.bytes,
+        frame=columns * _FRAME_BYTES,
         fitting=listed(_FITTING),
         short=listed(_SHORT_CELL),
         cells=listed(_CELL),
@@ -86,7 +89,7 @@ def cut_query(sql: str, columns: int, caps: Caps) -> str:
 
 def _cell_limits(columns: int, caps: Caps) -> tuple[int, int]:
     """Most bytes of a cell that stays whole, and the characters kept of a longer one."""
-    share = max(1, (caps.bytes - _ROW_BYTES) // max(1, columns) - _CELL_BYTES)
+    share = max(1, (caps.bytes - _ROW_BYTES) // max(1, columns) - _CELL_BYTES - _FRAME_BYTES)
     return share, max(1, share // _CHARACTER_BYTES)
 
 
@@ -103,7 +106,7 @@ async def whole_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -
 def _fitting(rows: Sequence[tuple[str | None, ...]], caps: Caps) -> Iterator[tuple[str | None, ...]]:
     size = 0
     for row in rows[: caps.rows]:
-        size += sum(map(_bytes, row))
+        size += sum(map(_bytes, row)) + len(row) * _FRAME_BYTES
         if size > caps.bytes:
             break
         yield row
