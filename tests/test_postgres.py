@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from psycopg2.extensions import parse_dsn
 
 from common.database import GuardedDatabase
+from common.database.connection import Connection
 from common.envelope import to_bytes
 from common.errors import (
     ForbiddenObject,
@@ -259,6 +260,25 @@ def test_rows_are_whole_or_cut_visibly_up_to_the_cap(
         assert filler.endswith("x…")
         for whole, cell in zip(given_row, cells, strict=True):
             assert cell == whole or (cell.endswith("…") and whole.startswith(cell[:-1]) and len(whole.encode()) > 800)
+
+
+def test_an_ordinary_answer_is_one_message(database: GuardedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = "SELECT id, name, mood FROM person"
+    run(database, sql)
+    sent = []
+    send = Connection._send
+
+    def counting(connection: Connection, sql: str, parameters: Any = None) -> Any:
+        sent.append(sql)
+        return send(connection, sql, parameters)
+
+    async def use() -> None:
+        await database.explain(sql)
+        await database.run(sql)
+
+    monkeypatch.setattr(Connection, "_send", counting)
+    asyncio.run(use())
+    assert [sql.split(";")[0] for sql in sent] == ["BEGIN READ ONLY", "ROLLBACK"] * 2
 
 
 def test_huge_values_never_reach_this_process(database: GuardedDatabase) -> None:

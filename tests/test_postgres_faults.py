@@ -155,10 +155,12 @@ def test_a_slot_is_held_until_the_backend_is_gone(
                     await use()
                 assert caught.value.retryable
             assert count() <= 3  # with the one that looks
+            assert database.stuck_connections == 2
             assert (await database.catalog()).tables
         await until(lambda: count() == 0)
         results = await asyncio.gather(*(database.run("SELECT 1") for _ in range(4)))
         assert [result.rows for result in results] == [([1],)] * 4
+        assert database.stuck_connections == 0
         await until(lambda: count() <= 2)
 
     asyncio.run(go_on())

@@ -79,8 +79,13 @@ class Pool:
             raise self._none_free()
 
     @property
+    def stuck(self) -> int:
+        """Places of closed connections whose backends are not gone."""
+        return len(self._lingering) if self._lingering is not None and self._pid == os.getpid() else 0
+
+    @property
     def _all_linger(self) -> bool:
-        return self._lingering is not None and len(self._lingering) >= self._size
+        return self.stuck >= self._size
 
     async def _wait_for_turn(self) -> Connection:
         """First come, first served."""

@@ -254,6 +254,11 @@ class PostgresDatabase:
         finally:
             self._pool.release(connection)
 
+    @property
+    def stuck_connections(self) -> int:
+        """Connections that are taken by statements that PostgreSQL does not stop."""
+        return self._pool.stuck
+
     def close(self) -> None:
         """Closes idle connections."""
         self._pool.close()
