@@ -299,6 +299,13 @@ def test_json_and_arrays_too_long_to_be_read_stay_text(url: str, opened: Opener)
     assert growth.megabytes < 40
 
 
+@pytest.mark.parametrize("columns", ["", "x, x"])
+def test_long_error_messages_are_cut_whatever_the_columns(database: GuardedDatabase, columns: str) -> None:
+    sql = f"SELECT {columns} FROM generate_series(1, 2) AS t (x) WHERE repeat('9', 3000000 * x)::int = 1"
+    with pytest.raises(InvalidSql, match="999…"):
+        run(database, sql)
+
+
 @pytest.mark.parametrize("method", ["explain", "run"])
 @pytest.mark.parametrize("length", [5_000, 30_000_000])
 def test_long_error_messages_are_cut(database: GuardedDatabase, method: str, length: int) -> None:

@@ -36,10 +36,10 @@ _SHORT_CELL = (
 _FITTING = "CASE WHEN size <= {bytes} THEN {c} END"
 # Whole rows until the cap is reached. When there are more, one is returned that is empty but for its `size`.
 _CUT = f"""WITH {ROW} AS (SELECT * FROM ({{sql}}\n) AS {ROW} LIMIT {{rows}})
-SELECT size, {{fitting}} FROM (
+SELECT {{fitting}} FROM (
     SELECT s.*, pg_catalog.pg_column_size(s) + {{frame}} AS own,
            pg_catalog.sum(pg_catalog.pg_column_size(s) + {{frame}}) OVER (ROWS UNBOUNDED PRECEDING) AS size
-    FROM (SELECT {{short}} FROM (SELECT {{cells}} FROM {ROW} AS r ({{names}}) OFFSET 0) AS t OFFSET 0) AS s
+    FROM (SELECT {{short}} FROM (SELECT {{cells}} FROM {ROW} AS r {{names}} OFFSET 0) AS t OFFSET 0) AS s
 ) AS u WHERE size - own <= {{bytes}}"""
 # Each cell counts as so much more than its text: hundreds of thousands of tiny ones take long to read and to write.
 _FRAME_BYTES = 32
@@ -71,19 +71,19 @@ def cut_query(sql: str, columns: int, caps: Caps) -> str:
     """`sql`, which has so many columns, with its cells as text and cut so that a row of them fits; for `cut_result`."""
     most, kept = _cell_limits(columns, caps)
 
-    def listed(form: str) -> str:
+    def listed(form: str, *before: str) -> str:
         names = (f"c{number}" for number in range(1, columns + 1))
-        return ", ".join(form.format(c=name, most=most, kept=kept, bytes=caps.bytes) for name in names)
+        return ", ".join([*before, *(form.format(c=name, most=most, kept=kept, bytes=caps.bytes) for name in names)])
 
     return _CUT.format(
         sql=sql,
         rows=caps.rows + 1,
         bytes=caps.bytes,
         frame=columns * _FRAME_BYTES,
-        fitting=listed(_FITTING),
+        fitting=listed(_FITTING, "size"),
         short=listed(_SHORT_CELL),
         cells=listed(_CELL),
-        names=listed("{c}"),
+        names=f"({listed('{c}')})" if columns else "",
     )
 
 
