@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from psycopg2.extensions import parse_dsn
 
 from common.database import GuardedDatabase
-from common.database.connection import Connection
+from common.database.connection import Connection, Limits, connect
 from common.envelope import to_bytes
 from common.errors import (
     ForbiddenObject,
@@ -260,6 +260,17 @@ def test_rows_are_whole_or_cut_visibly_up_to_the_cap(
         assert filler.endswith("x…")
         for whole, cell in zip(given_row, cells, strict=True):
             assert cell == whole or (cell.endswith("…") and whole.startswith(cell[:-1]) and len(whole.encode()) > 800)
+
+
+@pytest.mark.parametrize("length", [30_000, 300_000, 3_000_000])
+def test_statements_and_answers_of_any_length_pass(url: str, length: int) -> None:
+    async def echo() -> None:
+        connection = await connect(lambda: url, Limits())
+        for _ in range(2):
+            assert (await connection.query("SELECT %s", ["文" * length])).rows == [("文" * length,)]
+        connection.close()
+
+    asyncio.run(echo())
 
 
 def test_an_ordinary_answer_is_one_message(database: GuardedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:

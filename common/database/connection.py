@@ -122,6 +122,7 @@ class Connection:
         self.backend: Backend | None = None
         self.may_run_on = False
         self._is_sent = True
+        self._may_write = False  # whether libpq has more to send than it has handed over
         self._busy = False
         self._is_leaving = False
         self._used_at = time.monotonic()
@@ -191,6 +192,7 @@ class Connection:
         self._cursor = self._raw.cursor()  # kept: psycopg2 only holds it weakly, and needs it when the answer comes
         self._cursor.execute(sql, parameters)
         self._is_sent = self._wire.send()
+        self._may_write = True
         return self._cursor
 
     async def _settle(self) -> None:
@@ -214,7 +216,9 @@ class Connection:
         """Has libpq read what has arrived, and sends what it has to send; the state that libpq is in then."""
         while True:
             state: int = self._raw.poll()
-            self._is_sent = self._wire.send()
+            if self._may_write:
+                self._is_sent = self._wire.send()
+                self._may_write = state == extensions.POLL_WRITE or not self._is_sent
             if state == extensions.POLL_READ and self._wire.has_unread():
                 continue
             if state == extensions.POLL_WRITE and self._is_sent:  # there is room again for what libpq has left
@@ -225,11 +229,10 @@ class Connection:
         """Returns when there is more to take in, or more was sent."""
         if not self._is_sent:
             await _socket_ready(self._wire.fileno(), is_read=False)
-        elif self._wire.receive():
-            await asyncio.sleep(0)  # much arrives: others have their turn in between
-        else:
+            return
+        if not self._wire.holds_some:
             await self._readable()
-            self._wire.receive()
+        self._wire.receive()
 
     async def _readable(self) -> None:
         """Returns when there is something to read. The loop goes on watching, since the next answer comes soon."""

@@ -46,7 +46,10 @@ class Wire:
 
     def send(self) -> bool:
         """Sends what libpq has to send; false while the network takes no more."""
-        while self._to_server or self._take_from_libpq():
+        is_more = True
+        while self._to_server or is_more:
+            if not self._to_server:
+                is_more = self._take_from_libpq() == _PIECE
             try:
                 self._to_server = self._to_server[self._server.send(self._to_server) :]
             except BlockingIOError:
@@ -55,10 +58,15 @@ class Wire:
                 self._to_server = memoryview(b"")
         return True
 
-    def _take_from_libpq(self) -> bool:
+    def _take_from_libpq(self) -> int:
         with suppress(OSError):
             self._to_server = memoryview(self._ours.recv(_PIECE))
-        return bool(self._to_server)
+        return len(self._to_server)
+
+    @property
+    def holds_some(self) -> bool:
+        """Whether a part of what has arrived is still to be passed on."""
+        return bool(self._to_libpq)
 
     def receive(self) -> bool:
         """Passes on a piece of what has arrived, or the end; false when there is nothing now.
