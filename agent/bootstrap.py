@@ -22,7 +22,7 @@ from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.database import GuardedDatabase, open_database
 from common.database.audited import AuditedDatabase
 from common.database.source import EmbeddedSource, Sources, database_sources
-from common.errors import CituError
+from common.errors import CituError, DatabaseUnavailable
 from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
 from common.ports import UrlSource
@@ -190,8 +190,14 @@ def _checks(
     database: GuardedDatabase, store: Store, model: ChatModel | None
 ) -> Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]:
     async def asked() -> dict[str, Any]:
-        await database.ping()
-        return {"status": "ok"}
+        taken = {"stuck_connections": count} if (count := database.stuck_connections) else {}
+        try:
+            await database.ping()
+        except DatabaseUnavailable:
+            if not taken:
+                raise
+            return {"status": "unavailable", **taken}
+        return {"status": "ok", **taken}
 
     async def memory() -> dict[str, Any]:
         await store.ping()

@@ -144,13 +144,15 @@ class QueryResult:
         rows: one list per row; values are None, bool, int, float, Decimal (sent as exact JSON numbers), str, or the
             lists and dicts of arrays and JSON columns. Dates and times are ISO 8601 text.
         row_count: number of rows here, at most the row cap.
-        is_limited: whether there were more rows than the caps let through.
+        is_limited: whether there was more than the caps let through: rows, or text in cells.
+        cut_columns: columns in which cells were too long: what is kept of those is text that ends in `…`.
     """
 
     columns: tuple[str, ...]
     column_types: tuple[str, ...]
     rows: tuple[list[Any], ...]
     is_limited: bool = False
+    cut_columns: tuple[str, ...] = ()
 
     @property
     def row_count(self) -> int:

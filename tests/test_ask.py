@@ -474,6 +474,17 @@ def test_an_answer_with_a_very_long_number_is_read_again(scripted: Asking, model
     assert kept.json["data"]["result"] == answer
 
 
+def test_an_answer_whose_values_were_cut_says_so(scripted: Asking) -> None:
+    data = scripted.sync(_asked(), Reply("SELECT shop_id, repeat('x', 5000000) AS body FROM shop"), Reply("好"))[1][
+        "data"
+    ]
+    assert data["query_result"]["cut_columns"] == ["body"], data
+    assert any("body" in warning and "截短" in warning for warning in data["warnings"])
+    data = scripted.sync(_asked(), Reply("SELECT repeat('x', 500000) AS body FROM shop LIMIT 1"))[1]["data"]
+    assert len(data["query_result"]["rows"][0][0]) == 500_000
+    assert len(data["response"]) < 1000
+
+
 @pytest.mark.parametrize("path", ["/api/v0/ask_agent", "/api/v0/ask_agent_stream"])
 @pytest.mark.parametrize(
     ("data", "says"),

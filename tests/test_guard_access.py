@@ -13,7 +13,8 @@ from common.database import AccessRuleError, GuardedDatabase
 from common.database.discretion import discreet
 from common.database.guard import BUILTIN, AccessRules, Guard, ServerFacts, parse_rule
 from common.database.guard.rules import Name
-from common.database.postgres import Caps, PostgresDatabase
+from common.database.postgres import PostgresDatabase
+from common.database.results import Caps
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.values import Catalog
 from tests.databases import as_admin, execute, open_asked

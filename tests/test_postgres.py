@@ -1,15 +1,18 @@
 """The PostgreSQL adapter against a real server: values, shapes, caps, plans and errors."""
 
 import asyncio
-import resource
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from psycopg2.extensions import parse_dsn
 
 from common.database import GuardedDatabase
+from common.database.connection import Connection, Limits, connect
+from common.envelope import to_bytes
 from common.errors import (
     ForbiddenObject,
     InvalidSql,
@@ -17,6 +20,7 @@ from common.errors import (
     ValidationFailed,
 )
 from tests.databases import Opener, as_admin, execute, run
+from tests.memory import peak_growth
 
 DDL = """
 CREATE TYPE mood AS ENUM ('happy', 'sad');
@@ -38,6 +42,11 @@ def url(make_database: Callable[[str], str], admin_url: str) -> str:
 @pytest.fixture
 def database(url: str, opened: Opener) -> GuardedDatabase:
     return opened(url)
+
+
+@pytest.fixture
+def small(url: str, opened: Opener) -> GuardedDatabase:
+    return opened(url, max_result_bytes=3000)
 
 
 # --------------------------------------------------------------------------------------------------------------- values
@@ -184,24 +193,161 @@ def test_byte_cap_with_rows_too_wide_to_fetch_together(url: str, opened: Opener)
     assert result.is_limited
 
 
-def test_a_row_beyond_the_byte_cap_ends_the_result(database: GuardedDatabase) -> None:
-    result = run(database, "SELECT x, repeat('x', CASE x WHEN 3 THEN 5000000 ELSE 1 END) FROM generate_series(1, 9) x")
-    assert [row[0] for row in result.rows] == [1, 2]
+def test_a_cell_beyond_the_byte_cap_is_cut(database: GuardedDatabase) -> None:
+    sql = "SELECT x, repeat('x', CASE x WHEN 3 THEN 5000000 ELSE 1 END) AS x FROM generate_series(1, 9) AS t (x)"
+    result = run(database, sql)
+    assert [row[0] for row in result.rows] == list(range(1, 10))
+    assert [row[1] for row in result.rows if row[0] != 3] == ["x"] * 8
+    assert set(result.rows[2][1]) == {"x", "…"}
+    assert result.rows[2][1].endswith("x…")
     assert result.is_limited
+    assert result.cut_columns == ("x",)
 
 
-def test_a_first_row_beyond_the_byte_cap_says_so(database: GuardedDatabase) -> None:
-    with pytest.raises(ValidationFailed, match="larger than 1000000 bytes"):
-        run(database, "SELECT repeat('x', 5000000)")
+def test_a_row_of_too_many_columns_for_the_cap_says_so(url: str, opened: Opener) -> None:
+    database = opened(url, max_result_bytes=1000)
+    with pytest.raises(ValidationFailed, match="larger than 1000 bytes"):
+        run(database, f"SELECT {', '.join(['123456789'] * 500)} FROM generate_series(1, 40)")
+
+
+# Each is far beyond 1,000,000 bytes as text, and most are small as they are stored.
+LARGE = {
+    "numbers": ("(SELECT 1e131000::numeric AS a FROM generate_series(1, 60)) s", "a, a AS b, a"),
+    "compressed": ("generate_series(1, 60)", "repeat('中文', 60000) AS body"),
+    "arrays": ("generate_series(1, 60)", "array_fill(1e1000::numeric, ARRAY[60]) AS a"),
+    "composites": ("generate_series(1, 60) x", "ROW(x, repeat('x', 60000), NULL) AS r"),
+    "bytes": ("generate_series(1, 3)", "decode(repeat('00', 600000), 'hex') AS b"),
+    "json": ("generate_series(1, 60)", "json_build_array(repeat('x', 60000)) AS j, NULL::text"),
+    "ranges": ("generate_series(1, 60)", "numrange(1e60000, 2e60000) AS r"),
+    "domains": ("person p, generate_series(1, 30)", "array_fill(p.age, ARRAY[30000]), p.mood, p.*, p"),
+    "names": ("generate_series(1, 40)", ", ".join(f'1e131::numeric AS "{"列" * 20}{n}"' for n in range(400))),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_what_arrives_is_bounded_whatever_its_type(database: GuardedDatabase, kind: str) -> None:
+    source, columns = LARGE[kind]
+    described = run(database, f"SELECT {columns} FROM {source} LIMIT 0")
+    with peak_growth() as growth:
+        result = run(database, f"SELECT {columns} FROM {source}")
+    assert growth.megabytes < 30
+    assert result.is_limited
+    assert result.rows
+    assert (result.columns, result.column_types) == (described.columns, described.column_types)
+    assert len(to_bytes(result.rows)) < 1_200_000
+
+
+@pytest.mark.parametrize("expression", [expression for expression, _ in VALUES])
+def test_whole_cells_beside_cut_ones_are_the_same(database: GuardedDatabase, expression: str) -> None:
+    whole = run(database, f"SELECT {expression}").rows[0][0]
+    cut = run(database, f"SELECT {expression}, repeat('x', 1200000)")
+    assert cut.cut_columns == ("repeat",)
+    assert (cut.rows[0][0], str(cut.rows[0][0])) == (whole, str(whole))
+
+
+@given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 900)), min_size=1, max_size=9), st.sampled_from("x中😀"))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_rows_are_whole_or_cut_visibly_up_to_the_cap(
+    small: GuardedDatabase, lengths: list[tuple[int, int]], letter: str
+) -> None:
+    rows = [[letter * length for length in row] for row in lengths]
+    values = ", ".join(f"({', '.join(f'{cell!r}' for cell in row)}, repeat('x', 70000))" for row in rows)
+    result = run(small, f"VALUES {values}")
+    assert len(to_bytes(result.rows)) < 2 * 3000
+    assert result.cut_columns[-1] == "column3"
+    assert result.row_count == len(rows) or result.is_limited
+    for given_row, (*cells, filler) in zip(rows, result.rows, strict=False):
+        assert filler.endswith("x…")
+        for whole, cell in zip(given_row, cells, strict=True):
+            assert cell == whole or (cell.endswith("…") and whole.startswith(cell[:-1]) and len(whole.encode()) > 800)
+
+
+@pytest.mark.parametrize("length", [30_000, 300_000, 3_000_000])
+def test_statements_and_answers_of_any_length_pass(url: str, length: int) -> None:
+    async def echo() -> None:
+        connection = await connect(lambda: url, Limits())
+        for _ in range(2):
+            assert (await connection.query("SELECT %s", ["文" * length])).rows == [("文" * length,)]
+        connection.close()
+
+    asyncio.run(echo())
+
+
+def test_an_ordinary_answer_is_one_message(database: GuardedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = "SELECT id, name, mood FROM person"
+    run(database, sql)
+    sent = []
+    send = Connection._send
+
+    def counting(connection: Connection, sql: str, parameters: Any = None) -> Any:
+        sent.append(sql)
+        return send(connection, sql, parameters)
+
+    async def use() -> None:
+        await database.explain(sql)
+        await database.run(sql)
+
+    monkeypatch.setattr(Connection, "_send", counting)
+    asyncio.run(use())
+    assert [sql.split(";")[0] for sql in sent] == ["BEGIN READ ONLY", "ROLLBACK"] * 2
 
 
 def test_huge_values_never_reach_this_process(url: str, opened: Opener) -> None:
     database = opened(url, forbidden_check=False)  # the guard refuses constants of this length
     run(database, "SELECT 1")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises((ValidationFailed, QueryTimeout)):
-        run(database, "SELECT repeat('x', 120000000)")
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kilobytes
+    with peak_growth() as growth:
+        assert run(database, "SELECT repeat('x', 60000000)").is_limited
+    assert growth.megabytes < 20
+
+
+def test_json_and_arrays_too_long_to_be_read_stay_text(url: str, opened: Opener) -> None:
+    database = opened(url, max_result_bytes=4_000_000)
+    with peak_growth() as growth:
+        sql = "SELECT json_agg(x % 2), array_agg(x % 2), ARRAY[1] FROM generate_series(1, 200000) AS t (x)"
+        ((json, array, short),) = run(database, sql).rows
+    assert json.startswith("[1, 0")
+    assert array.startswith("{1,0")
+    assert short == [1]
+    assert growth.megabytes < 40
+
+
+@pytest.mark.parametrize("columns", ["", "x, x"])
+def test_long_error_messages_are_cut_whatever_the_columns(database: GuardedDatabase, columns: str) -> None:
+    sql = f"SELECT {columns} FROM generate_series(1, 2) AS t (x) WHERE repeat('9', 3000000 * x)::int = 1"
+    with pytest.raises(InvalidSql, match="999…"):
+        run(database, sql)
+
+
+@pytest.mark.parametrize("method", ["explain", "run"])
+@pytest.mark.parametrize("length", [5_000, 4_000_000])
+def test_long_error_messages_are_cut(database: GuardedDatabase, method: str, length: int) -> None:
+    # The planner computes the first, and leaves the second to the run.
+    number = "1" if method == "explain" else "x"
+    sql = f"SELECT CAST(repeat('9', {length} * {number}) AS int) FROM generate_series(1, 2) AS t (x)"
+    with peak_growth() as growth, pytest.raises(InvalidSql) as caught:
+        asyncio.run(getattr(database, method)(sql))
+    assert caught.value.sqlstate == "22003"
+    assert "99999…" in caught.value.detail
+    assert len(caught.value.detail) <= 1001
+    assert growth.megabytes < 20
+
+
+def test_long_notices_and_hints_are_not_kept(make_database: Callable[[str], str], opened: Opener) -> None:
+    url = make_database("""
+        CREATE FUNCTION noisy(n integer) RETURNS integer STABLE LANGUAGE plpgsql AS $$ BEGIN
+        RAISE WARNING '%', repeat('x', 20000000);
+        IF n > 1 THEN RAISE 'no' USING HINT = repeat('x', 20000000), DETAIL = repeat('x', 20000000); END IF;
+        RETURN n; END $$;
+        CREATE VIEW quiet AS SELECT noisy(1) AS n;
+        CREATE VIEW loud AS SELECT noisy(x) AS n FROM generate_series(1, 2) AS t (x);
+    """)
+    database = opened(url)
+    with peak_growth() as growth:
+        assert run(database, "SELECT n FROM quiet").rows == ([1],)
+        with pytest.raises(InvalidSql, match="no") as caught:
+            run(database, "SELECT n FROM loud")
+    assert len(caught.value.hint or "") <= 1001
+    assert growth.megabytes < 20
 
 
 # --------------------------------------------------------------------------------------------------------------- errors
@@ -293,10 +439,10 @@ def test_explain_estimates(database: GuardedDatabase) -> None:
 def test_plans_with_huge_constants_never_reach_this_process(url: str, opened: Opener) -> None:
     database = opened(url, forbidden_check=False)
     run(database, "SELECT 1")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    plan = asyncio.run(database.explain("SELECT * FROM person WHERE name = repeat('x', 60000000)"))
+    with peak_growth() as growth:
+        plan = asyncio.run(database.explain("SELECT * FROM person WHERE name = repeat('x', 60000000)"))
     assert plan.total_cost > 0
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # kilobytes
+    assert growth.megabytes < 20
 
 
 @pytest.mark.parametrize("text", ["$citu$", "$citu$ $citu_$", "it''s", "\\", "{tag}", "%s"])

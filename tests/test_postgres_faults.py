@@ -8,6 +8,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,12 @@ from psycopg2.extensions import make_dsn, parse_dsn
 
 from common.database import GuardedDatabase
 from common.database.embedded import EmbeddedServer
+from common.database.source import Unreachable, probe
 from common.errors import (
     DatabaseUnavailable,
     ForbiddenStatement,
     InvalidSql,
+    QueryTimeout,
     ValidationFailed,
 )
 from common.values import QueryResult
@@ -102,6 +105,141 @@ def test_cancelled_at_any_moment_the_pool_stays_usable(url: str, admin_url: str,
         assert [(await database.run(f"SELECT {n}")).rows for n in range(6)] == [([n],) for n in range(6)]
 
     asyncio.run(storm())
+
+
+# ---------------------------------------------------------------------------------- statements that nothing can stop
+
+
+@contextmanager
+def stopped(url: str, admin_url: str, count: int) -> Iterator[None]:
+    """The backends of `count` endless statements hear nothing while the block runs: no timeout, no cancel, no end."""
+    sql = (
+        "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%endless%' AND pid <> pg_backend_pid()"
+    )
+    pids = [int(pid) for (pid,) in rows_of(as_admin(url, admin_url), sql)]
+    assert len(pids) == count
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("ends_by", ["cancel", "deadline"])
+def test_a_slot_is_held_until_the_backend_is_gone(
+    url: str, admin_url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch, ends_by: str
+) -> None:
+    monkeypatch.setattr("common.database.postgres._RESET_S", 0.2)
+    monkeypatch.setattr("common.database.postgres._GRACE_S", 0.5)
+    monkeypatch.setattr("common.database.pool._HOPELESS_S", 0.2)
+    database = opened(url, pool_size=2, pool_wait_s=30.0, statement_timeout_s=3.0 if ends_by == "deadline" else 20.0)
+
+    def count() -> int:
+        return len(connections(url, admin_url))
+
+    async def go_on() -> None:
+        await database.catalog()
+        tasks = [asyncio.create_task(database.run(ENDLESS)) for _ in range(2)]
+        await until(lambda: len(_running(url, admin_url)) == 2)
+        with stopped(url, admin_url, 2):
+            if ends_by == "cancel":
+                for task in tasks:
+                    task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+            assert {type(end) for end in ended} == {asyncio.CancelledError if ends_by == "cancel" else QueryTimeout}
+            await asyncio.sleep(0.3)
+            for use in (database.ping, lambda: database.run("SELECT 1"), lambda: database.explain("SELECT 1")):
+                with pytest.raises(DatabaseUnavailable, match="All 2 .* PostgreSQL can't stop") as caught:
+                    await use()
+                assert caught.value.retryable
+            assert count() <= 3  # with the one that looks
+            assert database.stuck_connections == 2
+            assert (await database.catalog()).tables
+        await until(lambda: count() == 0)
+        results = await asyncio.gather(*(database.run("SELECT 1") for _ in range(4)))
+        assert [result.rows for result in results] == [([1],)] * 4
+        assert database.stuck_connections == 0
+        await until(lambda: count() <= 2)
+
+    asyncio.run(go_on())
+
+
+def _running(url: str, admin_url: str) -> list[int]:
+    """The backends that run `ENDLESS`."""
+    sql = "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%endless%'"
+    return [int(pid) for (pid,) in rows_of(as_admin(url, admin_url), f"{sql} AND pid <> pg_backend_pid()")]
+
+
+def test_slots_are_held_across_loops_and_while_nobody_can_look(
+    url: str, admin_url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("common.database.postgres._RESET_S", 0.2)
+    address = [url]
+    database = opened(lambda: address[0], pool_size=1, pool_wait_s=0.2)
+
+    async def begin() -> None:
+        task = asyncio.create_task(database.run(ENDLESS))
+        await until(lambda: len(_running(url, admin_url)) == 1)
+        frozen.enter_context(stopped(url, admin_url, 1))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    async def refused() -> None:
+        with pytest.raises(DatabaseUnavailable, match="can't stop"):
+            await database.ping()
+
+    async def works() -> None:
+        async with asyncio.timeout(10):
+            while True:
+                with suppress(DatabaseUnavailable):
+                    return await database.ping()
+
+    with ExitStack() as frozen:
+        asyncio.run(begin())
+        address[0] = "postgresql://nobody@127.0.0.1:1/nothing"
+        asyncio.run(refused())
+        address[0] = url
+        asyncio.run(refused())
+    asyncio.run(works())
+
+
+# ---------------------------------------------------------------------------------------------- what connections carry
+
+
+CARRIED = {
+    "locks": "PERFORM pg_advisory_lock(815), pg_advisory_lock_shared(816)",
+    "prepares": "EXECUTE 'PREPARE kept AS SELECT 1'",
+    "sets": "PERFORM set_config('citu.kept', 'x', false), set_config('search_path', 'nowhere', false)",
+    "holds": "EXECUTE 'DECLARE kept CURSOR WITH HOLD FOR SELECT 1'",
+    "listens": "EXECUTE 'LISTEN kept'",
+    "makes": "EXECUTE 'CREATE TEMP TABLE kept ()'",
+}
+CARRIES = """
+    CREATE FUNCTION {name}() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN {body}; RETURN 1; END $$;
+    CREATE VIEW v_{name} AS SELECT {name}() AS n;
+"""
+LOOKS = """
+    CREATE VIEW looks AS SELECT concat_ws(',',
+        (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()),
+        (SELECT count(*) FROM pg_prepared_statements), (SELECT count(*) FROM pg_cursors WHERE name = 'kept'),
+        (SELECT count(*) FROM pg_listening_channels()), nullif(current_setting('citu.kept', true), ''),
+        (SELECT count(*) FROM pg_class WHERE relname = 'kept'), current_setting('search_path')) AS n
+"""
+
+
+def test_nothing_survives_a_connection_s_return(make_database: Callable[[str], str], opened: Opener) -> None:
+    views = "".join(CARRIES.format(name=name, body=body) for name, body in CARRIED.items())
+    database = opened(make_database(views + LOOKS), pool_size=1)
+
+    async def use() -> None:
+        for name in CARRIED:
+            with suppress(ForbiddenStatement):  # no temporary table is made in a transaction that is READ ONLY
+                assert (await database.run(f"SELECT n FROM v_{name}")).rows == ([1],)
+            assert (await database.run("SELECT n FROM looks")).rows == (["0,0,0,0,0,public"],), name
+
+    asyncio.run(use())
 
 
 # ----------------------------------------------------------------------------------------------------------------- pool
@@ -308,6 +446,17 @@ def test_a_database_that_does_not_know_its_encoding(admin_url: str, opened: Open
         with pytest.raises(InvalidSql):
             run(database, r"SELECT E'\xff'")
         assert run(database, "SELECT '中'").rows == (["中"],)
+        orders = ('CREATE TABLE "订单" ("金额" numeric)', 'INSERT INTO "订单" VALUES (12.50)')
+        execute(make_dsn(url, client_encoding="UTF8"), *orders)
+        probe(url)
+        later = opened(url)
+        assert [table.name for table in asyncio.run(later.catalog()).tables] == ["cafe", "订单"]
+        assert run(later, 'SELECT * FROM "订单"').columns == ("金额",)
+        execute(url, r"DO $$ BEGIN EXECUTE E'CREATE TABLE \"\xb6\xa9\" ()'; END $$")
+        with pytest.raises(Unreachable, match="not UTF-8"):
+            probe(url)
+        with pytest.raises(DatabaseUnavailable, match="not UTF-8"):
+            run(opened(url), "SELECT 1")
     finally:
         database.close()
         execute(admin_url, "DROP DATABASE citu_test_ascii WITH (FORCE)")

@@ -145,7 +145,12 @@ def test_a_statement_is_run(asking: Asking, audit_path: Path) -> None:
 def test_the_caps_are_the_agent_s(demo_url: str) -> None:
     with Asking(Settings(database_url=demo_url), max_rows=3) as asking:
         code, data = _post(asking, RUN, {"sql": "SELECT * FROM daily_revenue"})
-    assert (code, data["query_result"]["row_count"], data["query_result"]["is_limited"]) == (200, 3, True)
+        assert (code, data["query_result"]["row_count"], data["query_result"]["is_limited"]) == (200, 3, True)
+        assert "cut_columns" not in data["query_result"]
+        code, data = _post(asking, RUN, {"sql": "SELECT repeat('x', 5000000) AS body FROM shop"})
+    result = data["query_result"]
+    assert (code, result["cut_columns"], result["is_limited"]) == (200, ["body"], True)
+    assert result["rows"][0][0].endswith("x…")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from common.values import PlanEstimate, QueryResult, Thought, Usage
 
 _log = logging.getLogger(__name__)
 
+_MOST_NAMED = 10  # columns in a warning
 _NO_SUMMARY = Text("摘要生成失败，仅返回查询结果。", "The summary could not be written; the rows are complete.")
 
 
@@ -42,6 +43,8 @@ async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update
             update["warnings"] += [notice.to(state["lang"]) for notice in second.notices]
             if second.plan is not None:
                 update["plan"] = second.plan
+    if result.cut_columns:
+        update["warnings"].append(_cut(result).to(state["lang"]))
     if context.behaviour.result_summary and result.rows:
         thought = await _summary(state, runtime, sql, result)
         update |= {"summary": thought.value, "usage": update["usage"] + thought.usage}
@@ -124,6 +127,19 @@ async def _summary(state: State, runtime: Runtime[Context], sql: str, result: Qu
             return await skills.summarize(inquiry, sql, result, emit)
     except LlmUnavailable:
         return Thought(row_count_sentence(result, inquiry.lang), warnings=(_NO_SUMMARY.to(inquiry.lang),))
+
+
+def _cut(result: QueryResult) -> Text:
+    columns = tuple(dict.fromkeys(result.cut_columns))
+    return Text(
+        f"结果过大，以下列中过长的内容已截短（以“…”结尾）：{_names(columns, '、')}。",
+        f"The result is too large: long values were cut and end in “…” in {_names(columns, ', ')}.",
+    )
+
+
+def _names(columns: tuple[str, ...], separator: str) -> str:
+    more = len(columns) - _MOST_NAMED
+    return separator.join(columns[:_MOST_NAMED]) + (f" … (+{more})" if more > 0 else "")
 
 
 def _is_single_value(result: QueryResult) -> bool:

@@ -39,11 +39,12 @@ def _content(state: State) -> dict[str, Any]:
 
 
 def result_body(result: QueryResult) -> dict[str, Any]:
-    """Rows as the HTTP contract has them."""
-    return {
+    """Rows as the HTTP contract has them; `cut_columns` only where there are any."""
+    body = {
         "columns": list(result.columns),
         "column_types": list(result.column_types),
         "rows": list(result.rows),
         "row_count": result.row_count,
         "is_limited": result.is_limited,
     }
+    return body | {"cut_columns": list(result.cut_columns)} if result.cut_columns else body

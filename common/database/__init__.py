@@ -8,7 +8,8 @@ from collections.abc import Collection
 from common.database.guard import AccessRuleError, AccessRules, Guard, parse_rule
 from common.database.guarded import GuardedDatabase
 from common.database.plan import CostLimits
-from common.database.postgres import Caps, PostgresDatabase
+from common.database.postgres import PostgresDatabase
+from common.database.results import Caps
 from common.ports import UrlSource
 
 __all__ = ["AccessRuleError", "GuardedDatabase", "open_database"]

@@ -20,6 +20,7 @@ from common.database.addresses import with_addresses
 from common.database.cancelling import request_cancel
 from common.database.failures import UNREACHABLE, describe
 from common.database.rendering import parse_array
+from common.database.wire import AnswerTooLarge, Wire
 from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
 
@@ -48,17 +49,30 @@ _PINNED: Mapping[str, str] = {
     "extra_float_digits": "1",
     "xmloption": "content",
     "work_mem": "16MB",  # of one sort or hash; a statement of many costs time on disk, not the server's memory
+    "client_min_messages": "error",  # nobody reads notices, and a view's function may send any number of them
 }
 # Set where the server knows them and the role may.
 _OPTIONAL: Mapping[str, str] = {"client_connection_check_interval": "1000", "temp_file_limit": "1048576"}
 
 # `current_schemas` drops what does not exist and resolves "$user"; as a literal list it can't change any more.
 # `pg_catalog` is left out so that it is searched first, and no function of the user's hides a built-in.
+# Where a pooler stands in between, only the server itself can say which backend this is.
 _PIN_SEARCH_PATH = """
-SELECT current_schemas(false) AS path, set_config('search_path', coalesce(
+SELECT current_schemas(false) AS path, pg_backend_pid(), clock_timestamp(), set_config('search_path', coalesce(
     (SELECT string_agg(quote_ident(schema), ', ' ORDER BY n)
      FROM unnest(current_schemas(false)) WITH ORDINALITY AS s (schema, n) WHERE schema <> 'pg_catalog'), ''), false)
 """
+
+# What outlives a transaction that is rolled back. Settings, temporary tables, cursors and LISTEN go with it.
+_LEAVE = "ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL"
+
+
+@dataclass(frozen=True)
+class Backend:
+    """The server's process of a connection: its number, and a moment (the server's) at which it was there."""
+
+    pid: int
+    seen_at: str
 
 
 @dataclass(frozen=True)
@@ -86,11 +100,29 @@ class Rows:
     rows: list[tuple[str | None, ...]]
 
 
+class _Nowhere(list[str]):
+    """Where notices go: the connection would keep the last fifty, however long."""
+
+    def append(self, _notice: str) -> None:
+        """Forgets it."""
+
+
 class Connection:
-    """An open connection; one statement at a time. Methods raise psycopg2's errors."""
+    """An open connection; one statement at a time. Methods raise psycopg2's errors.
+
+    Attributes:
+        backend: the server's process; None until it is known.
+        may_run_on: whether it was closed, or broke, while the server may still have been at work for it.
+    """
 
     def __init__(self, raw: extensions.connection) -> None:
         self._raw = raw
+        self._wire = Wire(raw.fileno())
+        raw.notices = _Nowhere()
+        self.backend: Backend | None = None
+        self.may_run_on = False
+        self._is_sent = True
+        self._may_write = False  # whether libpq has more to send than it has handed over
         self._busy = False
         self._is_leaving = False
         self._used_at = time.monotonic()
@@ -103,40 +135,53 @@ class Connection:
     @property
     def is_at_rest(self) -> bool:
         """Whether it is open, in no transaction or leaving one, and no statement runs."""
-        if self._busy or self._raw.closed:
+        if not self.is_open:
             return False
         return self._is_leaving or self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is open and no statement runs; a transaction may still be."""
+        return not self._busy and not self._raw.closed
 
     def is_fresh(self) -> bool:
         """Whether a connection at rest can be used again: the server has not hung up, nor can it have forgotten us."""
         if not self.is_at_rest or time.monotonic() - self._used_at > _MAX_IDLE_S:
             return False
         try:
-            if self._is_leaving and self._raw.poll() != extensions.POLL_OK:
-                return True
-        except psycopg2.Error:
+            while self._is_leaving and self._take_in() != extensions.POLL_OK:
+                if not self._wire.receive():
+                    return True
+        except (psycopg2.Error, AnswerTooLarge):
             return False
         self._is_leaving = False
-        return self.is_at_rest and not _is_ready(self._raw.fileno(), select.POLLIN, 0)
+        return self.is_at_rest and not _is_ready(self._wire.fileno(), select.POLLIN, 0)
 
-    async def query(self, sql: str, parameters: Sequence[Any] | None = None) -> Rows:
+    async def query(self, sql: str, parameters: Sequence[Any] | None = None, *, most_bytes: int | None = None) -> Rows:
         """Sends `sql`, which may be several of our own statements, and returns what the last one returns.
 
         Args:
             parameters: for the placeholders `%s`, quoted by psycopg2; without, `sql` is sent as it is.
+            most_bytes: most that the answer may take on its way, whatever it is made of.
+
+        Raises:
+            AnswerTooLarge: it takes more; the connection is closed.
         """
         if self._is_leaving:
             await self._settle()
+        self._wire.allow(most_bytes)
         cursor = self._send(sql, parameters)
         await self._settle()
         columns = tuple((column.name, column.type_code) for column in cursor.description or ())
         rows = cursor.fetchall() if cursor.description is not None else []
+        cursor.close()  # with the result, which the connection would keep until it is used again
         return Rows(columns, rows)
 
     def leave(self) -> None:
-        """Sends ROLLBACK; whoever uses the connection next waits for its end, so that this caller need not."""
+        """Ends the transaction and clears what outlives it; waited for by whoever uses the connection next."""
         try:
-            self._send("ROLLBACK")
+            self._wire.allow(None)
+            self._send(_LEAVE)
         except psycopg2.Error:  # the result is here already; only the connection is lost
             self.close()
         self._busy = False
@@ -146,31 +191,55 @@ class Connection:
         self._busy = True
         self._cursor = self._raw.cursor()  # kept: psycopg2 only holds it weakly, and needs it when the answer comes
         self._cursor.execute(sql, parameters)
+        self._is_sent = self._wire.send()
+        self._may_write = True
         return self._cursor
 
     async def _settle(self) -> None:
         """Returns when the answer to what was sent is complete, or raises the error that it is."""
         self._busy = True
         try:
-            while (state := self._raw.poll()) != extensions.POLL_OK:
-                if state == extensions.POLL_READ:
-                    await self._readable()
-                else:
-                    await _socket_ready(self._raw.fileno(), is_read=False)
+            while self._take_in() != extensions.POLL_OK:
+                await self._next_piece()
         except psycopg2.Error:
-            self._busy = self._is_leaving = False
             if self._raw.closed:
-                self._unwatch()
+                self.close()
+            self._busy = self._is_leaving = False
+            raise
+        except AnswerTooLarge:
+            self.close()
             raise
         self._busy = self._is_leaving = False
         self._used_at = time.monotonic()
+
+    def _take_in(self) -> int:
+        """Has libpq read what has arrived, and sends what it has to send; the state that libpq is in then."""
+        while True:
+            state: int = self._raw.poll()
+            if self._may_write:
+                self._is_sent = self._wire.send()
+                self._may_write = state == extensions.POLL_WRITE or not self._is_sent
+            if state == extensions.POLL_READ and self._wire.has_unread():
+                continue
+            if state == extensions.POLL_WRITE and self._is_sent:  # there is room again for what libpq has left
+                continue
+            return state
+
+    async def _next_piece(self) -> None:
+        """Returns when there is more to take in, or more was sent."""
+        if not self._is_sent:
+            await _socket_ready(self._wire.fileno(), is_read=False)
+            return
+        if not self._wire.holds_some:
+            await self._readable()
+        self._wire.receive()
 
     async def _readable(self) -> None:
         """Returns when there is something to read. The loop goes on watching, since the next answer comes soon."""
         loop = asyncio.get_running_loop()
         self._arrival = loop.create_future()
         if self._watched is None or self._watched[0] is not loop:
-            self._watched = loop, self._raw.fileno()
+            self._watched = loop, self._wire.fileno()
             loop.add_reader(self._watched[1], self._arrived)
         await self._arrival
 
@@ -196,14 +265,17 @@ class Connection:
                 # A request that overtakes the statement it is meant for has no effect: asked again until it has.
                 async with asyncio.timeout(_CANCEL_AGAIN_S):
                     await self._settle()
-        await self.query("ROLLBACK")
+        self.leave()
+        await self._settle()
 
     def close(self) -> None:
         """Hangs up, whatever is going on."""
+        self.may_run_on = self.may_run_on or self._busy
         self._busy = False
         self._unwatch()
         with contextlib.suppress(psycopg2.Error):
             self._raw.close()
+        self._wire.close()
 
 
 async def _socket_ready(fd: int, is_read: bool) -> None:
@@ -295,7 +367,9 @@ async def _prepare(connection: Connection, limits: Limits, *, writes: bool) -> N
     pinned = {"default_transaction_read_only": "off" if writes else "on", **_PINNED, **limits.settings}
     settings = "; ".join(f"SET {name} = '{value}'" for name, value in pinned.items())
     path = await connection.query(f"{settings}; {_PIN_SEARCH_PATH}")
-    connection.search_path = tuple(parse_array(path.rows[0][0] or "{}", str))
+    names, pid, now, _ = path.rows[0]
+    connection.search_path = tuple(parse_array(names or "{}", str))
+    connection.backend = Backend(int(pid or 0), now or "")
     for name, value in _OPTIONAL.items():
         with contextlib.suppress(psycopg2.ProgrammingError, psycopg2.DataError, psycopg2.NotSupportedError):
             await connection.query(f"SET {name} = '{value}'")

@@ -26,6 +26,8 @@ from common.text import Text
 
 _log = logging.getLogger(__name__)
 
+_MOST_CHARS = 1000  # of a message of PostgreSQL's
+
 UNREACHABLE = Text("数据库暂时无法连接，请稍后重试。", "The database can't be reached at the moment. Try again later.")
 BUSY = Text("数据库连接繁忙，请稍后重试。", "All database connections are in use. Try again shortly.")
 TIMED_OUT = Text(
@@ -33,6 +35,10 @@ TIMED_OUT = Text(
     "The query ran longer than allowed and was stopped. Narrow it (a shorter period, fewer groups) and try again.",
 )
 _LOCKED = Text("数据正被其他操作锁定，请稍后重试。", "The data is locked by another operation. Try again later.")
+TOO_LARGE = Text(
+    "数据库返回的内容超过上限，请少选或截短较大的列。",
+    "What the database returns is larger than allowed; select fewer or shorter columns.",
+)
 _CONFLICT = Text(
     "查询与数据库的复制或并发操作冲突，请重试。",
     "The query conflicted with replication or another transaction. Try again.",
@@ -44,7 +50,20 @@ _TOO_MUCH_SPACE = Text(
 NOT_UNICODE = Text(
     "结果中含有不是UTF-8的文本，无法显示。", "The result holds text that is not UTF-8 and can't be shown."
 )
+NAMES_NOT_UNICODE = Text(
+    "数据库的编码是SQL_ASCII，其中有不是UTF-8的名称，无法使用。请把数据库转为UTF-8编码。",
+    "The database does not know its encoding (SQL_ASCII) and holds names that are not UTF-8: convert it to UTF-8.",
+)
 _TOO_COMPLEX = Text("SQL过于复杂，请简化后重试。", "The SQL is too complex; simplify it.")
+
+
+def unstoppable(count: int) -> Text:
+    """Why none of the `count` connections can be had."""
+    return Text(
+        f"全部 {count} 个数据库连接都被 PostgreSQL 无法中止的语句占用，请在这些语句结束后重试，或请管理员处理。",
+        f"All {count} database connections are busy with statements that PostgreSQL can't stop. "
+        "Try again when they have ended, or tell your administrator.",
+    )
 
 
 def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituError:
@@ -69,14 +88,18 @@ def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituErro
 
 def describe(error: psycopg2.Error) -> str:
     """Why a connection failed, for the log: without hosts, roles or database names."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
+    lines = str(error)[-_MOST_CHARS:].strip().splitlines() or [type(error).__name__]
     reason = lines[-1].rpartition("FATAL:")[2] or lines[-1]
     return re.sub(r'"[^"]*"|\([^)]*\)|\bport \d+', "…", reason).strip()
 
 
 def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
+    hint = error.diag.message_hint
     return InvalidSql(
-        _primary(error), sqlstate=error.pgcode, position=_position(error, sql, offset), hint=error.diag.message_hint
+        _primary(error),
+        sqlstate=error.pgcode,
+        position=_position(error, sql, offset),
+        hint=_cut(hint) if hint else None,
     )
 
 
@@ -88,14 +111,20 @@ def _not_unicode(error: psycopg2.Error, sql: str, offset: int) -> CituError:
 
 
 def _primary(error: psycopg2.Error) -> str:
-    return (error.diag.message_primary or str(error)).splitlines()[0]
+    lines = _cut(error.diag.message_primary or str(error)).splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _cut(text: str) -> str:
+    """PostgreSQL quotes what it complains about, whatever its length."""
+    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
 
 
 def _position(error: psycopg2.Error, sql: str, offset: int) -> int | None:
     text = error.diag.statement_position
     inner = error.diag.internal_query or ""
-    if error.diag.internal_position and inner.endswith(sql):  # the statement was a literal in a block of ours
-        text, offset = error.diag.internal_position, len(inner) - len(sql)
+    if error.diag.internal_position and sql in inner:  # the statement was a literal in a block of ours
+        text, offset = error.diag.internal_position, inner.index(sql)
     position = int(text) - offset if text else 0
     return position if 1 <= position <= len(sql) + 1 else None
 

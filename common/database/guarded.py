@@ -89,6 +89,11 @@ class GuardedDatabase:
     async def _learn(self) -> None:
         self._guard.learn(await self._inner.facts())
 
+    @property
+    def stuck_connections(self) -> int:
+        """Connections that are taken by statements that PostgreSQL does not stop."""
+        return self._inner.stuck_connections
+
     def close(self) -> None:
         """Closes idle connections."""
         self._inner.close()

@@ -10,19 +10,21 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psycopg2
 from psycopg2 import errors
 
 from common.database.catalog import CatalogReader, Knowledge, Show, read_knowledge
 from common.database.connection import Connection, Limits, Rows, connect
-from common.database.failures import NOT_UNICODE, TIMED_OUT, translate
+from common.database.failures import NAMES_NOT_UNICODE, NOT_UNICODE, TIMED_OUT, TOO_LARGE, translate
 from common.database.guard import ServerFacts
 from common.database.plan import plan_estimate
 from common.database.pool import Pool
 from common.database.privileges import read_dangers, unfit
-from common.database.rendering import CORE_TYPES, PgType, renderer
+from common.database.rendering import CORE_TYPES, PgType
+from common.database.results import MOST_COLUMNS, ROW, Caps, columns_query, cut_query, cut_result, whole_result
+from common.database.wire import AnswerTooLarge
 from common.errors import DatabaseUnavailable, QueryTimeout, ValidationFailed
 from common.ports import UrlSource
 from common.text import Text
@@ -34,46 +36,48 @@ T = TypeVar("T")
 _GRACE_S = 1.0  # beyond the statement timeout, for functions that don't look at it and networks that are gone
 _KNOWLEDGE_S = 60.0  # to read the whole catalogue
 _RESET_S = 2.0  # to bring a connection back to rest; longer and it is closed
+_LOOK_S = 2.0  # to connect for a look at backends that go on without a connection
 _EXPLAIN = "EXPLAIN (FORMAT JSON) "
 _PLAIN_PLAN = f"BEGIN READ ONLY; {_EXPLAIN}"
+# An error message quotes what it is about: `repeat('9', 100000000)::int` makes one of 100 MB. Blocks in the server that
+# run the user's text shorten such messages before they are sent; others pass as they are, with their positions.
+_SHORT_ERRORS = """EXCEPTION WHEN OTHERS THEN
+GET STACKED DIAGNOSTICS said = MESSAGE_TEXT, more = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+IF pg_catalog.octet_length(said) + pg_catalog.octet_length(more) + pg_catalog.octet_length(hint) < 10000 THEN RAISE;
+END IF;
+RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = pg_catalog.left(said, 2000), HINT = pg_catalog.left(hint, 2000);
+END"""
+_BLOCK = "BEGIN READ ONLY; DO ${tag}$ DECLARE said text; more text; hint text; "
 # A plan shows the statement's constants, and PostgreSQL computes those first: `repeat('x', 500000000)` in a condition
 # would be sent here. So a block in the server looks at the plan first; of a huge one it keeps the top's estimates.
-_PLAN = """BEGIN READ ONLY; DO ${tag}$ DECLARE plan pg_catalog.json; BEGIN EXECUTE {explain} INTO plan;
+_PLAN = f"""{_BLOCK} plan pg_catalog.json; BEGIN EXECUTE {{literal}} INTO plan;
 IF pg_catalog.octet_length(plan::text) > 1000000 THEN
     plan := pg_catalog.json_build_array(pg_catalog.json_build_object('Plan', pg_catalog.json_build_object(
         'Total Cost', plan -> 0 -> 'Plan' -> 'Total Cost', 'Plan Rows', plan -> 0 -> 'Plan' -> 'Plan Rows')));
-END IF; PERFORM pg_catalog.set_config('citu.plan', plan::text, true); END ${tag}$;
-SELECT pg_catalog.current_setting('citu.plan')"""
+END IF; PERFORM pg_catalog.set_config('citu.plan', plan::text, true);
+{_SHORT_ERRORS} ${{tag}}$; SELECT pg_catalog.current_setting('citu.plan')"""
+_PLAN_BYTES = 8 * 1024 * 1024  # of what comes back: a plan, or an error, with the statement
 
-# The alias of the user's statement; no column will have that name.
-_ROW = "citu_row_8c1f"
 _TOO_WIDE = "citu: row too wide"
 # OFFSET 0 keeps PostgreSQL from evaluating expressions twice, for the row and for its size.
-_SELECT = f"SELECT {_ROW}.* FROM (SELECT * FROM ("
-# A row larger than fits is an error raised in the server: neither a 1 GB value nor many large ones are ever sent.
+_SELECT = f"SELECT {ROW}.* FROM (SELECT * FROM ("
+# A row that is too large as it is stored is an error raised in the server, before any of it is sent.
 _WHERE = (
-    f"\n) AS {_ROW} OFFSET 0) AS {_ROW} WHERE CASE WHEN pg_catalog.pg_column_size({_ROW}) > {{width}} "
-    f"THEN CAST('{_TOO_WIDE} ' || pg_catalog.pg_column_size({_ROW}) AS pg_catalog.int4) = 0 ELSE true END"
+    f"\n) AS {ROW} OFFSET 0) AS {ROW} WHERE CASE WHEN pg_catalog.pg_column_size({ROW}) > {{width}} "
+    f"THEN CAST('{_TOO_WIDE} ' || pg_catalog.pg_column_size({ROW}) AS pg_catalog.int4) = 0 ELSE true END"
 )
 _QUERY = f"BEGIN READ ONLY; {_SELECT}"
-_CURSOR = f"BEGIN READ ONLY; DECLARE citu NO SCROLL CURSOR FOR {_SELECT}"
+
+# A block runs a query to its end, so that an error is shortened; the rows are kept by the cursor, not computed again.
+_OPEN = f"""{_BLOCK} rows pg_catalog.refcursor := 'citu'; BEGIN OPEN rows SCROLL FOR EXECUTE {{literal}};
+MOVE FORWARD ALL FROM rows; MOVE ABSOLUTE 0 FROM rows; {_SHORT_ERRORS} ${{tag}}$; FETCH {{what}} FROM citu"""
+# Beyond the rows themselves: what frames them, the columns' names, an error.
+_FRAMING_BYTES = 2 * 1024 * 1024
+_SLACK_BYTES = 64 * 1024  # the same, for a result of ordinary shape
 
 
-@dataclass(frozen=True)
-class Caps:
-    """Most rows and bytes (as text) of one result."""
-
-    rows: int
-    bytes: int
-
-    @property
-    def width(self) -> int:
-        """Widest row of a result fetched in one go, in bytes, so that all of it can't take more than about 64 MB."""
-        return min(self.bytes, max(16_384, 64 * 1024 * 1024 // (self.rows + 1)))
-
-
-class RowTooWide(Exception):
-    """A row is wider than a fetch in one go allows."""
+class ResultTooLarge(Exception):
+    """The rows, or what else the server sends, are larger than the cap."""
 
 
 @dataclass
@@ -127,7 +131,12 @@ class PostgresDatabase:
         require_read_only_role: bool = False,
     ) -> None:
         limits = Limits(statement_s=statement_timeout_s)
-        self._pool = Pool(lambda: connect(source, limits), size=pool_size, wait_s=pool_wait_s)
+        self._pool = Pool(
+            lambda: connect(source, limits),
+            size=pool_size,
+            wait_s=pool_wait_s,
+            look=lambda: connect(source, limits, timeout_s=_LOOK_S, log_level=logging.DEBUG),
+        )
         self._deadline_s = statement_timeout_s + _GRACE_S
         self._caps = caps
         self._show = show
@@ -157,45 +166,32 @@ class PostgresDatabase:
         """The rows of `sql` up to the caps."""
         try:
             return await self._with_connection(lambda connection: self._fetch(connection, sql), sql, len(_QUERY))
-        except RowTooWide:
-            _log.info("a row is too wide to fetch all rows in one go; running the statement again behind a cursor")
-        return await self._with_connection(lambda connection: self._fetch_singly(connection, sql), sql, len(_CURSOR))
+        except ResultTooLarge:
+            _log.info("the result is larger than its cap; running the statement again with its cells cut")
+        return await self._with_connection(lambda connection: self._fetch_cut(connection, sql), sql)
 
     async def _fetch(self, connection: Connection, sql: str) -> QueryResult:
         caps = self._caps
-        where = _WHERE.format(width=caps.width)
+        statement = f"{_QUERY}{sql}{_WHERE.format(width=caps.bytes)} LIMIT {caps.rows + 1}"
         try:
-            fetched = await connection.query(f"{_QUERY}{sql}{where} LIMIT {caps.rows + 1}")
+            fetched = await connection.query(statement, most_bytes=caps.bytes + _SLACK_BYTES)
+        except AnswerTooLarge as exc:
+            raise ResultTooLarge from exc
         except psycopg2.DataError as exc:
-            raise RowTooWide if _TOO_WIDE in str(exc) else exc from exc
+            raise ResultTooLarge if _TOO_WIDE in str(exc) else exc from exc
         await self._types.learn({oid for _, oid in fetched.columns}, connection)
-        connection.leave()
-        return _result(fetched, self._types.known, caps)
+        return await whole_result(fetched, self._types.known, caps)
 
-    async def _fetch_singly(self, connection: Connection, sql: str) -> QueryResult:
-        """Row by row, so that no more than one wide row is held beyond the cap."""
+    async def _fetch_cut(self, connection: Connection, sql: str) -> QueryResult:
+        """What fits of a result that is too large: whole rows, in which cells that are too long are cut."""
         caps = self._caps
-        await connection.query(f"{_CURSOR}{sql}{_WHERE.format(width=caps.bytes)}")
-        fetched = await connection.query("FETCH FORWARD 0 FROM citu")
-        await self._types.learn({oid for _, oid in fetched.columns}, connection)
-        size = 0
-        is_cut = False
-        while len(fetched.rows) <= caps.rows and not is_cut:
-            try:
-                row = await _next_row(connection)
-            except RowTooWide:
-                is_cut = True
-                continue
-            if row is None:
-                break
-            size += _size(row)
-            is_cut = size > caps.bytes
-            if not is_cut:
-                fetched.rows.append(row)
-        if is_cut and not fetched.rows:
-            raise ValidationFailed(_too_wide(caps))
-        connection.leave()
-        return _result(fetched, self._types.known, caps, is_cut=is_cut)
+        described = await _in_block(connection, columns_query(sql), "FORWARD 0", caps)
+        if len(described.columns) > MOST_COLUMNS:
+            raise ValidationFailed(TOO_LARGE)
+        await self._types.learn({oid for _, oid in described.columns}, connection)
+        await connection.query("ROLLBACK")
+        cut = await _in_block(connection, cut_query(sql, len(described.columns), caps), "ALL", caps)
+        return await cut_result(Rows(described.columns, cut.rows), self._types.known, caps)
 
     async def role_dangers(self) -> tuple[Text, ...]:
         """What the connected role may do beyond reading; read once."""
@@ -206,12 +202,15 @@ class PostgresDatabase:
         return self._dangers
 
     async def _read_knowledge(self) -> Knowledge:
-        dangers = await self.role_dangers()
-        if dangers and self._require_read_only_role:
-            raise DatabaseUnavailable(unfit(dangers))
-        return await self._with_connection(
-            lambda connection: read_knowledge(connection, show=self._show), deadline_s=_KNOWLEDGE_S
-        )
+        try:
+            dangers = await self.role_dangers()
+            if dangers and self._require_read_only_role:
+                raise DatabaseUnavailable(unfit(dangers))
+            return await self._with_connection(
+                lambda connection: read_knowledge(connection, show=self._show), deadline_s=_KNOWLEDGE_S
+            )
+        except ValidationFailed as exc:
+            raise DatabaseUnavailable(NAMES_NOT_UNICODE) from exc
 
     async def _with_connection(
         self,
@@ -226,6 +225,8 @@ class PostgresDatabase:
                 return await work(connection)
         except TimeoutError as exc:
             raise QueryTimeout(TIMED_OUT) from exc
+        except AnswerTooLarge as exc:
+            raise ValidationFailed(TOO_LARGE) from exc
         except UnicodeDecodeError as exc:  # a database that does not know its encoding (SQL_ASCII)
             raise ValidationFailed(NOT_UNICODE) from exc
         except psycopg2.Error as exc:
@@ -234,8 +235,9 @@ class PostgresDatabase:
             await self._give_back(connection)
 
     async def _give_back(self, connection: Connection) -> None:
-        """Returns the connection at rest. A caller that is cancelled once more doesn't stop the clearing up."""
-        if connection.is_at_rest:
+        """Returns the connection, clean. A caller that is cancelled once more doesn't stop the clearing up."""
+        if connection.is_open:
+            connection.leave()
             self._pool.release(connection)
             return
         reset = asyncio.create_task(self._reset(connection))
@@ -247,10 +249,15 @@ class PostgresDatabase:
         try:
             async with asyncio.timeout(_RESET_S):
                 await connection.reset()
-        except (psycopg2.Error, TimeoutError):
+        except (psycopg2.Error, TimeoutError, AnswerTooLarge):
             connection.close()
         finally:
             self._pool.release(connection)
+
+    @property
+    def stuck_connections(self) -> int:
+        """Connections that are taken by statements that PostgreSQL does not stop."""
+        return self._pool.stuck
 
     def close(self) -> None:
         """Closes idle connections."""
@@ -258,53 +265,32 @@ class PostgresDatabase:
 
 
 async def _explain(connection: Connection, sql: str) -> PlanEstimate:
-    tag = "citu"
-    while f"${tag}$" in sql:
-        tag += "_"
-    literal = "'" + f"{_EXPLAIN}{sql}".replace("'", "''") + "'"
+    block = _with_literal(_PLAN, f"{_EXPLAIN}{sql}")
     try:
-        answer = await connection.query(_PLAN.format(tag=tag, explain=literal))
-    except (errors.UndefinedObject, errors.InsufficientPrivilege):  # PL/pgSQL may be what is missing or not allowed
+        answer = await connection.query(block, most_bytes=_PLAN_BYTES)
+    except _NO_BLOCKS:
         await connection.query("ROLLBACK")
-        answer = await connection.query(f"{_PLAIN_PLAN}{sql}")
-    connection.leave()
+        answer = await connection.query(f"{_PLAIN_PLAN}{sql}", most_bytes=_PLAN_BYTES)
     return plan_estimate(json.loads(answer.rows[0][0] or "[{}]")[0]["Plan"])
 
 
-async def _next_row(connection: Connection) -> tuple[str | None, ...] | None:
-    """The cursor's next row, or None at its end.
-
-    Raises:
-        RowTooWide: it is wider than the cursor lets through.
-    """
+async def _in_block(connection: Connection, query: str, what: str, caps: Caps) -> Rows:
+    """Runs `query` in a transaction of its own, so that no error is long, and fetches `what` of it."""
+    most_bytes = caps.bytes + _FRAMING_BYTES
     try:
-        rows = (await connection.query("FETCH FORWARD 1 FROM citu")).rows
-    except psycopg2.DataError as exc:
-        raise RowTooWide if _TOO_WIDE in str(exc) else exc from exc
-    return rows[0] if rows else None
+        return await connection.query(_with_literal(_OPEN, query, what=what), most_bytes=most_bytes)
+    except _NO_BLOCKS:
+        await connection.query("ROLLBACK")
+        return await connection.query(f"BEGIN READ ONLY; {query}", most_bytes=most_bytes)
 
 
-def _too_wide(caps: Caps) -> Text:
-    zh = f"结果中有一行超过{caps.bytes}字节，请少选或截短较大的列。"
-    return Text(zh, f"One row of the result is larger than {caps.bytes} bytes; select fewer or shorter columns.")
+# PL/pgSQL may be what is missing or not allowed.
+_NO_BLOCKS = (errors.UndefinedObject, errors.InsufficientPrivilege)
 
 
-def _size(row: tuple[str | None, ...]) -> int:
-    return sum(len(value.encode("utf-8")) for value in row if value)
-
-
-def _result(fetched: Rows, types: dict[int, PgType], caps: Caps, *, is_cut: bool = False) -> QueryResult:
-    renderers = [renderer(oid, types) for _, oid in fetched.columns]
-    kept: list[list[Any]] = []
-    size = 0
-    for row in fetched.rows[: caps.rows]:
-        size += _size(row)
-        if size > caps.bytes:
-            break
-        kept.append([None if value is None else render(value) for value, render in zip(row, renderers, strict=True)])
-    return QueryResult(
-        columns=tuple(name for name, _ in fetched.columns),
-        column_types=tuple(types[oid].name for _, oid in fetched.columns),
-        rows=tuple(kept),
-        is_limited=is_cut or len(kept) < len(fetched.rows),
-    )
+def _with_literal(block: str, text: str, **values: str) -> str:
+    """`block` around `text`, which nothing in it ends early."""
+    tag = "citu"
+    while f"${tag}$" in text:
+        tag += "_"
+    return block.format(tag=tag, literal="'" + text.replace("'", "''") + "'", **values)

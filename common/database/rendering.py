@@ -22,6 +22,11 @@ class PgType:
     element: int = 0
     delimiter: str = ","
 
+    @property
+    def is_structured(self) -> bool:
+        """Whether one value of it becomes many."""
+        return bool(self.element) or self.name in ("json", "jsonb")
+
 
 # Python reads no JSON whose numbers have more digits than 4,300: neither do clients in Python, nor do we what is kept.
 _MAX_NUMBER_CHARS = 4000
@@ -162,10 +167,11 @@ def renderer(oid: int, types: Mapping[int, PgType]) -> Render:
     if pg_type.element:
         element = renderer(pg_type.element, types)
         return lambda text: parse_array(text, element, pg_type.delimiter)
-    return _RENDERERS.get(pg_type.name, _as_is)
+    return _RENDERERS.get(pg_type.name, as_is)
 
 
-def _as_is(text: str) -> str:
+def as_is(text: str) -> str:
+    """For what stays text."""
     return text
 
 

@@ -2,23 +2,26 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg2
 
+from common.database import catalog_queries
 from common.database.app_database import ensure_app_database
 from common.database.demo.loader import ensure_demo
 from common.database.embedded import EmbeddedServer, EmbeddedServerError
-from common.database.failures import UNREACHABLE
+from common.database.failures import NAMES_NOT_UNICODE, UNREACHABLE
 from common.database.privileges import dangers_of, unfit
 from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
 
 _log = logging.getLogger(__name__)
-_PROBE_TIMEOUT_S = 10
+_NAMES = (catalog_queries.ALL_RELATIONS, catalog_queries.ATTRIBUTES, catalog_queries.ROUTINES, catalog_queries.TYPES)
+_PROBE: Mapping[str, Any] = {"connect_timeout": 10, "application_name": "citu", "client_encoding": "UTF8"}
 
 
 class EmbeddedHold:
@@ -160,10 +163,22 @@ def probe(url: str, *, require_read_only_role: bool = False) -> None:
             with what the role may do beyond reading, when it must not.
     """
     try:
-        with closing(psycopg2.connect(url, connect_timeout=_PROBE_TIMEOUT_S, application_name="citu")) as connection:
+        with closing(psycopg2.connect(url, **_PROBE)) as connection:
+            _check_names(connection)
             dangers = dangers_of(connection)
+    except psycopg2.errors.CharacterNotInRepertoire as exc:
+        raise Unreachable(f"DATABASE_URL can't be used. {NAMES_NOT_UNICODE.en}") from exc
     except psycopg2.Error as exc:
         said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no connection"
         raise Unreachable(f"DATABASE_URL does not lead to a database ({said}): check it, or leave it empty.") from exc
     if dangers and require_read_only_role:
         raise Unreachable(unfit(dangers).en)
+
+
+def _check_names(connection: psycopg2.extensions.connection) -> None:
+    """Reads all names of a database that does not know its encoding: the server refuses those that are not UTF-8."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_encoding")
+        if cursor.fetchone() == ("SQL_ASCII",):
+            for query in _NAMES:
+                cursor.execute(query)

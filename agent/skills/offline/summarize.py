@@ -132,6 +132,9 @@ def _is_number(value: Any) -> bool:
     return not value.is_nan() if isinstance(value, Decimal) else value == value
 
 
+_MOST_SPOKEN = 500  # characters; a longer text is read in the table
+
+
 def spoken(value: Any, lang: Lang) -> str:
     """A value for a sentence: digits in groups, long fractions shortened and marked as such."""
     if value is None:
@@ -142,7 +145,8 @@ def spoken(value: Any, lang: Lang) -> str:
         return f"{value:,}"
     if isinstance(value, float | Decimal):
         return _spoken_fraction(value, lang)
-    return str(value)
+    text = str(value)
+    return text if len(text) <= _MOST_SPOKEN else f"{text[:_MOST_SPOKEN]}…"
 
 
 def _spoken_fraction(value: float | Decimal, lang: Lang) -> str:
