@@ -1,12 +1,12 @@
 """Step 3 of a data question: run the proven SQL, and put the rows into words."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from langgraph.runtime import Runtime
 
 from agent.context import Context, emitter, inquiry_of
-from agent.second_look import looks_empty, replacements, rewritten
+from agent.second_look import looks_empty, missing, replacements, rewritten
 from agent.skills import Inquiry
 from agent.skills.near_names import with_suggestions
 from agent.state import State, Update
@@ -20,7 +20,7 @@ _NO_SUMMARY = Text("摘要生成失败，仅返回查询结果。", "The summary
 
 
 async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update:
-    """Runs `state["sql"]`; when nothing is found, once more with the literals that were most likely meant.
+    """Runs `state["sql"]`; when nothing is found, once more with the spellings that are stored, else asks what was meant.
 
     Raises:
         QueryTimeout, InvalidSql, DatabaseUnavailable: it could not be run to its end.
@@ -33,11 +33,13 @@ async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update
         if second is not None:
             result = second.result
             update |= {"sql": second.sql, "query_result": result}
-            update["warnings"] = [notice.to(state["lang"]) for notice in second.notices]
             if second.plan is not None:
                 update["plan"] = second.plan
+        notices = second.notices if second else await _doubts(state["sql"], context)
+        update["warnings"] = [notice.to(state["lang"]) for notice in notices]
+        update["notices"] = tuple(update["warnings"])
     if context.behaviour.result_summary and result.rows:
-        thought = await _summary(state, runtime, update.get("sql", state["sql"]), result)
+        thought = await _summary(state, runtime, update, result)
         update |= {"summary": thought.value, "usage": thought.usage}
         update["warnings"] += thought.warnings
     return update
@@ -77,15 +79,25 @@ async def _second_look(sql: str, context: Context) -> _SecondLook | None:
     return _SecondLook(sql, result, plan, tuple(change.notice for change in found))
 
 
-async def _summary(state: State, runtime: Runtime[Context], sql: str, result: QueryResult) -> Thought[str]:
+async def _doubts(sql: str, context: Context) -> tuple[Text, ...]:
+    """What the user is asked about texts that nothing stored is."""
+    return tuple(one.notice for one in missing(sql, await context.database.catalog()))
+
+
+async def _summary(state: State, runtime: Runtime[Context], update: Update, result: QueryResult) -> Thought[str]:
+    """The rows in words, after what the user must know before reading them."""
     context = runtime.context
     inquiry: Inquiry = inquiry_of(state, await context.database.catalog())
     # A single value needs no model to be said, and a model could only say it wrong.
     skills = context.rules if _is_single_value(result) else context.skills
+    emit, opening = emitter(state, runtime), "".join(f"{notice}\n" for notice in update.get("notices", ()))
+    if emit is not None and opening:
+        emit(opening)
     try:
-        return await skills.summarize(inquiry, sql, result, emitter(state, runtime))
+        thought = await skills.summarize(inquiry, update.get("sql", state["sql"]), result, emit)
     except LlmUnavailable:
-        return Thought(row_count_sentence(result, inquiry.lang), warnings=(_NO_SUMMARY.to(inquiry.lang),))
+        thought = Thought(row_count_sentence(result, inquiry.lang), warnings=(_NO_SUMMARY.to(inquiry.lang),))
+    return replace(thought, value=opening + thought.value)
 
 
 def _is_single_value(result: QueryResult) -> bool:
