@@ -9,10 +9,11 @@ import pytest
 
 from agent.skills import Inquiry
 from agent.skills.offline import OfflineSkills
+from agent.skills.offline.chat import example_questions
 from common.errors import ForbiddenStatement, InvalidSql
 from common.text import Lang, language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table
-from tests.offline_catalogs import AIR, CHINESE, SHOP
+from tests.offline_catalogs import AIR, CHINESE, SHOP, STORES
 
 SKILLS = OfflineSkills()
 
@@ -238,6 +239,51 @@ def test_refusals_speak_the_language_of_the_answer() -> None:
 
 def test_a_value_and_a_condition_joined_by_or_are_not_answered_as_and() -> None:
     assert isinstance(draft("orders that are open or above 500"), NoSql)
+
+
+# ------------------------------------------------------------------------------------------------------ who is meant
+
+PEOPLE = ("冯晨", "李娜", "王建国", "赵明")
+ABOUT_PEOPLE = ("{}的订单有多少", "{}有多少订单", "{}在哪个部门", "查一下{}的订单", "{}2024年的订单", "{}下了几个订单")
+
+
+@pytest.mark.parametrize("said", ABOUT_PEOPLE)
+def test_nobody_is_read_out_of_a_longer_or_shorter_name(said: str) -> None:
+    for name in PEOPLE:
+        assert f"= '{name}'" in sql(said.format(name), STORES)
+        for other in (*(name + added for added in "明华中里上和同为来进花一三学会"), name[1:] + "华", name[:2] + "军"):
+            assert name not in getattr(draft(said.format(other), STORES), "text", ""), (said, other)
+    assert "是不是要找“王建国”" in refusal(said.format("王建"), STORES).prompt
+    assert "没有“冯晨明”；您是不是要找“冯晨”？" in refusal(said.format("冯晨明"), STORES).prompt
+
+
+@pytest.mark.parametrize("said", ["orders of {}", "number of orders of {}", "Which team is {} in?"])
+def test_an_inflected_or_partial_english_name_is_nobodys(said: str) -> None:
+    assert "= 'Ann Lee'" in sql(said.format("Ann Lee"), STORES)
+    for other in ("Ann", "Ann Lees", "Ann Leeson", "Lee", "Ann Le"):
+        assert isinstance(draft(said.format(other), STORES), NoSql), other
+
+
+# ---------------------------------------------------------------------------------------------- names before values
+
+
+@pytest.mark.parametrize(
+    ("question", "written"),
+    [
+        ("一共有多少个门店？", "SELECT count(*) AS store_count FROM store"),
+        ("渠道为门店的订单数", "SELECT count(*) AS sale_count FROM sale WHERE channel = '门店'"),
+        ("门店渠道的订单数", "SELECT count(*) AS sale_count FROM sale WHERE channel = '门店'"),
+        ("线上订单数", "SELECT count(*) AS sale_count FROM sale WHERE channel = '线上'"),
+    ],
+)
+def test_a_name_comes_before_a_value_of_the_same_text(question: str, written: str) -> None:
+    assert " ".join(sql(question, STORES).split()) == written
+
+
+def test_an_example_that_is_read_as_something_else_is_not_offered() -> None:
+    offered = example_questions(STORES, "zh")
+    assert "各门店的租金排行" not in offered, "read as the stores' own rent, not the sales'"
+    assert "一共有多少个员工？" in offered
 
 
 # --------------------------------------------------------------------------------------------------------------- SQL

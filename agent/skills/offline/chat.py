@@ -3,6 +3,7 @@
 import re
 import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agent.skills import Inquiry
 from agent.skills.offline.about_results import last_result, result_pieces
@@ -11,6 +12,7 @@ from agent.skills.offline.follow_ups import goes_on
 from agent.skills.offline.lexicon import Lexicon, lexicon_of
 from agent.skills.offline.naming import has_han, spoken_name
 from agent.skills.offline.planner import understand
+from agent.skills.offline.query import ColumnRef, Dimension, Function, Measure, Order, Query
 from agent.skills.offline.refusals import Refusal
 from agent.skills.offline.result_questions import kind_of_doubt
 from agent.skills.offline.schema import Facts, kind_of
@@ -29,6 +31,8 @@ _NOTHING_TO_CONTINUE = Text(
     "This conversation has no question about the data to go on from yet: please ask the whole question. ",
 )
 _EXAMPLES = 3
+_MAX_TRIED = 40
+"""Tables."""
 
 
 def chat_pieces(inquiry: Inquiry) -> list[str]:
@@ -98,40 +102,68 @@ def example_questions(catalog: Catalog, lang: Lang) -> tuple[str, ...]:
     return known[lang]
 
 
+@dataclass(frozen=True)
+class _Example:
+    """A question, and what it is meant to ask: offered only when the rules read just that out of it."""
+
+    kind: str
+    question: Text
+    intended: Query
+
+
 def _answerable(catalog: Catalog, lang: Lang) -> Iterator[str]:
     lexicon = lexicon_of(catalog)
-    found = 0
     kinds: set[str] = set()
-    for table in _main_tables(lexicon)[:40]:
-        for kind, question in _candidates(lexicon.schema.facts[table.key], lexicon, lang):
-            if found == _EXAMPLES or kind in kinds:
-                continue
-            try:
-                understand(Inquiry(question, lang, catalog))
-            except Refusal:
-                continue
-            kinds.add(kind)
-            found += 1
-            yield question
+    for table in _main_tables(lexicon)[:_MAX_TRIED]:
+        for example in _candidates(lexicon.schema.facts[table.key], lexicon, lang):
+            if len(kinds) < _EXAMPLES and example.kind not in kinds and _is_read_as_meant(example, catalog, lang):
+                kinds.add(example.kind)
+                yield example.question.to(lang)
 
 
-def _candidates(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[tuple[str, str]]:
-    table = facts.table
+def _is_read_as_meant(example: _Example, catalog: Catalog, lang: Lang) -> bool:
+    try:
+        read = understand(Inquiry(example.question.to(lang), lang, catalog)).query
+    except Refusal:
+        return False
+    return _essence(read) == _essence(example.intended)
+
+
+def _essence(query: Query) -> object:
+    """What a query asks, without what only arranges the answer."""
+    ranked_by = query.order[:1] if query.limit is not None else ()
+    asked = (query.base, query.dimensions, query.measures, query.conditions, query.related, query.having)
+    return (*asked, query.limit, ranked_by)
+
+
+def _candidates(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_Example]:
+    table, key = facts.table, facts.table.key
     name = spoken_name(table, lang)
     measures = [column for column in table.columns if facts.is_measure(column)]
     parents = [lexicon.schema.table(edge.parent) for edge in facts.edges if lexicon.schema.facts[edge.parent].is_entity]
+    count = Measure("count", key)
     if measures and parents and not facts.is_entity:
         measure, parent = spoken_name(measures[0], lang), spoken_name(parents[0], lang)
-        yield "rank", Text(f"各{parent}的{measure}排行", f"total {measure} by {parent}").to(lang)
+        function: Function = "avg" if facts.is_averaged(measures[0]) else "sum"
+        asked = Text(f"各{parent}的{measure}排行", f"total {measure} by {parent}")
+        if function == "avg":
+            asked = Text(f"各{parent}的平均{measure}", f"average {measure} by {parent}")
+        figure = Measure(function, key, measures[0].name)
+        yield _Example("rank", asked, Query(key, dimensions=(Dimension(parents[0].key),), measures=(figure,)))
     if facts.is_entity:
-        yield "count", Text(f"一共有多少个{name}？", f"How many {_plural(name)} are there?").to(lang)
+        asked = Text(f"一共有多少个{name}？", f"How many {_plural(name)} are there?")
+        yield _Example("count", asked, Query(key, measures=(count,)))
     if facts.is_entity and measures:
         measure = spoken_name(measures[0], lang)
-        yield "top", Text(f"{measure}最高的5个{name}", f"top 5 {_plural(name)} by {measure}").to(lang)
+        order = Order(column=ColumnRef(key, measures[0].name))
+        asked = Text(f"{measure}最高的5个{name}", f"top 5 {_plural(name)} by {measure}")
+        yield _Example("top", asked, Query(key, order=(order,), limit=5))
     for column in table.columns:
-        if kind_of(column) == "text" and 2 <= len(column.values) <= 12 and column.name not in facts.display:
+        says_who = column.name in facts.display or facts.is_identifier(column)
+        if kind_of(column) == "text" and 2 <= len(column.values) <= 12 and not says_who:
             group = spoken_name(column, lang)
-            yield "group", Text(f"各{group}的{name}数量", f"number of {_plural(name)} by {group}").to(lang)
+            asked = Text(f"各{group}的{name}数量", f"number of {_plural(name)} by {group}")
+            yield _Example("group", asked, Query(key, dimensions=(Dimension(key, column.name),), measures=(count,)))
             break
 
 
