@@ -1,7 +1,7 @@
 """A second look at an empty result: a filter may name what is stored in another spelling.
 
 A literal is replaced only by a stored value that is the same text written differently, that differs by a word which
-only says what kind of place or company it is ("陕西", "陕西省"), or by one slip of the pen; see `agent.skills.spelling`.
+only says what kind of place or company it is ("陕西", "陕西省"), or by one slip of the pen (`agent.skills.spelling`).
 Of a column that names people or identifies things only the first will do, because there whatever differs is another
 person. What is merely similar is never taken: the answer stays empty and asks.
 

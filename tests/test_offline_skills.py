@@ -1,15 +1,18 @@
 """The offline skills through their public surface: classifying, refusing, repairing, summarising, chatting."""
 
 import asyncio
+import gc
 import re
+import weakref
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
+from agent.routing import SURE
 from agent.skills import Inquiry
-from agent.skills.offline import OfflineSkills
-from agent.skills.offline.chat import example_questions
+from agent.skills.offline import OfflineSkills, conversation
+from agent.skills.offline.offers import example_questions
 from common.errors import ForbiddenStatement, InvalidSql
 from common.text import Lang, language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table
@@ -75,16 +78,10 @@ def test_data_questions_are_recognised(question: str) -> None:
         "thank you",
         "who are you?",
         "what can you do?",
-        "tell me a joke",
-        "what's the weather like today",
-        "What is the capital of France?",
         "你好",
         "谢谢",
         "你是谁",
         "你能做什么？",
-        "今天天气怎么样",
-        "讲个笑话",
-        "写一首诗",
     ],
 )
 def test_small_talk_is_recognised(question: str) -> None:
@@ -92,6 +89,72 @@ def test_small_talk_is_recognised(question: str) -> None:
     assert verdict.question_type == "CHAT"
     assert verdict.confidence >= 0.6
     assert verdict.method == "rule_based_chat"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "tell me a joke",
+        "what's the weather like today",
+        "What is the capital of France?",
+        "今天天气怎么样",
+        "讲个笑话",
+        "写一首诗",
+        "I met our customers in Berlin yesterday",
+        "How do I get more orders?",
+        "客户生气了怎么办",
+    ],
+)
+def test_talk_is_chat_but_a_model_may_know_better(question: str) -> None:
+    verdict = asyncio.run(SKILLS.classify(inquiry(question))).value
+    assert (verdict.question_type, verdict.method) == ("CHAT", "rule_based_chat")
+    assert verdict.confidence < SURE
+
+
+@pytest.mark.parametrize(
+    "question", ["number of custmers", "top 5 customers", "orders in March", "median order amount"]
+)
+def test_a_question_without_a_query_is_for_the_model_and_by_rules_a_data_question(question: str) -> None:
+    verdict = asyncio.run(SKILLS.classify(inquiry(question))).value
+    assert verdict.question_type == "DATABASE"
+    assert verdict.confidence < SURE
+
+
+def test_a_question_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    real = conversation._understood_in_context
+    monkeypatch.setattr(conversation, "_understood_in_context", lambda one: asked.append(one.question) or real(one))
+    one = inquiry("How many customers live in Berlin?")
+
+    async def think() -> None:
+        await SKILLS.classify(one)
+        written = (await SKILLS.write_sql(one)).value
+        assert isinstance(written, Sql)
+        await SKILLS.summarize(one, written.text, QueryResult(("n",), ("bigint",), ([3],)))
+
+    asyncio.run(think())
+    assert asked == [one.question]
+
+
+def test_what_was_worked_out_does_not_keep_its_catalogue() -> None:
+    catalog = replace(SHOP, tables=SHOP.tables[:1])
+    asyncio.run(SKILLS.classify(inquiry("How many customers are there?", catalog)))
+    asyncio.run(SKILLS.classify(inquiry("How many unicorn customers are there?", catalog)))
+    alive = weakref.ref(catalog)
+    del catalog
+    gc.collect()
+    assert alive() is None
+
+
+def test_talk_that_mentions_the_data_is_offered_questions_that_can_be_answered() -> None:
+    for question in ("The customer is always right", "I met our customers in Berlin yesterday", "客户总是对的吗"):
+        text = asyncio.run(SKILLS.chat(inquiry(question))).value
+        assert "conversation" in text or "聊天" in text
+        offers = [line.removeprefix("- ") for line in text.splitlines() if line.startswith("- ")]
+        assert 1 <= len(offers) <= 2
+        for offer in offers:
+            assert asyncio.run(SKILLS.classify(inquiry(offer))).value.question_type == "DATABASE"
+            assert isinstance(draft(offer), Sql), offer
 
 
 def test_unsure_questions_are_left_to_the_model() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.second_look import allowed, looks_empty, missing, near_value, replacements, rewritten
+from agent.second_look import allowed, looks_empty, near_value, replacements, rewritten
 from agent.skills.near_names import near_names
 from agent.skills.repair_hints import error_text
 from agent.skills.schema_text import SchemaText
@@ -231,9 +231,7 @@ def test_a_near_value_is_one_of_the_values(literal: str, values: list[str]) -> N
     assert near_value(literal, values, allowed(THINGS, THINGS.columns[0])) in {None, *values}
 
 
-@given(
-    st.lists(st.sampled_from(["CARD", "微信类", "o'neill & co", "cash", "nothing like it"]), min_size=1, max_size=5)
-)
+@given(st.lists(st.sampled_from(["CARD", "微信类", "o'neill & co", "cash", "nothing like it"]), min_size=1, max_size=5))
 def test_only_the_literals_change(literals: list[str]) -> None:
     written = ", ".join("'" + one.replace("'", "''") + "'" for one in literals)
     sql = f"SELECT '餐饮', kind FROM payment WHERE kind IN ({written}) -- 'CARD'"
@@ -319,13 +317,18 @@ def test_an_empty_result_is_looked_at_again_and_the_user_is_told(asking: Asking)
         'area holds no "华东"; "华东区" was used instead.',
     ]
 
-
     assert data["response"] == "\n".join([*data["warnings"], "The query ran and returned 5 rows."])  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
     ("said", "meant"),
-    [("冯晨明", "冯晨"), ("王建", "王建国"), ("Ann", "Ann Lee"), ("Ann Lees", "Ann Lee"), ("Peter Parks", "Peter Park")],
+    [
+        ("冯晨明", "冯晨"),
+        ("王建", "王建国"),
+        ("Ann", "Ann Lee"),
+        ("Ann Lees", "Ann Lee"),
+        ("Peter Parks", "Peter Park"),
+    ],
 )
 @pytest.mark.parametrize("shown", ["full_name", "count(*)"])
 def test_nobody_answers_for_another_and_the_user_is_asked(asking: Asking, said: str, meant: str, shown: str) -> None:

@@ -20,7 +20,7 @@ _NO_SUMMARY = Text("摘要生成失败，仅返回查询结果。", "The summary
 
 
 async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update:
-    """Runs `state["sql"]`; when nothing is found, once more with the spellings that are stored, else asks what was meant.
+    """Runs `state["sql"]`; when nothing is found, once more with the stored spellings, else asks back.
 
     Raises:
         QueryTimeout, InvalidSql, DatabaseUnavailable: it could not be run to its end.

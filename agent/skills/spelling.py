@@ -11,15 +11,21 @@ from collections.abc import Iterable
 from agent.skills.han_variants import SIMPLIFIED
 from common.text import Text
 
-PLACES = tuple((
+
+def word_table(text: str) -> tuple[str, ...]:
+    """The words of a table that is written as one string, for legibility."""
+    return tuple(text.split())
+
+
+PLACES = word_table(
     "特别行政区 维吾尔自治区 壮族自治区 回族自治区 自治区 自治州 自治县 省 市 区 县 州 盟 旗 镇 乡 村 街道 "
     "city county province state district region prefecture town township"
-).split())
-COMPANIES = tuple((
+)
+COMPANIES = word_table(
     "有限责任公司 股份有限公司 集团有限公司 有限公司 公司 集团 "
     "inc incorporated ltd limited llc llp co corp corporation company plc gmbh ag kg sa sas srl bv nv pte pty group"
-).split())
-KINDS = tuple("店 类 业 型 级".split())
+)
+KINDS = word_table("店 类 业 型 级")
 
 _MEANT_SIGNS = frozenset("#%&*@")  # punctuation to Unicode, but C# is not C
 _SHORTEST_MISSPELT = 5  # characters; one letter more or less makes another word of a shorter one
@@ -51,10 +57,10 @@ def units_apart(one: str, other: str, units: tuple[str, ...]) -> bool:
 def misspelt(one: str, other: str) -> bool:
     """Whether all words are the same but one long one, which differs in one slip; only in alphabets, where a letter
     does not make another name as a character does in Chinese."""
-    words, others = plain(one).split(), plain(other).split()
-    if len(words) != len(others) or not _same_digits(one, other):
+    ours, others = plain(one).split(), plain(other).split()
+    if len(ours) != len(others) or not _same_digits(one, other):
         return False
-    different = [(a, b) for a, b in zip(words, others, strict=True) if a != b]
+    different = [(a, b) for a, b in zip(ours, others, strict=True) if a != b]
     return len(different) == 1 and _is_slip(*different[0])
 
 
@@ -79,7 +85,7 @@ def edits(one: str, other: str, most: int) -> int:
 
 
 def alike(text: str, values: Iterable[str]) -> tuple[str, ...]:
-    """Those of `values` that resemble `text` without being the same, the most alike first: for asking, not for taking."""
+    """Those of `values` that resemble `text`, the most alike first: for asking, not for taking."""
     scored = sorted((-_likeness(plain(text), plain(value)), value) for value in values)
     return tuple(value for score, value in scored if -score >= _LEAST_LIKENESS)
 
