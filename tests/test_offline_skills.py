@@ -13,6 +13,7 @@ from agent.routing import SURE
 from agent.skills import Inquiry
 from agent.skills.offline import OfflineSkills, conversation
 from agent.skills.offline.offers import example_questions
+from agent.skills.offline.planner import Understanding
 from common.errors import ForbiddenStatement, InvalidSql
 from common.text import Lang, language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table
@@ -123,7 +124,12 @@ def test_a_question_without_a_query_is_for_the_model_and_by_rules_a_data_questio
 def test_a_question_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     real = conversation._understood_in_context
-    monkeypatch.setattr(conversation, "_understood_in_context", lambda one: asked.append(one.question) or real(one))
+
+    def counted(one: Inquiry) -> Understanding:
+        asked.append(one.question)
+        return real(one)
+
+    monkeypatch.setattr(conversation, "_understood_in_context", counted)
     one = inquiry("How many customers live in Berlin?")
 
     async def think() -> None:

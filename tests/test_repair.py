@@ -317,7 +317,7 @@ def test_an_empty_result_is_looked_at_again_and_the_user_is_told(asking: Asking)
         'area holds no "华东"; "华东区" was used instead.',
     ]
 
-    assert data["response"] == "\n".join([*data["warnings"], "The query ran and returned 5 rows."])  # type: ignore[misc]
+    assert data["response"] == "\n".join([*data["warnings"], "The query ran and returned 5 rows."])
 
 
 @pytest.mark.parametrize(
