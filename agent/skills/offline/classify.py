@@ -79,12 +79,17 @@ def classified(inquiry: Inquiry) -> Classification:
     conversation, and greetings, thanks and questions about Citu.
     """
     question = inquiry.question.strip()
-    if pasted_sql(question) is not None or written_operation(inquiry) is not None:
-        reason = Text("问题是 SQL 语句或针对数据的操作", "The question is SQL or an operation on the data")
-        return _verdict(inquiry, "DATABASE", 0.95, "rule_based_strong_business", reason)
+    operation = Text("问题是 SQL 语句或针对数据的操作", "The question is SQL or an operation on the data")
+    if pasted_sql(question) is not None:
+        return _verdict(inquiry, "DATABASE", 0.95, "rule_based_strong_business", operation)
     if SMALL_TALK.match(question):
         return _verdict(inquiry, "CHAT", 0.95, "rule_based_chat", Text("问题是寒暄", "The question is small talk"))
     words = _words_of(inquiry)
+    if written_operation(inquiry) is not None:  # of nothing that is in the database, it may be talk: "add some salt"
+        # `add` alone may be a column's name (added_at).
+        is_named = len(words.names) > 1 or any(mark.links[0].kind != "column" for mark in words.names)
+        sure = 0.95 if is_named else _LIKELY
+        return _verdict(inquiry, "DATABASE", sure, "rule_based_strong_business", operation)
     doubt = kind_of_doubt(question) if any(turn.sql is not None for turn in inquiry.history) else None
     if doubt == "why" or (doubt is not None and not words.names):
         reason = Text("问题与上一个结果有关", "The question is about an earlier result")
