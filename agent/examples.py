@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from agent.skills.offline.chat import example_questions
+from agent.skills.offline.offers import example_questions
 from common.ports import Database
 from common.text import Lang, Text
 

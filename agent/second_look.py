@@ -1,26 +1,28 @@
-"""A second look at an empty result: where a filter compares a column with a text that it does not hold, but it holds
-one that is nearly the same, the query most likely meant that one.
+"""A second look at an empty result: a filter may name what is stored in another spelling.
 
-Only columns whose stored values are all known are judged. What counts as nearly the same is strict, because a wrong
-guess answers another question: the same text but for case, width, blanks and punctuation; one being the other with
-something added at its end ("陕西", "陕西省"); or one misspelt word. Digits never differ.
+A literal is replaced only by a stored value that is the same text written differently, that differs by a word which
+only says what kind of place or company it is ("陕西", "陕西省"), or by one slip of the pen (`agent.skills.spelling`).
+Of a column that names people or identifies things only the first will do, because there whatever differs is another
+person. What is merely similar is never taken: the answer stays empty and asks.
+
+Only columns whose stored values are all known are judged.
 """
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from agent.skills.identity import identifies, names_people
+from agent.skills.spelling import COMPANIES, KINDS, PLACES, alike, did_you_mean, misspelt, same, units_apart
 from common.database.references import Comparison, references
 from common.text import Text
-from common.values import Catalog, QueryResult
+from common.values import Catalog, Column, QueryResult, Table
 
-_MOST_ADDED = 2  # one text may be this many times as long as the other that it begins with
-_SHORTEST_MISSPELT = 5  # characters; one letter more or less makes another word of a shorter one
-_LONGEST_MISSPELT = 40  # what is longer is a code or a sentence
 _MOST_JUDGED = 20  # texts of one query; long lists are rarely the reason why nothing is found
+_MOST_OFFERED = 3
 _WILDCARDS = re.compile(r"[%_\\]")
-_LONG = 10  # characters of a word that may hold two slips
+
+Nearness = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,19 @@ class Replacement:
         )
 
 
+@dataclass(frozen=True)
+class Missing:
+    """`comparison`'s literal is not stored, and `choices` only resemble it: the most alike first, at least one."""
+
+    comparison: Comparison
+    choices: tuple[str, ...]
+
+    @property
+    def notice(self) -> Text:
+        """What the user is asked."""
+        return did_you_mean(self.comparison.text, self.choices)
+
+
 def looks_empty(result: QueryResult) -> bool:
     """Whether nothing was found: no rows, or one row of zeros and nulls, which is what aggregates make of no rows."""
     if not result.rows:
@@ -50,16 +65,52 @@ def looks_empty(result: QueryResult) -> bool:
 
 
 def replacements(sql: str, catalog: Catalog) -> tuple[Replacement, ...]:
-    """The literals of `sql` that no row can have, each with the stored value that was most likely meant."""
-    found = []
+    """The literals of `sql` that no row can have, each with the stored value that is the same in another spelling."""
+    found = ((comparison, _stored_for(comparison)) for comparison in _unfounded(sql, catalog))
+    return tuple(
+        Replacement(comparison, stored)
+        for comparison, stored in found
+        # In a pattern, a value that holds wildcards would mean something else.
+        if stored is not None and not (comparison.is_pattern and _WILDCARDS.search(stored))
+    )
+
+
+def missing(sql: str, catalog: Catalog) -> tuple[Missing, ...]:
+    """The literals of `sql` that no row can have and that stored values merely resemble, with these."""
+    found: dict[str, Missing] = {}
+    for comparison in _unfounded(sql, catalog):
+        choices = alike(comparison.text, comparison.column.values)[:_MOST_OFFERED]
+        if choices and _stored_for(comparison) is None:
+            found.setdefault(comparison.text, Missing(comparison, choices))
+    return tuple(found.values())
+
+
+def _stored_for(comparison: Comparison) -> str | None:
+    return near_value(comparison.text, comparison.column.values, allowed(comparison.table, comparison.column))
+
+
+def _unfounded(sql: str, catalog: Catalog) -> Iterator[Comparison]:
     for comparison in references(sql, catalog).comparisons[:_MOST_JUDGED]:
         column = comparison.column
         if column.is_complete and not any(map(comparison.finds, column.values)):
-            stored = near_value(comparison.text, column.values)
-            # In a pattern, a value that holds wildcards would mean something else.
-            if stored is not None and not (comparison.is_pattern and _WILDCARDS.search(stored)):
-                found.append(Replacement(comparison, stored))
-    return tuple(found)
+            yield comparison
+
+
+def allowed(table: Table, column: Column) -> tuple[Nearness, ...]:
+    """In which ways a text may differ from a value of the column and still mean it, the surest first."""
+    if identifies(table, column):
+        return (same,)
+    if names_people(table, column):
+        return (same, _companies_apart)  # customers may be companies, and nobody is called "Ltd"
+    return (same, _units_apart, misspelt)
+
+
+def _companies_apart(one: str, other: str) -> bool:
+    return units_apart(one, other, COMPANIES)
+
+
+def _units_apart(one: str, other: str) -> bool:
+    return units_apart(one, other, (*PLACES, *COMPANIES, *KINDS))
 
 
 def rewritten(sql: str, changes: Iterable[Replacement]) -> str:
@@ -71,81 +122,11 @@ def rewritten(sql: str, changes: Iterable[Replacement]) -> str:
     return sql
 
 
-def near_value(literal: str, values: Iterable[str]) -> str | None:
-    """The one of `values` that is nearly `literal`; None when there is none, or more than one."""
+def near_value(literal: str, values: Iterable[str], ways: Iterable[Nearness]) -> str | None:
+    """The one of `values` that is `literal` in another spelling; None when there is none, or more than one."""
     stored = tuple(values)
-    for is_near in _NEARNESS:
+    for is_near in ways:
         near = [value for value in stored if is_near(literal, value)]
         if near:
             return near[0] if len(near) == 1 else None
     return None
-
-
-def _is_same(one: str, other: str) -> bool:
-    return bool(_folded(one)) and _folded(one) == _folded(other)
-
-
-def _is_extended(one: str, other: str) -> bool:
-    """Whether one begins with the other, as words do: "Beijing City", but not "Nigeria" with "Niger"."""
-    shorter, longer = sorted((_plain(one), _plain(other)), key=len)
-    if not _folded(shorter) or not longer.startswith(shorter) or len(longer) > _MOST_ADDED * len(shorter):
-        return False
-    ends_word = not shorter[-1].isascii() or not longer[len(shorter)].isalnum()
-    return ends_word and _digits(one) == _digits(other)
-
-
-def _is_misspelt(one: str, other: str) -> bool:
-    """Whether all words are the same but one long one, which differs in a slip; only in alphabets, where a letter does
-    not make another name as it does in Chinese."""
-    words, others = _plain(one).split(), _plain(other).split()
-    if len(words) != len(others) or _digits(one) != _digits(other):
-        return False
-    different = [(a, b) for a, b in zip(words, others, strict=True) if a != b]
-    return len(different) == 1 and _is_slip(*different[0])
-
-
-def _is_slip(one: str, other: str) -> bool:
-    shortest = min(len(one), len(other))
-    if (
-        not _SHORTEST_MISSPELT <= shortest <= _LONGEST_MISSPELT
-        or one[0] != other[0]
-        or not (_is_alphabetic(one) and _is_alphabetic(other))
-    ):
-        return False
-    most = 2 if shortest >= _LONG else 1
-    return abs(len(one) - len(other)) <= most and _edits(one, other, most) <= most
-
-
-def _is_alphabetic(word: str) -> bool:
-    return all(unicodedata.category(letter) in ("Ll", "Lm", "Mn") for letter in word)
-
-
-def _edits(one: str, other: str, most: int) -> int:
-    """Letters added, left out, changed or swapped with their neighbour; counts no further than beyond `most`."""
-    rows = [list(range(len(other) + 1))]
-    for i, a in enumerate(one):
-        above, row = rows[i], [i + 1]
-        for j, b in enumerate(other):
-            steps = [above[j + 1] + 1, row[j] + 1, above[j] + (a != b)]
-            if i and j and a == other[j - 1] and b == one[i - 1]:
-                steps.append(rows[i - 1][j - 1] + 1)
-            row.append(min(steps))
-        rows.append(row)
-        if min(row) > most:
-            break
-    return min(rows[-1]) if len(rows) <= len(one) else rows[-1][-1]
-
-
-def _plain(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-
-
-def _folded(text: str) -> str:
-    return "".join(filter(str.isalnum, _plain(text)))
-
-
-def _digits(text: str) -> list[str]:
-    return re.findall(r"\d+", _plain(text))
-
-
-_NEARNESS: tuple[Callable[[str, str], bool], ...] = (_is_same, _is_extended, _is_misspelt)

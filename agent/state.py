@@ -45,6 +45,7 @@ class Update(Path, total=False):
         sql_generation_success: whether `sql` is proven valid and may run.
         failure_reason, user_prompt: why no SQL could be written, and what the user can do.
         error: why the SQL may not run; ends the question with an error.
+        notices: what the user must know before reading the answer: what was taken for what, and what is asked back.
         answer: keys of the final body that the nodes decide.
     """
 
@@ -60,6 +61,7 @@ class Update(Path, total=False):
     error: CituError
     plan: PlanEstimate
     query_result: QueryResult
+    notices: tuple[str, ...]
     summary: str
     chat_response: str
     answer: dict[str, Any]

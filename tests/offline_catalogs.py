@@ -71,3 +71,53 @@ CHINESE = Catalog(
         ),
     )
 )
+STORES = Catalog(
+    (
+        Table(
+            "public",
+            "store",
+            "table",
+            (
+                Column("store_id", "integer", nullable=False),
+                Column("store_name", "text", "门店名称", values=("南京路店", "淮海路店"), is_complete=True),
+                Column("unit_rent", "numeric", "租金"),
+            ),
+            comment="门店",
+            primary_key=("store_id",),
+        ),
+        Table(
+            "public",
+            "sale",
+            "table",
+            (
+                Column("sale_id", "integer", nullable=False),
+                Column("store_id", "integer", "门店编号"),
+                Column("staff_id", "integer", "员工编号"),
+                Column("channel", "text", "渠道", values=("门店", "线上"), is_complete=True),
+                Column("unit_rent", "numeric", "租金"),
+                Column("sold_on", "date", "销售日期"),
+            ),
+            comment="订单",
+            primary_key=("sale_id",),
+            foreign_keys=(
+                ForeignKey(("store_id",), ("public", "store"), ("store_id",)),
+                ForeignKey(("staff_id",), ("public", "staff"), ("staff_id",)),
+            ),
+        ),
+        Table(
+            "public",
+            "staff",
+            "table",
+            (
+                Column("staff_id", "integer", nullable=False),
+                Column(
+                    "full_name", "text", "姓名", values=("冯晨", "李娜", "王建国", "赵明", "Ann Lee"), is_complete=True
+                ),
+                Column("team", "text", "部门", values=("销售部", "技术部"), is_complete=True),
+            ),
+            comment="员工",
+            primary_key=("staff_id",),
+        ),
+    )
+)
+"""A table called like a stored value, a figure that two tables have, and people."""

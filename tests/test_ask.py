@@ -155,7 +155,7 @@ SCENARIOS = [
         calls=4,
         has={
             "sql": "SELECT shop_name FROM shop WHERE category = '餐饮' LIMIT 2",
-            "summary": "两家店铺。",
+            "summary": "category 中没有“餐饮业”，已改按“餐饮”查询。\n两家店铺。",
             "sql_repair_applied": True,
         },
     ),
@@ -307,6 +307,29 @@ SCENARIOS = [
                 "reason": "查数据",
             },
         },
+    ),
+    Scenario(
+        "talk that mentions the data is the model's to classify",
+        {"question": "我昨天路过了一个服务区"},
+        ["start", "classify", "agent_chat", "format_response"],
+        (Reply('{"type": "CHAT", "confidence": 0.9, "reason": "闲聊"}'), Reply("听起来不错。")),
+        calls=2,
+        has={"response": "听起来不错。", "response_type": "CHAT"},
+    ),
+    Scenario(
+        "a question that the rules have no query for is the model's to classify",
+        {"question": "哪些服务区的营收占比高得反常"},
+        DATABASE,
+        (Reply('{"type": "DATABASE", "confidence": 0.9, "reason": "查数据"}'), Reply(ONE_SQL)),
+        calls=2,
+    ),
+    Scenario(
+        "a question that the rules have a query for needs no model to be classified",
+        {"question": "店铺一共有几家"},
+        DATABASE,
+        (Reply(ONE_SQL),),
+        calls=1,
+        has={"response_type": "DATABASE"},
     ),
     Scenario("model down, rules answer", _asked("店铺有多少家"), DATABASE, (Reply(status=401),), calls=1),
     Scenario(

@@ -13,13 +13,14 @@ from dataclasses import replace
 import psycopg2
 import pytest
 
+from agent.routing import SURE
 from agent.skills import Inquiry
 from agent.skills.offline import OfflineSkills
 from agent.skills.schema_text import SchemaText, quoted
 from common.database import open_database
 from common.errors import ForbiddenStatement
 from common.text import language_of
-from common.values import Catalog, NoSql, Sql, Table
+from common.values import Catalog, Classification, NoSql, Sql, Table
 from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
 
 SCHEMAS = ("store", "music", "hr", "clinic", "univ", "lib", "bike", "mall", "iot", "crm")
@@ -175,3 +176,44 @@ def _moved(catalog: Catalog, schema: str) -> list[Table]:
 def test_there_are_enough_answerable_demo_questions(lang: str) -> None:
     cases = cases_of(FIXTURES / f"questions_{lang}.sql")
     assert sum(case.gold != REFUSE for case in cases) >= 40
+
+
+# ------------------------------------------------------------------------------------------- data questions and talk
+
+SENTENCES = [line.split(" ", 2) for line in (FIXTURES / "offline" / "kinds.txt").read_text("utf-8").splitlines()]
+GREETINGS = (
+    "你好，{}", "你好{}", "您好！{}", "早上好，请问{}", "谢谢，{}", "辛苦了，{}，谢谢", "Hi, {}", "Good morning! {}",
+    "hello there, {}, thanks",
+)  # fmt: skip
+
+
+def _classified(asked: Asked, question: str) -> Classification:
+    return asyncio.run(OfflineSkills().classify(Inquiry(question, language_of(question), asked.catalog))).value
+
+
+def test_talk_that_mentions_the_data_is_told_from_questions_about_it(foreign: Callable[[str], Asked]) -> None:
+    """Nearly all right where a model decides what the rules leave open, most by the rules alone."""
+    wrong, surely_wrong = [], []
+    for name, kind, sentence in SENTENCES:
+        verdict = _classified(foreign(name), sentence)
+        if verdict.question_type[0] != kind:
+            wrong.append(sentence)
+            surely_wrong += [sentence] if verdict.confidence >= SURE else []
+    assert len(surely_wrong) <= 0.01 * len(SENTENCES), surely_wrong
+    assert len(wrong) <= 0.05 * len(SENTENCES), wrong
+
+
+def test_rules_decide_the_questions_they_answer(foreign: Callable[[str], Asked]) -> None:
+    answerable = [(name, case.question) for name, case in _foreign_cases() if case.gold != REFUSE]
+    verdicts = [(question, _classified(foreign(name), question)) for name, question in answerable]
+    assert [question for question, verdict in verdicts if verdict.question_type != "DATABASE"] == []
+    left = [question for question, verdict in verdicts if verdict.confidence < SURE]
+    assert len(left) <= 0.02 * len(answerable), left
+
+
+@pytest.mark.parametrize("greeting", GREETINGS)
+def test_a_request_after_a_greeting_is_the_request(foreign: Callable[[str], Asked], greeting: str) -> None:
+    for name, case in list(_foreign_cases())[::25]:
+        if case.gold != REFUSE:
+            assert _classified(foreign(name), greeting.format(case.question)).question_type == "DATABASE"
+            assert _draft(foreign(name), greeting.format(case.question)) == _draft(foreign(name), case.question)

@@ -1,18 +1,23 @@
 """The offline skills through their public surface: classifying, refusing, repairing, summarising, chatting."""
 
 import asyncio
+import gc
 import re
+import weakref
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
+from agent.routing import SURE
 from agent.skills import Inquiry
-from agent.skills.offline import OfflineSkills
+from agent.skills.offline import OfflineSkills, conversation
+from agent.skills.offline.offers import example_questions
+from agent.skills.offline.planner import Understanding
 from common.errors import ForbiddenStatement, InvalidSql
 from common.text import Lang, language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table
-from tests.offline_catalogs import AIR, CHINESE, SHOP
+from tests.offline_catalogs import AIR, CHINESE, SHOP, STORES
 
 SKILLS = OfflineSkills()
 
@@ -74,16 +79,10 @@ def test_data_questions_are_recognised(question: str) -> None:
         "thank you",
         "who are you?",
         "what can you do?",
-        "tell me a joke",
-        "what's the weather like today",
-        "What is the capital of France?",
         "你好",
         "谢谢",
         "你是谁",
         "你能做什么？",
-        "今天天气怎么样",
-        "讲个笑话",
-        "写一首诗",
     ],
 )
 def test_small_talk_is_recognised(question: str) -> None:
@@ -91,6 +90,77 @@ def test_small_talk_is_recognised(question: str) -> None:
     assert verdict.question_type == "CHAT"
     assert verdict.confidence >= 0.6
     assert verdict.method == "rule_based_chat"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "tell me a joke",
+        "what's the weather like today",
+        "What is the capital of France?",
+        "今天天气怎么样",
+        "讲个笑话",
+        "写一首诗",
+        "I met our customers in Berlin yesterday",
+        "How do I get more orders?",
+        "客户生气了怎么办",
+    ],
+)
+def test_talk_is_chat_but_a_model_may_know_better(question: str) -> None:
+    verdict = asyncio.run(SKILLS.classify(inquiry(question))).value
+    assert (verdict.question_type, verdict.method) == ("CHAT", "rule_based_chat")
+    assert verdict.confidence < SURE
+
+
+@pytest.mark.parametrize(
+    "question", ["number of custmers", "top 5 customers", "orders in March", "median order amount", "add some salt"]
+)
+def test_a_question_without_a_query_is_for_the_model_and_by_rules_a_data_question(question: str) -> None:
+    verdict = asyncio.run(SKILLS.classify(inquiry(question))).value
+    assert verdict.question_type == "DATABASE"
+    assert verdict.confidence < SURE
+
+
+def test_a_question_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    real = conversation._understood_in_context
+
+    def counted(one: Inquiry) -> Understanding:
+        asked.append(one.question)
+        return real(one)
+
+    monkeypatch.setattr(conversation, "_understood_in_context", counted)
+    one = inquiry("How many customers live in Berlin?")
+
+    async def think() -> None:
+        await SKILLS.classify(one)
+        written = (await SKILLS.write_sql(one)).value
+        assert isinstance(written, Sql)
+        await SKILLS.summarize(one, written.text, QueryResult(("n",), ("bigint",), ([3],)))
+
+    asyncio.run(think())
+    assert asked == [one.question]
+
+
+def test_what_was_worked_out_does_not_keep_its_catalogue() -> None:
+    catalog = replace(SHOP, tables=SHOP.tables[:1])
+    asyncio.run(SKILLS.classify(inquiry("How many customers are there?", catalog)))
+    asyncio.run(SKILLS.classify(inquiry("How many unicorn customers are there?", catalog)))
+    alive = weakref.ref(catalog)
+    del catalog
+    gc.collect()
+    assert alive() is None
+
+
+def test_talk_that_mentions_the_data_is_offered_questions_that_can_be_answered() -> None:
+    for question in ("The customer is always right", "I met our customers in Berlin yesterday", "客户总是对的吗"):
+        text = asyncio.run(SKILLS.chat(inquiry(question))).value
+        assert "conversation" in text or "聊天" in text
+        offers = [line.removeprefix("- ") for line in text.splitlines() if line.startswith("- ")]
+        assert 1 <= len(offers) <= 2
+        for offer in offers:
+            assert asyncio.run(SKILLS.classify(inquiry(offer))).value.question_type == "DATABASE"
+            assert isinstance(draft(offer), Sql), offer
 
 
 def test_unsure_questions_are_left_to_the_model() -> None:
@@ -238,6 +308,51 @@ def test_refusals_speak_the_language_of_the_answer() -> None:
 
 def test_a_value_and_a_condition_joined_by_or_are_not_answered_as_and() -> None:
     assert isinstance(draft("orders that are open or above 500"), NoSql)
+
+
+# ------------------------------------------------------------------------------------------------------ who is meant
+
+PEOPLE = ("冯晨", "李娜", "王建国", "赵明")
+ABOUT_PEOPLE = ("{}的订单有多少", "{}有多少订单", "{}在哪个部门", "查一下{}的订单", "{}2024年的订单", "{}下了几个订单")
+
+
+@pytest.mark.parametrize("said", ABOUT_PEOPLE)
+def test_nobody_is_read_out_of_a_longer_or_shorter_name(said: str) -> None:
+    for name in PEOPLE:
+        assert f"= '{name}'" in sql(said.format(name), STORES)
+        for other in (*(name + added for added in "明华中里上和同为来进花一三学会"), name[1:] + "华", name[:2] + "军"):
+            assert name not in getattr(draft(said.format(other), STORES), "text", ""), (said, other)
+    assert "是不是要找“王建国”" in refusal(said.format("王建"), STORES).prompt
+    assert "没有“冯晨明”；您是不是要找“冯晨”？" in refusal(said.format("冯晨明"), STORES).prompt
+
+
+@pytest.mark.parametrize("said", ["orders of {}", "number of orders of {}", "Which team is {} in?"])
+def test_an_inflected_or_partial_english_name_is_nobodys(said: str) -> None:
+    assert "= 'Ann Lee'" in sql(said.format("Ann Lee"), STORES)
+    for other in ("Ann", "Ann Lees", "Ann Leeson", "Lee", "Ann Le"):
+        assert isinstance(draft(said.format(other), STORES), NoSql), other
+
+
+# ---------------------------------------------------------------------------------------------- names before values
+
+
+@pytest.mark.parametrize(
+    ("question", "written"),
+    [
+        ("一共有多少个门店？", "SELECT count(*) AS store_count FROM store"),
+        ("渠道为门店的订单数", "SELECT count(*) AS sale_count FROM sale WHERE channel = '门店'"),
+        ("门店渠道的订单数", "SELECT count(*) AS sale_count FROM sale WHERE channel = '门店'"),
+        ("线上订单数", "SELECT count(*) AS sale_count FROM sale WHERE channel = '线上'"),
+    ],
+)
+def test_a_name_comes_before_a_value_of_the_same_text(question: str, written: str) -> None:
+    assert " ".join(sql(question, STORES).split()) == written
+
+
+def test_an_example_that_is_read_as_something_else_is_not_offered() -> None:
+    offered = example_questions(STORES, "zh")
+    assert "各门店的租金排行" not in offered, "read as the stores' own rent, not the sales'"
+    assert "一共有多少个员工？" in offered
 
 
 # --------------------------------------------------------------------------------------------------------------- SQL

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.second_look import looks_empty, near_value, replacements, rewritten
+from agent.second_look import allowed, looks_empty, near_value, replacements, rewritten
 from agent.skills.near_names import near_names
 from agent.skills.repair_hints import error_text
 from agent.skills.schema_text import SchemaText
@@ -167,6 +167,11 @@ def test_conditions_that_rows_must_meet(sql: str, found: list[str]) -> None:
 # ------------------------------------------------------------------------------------------------------- near values
 
 
+THINGS = Table("public", "thing", "table", (Column("kind", "text"),))
+PEOPLE = frozenset(("冯晨", "李娜", "王建国", "Ann Lee", "Peter Park", "欧阳明"))
+STAFF = Table("public", "staff", "table", (Column("full_name", "text"), Column("phone", "text")))
+
+
 @pytest.mark.parametrize(
     ("literal", "values", "meant"),
     [
@@ -175,12 +180,19 @@ def test_conditions_that_rows_must_meet(sql: str, found: list[str]) -> None:
         ("A-100", ["a100", "a101"], "a100"),
         ("陕西", ["陕西省", "山西省"], "陕西省"),
         ("餐饮业", ["餐饮", "便利店"], "餐饮"),
+        ("廣東", ["广东省", "广西壮族自治区"], "广东省"),
+        ("Acme", ["Acme Co., Ltd.", "Apex"], "Acme Co., Ltd."),
         ("New York", ["New York City", "Boston"], "New York City"),
         ("Pendign", ["pending", "paid"], "pending"),
         ("Red Herrnig Inn", ["Red Herring Inn", "Blue Boar"], "Red Herring Inn"),
         ("Red Herrnig Ihn", ["Red Herring Inn", "Blue Boar"], None),
         ("Restaurants", ["Restaurant", "Cafe"], "Restaurant"),
         # another thing, however alike
+        ("微信支付", ["微信", "支付宝"], None),
+        ("朝阳区", ["朝阳市"], None),
+        ("A+", ["A", "B"], None),
+        ("1-11", ["11-1"], None),
+        ("Constantine", ["Constantinople", "Constantia"], None),
         ("湖北省", ["湖南省", "河北省"], None),
         ("临安服务区", ["淮安服务区", "临平服务区"], None),
         ("完成", ["未完成", "已完成"], None),
@@ -198,22 +210,33 @@ def test_conditions_that_rows_must_meet(sql: str, found: list[str]) -> None:
     ],
 )
 def test_near_values(literal: str, values: list[str], meant: str | None) -> None:
-    assert near_value(literal, values) == meant
+    assert near_value(literal, values, allowed(THINGS, THINGS.columns[0])) == meant
+
+
+@given(st.sampled_from(sorted(PEOPLE)), st.text("冯晨明李娜王 ANnle.", min_size=1, max_size=3), st.booleans())
+def test_nobody_is_taken_for_another(name: str, more: str, is_longer: bool) -> None:
+    """Whatever is added to a name or left out of it: nothing but blanks, case and punctuation is passed over."""
+    said = name + more if is_longer else name[: -len(more)]
+    for column, values in ((STAFF.columns[0], sorted(PEOPLE)), (STAFF.columns[1], ["13800001111", "13800001112"])):
+        meant = near_value(said, values, allowed(STAFF, column))
+        assert meant is None or _letters(meant) == _letters(said)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 @given(st.text(max_size=12), st.lists(st.text(max_size=12), max_size=6))
 def test_a_near_value_is_one_of_the_values(literal: str, values: list[str]) -> None:
-    assert near_value(literal, values) in {None, *values}
+    assert near_value(literal, values, allowed(THINGS, THINGS.columns[0])) in {None, *values}
 
 
-@given(
-    st.lists(st.sampled_from(["CARD", "微信支付", "o'neill & co", "cash", "nothing like it"]), min_size=1, max_size=5)
-)
+@given(st.lists(st.sampled_from(["CARD", "微信类", "o'neill & co", "cash", "nothing like it"]), min_size=1, max_size=5))
 def test_only_the_literals_change(literals: list[str]) -> None:
     written = ", ".join("'" + one.replace("'", "''") + "'" for one in literals)
     sql = f"SELECT '餐饮', kind FROM payment WHERE kind IN ({written}) -- 'CARD'"
     new = rewritten(sql, replacements(sql, CATALOG))
-    meant = {"CARD": "card", "微信支付": "微信", "o'neill & co": "O'Neill & Co"}
+    meant = {"CARD": "card", "微信类": "微信", "o'neill & co": "O'Neill & Co"}
     expected = ", ".join("'" + meant.get(one, one).replace("'", "''") + "'" for one in literals)
     assert new == f"SELECT '餐饮', kind FROM payment WHERE kind IN ({expected}) -- 'CARD'"
 
@@ -221,7 +244,8 @@ def test_only_the_literals_change(literals: list[str]) -> None:
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
-        ("kind LIKE '%微信支付%'", "kind LIKE '%微信%'"),
+        ("kind LIKE '%微信类%'", "kind LIKE '%微信%'"),
+        ("kind LIKE '%微信支付%'", None),
         ("kind ILIKE 'CARDS%'", None),
         ("kind LIKE 'Cash%'", "kind LIKE 'cash%'"),
         ("kind LIKE 'ca%'", None),
@@ -261,6 +285,9 @@ def test_what_looks_empty(rows: list[list[object]], is_empty: bool) -> None:
 DDL = """
 CREATE TABLE ticket (ticket_id int, state text, area text);
 INSERT INTO ticket SELECT n, CASE WHEN n % 2 = 0 THEN 'open' ELSE 'closed' END, '华东区' FROM generate_series(1, 10) n;
+CREATE TABLE staff (staff_id int, full_name text);
+COMMENT ON TABLE staff IS '员工'; COMMENT ON COLUMN staff.full_name IS '姓名';
+INSERT INTO staff VALUES (1, '冯晨'), (2, '李娜'), (3, '王建国'), (4, 'Ann Lee'), (5, 'Peter Park');
 """
 
 
@@ -289,6 +316,35 @@ def test_an_empty_result_is_looked_at_again_and_the_user_is_told(asking: Asking)
         'state holds no "OPEN"; "open" was used instead.',
         'area holds no "华东"; "华东区" was used instead.',
     ]
+
+    assert data["response"] == "\n".join([*data["warnings"], "The query ran and returned 5 rows."])
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("冯晨明", "冯晨"),
+        ("王建", "王建国"),
+        ("Ann", "Ann Lee"),
+        ("Ann Lees", "Ann Lee"),
+        ("Peter Parks", "Peter Park"),
+    ],
+)
+@pytest.mark.parametrize("shown", ["full_name", "count(*)"])
+def test_nobody_answers_for_another_and_the_user_is_asked(asking: Asking, said: str, meant: str, shown: str) -> None:
+    sql = f"SELECT {shown} FROM staff WHERE full_name = '{said}'"
+    data = _asked(asking, sql, lang="en")
+    question = f'There is no "{said}"; did you mean "{meant}"?'
+    assert (data["sql"], data["warnings"]) == (sql, [question])
+    assert str(data["response"]).startswith(question)
+    assert meant not in str(data["query_result"])
+
+
+def test_what_was_taken_for_what_is_said_in_the_summary(make_database: Callable[[str], str]) -> None:
+    with OpenAiServer() as model, Asking(Settings(database_url=make_database(DDL)), model) as asking:
+        data = _asked(asking, "SELECT count(*) FROM staff WHERE full_name = 'ann  lee'")
+    notice = 'full_name holds no "ann  lee"; "Ann Lee" was used instead.'
+    assert str(data["summary"]).startswith(f"{notice}\n") and data["response"] == data["summary"]
 
 
 def test_a_result_that_is_there_is_left_alone(asking: Asking) -> None:

@@ -1,13 +1,13 @@
 """Step 3 of a data question: run the proven SQL, and put the rows into words."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from langgraph.runtime import Runtime
 
 from agent.context import Context, emitter, inquiry_of
 from agent.repair import may_repair, repaired
-from agent.second_look import looks_empty, replacements, rewritten
+from agent.second_look import looks_empty, missing, replacements, rewritten
 from agent.skills import Inquiry
 from agent.skills.near_names import with_suggestions
 from agent.state import State, Update
@@ -22,7 +22,7 @@ _NO_SUMMARY = Text("摘要生成失败，仅返回查询结果。", "The summary
 
 
 async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update:
-    """Runs `state["sql"]`; when nothing is found, once more with the literals that were most likely meant.
+    """Runs `state["sql"]`; when nothing is found, once more with the stored spellings, else asks back.
 
     What PostgreSQL refuses only now (a division by zero, a cast that fails) is repaired, unless the question has had
     its repair; what is refused again ends here as state.
@@ -38,15 +38,17 @@ async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update
     if context.behaviour.auto_repair and looks_empty(result):
         second = await _second_look(sql, context)
         if second is not None:
-            result, sql = second.result, second.sql
-            update |= {"sql": sql, "query_result": result}
-            update["warnings"] += [notice.to(state["lang"]) for notice in second.notices]
+            result = second.result
+            update |= {"sql": second.sql, "query_result": result}
             if second.plan is not None:
                 update["plan"] = second.plan
+        notices = second.notices if second else await _doubts(sql, context)
+        update["notices"] = tuple(notice.to(state["lang"]) for notice in notices)
+        update["warnings"] += update["notices"]
     if result.cut_columns:
         update["warnings"].append(_cut(result).to(state["lang"]))
     if context.behaviour.result_summary and result.rows:
-        thought = await _summary(state, runtime, sql, result)
+        thought = await _summary(state, runtime, update, result)
         update |= {"summary": thought.value, "usage": update["usage"] + thought.usage}
         update["warnings"] += thought.warnings
     return update
@@ -117,16 +119,26 @@ async def _second_look(sql: str, context: Context) -> _SecondLook | None:
     return _SecondLook(sql, result, plan, tuple(change.notice for change in found))
 
 
-async def _summary(state: State, runtime: Runtime[Context], sql: str, result: QueryResult) -> Thought[str]:
+async def _doubts(sql: str, context: Context) -> tuple[Text, ...]:
+    """What the user is asked about texts that nothing stored is."""
+    return tuple(one.notice for one in missing(sql, await context.database.catalog()))
+
+
+async def _summary(state: State, runtime: Runtime[Context], update: Update, result: QueryResult) -> Thought[str]:
+    """The rows in words, after what the user must know before reading them."""
     context = runtime.context
     inquiry: Inquiry = inquiry_of(state, await context.database.catalog())
     # A single value needs no model to be said, and a model could only say it wrong.
     skills = context.rules if _is_single_value(result) else context.skills
+    opening = "".join(f"{notice}\n" for notice in update.get("notices", ()))
     try:
         with emitter(state, runtime) as emit:
-            return await skills.summarize(inquiry, sql, result, emit)
+            if emit is not None and opening:
+                emit(opening)
+            thought = await skills.summarize(inquiry, update.get("sql", state["sql"]), result, emit)
     except LlmUnavailable:
-        return Thought(row_count_sentence(result, inquiry.lang), warnings=(_NO_SUMMARY.to(inquiry.lang),))
+        thought = Thought(row_count_sentence(result, inquiry.lang), warnings=(_NO_SUMMARY.to(inquiry.lang),))
+    return replace(thought, value=opening + thought.value)
 
 
 def _cut(result: QueryResult) -> Text:

@@ -30,8 +30,9 @@ def _content(state: State) -> dict[str, Any]:
         }
     result = state["query_result"]
     summary = state.get("summary")
+    plain = "\n".join((*state.get("notices", ()), row_count_sentence(result, state["lang"])))
     return {
-        "response": summary or row_count_sentence(result, state["lang"]),
+        "response": summary or plain,
         "sql": state["sql"],
         "query_result": result_body(result),
         "summary": summary,

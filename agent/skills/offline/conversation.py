@@ -4,8 +4,11 @@ The earlier question's structure is not stored anywhere; it is worked out again 
 the last one that stood on its own onwards.
 """
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from weakref import WeakKeyDictionary
 
 from agent.skills import Inquiry
 from agent.skills.offline.assumptions import assumptions
@@ -36,7 +39,7 @@ from agent.skills.offline.schema import TableKey
 from agent.skills.offline.statement import Unrenderable
 from agent.skills.offline.writes import pasted_sql, write_request
 from agent.skills.offline.years import year_of
-from common.text import Text
+from common.text import Lang, Text
 from common.values import Turn
 
 
@@ -54,12 +57,64 @@ class Earlier:
     is_latest: bool
 
 
+@dataclass(frozen=True)
+class _Outcome:
+    """What was made of a question. It must not hold the catalogue, whose lexicon keeps it."""
+
+    question: tuple[str, Lang, str | None]
+    history: tuple[Turn, ...]
+    made: Understanding | Callable[[], Refusal]
+
+    def understanding(self) -> Understanding:
+        """The structure and the statement.
+
+        Raises:
+            Refusal: there is none.
+        """
+        if isinstance(self.made, Understanding):
+            return self.made
+        raise self.made()
+
+
+_MOST_KEPT = 32  # questions, the newest
+_OUTCOMES: "WeakKeyDictionary[Lexicon, deque[_Outcome]]" = WeakKeyDictionary()
+
+
 def understand_in_context(inquiry: Inquiry) -> Understanding:
     """The structure and the statement of a question, by itself or together with what was asked before.
+
+    A question is understood to classify it, to write its SQL and to tell its result, but worked out once.
 
     Raises:
         Refusal: rules can't answer it.
     """
+    kept = _OUTCOMES.setdefault(lexicon_of(inquiry.catalog), deque(maxlen=_MOST_KEPT))
+    question = (inquiry.question, inquiry.lang, inquiry.table)
+    for known in reversed(kept):
+        if known.question == question and known.history == inquiry.history:
+            return known.understanding()
+    outcome = _Outcome(question, inquiry.history, _made_of(inquiry))
+    kept.append(outcome)
+    return outcome.understanding()
+
+
+def is_understood(inquiry: Inquiry) -> bool:
+    """Whether rules have a query for the question."""
+    try:
+        understand_in_context(inquiry)
+    except Refusal:
+        return False
+    return True
+
+
+def _made_of(inquiry: Inquiry) -> Understanding | Callable[[], Refusal]:
+    try:
+        return _understood_in_context(inquiry)
+    except Refusal as refusal:  # made anew each time: a raised one holds all that was on the stack
+        return partial(Refusal, refusal.reason, refusal.text, words=refusal.words, choices=refusal.choices)
+
+
+def _understood_in_context(inquiry: Inquiry) -> Understanding:
     if (resumed := _resumed(inquiry)) is not None:
         return resumed
     if not continues(inquiry):

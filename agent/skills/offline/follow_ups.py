@@ -22,6 +22,7 @@ from agent.skills.offline.query import Function
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import Refusal, unknown_words, unsupported, unused_words
 from agent.skills.offline.schema import TableKey
+from agent.skills.offline.talk import without_courtesy
 from agent.skills.offline.wishes import AGGREGATES, Figure
 from agent.skills.offline.years import in_year
 from common.text import language_of
@@ -126,7 +127,7 @@ def read_change(
         Refusal: a word names nothing, or asks for what rules can't do.
     """
     text = THANKS.sub("", question) or question
-    is_chinese = language_of(question) == "zh"
+    is_chinese = language_of(without_courtesy(question)) == "zh"
     marks = tuple(_dated(mark, year, is_chinese) for mark in marks_of(text, lexicon, FOLLOW_UP_INTENTS))
     reading = Reading(marks, lexicon, hint, is_chinese, context=context, asks_back=asks_back)
     for index in reading.having("unsupported"):

@@ -48,6 +48,7 @@ class Lexicon:
         inflected = [
             link if link.spelling == key else replace(link, quality=link.quality - _inflection(link, key))
             for link in found.values()
+            if link.spelling == key or not link.is_exact  # "Ann Lees" is not Ann Lee
         ]
         return tuple(sorted(inflected, key=lambda link: -link.quality))
 

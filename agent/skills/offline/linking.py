@@ -20,6 +20,7 @@ _MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
 _HEAD_WORD, _NAMED, _OWN = 0.7, 0.7, 0.2
 _PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb", "which")
 _LEAST_QUALITY = 0.4
+_WHOLE_NAME = 0.9
 
 
 @dataclass(frozen=True)
@@ -205,12 +206,25 @@ class Linker:
         role = bool(columns) and columns[0][1].quality >= 0.5 and self._is_reference(columns[0][1])
         if role and values and self._is_role(mark, columns[0][1], [link for _, link in values], mentioned):
             values = ()  # "managers" beside a column manager_id, though a job is called "Manager"
+        names = max((link.quality for link in mark.links if link.kind != "value"), default=0.0)
+        if names >= _WHOLE_NAME and not self._is_said_as_value(mark, index, values, around):
+            # What a table or column is called is not one of the values that happen to read the same.
+            values = tuple((score, replace(link, quality=min(link.quality, names))) for score, link in values)
         noun = Noun(self._best_table(tables, mentioned) or self._referenced(columns), columns, values)
         noun = self._as_entity(noun)
         referenced = self._referenced(columns)
         if referenced is not None and (noun.table is None or noun.table.table == referenced.table):
             noun = replace(noun, table=referenced)
         return noun if tables or columns or values else None
+
+    def _is_said_as_value(
+        self, mark: Mark, index: int, values: Sequence[tuple[float, Link]], around: "_Surroundings"
+    ) -> bool:
+        """Whether a word that is a name as well is a value there: beside its column, or capitalised as it is stored."""
+        if any((link.table, link.column) in around.columns_beside for _, link in values):
+            return True
+        is_proper = index > 0 and mark.text != mark.text.lower()
+        return is_proper and any(link.value == mark.text for _, link in values)
 
     def _context_within(self, link: Link, around: "_Surroundings") -> float:
         """How much of the context counts: a named thing's own price comes before what its sales call a price."""

@@ -17,6 +17,8 @@ class Link:
         spelling: the phrase as the catalogue spells it, to prefer the exact form over an inflected one.
         derived: `age` when the years since the column's date are meant, `times:<column>` when the column is
             multiplied by that one.
+        is_exact: whether it is a name or number of somebody or something, so that any other form of it, or a part of
+            it, is another's.
     """
 
     kind: Literal["table", "column", "value"]
@@ -26,6 +28,7 @@ class Link:
     quality: float
     spelling: str
     derived: str | None = None
+    is_exact: bool = False
 
     @property
     def factor(self) -> str | None:

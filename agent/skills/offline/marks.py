@@ -13,6 +13,7 @@ from agent.skills.offline.dates import DateSpan, spans_of
 from agent.skills.offline.lexicon import MAX_PHRASE_ATOMS, Lexicon
 from agent.skills.offline.links import Link
 from agent.skills.offline.numerals import Numeral, numerals_of
+from agent.skills.offline.talk import without_courtesy
 from agent.skills.offline.vocabulary import INTENTS, Intent
 
 _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark": 0.0}
@@ -85,7 +86,7 @@ def marks_of(
 
     `intents` are the words that ask for something, by comparison key. Without `with_views`, views have no names.
     """
-    text = normalise(question)
+    text = normalise(without_courtesy(question) or question)
     atoms = atoms_of(text)
     found = _Candidates(atoms, text)
     for start in range(len(atoms)):

@@ -62,7 +62,7 @@ class PatternReader:
         noun = self._reading.nouns[index]
         for _, link in noun.values if noun else ():
             if (link.table, link.column) == (target.table, target.column):
-                return link.value
+                return None if link.is_exact and link.quality < _WHOLE_VALUE else link.value
         return None
 
     def _pattern_text(self, index: int) -> int | None:

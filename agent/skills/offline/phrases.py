@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from agent.skills.identity import identifies, names_people
 from agent.skills.offline.atoms import key_of, listed, words_of
 from agent.skills.offline.links import Link
 from agent.skills.offline.naming import borrowed_names, column_names, comment_names, english_words, table_names
@@ -152,8 +153,9 @@ def _values(table: Table, column: Column, penalty: float) -> Iterator[tuple[str,
     found = [*labelled_values(column), *value_names(column), *gender_names(column), *partial_names(column)]
     if (absent := _undone_value(column)) is not None:
         found += negated_names(column_names(table, column), absent)
+    is_exact = bool(column.values) and (names_people(table, column) or identifies(table, column))
     for value, phrase, quality in found:
-        yield phrase, Link("value", table.key, column.name, value, quality - penalty, key_of(phrase))
+        yield phrase, Link("value", table.key, column.name, value, quality - penalty, key_of(phrase), is_exact=is_exact)
 
 
 def _undone_value(column: Column) -> str | None:

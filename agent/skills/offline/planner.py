@@ -42,6 +42,7 @@ from agent.skills.offline.render import render
 from agent.skills.offline.restricting import with_conditions
 from agent.skills.offline.schema import TableKey
 from agent.skills.offline.statement import Unrenderable
+from agent.skills.offline.talk import without_courtesy
 from agent.skills.offline.thesaurus import EVENTS_OF_VERBS
 from common.text import Text, language_of
 
@@ -88,7 +89,8 @@ def _names_view(mark: Mark, lexicon: Lexicon) -> bool:
 def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...]) -> Understanding:
     avoided: frozenset[ColumnIdentity] = frozenset()
     for is_last in (False, True):
-        reading = Reading(marks, lexicon, inquiry.table, language_of(inquiry.question) == "zh", avoided)
+        is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
+        reading = Reading(marks, lexicon, inquiry.table, is_chinese, avoided)
         _refuse_unknown(reading)
         try:
             plan = _planned(reading)

@@ -4,9 +4,11 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
+from agent.skills.identity import names_people
 from agent.skills.offline.lexicon import Lexicon
 from agent.skills.offline.naming import called, has_han
 from agent.skills.offline.schema import TableKey
+from agent.skills.spelling import alike, did_you_mean
 from common.text import Lang, Text
 from common.values import FailureReason, NoSql
 
@@ -81,6 +83,11 @@ def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
     )
 
 
+def nobody_called(said: str, choices: Sequence[str]) -> Refusal:
+    """A name that nobody bears; `choices` are stored ones that resemble it."""
+    return Refusal("missing_database_info", did_you_mean(said, choices))
+
+
 def similar_names(words: Iterable[str], lexicon: Lexicon, count: int = 3) -> list[str]:
     """Names of the catalogue spelled like one of the words."""
     found: dict[str, None] = {}
@@ -90,7 +97,14 @@ def similar_names(words: Iterable[str], lexicon: Lexicon, count: int = 3) -> lis
         if has_han(word):
             close += [name for name in lexicon.names if len(set(name) & set(word)) >= 2 and name not in close][:count]
         found.update(dict.fromkeys(close))
-    return list(found)[:count]
+    return list(found)[:count] or _similar_values(words, lexicon)[:count]
+
+
+def _similar_values(words: Iterable[str], lexicon: Lexicon) -> list[str]:
+    """Stored names of people and things that resemble one of the words."""
+    columns = [(table, column) for table in lexicon.schema.catalog.tables for column in table.columns if column.values]
+    people = [column for table, column in columns if names_people(table, column)]
+    return [value for word in words for column in people for value in alike(word, column.values)]
 
 
 def _tables(lexicon: Lexicon, count: int = 6) -> Text:

@@ -8,9 +8,10 @@ from agent.skills.offline.atoms import listed
 from agent.skills.offline.conditions import Filters, ref
 from agent.skills.offline.links import Link
 from agent.skills.offline.naming import has_han
+from agent.skills.offline.person_names import longer_name
 from agent.skills.offline.query import OPPOSITE, ColumnRef, Condition, Operator
 from agent.skills.offline.reading import Reading
-from agent.skills.offline.refusals import unknown_words, unused_words
+from agent.skills.offline.refusals import nobody_called, unknown_words, unused_words
 from agent.skills.offline.schema import TableKey, flag_codes, kind_of
 from common.text import Text
 
@@ -130,11 +131,29 @@ class ValueReader:
     def _note_guesses(self, places: list[int], links: list[Link]) -> None:
         """Tells the user where a part of a value was taken for the whole."""
         for place, link in zip(places, links, strict=True):
+            self._refuse_others_name(place, link)
             if link.quality < _WHOLE_VALUE:
                 self._refuse_torn(place)
                 said = self._reading.marks[place].text
                 note = Text(f"“{said}”按“{link.value}”查询。", f'"{said}" was taken to mean "{link.value}".')
                 self.found.notes.append(note)
+
+    def _refuse_others_name(self, place: int, link: Link) -> None:
+        """Nobody is taken for somebody whose name is only a part of what was said, or the other way round.
+
+        Raises:
+            Refusal: nobody is called so; the one of the similar name is offered.
+        """
+        reading = self._reading
+        if not link.is_exact:
+            return
+        if link.quality < _WHOLE_VALUE:
+            self._refuse_torn(place)
+            raise nobody_called(reading.marks[place].text, [str(link.value)])
+        longer = longer_name(reading.marks, place, [noun is not None for noun in reading.nouns])
+        if longer is not None:
+            raise nobody_called(longer, [str(link.value)])
+        self._refuse_torn(place)
 
     def _refuse_torn(self, place: int) -> None:
         """A part of a value after a surname that is a measure word as well (`张`) is another's name.

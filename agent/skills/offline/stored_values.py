@@ -89,10 +89,17 @@ def _parts(value: str) -> set[str]:
         return set()
     if has_han(value):
         cuts = {value[:end] for end in range(2, len(value))} | {value[start:] for start in range(1, len(value) - 2)}
-        return {part for part in cuts if not part.isdigit()}
+        return {part for part in cuts if not part.isdigit() and not _splits_number(value, part)}
     words = value.split()
     parts = {" ".join(words[:end]) for end in range(1, len(words))} | ({words[-1]} if len(words) > 1 else set())
     return {part for part in parts if len(part) >= 3 and not part.isdigit()}
+
+
+def _splits_number(value: str, part: str) -> bool:
+    """Whether the part begins or ends inside a number: `3号楼` of 13号楼 is another building."""
+    if value.startswith(part):
+        return part[-1].isdigit() and value[len(part)].isdigit()
+    return part[0].isdigit() and value[-len(part) - 1].isdigit()
 
 
 def value_names(column: Column) -> Iterator[ValueName]:
