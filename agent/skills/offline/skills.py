@@ -6,7 +6,7 @@ from agent.skills import Emit, Inquiry
 from agent.skills.offline.chat import chat_pieces
 from agent.skills.offline.classify import classified
 from agent.skills.offline.conversation import understand_in_context, written_operation
-from agent.skills.offline.lexicon import is_indexed, lexicon_of
+from agent.skills.offline.lexicon import LEXICONS, lexicon_of, says_the_same
 from agent.skills.offline.query import Query
 from agent.skills.offline.refusals import Refusal
 from agent.skills.offline.repair import repaired
@@ -21,14 +21,24 @@ class OfflineSkills:
 
     name = "offline"
 
+    async def prepare(self, catalog: Catalog, before: Catalog | None = None) -> None:
+        """Reads the words of a catalogue that questions will be about, which takes seconds when it is large.
+
+        Args:
+            before: the catalogue of the same database until now, whose words may still be the same ones.
+        """
+        if before is not None and await asyncio.to_thread(says_the_same, catalog, before):
+            LEXICONS.keep(catalog, before)
+        await LEXICONS.ready(catalog)
+
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """See `Skills.classify`."""
-        await _indexed(inquiry.catalog)
+        await LEXICONS.ready(inquiry.catalog)
         return Thought(classified(inquiry))
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`. SQL pasted into the question is the draft, verbatim: the guard judges it."""
-        await _indexed(inquiry.catalog)
+        await LEXICONS.ready(inquiry.catalog)
         pasted = pasted_sql(inquiry.question)
         if pasted is not None:
             return Thought(Sql(pasted))
@@ -52,7 +62,7 @@ class OfflineSkills:
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
     ) -> Thought[str]:
         """See `Skills.summarize`."""
-        await _indexed(inquiry.catalog)
+        await LEXICONS.ready(inquiry.catalog)
         schema = lexicon_of(inquiry.catalog).schema
         query = _query_of(inquiry, sql)
         labels = column_labels(query, result, schema, inquiry.lang)
@@ -61,14 +71,8 @@ class OfflineSkills:
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
         """See `Skills.chat`."""
-        await _indexed(inquiry.catalog)
+        await LEXICONS.ready(inquiry.catalog)
         return Thought(_emitted(chat_pieces(inquiry), emit))
-
-
-async def _indexed(catalog: Catalog) -> None:
-    """Reads a catalogue that is new; a large one takes seconds, in which other questions must go on."""
-    if not is_indexed(catalog):
-        await asyncio.to_thread(lexicon_of, catalog)
 
 
 def _emitted(pieces: list[str], emit: Emit | None) -> str:
