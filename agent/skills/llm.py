@@ -13,6 +13,7 @@ from agent.skills.figures import (
 )
 from agent.skills.history_text import Told, told
 from agent.skills.prompt_data import block, one_line
+from agent.skills.prepared import Prepared
 from agent.skills.prompts import prompt
 from agent.skills.reasoning import VisibleText, without_reasoning
 from agent.skills.repair_hints import error_text, mentioned_tables
@@ -40,7 +41,11 @@ class LlmSkills:
         self.name = model.name
         self._model = model
         self._today = today
-        self._described = SchemaText(Catalog(()))
+        self._described = Prepared(_described)
+
+    async def prepare(self, catalog: Catalog) -> None:
+        """Describes a catalogue that questions will be about, which takes seconds when it is large."""
+        await self._described.ready(catalog)
 
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """See `Skills.classify`. A verdict that can't be read counts as DATABASE, with a warning."""
@@ -48,7 +53,7 @@ class LlmSkills:
             prompt(
                 "classify",
                 inquiry.lang,
-                tables=self._schema(inquiry).overview(inquiry.question),
+                tables=(await self._schema(inquiry)).overview(inquiry.question),
                 previous=one_line(inquiry.previous_type or "none", 20),
                 history=told(inquiry.history, "classify").text,
                 question=_question(inquiry),
@@ -59,7 +64,7 @@ class LlmSkills:
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`."""
-        schema, history = self._schema(inquiry), told(inquiry.history, "sql")
+        schema, history = await self._schema(inquiry), told(inquiry.history, "sql")
         messages = prompt(
             "write_sql",
             inquiry.lang,
@@ -73,7 +78,7 @@ class LlmSkills:
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
         """See `Skills.repair_sql`."""
-        schema = self._schema(inquiry)
+        schema = await self._schema(inquiry)
         messages = prompt(
             "repair_sql",
             inquiry.lang,
@@ -116,7 +121,7 @@ class LlmSkills:
         messages = prompt(
             "chat",
             inquiry.lang,
-            tables=self._schema(inquiry).overview(inquiry.question),
+            tables=(await self._schema(inquiry)).overview(inquiry.question),
             history=history.text,
             question=_question(inquiry),
         )
@@ -158,11 +163,15 @@ class LlmSkills:
             _say("…", emit)
         return text, completion
 
-    def _schema(self, inquiry: Inquiry) -> SchemaText:
+    async def _schema(self, inquiry: Inquiry) -> SchemaText:
         """The description of the inquiry's catalogue, made anew only when the catalogue is another one."""
-        if self._described.catalog is not inquiry.catalog:
-            self._described = SchemaText(inquiry.catalog)
-        return self._described
+        return await self._described.ready(inquiry.catalog)
+
+
+def _described(catalog: Catalog) -> SchemaText:
+    schema = SchemaText(Catalog(catalog.tables, catalog.search_path))  # the catalogue's own would keep it alive
+    schema.prepare()
+    return schema
 
 
 def _say(text: str, emit: Emit | None) -> None:

@@ -5,8 +5,9 @@ questions whose tables are all found from 72% to 88%).
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from math import log
 
 from common.values import Catalog, Table
@@ -40,27 +41,29 @@ class TableIndex:
 
     def __init__(self, catalog: Catalog) -> None:
         self._tables = catalog.tables
-        self._counts = [Counter(_document(table)) for table in catalog.tables]
-        self._lengths = [sum(counts.values()) for counts in self._counts]
+        self._lengths = array("I")
+        self._containing: dict[str, tuple[array[int], array[int]]] = {}  # numbers of tables, and how often in each
+        for number, table in enumerate(catalog.tables):
+            counts = Counter(_document(table))
+            self._lengths.append(counts.total())
+            for term, count in counts.items():
+                numbers, often = self._containing.setdefault(term, (array("I"), array("I")))
+                numbers.append(number)
+                often.append(count)
         self._mean_length = sum(self._lengths) / max(1, len(self._lengths)) or 1.0
-        self._containing = Counter(term for counts in self._counts for term in counts)
 
     def ranked(self, question: str) -> list[Table]:
         """Every table that shares a word with the question, the most relevant first."""
-        asked = set(terms(question))
-        scores = [(self._score(index, asked), -index) for index in range(len(self._tables))]
-        return [self._tables[-index] for score, index in sorted(scores, reverse=True) if score > 0]
+        scores: defaultdict[int, float] = defaultdict(float)
+        for term in set(terms(question)) & self._containing.keys():
+            numbers, often = self._containing[term]
+            weight = self._rarity(len(numbers)) * (_K1 + 1)
+            for number, count in zip(numbers, often, strict=True):
+                length = self._lengths[number] / self._mean_length
+                scores[number] += weight * count / (count + _K1 * (1 - _B + _B * length))
+        return [self._tables[number] for number in sorted(scores, key=lambda number: (-scores[number], number))]
 
-    def _score(self, index: int, asked: Iterable[str]) -> float:
-        counts, length = self._counts[index], self._lengths[index] / self._mean_length
-        return sum(
-            self._rarity(term) * counts[term] * (_K1 + 1) / (counts[term] + _K1 * (1 - _B + _B * length))
-            for term in asked
-            if term in counts
-        )
-
-    def _rarity(self, term: str) -> float:
-        containing = self._containing[term]
+    def _rarity(self, containing: int) -> float:
         return log(1 + (len(self._tables) - containing + 0.5) / (containing + 0.5))
 
 

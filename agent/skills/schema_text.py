@@ -24,6 +24,7 @@ _MAX_VALUES = 12  # stored values shown of one column
 _MAX_PARTIAL = 5  # stored values that the question names only in part
 _MAX_VALUE_CHARS = 40
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_FEW_COLUMNS = 200  # of a catalogue that fits
 _LEADING = 8  # best matching tables whose foreign keys are followed
 _MAX_CANDIDATES = 200  # tables of a large catalogue that are tried for the room there is
 _Render = Callable[[Table], str]
@@ -114,6 +115,11 @@ class SchemaText:
     def _index(self) -> TableIndex:
         """Only a catalogue that does not fit needs one."""
         return TableIndex(self.catalog)
+
+    def prepare(self) -> None:
+        """Does now, in the thread that describes it, what the first question would wait for."""
+        if sum(len(table.columns) for table in self.catalog.tables) > _FEW_COLUMNS:
+            _ = self._index
 
     @property
     def table_names(self) -> frozenset[str]:

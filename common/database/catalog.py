@@ -90,9 +90,14 @@ class CatalogReader:
             self._loading.add_done_callback(_look_at_failure)
         return self._loading
 
+    async def _same_or_new(self, read: Knowledge) -> Knowledge:
+        """What was read, or the objects that are kept where they say the same: others hold what they made of them."""
+        kept = self._kept
+        return read if kept is None else await asyncio.to_thread(_merged, kept, read)
+
     async def _reload(self) -> Knowledge:
         try:
-            self._kept = await self._load()
+            self._kept = await self._same_or_new(await self._load())
             self._kept_until = time.monotonic() + self._ttl_s
             self._has_failed = False
         except CituError:
@@ -102,6 +107,12 @@ class CatalogReader:
             _log.warning("the catalogue could not be read again; the previous one stays in use")
             self._kept_until = time.monotonic() + min(_RETRY_S, self._ttl_s)
         return self._kept
+
+
+def _merged(kept: Knowledge, read: Knowledge) -> Knowledge:
+    catalog = kept.catalog if kept.catalog == read.catalog else read.catalog
+    facts = kept.facts if kept.facts == read.facts else read.facts
+    return kept if catalog is kept.catalog and facts is kept.facts else Knowledge(catalog, facts)
 
 
 def _look_at_failure(loading: "asyncio.Task[Knowledge]") -> None:

@@ -1,11 +1,22 @@
 """The database as everyone else gets to hold it: nothing reaches the inner one before the guard has proven it."""
 
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
 from common.database.guard import Guard, Inspection
 from common.database.plan import CostLimits, with_known_scans
 from common.database.postgres import PostgresDatabase
 from common.errors import DatabaseUnavailable
 from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
+
+_log = logging.getLogger(__name__)
+
+_PATIENCE_S = 0.2  # how long who finds that the catalogue has changed waits for what is made of it
+
+Prepare = Callable[[Catalog, Catalog], Awaitable[None]]
+"""Works out what questions need of a catalogue that takes the place of another."""
 
 
 class GuardedDatabase:
@@ -15,19 +26,47 @@ class GuardedDatabase:
         self._inner = inner
         self._guard = guard
         self._limits = limits
-        self._read = self._visible = Catalog(())
+        self._read = self._visible = self._coming = Catalog(())
+        self._prepare: Prepare | None = None
+        self._preparing: asyncio.Task[None] | None = None
 
     async def ping(self) -> None:
         """Returns when the database answers."""
         await self._inner.ping()
 
+    def prepare_with(self, prepare: Prepare) -> None:
+        """From now on a catalogue that has changed is given to `prepare` before `catalog` shows it."""
+        self._prepare = prepare
+
     async def catalog(self) -> Catalog:
-        """The tables and columns the role may read and the operator opens."""
+        """The tables and columns the role may read and the operator opens.
+
+        While a changed catalogue is prepared, the one before.
+        """
         catalog = await self._inner.catalog()
         await self._learn()
         if catalog is not self._read:
-            self._read, self._visible = catalog, self._guard.access.visible(catalog)
+            self._read, self._coming = catalog, self._guard.access.visible(catalog)
+        if self._coming is not self._visible:
+            await self._show()
         return self._visible
+
+    async def _show(self) -> None:
+        if self._prepare is None or not self._visible.tables:
+            self._visible = self._coming
+            return
+        preparing = self._preparing
+        if preparing is None or preparing.done() or preparing.get_loop() is not asyncio.get_running_loop():
+            self._preparing = asyncio.create_task(self._prepared(self._prepare))
+            await asyncio.wait({self._preparing}, timeout=_PATIENCE_S)
+
+    async def _prepared(self, prepare: Prepare) -> None:
+        coming = self._coming
+        try:
+            await prepare(coming, self._visible)
+        except Exception:  # noqa: BLE001 - questions can do without
+            _log.exception("what questions need of the changed catalogue could not be worked out")
+        self._visible = coming
 
     async def role_dangers(self) -> tuple[Text, ...]:
         """What the connected role may do beyond reading, one sentence each; empty when it is as it should be."""

@@ -207,7 +207,9 @@ class Lexicon:
         found: list[_Sense] = []
         for owner, rest in _cuts(stem_key):
             numbers = self._owners.get(owner, ())
-            called = {id(source) for link, source in self._own.get(rest, ()) if link.kind == "column"} if numbers else ()
+            called = (
+                {id(source) for link, source in self._own.get(rest, ()) if link.kind == "column"} if numbers else ()
+            )
             if not called:
                 continue
             for number in self._limited(numbers, near):
@@ -251,7 +253,9 @@ class Lexicon:
             for table in self._tables:
                 for column in table.columns:
                     yield from ((key_of(phrase, stems=True), link) for phrase, link in owned_phrases(table, column))
-        yield from ((key, link) for key, senses in self._borrowed.items() for link, _ in senses)
+        for key, senses in self._borrowed.items():
+            own = {link.kind for link, _ in self._own.get(key, ()) if link.quality >= _CLEAR}
+            yield from ((key, link) for link, _ in senses if link.kind not in own)
 
     def prepare(self) -> None:
         """Does now, in the thread that builds it, what the first unknown word would wait for."""
@@ -308,7 +312,11 @@ def lexicon_of(catalog: Catalog) -> Lexicon:
 
 def says_the_same(catalog: Catalog, other: Catalog) -> bool:
     """Whether their lexicons are the same: the number of rows says nothing."""
-    return catalog.search_path == other.search_path and len(catalog.tables) == len(other.tables) and all(
-        one is another or replace(one, row_estimate=-1) == replace(another, row_estimate=-1)
-        for one, another in zip(catalog.tables, other.tables, strict=True)
+    return (
+        catalog.search_path == other.search_path
+        and len(catalog.tables) == len(other.tables)
+        and all(
+            one is another or replace(one, row_estimate=-1) == replace(another, row_estimate=-1)
+            for one, another in zip(catalog.tables, other.tables, strict=True)
+        )
     )

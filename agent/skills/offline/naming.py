@@ -270,9 +270,7 @@ def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Nam
         yield core[-1], quality * 0.65
 
 
-def _english_column_names(
-    words: tuple[str, ...], quality: float, owner: tuple[str, ...]
-) -> Iterator[Name]:
+def _english_column_names(words: tuple[str, ...], quality: float, owner: tuple[str, ...]) -> Iterator[Name]:
     if not words or not owner:
         return
     yield " ".join(words), quality

@@ -3,6 +3,7 @@
 import asyncio
 
 from agent.skills import Emit, Inquiry
+from agent.skills.near_names import KNOWN_NAMES
 from agent.skills.offline.chat import chat_pieces
 from agent.skills.offline.classify import classified
 from agent.skills.offline.conversation import understand_in_context, written_operation
@@ -29,7 +30,7 @@ class OfflineSkills:
         """
         if before is not None and await asyncio.to_thread(says_the_same, catalog, before):
             LEXICONS.keep(catalog, before)
-        await LEXICONS.ready(catalog)
+        await asyncio.gather(LEXICONS.ready(catalog), KNOWN_NAMES.ready(catalog))
 
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """See `Skills.classify`."""
@@ -72,7 +73,8 @@ class OfflineSkills:
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
         """See `Skills.chat`."""
         await LEXICONS.ready(inquiry.catalog)
-        return Thought(_emitted(chat_pieces(inquiry), emit))
+        # The examples it offers are tried first, which takes a while over a large catalogue.
+        return Thought(_emitted(await asyncio.to_thread(chat_pieces, inquiry), emit))
 
 
 def _emitted(pieces: list[str], emit: Emit | None) -> str:
