@@ -19,7 +19,8 @@ _THINGS = (
 )
 _PARTS = (
     "|item 明细|log 日志|status 状态变更|price 价格|contact 联系人|document 文件|visit 拜访|review 评价|target 目标|"
-    "transfer 调拨|address 地址|group 分组|plan 计划|report 报表|approval 审批|refund 退款|batch 批次|rule 规则|note 备注"
+    "transfer 调拨|address 地址|group 分组|plan 计划|report 报表|approval 审批|refund 退款|batch 批次|rule 规则|"
+    "note 备注"
 )
 _MEASURES = "amount 金额|quantity 数量|weight 重量|duration 时长|score 评分|distance 里程|fee 手续费|capacity 容量"
 _STATES = ("draft", "open", "paid", "shipped", "closed", "cancelled")
@@ -73,7 +74,7 @@ def _table(
         column(f"{thing[0]}_date", "date", f"{thing[1]}日期"),
         column("remark", "text", "备注"),
     ]
-    keys = ()
+    keys: tuple[ForeignKey, ...] = ()
     if owner is not None:
         columns.insert(1, column(f"{thing[0]}_id", "bigint", f"所属{thing[1]}"))
         keys = (ForeignKey((f"{thing[0]}_id",), (_SCHEMA, owner), ("id",)),)

@@ -64,7 +64,7 @@ class Atom:
 
 def normalise(text: str) -> str:
     """Full-width letters, digits and punctuation as half-width, one kind of apostrophe, no control characters."""
-    if text.isalnum() and text.isascii():
+    if (text.isalnum() and text.isascii()) or _PLAIN_HAN.fullmatch(text):
         return text
     text = unicodedata.normalize("NFKC", text).replace("\u2019", "'").replace("\u02bc", "'")
     text = re.sub(r"(?<=\d)'s\b", "", text)

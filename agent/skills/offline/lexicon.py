@@ -5,9 +5,10 @@ and names that begin with the table's (`order amount`) are put together when the
 take seconds and little memory.
 """
 
+import gc
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -35,6 +36,7 @@ _MOST_LINKS = 200  # of one phrase; where thousands of columns have the same nam
 _MOST_NEAR = 400  # tables that are near what else is named
 _MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
 _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
+_SPARED = 500  # tables after which what was made of them is kept from the garbage collector, which would stop all
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
 _INFLECTION, _OTHER_WORD = 0.03, 0.25
 _BORROWED_BESIDE_OWN = 0.25
@@ -69,6 +71,8 @@ class Lexicon:
         self._known: dict[str, tuple[Link, ...]] = {}
         sources: dict[object, _Source] = {}
         for number, table in enumerate(catalog.tables):
+            if number % _SPARED == _SPARED - 1:
+                gc.freeze()
             self._add_table(number, table, sources)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
 
@@ -207,18 +211,15 @@ class Lexicon:
         found: list[_Sense] = []
         for owner, rest in _cuts(stem_key):
             numbers = self._owners.get(owner, ())
-            called = (
-                {id(source) for link, source in self._own.get(rest, ()) if link.kind == "column"} if numbers else ()
-            )
-            if not called:
-                continue
-            for number in self._limited(numbers, near):
+            named = self._own.get(rest, ()) if numbers else ()
+            called = {id(source) for link, source in named if link.kind == "column"}
+            for number in self._limited(numbers, near) if called else ():
                 for index, source in enumerate(self._columns[number]):
                     if id(source) in called:
                         found += self._owned_by(number, index, stem_key)
         return found
 
-    def _limited(self, numbers: list[int], near: Collection[TableKey]) -> Collection[int]:
+    def _limited(self, numbers: Sequence[int], near: Collection[TableKey]) -> Collection[int]:
         if len(numbers) <= _MOST_LINKS:
             return numbers
         close = {self._numbers[key] for key in near}

@@ -215,9 +215,14 @@ def owner_traits(table: Table, column: Column) -> tuple[str, ...]:
         if has_han(text):
             folded = normalise(text)
             traits += tuple(han for han in owner.han if han[0] in folded or han[-1] in folded)
-        elif {owner.words[:1], owner.words[-1:]} & {(word,) for word in _singular_words(english_words(text))}:
+        elif owner.words and not _stemmed(text).isdisjoint((owner.words[0], owner.words[-1])):
             traits += owner.words
     return traits
+
+
+@lru_cache(maxsize=65536)
+def _stemmed(identifier: str) -> frozenset[str]:
+    return frozenset(_singular_words(english_words(identifier)))
 
 
 def _spelled(column: Column) -> list[Name]:

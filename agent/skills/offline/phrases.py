@@ -185,11 +185,13 @@ def _is_amount(column: Column) -> bool:
 def _line_amount(schema: Schema, table: Table, penalty: float) -> Iterator[tuple[str, Link]]:
     """The money of an order line that stores only price and quantity: their product."""
     facts = schema.facts[table.key]
+    if not facts.edges or facts.is_entity:
+        return
     measures = [column for column in table.columns if facts.is_measure(column)]
     prices = [column for column in measures if "price" in english_words(column.name) or "单价" in _texts(column)]
     counts = [column for column in measures if _COUNTED & {*english_words(column.name)} or "数量" in _texts(column)]
     has_amount = any(key_of(column.name) in _BARE_MEASURES - _COUNTED for column in measures)
-    if len(prices) != 1 or len(counts) != 1 or has_amount or not facts.edges or facts.is_entity:
+    if len(prices) != 1 or len(counts) != 1 or has_amount:
         return
     for phrase in _MONEY_NAMES:
         yield phrase, _link(table, prices[0], 0.71 - penalty, phrase, f"times:{counts[0].name}")
