@@ -12,8 +12,8 @@ from agent.skills.figures import (
     figures_warning,
 )
 from agent.skills.history_text import Told, told
-from agent.skills.prompt_data import block, one_line
 from agent.skills.prepared import Prepared
+from agent.skills.prompt_data import block, one_line
 from agent.skills.prompts import prompt
 from agent.skills.reasoning import VisibleText, without_reasoning
 from agent.skills.repair_hints import error_text, mentioned_tables

@@ -8,9 +8,9 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import psycopg2
 from psycopg2 import errors
@@ -25,6 +25,7 @@ from common.errors import CituError, DatabaseUnavailable
 from common.values import Catalog, Column, ForeignKey, Table
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 _RETRY_S = 5.0  # after a failed reload
 _PATIENCE_S = 1.0  # how long a caller waits for the next try when the last one failed
@@ -36,6 +37,7 @@ _MAX_VALUE_CHARS = 100
 _MAX_COLUMN_CHARS = 20_000
 _MAX_TOTAL_CHARS = 2_000_000
 _MAX_COMMENT_CHARS = 2_000
+_ITEMS_AT_ONCE = 500  # of a large catalogue, before the event loop goes on
 
 _KINDS: Mapping[str, Literal["table", "view", "materialized view"]] = {"v": "view", "m": "materialized view"}
 
@@ -124,7 +126,9 @@ def _look_at_failure(loading: "asyncio.Task[Knowledge]") -> None:
 async def read_knowledge(connection: Connection, *, with_views: bool) -> Knowledge:
     """Reads everything, views' definitions only when rules have to look into them; raises psycopg2's errors."""
     catalog = await _read_catalog(connection)
-    columns = {table.key: frozenset(column.name for column in table.columns) for table in catalog.tables}
+    columns = {
+        table.key: frozenset(column.name for column in table.columns) async for table in _in_turns(catalog.tables)
+    }
     facts = replace(await _read_facts(connection), columns=columns, parents=await _read_parents(connection))
     if with_views:
         facts = replace(facts, view_definitions=await _read_views(connection))
@@ -223,7 +227,7 @@ async def _read_catalog(connection: Connection) -> Catalog:
     attributes = await _read_columns(connection)
     primary, foreign = await _read_keys(connection)
     values = await _Sampler(connection).sample(relations, attributes)
-    tables = tuple(
+    tables = [
         Table(
             schema=relation.schema,
             name=relation.name,
@@ -234,9 +238,9 @@ async def _read_catalog(connection: Connection) -> Catalog:
             foreign_keys=tuple(foreign[relation.oid]),
             row_estimate=relation.row_estimate,
         )
-        for relation in relations
-    )
-    return Catalog(tables=tables, search_path=connection.search_path)
+        async for relation in _in_turns(relations)
+    ]
+    return Catalog(tables=tuple(tables), search_path=connection.search_path)
 
 
 async def _with_comments(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
@@ -253,10 +257,21 @@ async def _with_comments(connection: Connection, query: str) -> list[tuple[str |
 
 async def _read_columns(connection: Connection) -> Mapping[str, list[_Attribute]]:
     attributes: defaultdict[str, list[_Attribute]] = defaultdict(list)
-    for oid, name, kind, nullable, comment, is_text in await _with_comments(connection, queries.COLUMNS):
+    known: dict[_Attribute, _Attribute] = {}  # thousands of tables have the same ones
+    rows = await _with_comments(connection, queries.COLUMNS)
+    async for oid, name, kind, nullable, comment, is_text in _in_turns(rows):
         column = Column(name=str(name), type=str(kind), comment=_shortened(comment), nullable=nullable == "t")
-        attributes[str(oid)].append(_Attribute(column, is_text == "t"))
+        attribute = _Attribute(column, is_text == "t")
+        attributes[str(oid)].append(known.setdefault(attribute, attribute))
     return attributes
+
+
+async def _in_turns(items: Iterable[T]) -> AsyncIterator[T]:
+    """The items; between some of them other questions go on."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % _ITEMS_AT_ONCE == 0:
+            await asyncio.sleep(0)
 
 
 async def _read_keys(
@@ -264,7 +279,8 @@ async def _read_keys(
 ) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, list[ForeignKey]]]:
     primary: dict[str, tuple[str, ...]] = {}
     foreign: defaultdict[str, list[ForeignKey]] = defaultdict(list)
-    for oid, kind, columns, schema, name, targets in (await connection.query(queries.KEYS)).rows:
+    rows = (await connection.query(queries.KEYS)).rows
+    async for oid, kind, columns, schema, name, targets in _in_turns(rows):
         own = tuple(parse_array(columns or "{}", str))
         if kind == "p":
             primary[str(oid)] = own
