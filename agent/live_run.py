@@ -71,6 +71,7 @@ class LiveRun:
         self._events: list[Event] = []
         self._frames: list[Frame] = []  # of the first events, rendered when they are kept or shown
         self._kept = 0
+        self._failures = journal.failures
         self._shown = 0
         self._terminal: Event | None = None  # as shown
         self._is_producing = True
@@ -163,7 +164,9 @@ class LiveRun:
             self._write_soon()
 
     def catch_up(self) -> None:
-        """Keeps what was shown while the store was away, if it is back."""
+        """Keeps what was shown while the store was away, if it is back, and what it may have lost in a crash."""
+        if self._failures != self._journal.failures and self._writing is None and not self._journal.is_failing:
+            self._failures, self._kept = self._journal.failures, 0
         if self._kept < self._shown and self._is_producing and not self._journal.is_failing:
             self._write_soon()
 
@@ -177,11 +180,14 @@ class LiveRun:
         while self._kept < len(self._events) and self._is_producing:
             count = len(self._events)
             try:
-                is_ours = await self._journal.keep(self._new(count))
+                unkept = await self._journal.keep(self._new(count))
             except StoreUnavailable:
                 self._show(len(self._events))
                 break
-            if not is_ours:  # the lease had run out; what the agent says is no longer the run's
+            if unkept == "lost":
+                self._kept = 0
+                continue
+            if unkept == "taken":  # the lease had run out; what the agent says is no longer the run's
                 self.cancel()
                 break
             self._kept = count
@@ -214,15 +220,21 @@ class LiveRun:
         self._events.append(event)
         end = RunEnd(_state_of(event), self._turn_of(event))
         try:
-            is_ours = await self._journal.keep(self._new(count, end))
+            is_ours = await self._is_ended(count, end)
         except StoreUnavailable:
             self._end(self._unkept(event, count))
-            await self._keep_later(self._new(count, end))
+            await self._keep_later(count, end)
         else:
             if is_ours:
                 self._end(event)
             else:
                 await self._adopt()
+
+    async def _is_ended(self, count: int, end: RunEnd) -> bool:
+        """Keeps the run's end; false when somebody else has ended it. Raises StoreUnavailable."""
+        while (unkept := await self._journal.keep(self._new(count, end))) == "lost":
+            self._kept = 0  # the whole run is written: of that nothing can be missing
+        return unkept is None
 
     def _end(self, event: Event) -> None:
         self._terminal = event
@@ -247,19 +259,20 @@ class LiveRun:
             del self._frames[count - 1 :]
         return event
 
-    async def _keep_later(self, write: RunWrite) -> None:
-        with self._journal.waiting_room(write) as has_room:
-            if has_room and not await self._kept_in_time(write):
+    async def _keep_later(self, count: int, end: RunEnd) -> None:
+        self._kept = 0  # what was kept may be lost
+        with self._journal.waiting_room(self._new(count, end)) as has_room:
+            if has_room and not await self._kept_in_time(count, end):
                 _log.error("a run was not kept", extra={"run_id": self.head.run_id})
 
-    async def _kept_in_time(self, write: RunWrite) -> bool:
+    async def _kept_in_time(self, count: int, end: RunEnd) -> bool:
         pause_s = _FIRST_PAUSE_S
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE_S):
                 while True:
                     await self._journal.recovery()
                     with suppress(StoreUnavailable):
-                        return await self._journal.keep(write)
+                        return await self._is_ended(count, end)
                     # A write that the store can't take fails whatever else is written with it: not all the time, then.
                     await asyncio.sleep(pause_s)
                     pause_s = min(2 * pause_s, _LAST_PAUSE_S)

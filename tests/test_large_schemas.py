@@ -7,6 +7,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -50,10 +51,8 @@ def calls(work: Callable[[], Any]) -> int:
 
 
 def ask(question: str, catalog: Catalog) -> None:
-    try:
+    with suppress(Refusal):
         understand(Inquiry(question, "en", catalog))
-    except Refusal:
-        pass
 
 
 @pytest.mark.parametrize("made", [Lexicon, TableIndex])
@@ -81,7 +80,9 @@ def test_a_misspelt_table_is_found_among_thousands() -> None:
 
 def test_what_a_name_shared_by_thousands_means_is_told_by_the_table_beside_it() -> None:
     """More columns are called `created_at` than are looked at; the one that is meant is among them."""
-    written = asyncio.run(OfflineSkills().write_sql(Inquiry("created_at of water_estate_room", "en", _with_last(LARGE))))
+    written = asyncio.run(
+        OfflineSkills().write_sql(Inquiry("created_at of water_estate_room", "en", _with_last(LARGE)))
+    )
     assert isinstance(written.value, Sql), written
     assert "FROM water_estate_room" in written.value.text and "created_at" in written.value.text
 
