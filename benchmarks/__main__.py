@@ -30,11 +30,12 @@ def main() -> None:
 
 def _answer_cost(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     found = answer_cost.run(database_url, folder, rounds=options.rounds, answers=options.answers)
-    bare = found["bare stack"]
-    print(f"{'':12}{'added ms (median)':>20}{'CPU ms per answer':>20}")
-    for name, cost in found.items():
-        print(f"{name:12}{cost['ms']:>20.2f}{cost['cpu_ms']:>20.2f}")
-    print(f"{'ratio':12}{found['Citu']['ms'] / bare['ms']:>20.2f}{found['Citu']['cpu_ms'] / bare['cpu_ms']:>20.2f}")
+    print(f"{'':20}{'added ms (median)':>20}{'CPU ms per answer':>20}")
+    for endpoint in answer_cost.ENDPOINTS:
+        bare, citu = found[endpoint, "bare stack"], found[endpoint, "Citu"]
+        for name, cost in (("bare stack", bare), ("Citu", citu)):
+            print(f"{endpoint + ', ' + name:20}{cost['ms']:>20.2f}{cost['cpu_ms']:>20.2f}")
+        print(f"{endpoint + ', ratio':20}{citu['ms'] / bare['ms']:>20.2f}{citu['cpu_ms'] / bare['cpu_ms']:>20.2f}")
 
 
 def _many_streams(database_url: str, folder: Path, options: argparse.Namespace) -> None:

@@ -34,6 +34,7 @@ class Place:
         silent: while in this context nothing that is sent to it is answered.
         severed: while in this context writes wait; when it ends, after one does, their connections are cut.
         lose: it forgets everything, as when it comes back without its disk; None where nobody may do that to it.
+        flush: has everything that was written on disk.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Place:
     silent: Callable[[], AbstractContextManager[None]]
     severed: Callable[[], AbstractContextManager[None]]
     lose: Callable[[], None] | None = None
+    flush: Callable[[], None] = lambda: None
 
     def open(self, *, url: str = "", timeout_s: float = PATIENT_S, **retention: Any) -> Store:
         return BACKENDS[self.name](lambda: url or self.url, Retention(**retention), timeout_s)
@@ -97,9 +99,12 @@ def _postgres_place() -> Iterator[Place]:
             admin_url = make_dsn(server.admin_url, dbname=parse_dsn(wire.url)["dbname"])
             execute(admin_url, "TRUNCATE citu.conversation, citu.turn, citu.run, citu.page, citu.claim")
 
+        def flush() -> None:
+            execute(server.admin_url, "CHECKPOINT")
+
         # What was committed without waiting for the disk gets there late, so that a crash loses some of it.
         execute(server.admin_url, "ALTER SYSTEM SET wal_writer_delay = '10s'", "SELECT pg_reload_conf()")
-        yield Place("postgresql", wire.url, server.ensure_running, stop, silent, severed, lose)
+        yield Place("postgresql", wire.url, server.ensure_running, stop, silent, severed, lose, flush)
 
 
 PLACES: dict[str, Callable[[], AbstractContextManager[Place]]] = {

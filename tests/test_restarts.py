@@ -331,6 +331,7 @@ def test_workers_and_store_killed_together(house: House) -> None:
     with scripted(house.model, Reply(pieces=["One", gate])), Stream(house.port, STREAM, ask) as stream:
         known: list[str] = []
         read_until(stream, known, "One")
+        house.place.flush()  # a worker would write again what the store has lost
         doomed = house.workers()
         with stopped(house.place, signal.SIGKILL):
             for worker in doomed:
