@@ -12,7 +12,7 @@ from contextlib import suppress
 from agent.events import Event, error_event, stored_event, with_warning
 from common import runtime
 from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
-from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite
+from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite, Unkept
 from common.store.journal import Journal
 from common.text import Text
 from common.values import Turn
@@ -21,6 +21,7 @@ _log = logging.getLogger(__name__)
 
 # Nobody watches a sync answer being written: frames of a short one are kept all at once, with its end.
 _LINGER_S = 0.25
+_GATHER_S = 0.01  # from one write of a run to the next: what comes meanwhile is kept, and sent, together
 _PATIENCE_S = 600.0  # how long a run that ended while the store was away waits to be kept
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 60.0  # between attempts at it
 _NOT_KEPT = Text(
@@ -76,6 +77,8 @@ class LiveRun:
         self._terminal: Event | None = None  # as shown
         self._is_producing = True
         self._writing: asyncio.Task[None] | None = None
+        self._gathering: asyncio.TimerHandle | None = None
+        self._written_at = float("-inf")  # on the loop's clock
         self._watchers: set[asyncio.Future[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._linger = None if is_watched else self._loop.call_later(_LINGER_S, self._write_soon)
@@ -172,27 +175,35 @@ class LiveRun:
 
     def _write_soon(self) -> None:
         self._is_watched = True
-        if self._writing is None and self._kept < len(self._events):
-            self._writing = self._loop.create_task(self._write())
+        is_idle = self._writing is None and self._gathering is None
+        if is_idle and self._is_producing and self._kept < len(self._events):
+            self._gathering = self._loop.call_at(self._written_at + _GATHER_S, self._begin_to_write)
+
+    def _begin_to_write(self) -> None:
+        self._gathering = None
+        self._written_at = self._loop.time()
+        self._writing = self._loop.create_task(self._write())
 
     async def _write(self) -> None:
-        """Keeps events until none is left; those that come meanwhile go together into the next write."""
-        while self._kept < len(self._events) and self._is_producing:
-            count = len(self._events)
-            try:
-                unkept = await self._journal.keep(self._new(count))
-            except StoreUnavailable:
-                self._show(len(self._events))
-                break
-            if unkept == "lost":
-                self._kept = 0
-                continue
-            if unkept == "taken":  # the lease had run out; what the agent says is no longer the run's
-                self.cancel()
-                break
-            self._kept = count
+        """Keeps the events there are and shows them; those that come meanwhile go together into the next write."""
+        count = len(self._events)
+        try:
+            unkept = await self._journal.keep(self._new(count))
+        except StoreUnavailable:
+            self._show(len(self._events))
+        else:
+            self._is_kept(count, unkept)
+        finally:
+            self._writing = None
+
+    def _is_kept(self, count: int, unkept: Unkept | None) -> None:
+        if unkept == "taken":  # the lease had run out; what the agent says is no longer the run's
+            self.cancel()
+            return
+        self._kept = 0 if unkept == "lost" else count
+        if unkept is None:
             self._show(count)
-        self._writing = None
+        self._loop.call_soon(self._write_soon)
 
     def _new(self, count: int, end: RunEnd | None = None) -> RunWrite:
         return RunWrite(self.head, tuple(self._rendered(count)[self._kept :]), end)
@@ -212,8 +223,9 @@ class LiveRun:
     # ------------------------------------------------------------------------------------------------------ ending
 
     async def _finish(self, event: Event) -> None:
-        if self._linger is not None:
-            self._linger.cancel()
+        for timer in (self._linger, self._gathering):
+            if timer is not None:
+                timer.cancel()
         if self._writing is not None:
             await self._writing
         count = len(self._events) + 1

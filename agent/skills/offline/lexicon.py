@@ -75,6 +75,7 @@ class Lexicon:
                 gc.freeze()
             self._add_table(number, table, sources)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
+        self._crowded = frozenset(key for key, senses in self._own.items() if _size(senses) > _MOST_LINKS)
 
     def _add_table(self, number: int, table: Table, sources: dict[object, _Source]) -> None:
         place = number << _COLUMN_BITS
@@ -140,20 +141,16 @@ class Lexicon:
 
     def near(self, stem_keys: Collection[str]) -> Collection[TableKey]:
         """The tables named by the phrases of a question, and what they refer to; none where all phrases are rare."""
-        if not any(self._is_crowded(key) for key in stem_keys):
+        if self._crowded.isdisjoint(stem_keys):
             return ()
         named: dict[TableKey, None] = {}
         for key in sorted(stem_keys, key=len, reverse=True):  # the longest say the most
-            if not self._is_crowded(key):
+            if key not in self._crowded:
                 named.update(dict.fromkeys(link.table for link in self._found(key, ()) if link.quality >= _CLEAR))
         near = dict.fromkeys(list(named)[: _MOST_NEAR // 2])
         for table in tuple(near):
             near.update(dict.fromkeys((*self.graph.above(table), *self.graph.below(table))))
         return tuple(near)[:_MOST_NEAR]
-
-    def _is_crowded(self, stem_key: str) -> bool:
-        senses = self._own.get(stem_key, ())
-        return sum(len(source.places) for _, source in senses) > _MOST_LINKS
 
     def _found(self, stem_key: str, near: Collection[TableKey]) -> tuple[Link, ...]:
         own = self._own.get(stem_key, [])
@@ -169,7 +166,7 @@ class Lexicon:
             has_rival = _has_rival(link, clear)
             _take(found, replace(link, quality=link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
         links = tuple(found.values())
-        if sum(len(source.places) for _, source in (*own, *owned, *borrowed)) <= _MOST_LINKS:
+        if _size(own) + _size(owned) + _size(borrowed) <= _MOST_LINKS:
             if len(self._known) >= _MOST_REMEMBERED:
                 self._known.clear()
             self._known[stem_key] = links
@@ -177,7 +174,7 @@ class Lexicon:
 
     def _placed(self, senses: list[_Sense], near: Collection[TableKey]) -> list[Link]:
         """A link for each place of the senses, in the order of tables and columns."""
-        if sum(len(source.places) for _, source in senses) > _MOST_LINKS:
+        if _size(senses) > _MOST_LINKS:
             chosen = [*self._near_places(senses, near), *_best_places(senses)]
             placed = list(dict.fromkeys(chosen))[:_MOST_LINKS]
         else:
@@ -261,6 +258,11 @@ class Lexicon:
     def prepare(self) -> None:
         """Does now, in the thread that builds it, what the first unknown word would wait for."""
         _ = self._suggested, self._numbers
+
+
+def _size(senses: list[_Sense]) -> int:
+    """How many things go by a phrase of these senses."""
+    return sum([len(source.places) for _, source in senses])
 
 
 def _take(found: dict[_Identity, Link], link: Link) -> None:
