@@ -1,11 +1,11 @@
-"""`python -m benchmarks [answer_cost | many_streams | store_cost]`: the measurements, by default all in one run."""
+"""`python -m benchmarks [answer_cost | many_streams | store_cost | large_schema]`: the measurements, by default all in one run."""
 
 import argparse
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import answer_cost, many_streams, store_cost
+from benchmarks import answer_cost, large_schema, many_streams, store_cost
 from common.database.source import database_sources
 
 
@@ -16,6 +16,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10, help="answer_cost: alternating blocks (default 10)")
     parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
     parser.add_argument("--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)")
+    parser.add_argument("--tables", type=int, default=10_000, help="large_schema: tables (default 10000)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="citu-bench-") as folder:
         Path(folder).chmod(0o755)  # as root, the embedded server runs as another user
@@ -51,10 +52,15 @@ def _store_cost(_database_url: str, folder: Path, _options: argparse.Namespace) 
         )
 
 
+def _large_schema(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    print("\n".join(large_schema.run(folder, tables=options.tables).lines()))
+
+
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "many_streams": _many_streams,
     "store_cost": _store_cost,
+    "large_schema": _large_schema,
 }
 
 if __name__ == "__main__":
