@@ -1,4 +1,4 @@
-"""`python -m benchmarks [answer_cost | many_streams | store_cost | large_schema]`: the measurements, by default all in one run."""
+"""`python -m benchmarks [one of _MEASUREMENTS]`: the measurements, by default all in one run."""
 
 import argparse
 import tempfile

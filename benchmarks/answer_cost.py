@@ -86,7 +86,9 @@ class Subject:
         connection.close()
 
 
-def run(database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 50) -> dict[tuple[str, str], dict[str, float]]:
+def run(
+    database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 50
+) -> dict[tuple[str, str], dict[str, float]]:
     """Medians per endpoint and application: `ms` of latency and `cpu_ms` per answer."""
     context = multiprocessing.get_context("fork")
     url: Any = context.Queue()
@@ -129,6 +131,9 @@ def run(database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 5
         url.put("stop")
         model.join(20)
     return {
-        (subject.endpoint, subject.name): {"ms": statistics.median(subject.milliseconds), "cpu_ms": statistics.median(subject.cpu_ms)}
+        (subject.endpoint, subject.name): {
+            "ms": statistics.median(subject.milliseconds),
+            "cpu_ms": statistics.median(subject.cpu_ms),
+        }
         for subject in subjects
     }

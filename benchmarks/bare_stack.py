@@ -1,8 +1,8 @@
 """The least that anybody could write with the same libraries: the yardstick Citu's own cost is held against.
 
 The same Flask under the same gunicorn, a compiled five-node graph, two openai calls, one parse, EXPLAIN and SELECT on a
-pooled connection. Its stream says which node has ended, and nothing else. No guard beyond the parse, no cancellation, no
-caps, no errors, no logs.
+pooled connection. Its stream says which node has ended, and nothing else. No guard beyond the parse, no cancellation,
+no caps, no errors, no logs.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a database of thousands of tables costs: the first answer of a cold start, later ones, memory, and others' waits.
+"""What a database of thousands of tables costs: the first answer of a cold start, later ones, memory, others' waits.
 
 A database of its own with tables of about ten columns (`synthetic_schema`), asked by rules, as without a model. Citu
 runs as `python unified_api.py`. The first questions come together, while the catalogue is still read; then questions of
