@@ -30,7 +30,7 @@ from common.errors import InvalidSql
 from common.values import Catalog, Sql
 from tests.databases import Opener, as_admin, execute
 
-SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 600, 1800))
+SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 1200, 3600))
 QUESTIONS = ("how many crm customers are there", "销售订单的金额", "name and status", "revenu by citty")
 
 
@@ -57,8 +57,9 @@ def ask(question: str, catalog: Catalog) -> None:
 
 @pytest.mark.parametrize("made", [Lexicon, TableIndex])
 def test_an_index_takes_time_in_proportion_to_the_tables(made: Callable[[Catalog], Any]) -> None:
-    made(SMALL)  # what is remembered of words is remembered for both
-    assert calls(lambda: made(LARGE)) < 6 * calls(lambda: made(SMALL)), "four times the tables"
+    small, large = synthetic_catalog(200), synthetic_catalog(800)
+    made(small)  # what is remembered of words is remembered for both
+    assert calls(lambda: made(large)) < 6 * calls(lambda: made(small)), "four times the tables"
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -68,7 +69,7 @@ def test_a_question_over_more_tables_takes_hardly_longer(question: str) -> None:
         LEXICONS.of(catalog)
         ask(question, catalog)
         costs.append(calls(lambda catalog=catalog: ask(question, catalog)))  # type: ignore[misc]
-    assert costs[1] < 2.6 * costs[0], costs
+    assert costs[1] < 2.5 * costs[0], "three times the tables"
 
 
 def test_a_misspelt_table_is_found_among_thousands() -> None:

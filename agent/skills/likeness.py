@@ -7,17 +7,17 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 
-_FEW = 2_000  # names that are all compared
-_MOST = 500  # of more names
+_FEW = 2_000  # names that are all compared, where comparing takes microseconds
+_MOST = 200  # of more names
 
 
 class LikeNames:
-    """Names by the pairs of characters that they hold."""
+    """Names by the pairs of characters that they hold; up to `few` of them are all worth comparing."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], *, few: int = _FEW) -> None:
         self._names = names
         self._holding: dict[str, array[int]] = {}
-        for number, name in enumerate(names) if len(names) > _FEW else ():
+        for number, name in enumerate(names) if len(names) > few else ():
             for pair in _pairs(name):
                 self._holding.setdefault(pair, array("I")).append(number)
 
@@ -28,8 +28,9 @@ class LikeNames:
         shared = Counter[int]()
         for pair in _pairs(word):
             shared.update(self._holding.get(pair, ()))
+        most = (number for number, _ in shared.most_common(4 * _MOST))
         # Of two names that share as much the shorter one is more alike.
-        ranked = sorted(shared, key=lambda number: (-shared[number], len(self._names[number])))
+        ranked = sorted(most, key=lambda number: (-shared[number], len(self._names[number])))
         return sorted(ranked[:_MOST])
 
 

@@ -20,6 +20,7 @@ from common.values import Catalog, Table
 
 UNKNOWN_TABLE, UNKNOWN_COLUMN = "42P01", "42703"
 _MOST = 5
+_FEW_TABLES = 300  # that are all compared
 _MOST_COLUMNS = 500  # of one name, in as many tables
 _LEAST_SCORE = 0.6
 _SAID_SCORE = 0.95  # of names that their comment explains by what was written
@@ -126,7 +127,8 @@ class KnownNames:
 
     def __init__(self, catalog: Catalog) -> None:
         self._tables = catalog.tables
-        self._like = LikeNames([" ".join((table.name, *_said(table.comment))) for table in catalog.tables])
+        names = [" ".join((table.name, *_said(table.comment))) for table in catalog.tables]
+        self._like = LikeNames(names, few=_FEW_TABLES)
         self._columns: dict[str, list[tuple[Table, str]]] = {}
         for table in catalog.tables:
             for column in table.columns:
