@@ -11,7 +11,6 @@ from agent.context import Behaviour, Context, Recall, nothing_before
 from agent.examples import Examples, demo_examples, examples_of
 from agent.graph import compiled_graph
 from agent.run_desk import RunDesk
-from agent.skills import Inquiry
 from agent.skills.fallback import FallbackSkills
 from agent.skills.llm import LlmSkills
 from agent.skills.offline import OfflineSkills
@@ -29,7 +28,7 @@ from common.ports import UrlSource
 from common.store import Retention, Store
 from common.store.journal import Journal
 from common.store.opening import open_store
-from common.values import Turn
+from common.values import Catalog, Turn
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
 # A run whose lease ran out is watched for another lease before it counts as cut off. Two leases, and the time between
@@ -98,11 +97,18 @@ def bootstrap(settings: Settings) -> Services:
     runs = RunDesk(agent, store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database, new_context, request_timeout_s=settings.request_timeout_s)
 
+    async def prepare(catalog: Catalog, before: Catalog | None = None) -> None:
+        await rules.prepare(catalog, before)
+        if thinking:
+            await thinking.prepare(catalog)
+
+    database.prepare_with(prepare)
+
     async def warm() -> None:
         runs.watch_over()
         compiled_graph()
         with suppress(CituError):
-            await rules.classify(Inquiry("", "en", await database.catalog()))
+            await prepare(await database.catalog())
         if model:
             with suppress(CituError):
                 await model.warm()

@@ -12,7 +12,7 @@ from contextlib import suppress
 from agent.events import Event, error_event, stored_event, with_warning
 from common import runtime
 from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
-from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite
+from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite, Unkept
 from common.store.journal import Journal
 from common.text import Text
 from common.values import Turn
@@ -21,6 +21,7 @@ _log = logging.getLogger(__name__)
 
 # Nobody watches a sync answer being written: frames of a short one are kept all at once, with its end.
 _LINGER_S = 0.25
+_GATHER_S = 0.01  # from one write of a run to the next: what comes meanwhile is kept, and sent, together
 _PATIENCE_S = 600.0  # how long a run that ended while the store was away waits to be kept
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 60.0  # between attempts at it
 _NOT_KEPT = Text(
@@ -71,10 +72,13 @@ class LiveRun:
         self._events: list[Event] = []
         self._frames: list[Frame] = []  # of the first events, rendered when they are kept or shown
         self._kept = 0
+        self._failures = journal.failures
         self._shown = 0
         self._terminal: Event | None = None  # as shown
         self._is_producing = True
         self._writing: asyncio.Task[None] | None = None
+        self._gathering: asyncio.TimerHandle | None = None
+        self._written_at = float("-inf")  # on the loop's clock
         self._watchers: set[asyncio.Future[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._linger = None if is_watched else self._loop.call_later(_LINGER_S, self._write_soon)
@@ -163,30 +167,43 @@ class LiveRun:
             self._write_soon()
 
     def catch_up(self) -> None:
-        """Keeps what was shown while the store was away, if it is back."""
+        """Keeps what was shown while the store was away, if it is back, and what it may have lost in a crash."""
+        if self._failures != self._journal.failures and self._writing is None and not self._journal.is_failing:
+            self._failures, self._kept = self._journal.failures, 0
         if self._kept < self._shown and self._is_producing and not self._journal.is_failing:
             self._write_soon()
 
     def _write_soon(self) -> None:
         self._is_watched = True
-        if self._writing is None and self._kept < len(self._events):
-            self._writing = self._loop.create_task(self._write())
+        is_idle = self._writing is None and self._gathering is None
+        if is_idle and self._is_producing and self._kept < len(self._events):
+            self._gathering = self._loop.call_at(self._written_at + _GATHER_S, self._begin_to_write)
+
+    def _begin_to_write(self) -> None:
+        self._gathering = None
+        self._written_at = self._loop.time()
+        self._writing = self._loop.create_task(self._write())
 
     async def _write(self) -> None:
-        """Keeps events until none is left; those that come meanwhile go together into the next write."""
-        while self._kept < len(self._events) and self._is_producing:
-            count = len(self._events)
-            try:
-                is_ours = await self._journal.keep(self._new(count))
-            except StoreUnavailable:
-                self._show(len(self._events))
-                break
-            if not is_ours:  # the lease had run out; what the agent says is no longer the run's
-                self.cancel()
-                break
-            self._kept = count
+        """Keeps the events there are and shows them; those that come meanwhile go together into the next write."""
+        count = len(self._events)
+        try:
+            unkept = await self._journal.keep(self._new(count))
+        except StoreUnavailable:
+            self._show(len(self._events))
+        else:
+            self._is_kept(count, unkept)
+        finally:
+            self._writing = None
+
+    def _is_kept(self, count: int, unkept: Unkept | None) -> None:
+        if unkept == "taken":  # the lease had run out; what the agent says is no longer the run's
+            self.cancel()
+            return
+        self._kept = 0 if unkept == "lost" else count
+        if unkept is None:
             self._show(count)
-        self._writing = None
+        self._loop.call_soon(self._write_soon)
 
     def _new(self, count: int, end: RunEnd | None = None) -> RunWrite:
         return RunWrite(self.head, tuple(self._rendered(count)[self._kept :]), end)
@@ -206,23 +223,30 @@ class LiveRun:
     # ------------------------------------------------------------------------------------------------------ ending
 
     async def _finish(self, event: Event) -> None:
-        if self._linger is not None:
-            self._linger.cancel()
+        for timer in (self._linger, self._gathering):
+            if timer is not None:
+                timer.cancel()
         if self._writing is not None:
             await self._writing
         count = len(self._events) + 1
         self._events.append(event)
         end = RunEnd(_state_of(event), self._turn_of(event))
         try:
-            is_ours = await self._journal.keep(self._new(count, end))
+            is_ours = await self._is_ended(count, end)
         except StoreUnavailable:
             self._end(self._unkept(event, count))
-            await self._keep_later(self._new(count, end))
+            await self._keep_later(count, end)
         else:
             if is_ours:
                 self._end(event)
             else:
                 await self._adopt()
+
+    async def _is_ended(self, count: int, end: RunEnd) -> bool:
+        """Keeps the run's end; false when somebody else has ended it. Raises StoreUnavailable."""
+        while (unkept := await self._journal.keep(self._new(count, end))) == "lost":
+            self._kept = 0  # the whole run is written: of that nothing can be missing
+        return unkept is None
 
     def _end(self, event: Event) -> None:
         self._terminal = event
@@ -247,19 +271,20 @@ class LiveRun:
             del self._frames[count - 1 :]
         return event
 
-    async def _keep_later(self, write: RunWrite) -> None:
-        with self._journal.waiting_room(write) as has_room:
-            if has_room and not await self._kept_in_time(write):
+    async def _keep_later(self, count: int, end: RunEnd) -> None:
+        self._kept = 0  # what was kept may be lost
+        with self._journal.waiting_room(self._new(count, end)) as has_room:
+            if has_room and not await self._kept_in_time(count, end):
                 _log.error("a run was not kept", extra={"run_id": self.head.run_id})
 
-    async def _kept_in_time(self, write: RunWrite) -> bool:
+    async def _kept_in_time(self, count: int, end: RunEnd) -> bool:
         pause_s = _FIRST_PAUSE_S
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE_S):
                 while True:
                     await self._journal.recovery()
                     with suppress(StoreUnavailable):
-                        return await self._journal.keep(write)
+                        return await self._is_ended(count, end)
                     # A write that the store can't take fails whatever else is written with it: not all the time, then.
                     await asyncio.sleep(pause_s)
                     pause_s = min(2 * pause_s, _LAST_PAUSE_S)

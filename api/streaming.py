@@ -26,8 +26,11 @@ def streamed(frames: AsyncIterator[Frame], run_id: str, *, ping_interval_s: floa
 
 def _written(feed: Feed[Frame], run_id: str, ping_interval_s: float) -> Iterator[bytes]:
     yield sse.retry(_RETRY_MS)
-    while (frame := feed.take(ping_interval_s)) is not None:
-        yield sse.PING if isinstance(frame, Quiet) else sse.frame(f"{run_id}:{frame.seq}", frame.data)
+    while (first := feed.take(ping_interval_s)) is not None:
+        if isinstance(first, Quiet):
+            yield sse.PING
+        else:  # what is there already leaves together
+            yield b"".join(sse.frame(f"{run_id}:{frame.seq}", frame.data) for frame in (first, *feed.more()))
 
 
 def last_event_seq(run_id: str) -> int:

@@ -1,11 +1,11 @@
-"""`python -m benchmarks [answer_cost | many_streams | store_cost]`: the measurements, by default all in one run."""
+"""`python -m benchmarks [one of _MEASUREMENTS]`: the measurements, by default all in one run."""
 
 import argparse
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import answer_cost, many_streams, store_cost
+from benchmarks import answer_cost, large_schema, many_streams, store_cost
 from common.database.source import database_sources
 
 
@@ -16,6 +16,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10, help="answer_cost: alternating blocks (default 10)")
     parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
     parser.add_argument("--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)")
+    parser.add_argument("--tables", type=int, default=10_000, help="large_schema: tables (default 10000)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="citu-bench-") as folder:
         Path(folder).chmod(0o755)  # as root, the embedded server runs as another user
@@ -30,11 +31,12 @@ def main() -> None:
 
 def _answer_cost(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     found = answer_cost.run(database_url, folder, rounds=options.rounds, answers=options.answers)
-    bare = found["bare stack"]
-    print(f"{'':12}{'added ms (median)':>20}{'CPU ms per answer':>20}")
-    for name, cost in found.items():
-        print(f"{name:12}{cost['ms']:>20.2f}{cost['cpu_ms']:>20.2f}")
-    print(f"{'ratio':12}{found['Citu']['ms'] / bare['ms']:>20.2f}{found['Citu']['cpu_ms'] / bare['cpu_ms']:>20.2f}")
+    print(f"{'':20}{'added ms (median)':>20}{'CPU ms per answer':>20}")
+    for endpoint in answer_cost.ENDPOINTS:
+        bare, citu = found[endpoint, "bare stack"], found[endpoint, "Citu"]
+        for name, cost in (("bare stack", bare), ("Citu", citu)):
+            print(f"{endpoint + ', ' + name:20}{cost['ms']:>20.2f}{cost['cpu_ms']:>20.2f}")
+        print(f"{endpoint + ', ratio':20}{citu['ms'] / bare['ms']:>20.2f}{citu['cpu_ms'] / bare['cpu_ms']:>20.2f}")
 
 
 def _many_streams(database_url: str, folder: Path, options: argparse.Namespace) -> None:
@@ -50,10 +52,15 @@ def _store_cost(_database_url: str, folder: Path, _options: argparse.Namespace) 
         )
 
 
+def _large_schema(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    print("\n".join(large_schema.run(folder, tables=options.tables).lines()))
+
+
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "many_streams": _many_streams,
     "store_cost": _store_cost,
+    "large_schema": _large_schema,
 }
 
 if __name__ == "__main__":

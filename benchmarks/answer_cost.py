@@ -1,8 +1,8 @@
-"""What one answer costs beyond the model: Citu beside the bare stack, alternating in one run.
+"""What one answer costs beyond the model: Citu beside the bare stack, alternating in one run, whole and as a stream.
 
 The model is the tests' scripted server answering at once, in a process of its own; both applications run under the same
 gunicorn options with one worker against the same database. Latency is the client's median; CPU is the worker's user and
-system time per answer.
+system time per answer. A stream's time is that until its last byte.
 """
 
 import http.client
@@ -55,11 +55,15 @@ def _serve(make_app: Callable[[], Any], listening: Any, pid: Any, *, is_citu: bo
     Server(app, listening, options, lambda: None).run()
 
 
+ENDPOINTS = {"answer": "/api/v0/ask_agent", "stream": "/api/v0/ask_agent_stream"}
+
+
 @dataclass
 class Subject:
-    """One running application and what was measured of it."""
+    """One endpoint of a running application and what was measured of it."""
 
     name: str
+    endpoint: str
     port: int
     worker_pid: int
     milliseconds: list[float] = field(default_factory=list)
@@ -67,22 +71,25 @@ class Subject:
 
     def measure(self, answers: int) -> None:
         """`answers` questions one after another over one connection."""
+        path = ENDPOINTS[self.endpoint]
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         body = json.dumps({"question": QUESTION}).encode()
         before = cpu_ms(self.worker_pid)
         for _ in range(answers):
             start = time.perf_counter()
-            connection.request("POST", "/api/v0/ask_agent", body, {"Content-Type": "application/json"})
+            connection.request("POST", path, body, {"Content-Type": "application/json"})
             response = connection.getresponse()
             answer = response.read()
             self.milliseconds.append((time.perf_counter() - start) * 1000)
-            assert response.status == 200, answer
+            assert response.status == 200 and b'"rows"' in answer, answer
         self.cpu_ms.append((cpu_ms(self.worker_pid) - before) / answers)
         connection.close()
 
 
-def run(database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 50) -> dict[str, dict[str, float]]:
-    """Medians per application: `ms` of latency and `cpu_ms` per answer."""
+def run(
+    database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 50
+) -> dict[tuple[str, str], dict[str, float]]:
+    """Medians per endpoint and application: `ms` of latency and `cpu_ms` per answer."""
     context = multiprocessing.get_context("fork")
     url: Any = context.Queue()
     model = context.Process(target=_serve_model, args=(url,), daemon=True)
@@ -107,11 +114,13 @@ def run(database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 5
             server = context.Process(target=_serve, args=(maker, listening, pid), kwargs={"is_citu": name == "Citu"})
             server.start()
             servers.append(server)
-            subjects.append(Subject(name, port, pid.get(timeout=60)))
+            worker = pid.get(timeout=60)
+            subjects += [Subject(name, endpoint, port, worker) for endpoint in ENDPOINTS]
         for subject in subjects:
             subject.measure(answers)  # warm: imports, connections, catalogue
             subject.milliseconds.clear()
             subject.cpu_ms.clear()
+        subjects.sort(key=lambda subject: subject.endpoint)  # what is compared follows one another
         for _ in range(rounds):
             for subject in subjects:
                 subject.measure(answers)
@@ -122,6 +131,9 @@ def run(database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 5
         url.put("stop")
         model.join(20)
     return {
-        subject.name: {"ms": statistics.median(subject.milliseconds), "cpu_ms": statistics.median(subject.cpu_ms)}
+        (subject.endpoint, subject.name): {
+            "ms": statistics.median(subject.milliseconds),
+            "cpu_ms": statistics.median(subject.cpu_ms),
+        }
         for subject in subjects
     }

@@ -1,10 +1,12 @@
 """The least that anybody could write with the same libraries: the yardstick Citu's own cost is held against.
 
 The same Flask under the same gunicorn, a compiled five-node graph, two openai calls, one parse, EXPLAIN and SELECT on a
-pooled connection. No guard beyond the parse, no stream, no cancellation, no caps, no errors, no logs.
+pooled connection. Its stream says which node has ended, and nothing else. No guard beyond the parse, no cancellation,
+no caps, no errors, no logs.
 """
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, TypedDict
 
@@ -97,6 +99,21 @@ def bare_app(database_url: str, openai_url: str, model: str) -> Flask:
         return Response(
             json.dumps({"data": state["body"]}, ensure_ascii=False, default=str), mimetype="application/json"
         )
+
+    @app.post("/api/v0/ask_agent_stream")
+    def ask_agent_stream() -> Response:
+        question = request.get_json()["question"]
+
+        def frames() -> Iterator[str]:
+            state: State = {}
+            for step in compiled.stream({"question": question}, stream_mode="updates"):
+                ((node, update),) = step.items()
+                state |= update
+                yield f"data: {json.dumps({'data': {'type': 'progress', 'node': node}})}\n\n"
+            body = {"type": "completed", **state["body"]}
+            yield f"data: {json.dumps({'data': body}, ensure_ascii=False, default=str)}\n\n"
+
+        return Response(frames(), mimetype="text/event-stream")
 
     @app.get("/health")
     def health() -> str:

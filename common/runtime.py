@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -256,6 +256,11 @@ class Feed(Generic[T]):
         if self._items:
             return self._items.popleft()
         return None if ended else QUIET
+
+    def more(self) -> Iterator[T]:
+        """The items that are there already, after one that was taken."""
+        while self._items:
+            yield self._items.popleft()
 
     def _wait(self, timeout_s: float) -> bool:
         """Whether something came in time."""

@@ -17,7 +17,7 @@ from common.database.embedded import EmbeddedServer
 from common.store import Retention, Store
 from common.store.opening import BACKENDS
 from tests.conftest import reachable_folder
-from tests.databases import rows_of
+from tests.databases import execute, rows_of
 from tests.live import eventually, is_alive
 from tests.postgres_wire import Wire
 from tests.redis_server import PROGRAM, redis_server
@@ -33,7 +33,8 @@ class Place:
         stop: ends it, as its operator or, with SIGKILL, as a lost power supply does.
         silent: while in this context nothing that is sent to it is answered.
         severed: while in this context writes wait; when it ends, after one does, their connections are cut.
-        lose: it forgets everything; None when it doesn't do that.
+        lose: it forgets everything, as when it comes back without its disk; None where nobody may do that to it.
+        flush: has everything that was written on disk.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Place:
     silent: Callable[[], AbstractContextManager[None]]
     severed: Callable[[], AbstractContextManager[None]]
     lose: Callable[[], None] | None = None
+    flush: Callable[[], None] = lambda: None
 
     def open(self, *, url: str = "", timeout_s: float = PATIENT_S, **retention: Any) -> Store:
         return BACKENDS[self.name](lambda: url or self.url, Retention(**retention), timeout_s)
@@ -93,7 +95,16 @@ def _postgres_place() -> Iterator[Place]:
                 eventually(lambda: rows_of(admin_url, f"SELECT pid {waiting}"))
                 assert rows_of(admin_url, f"SELECT pg_terminate_backend(pid) {waiting}")
 
-        yield Place("postgresql", wire.url, server.ensure_running, stop, silent, severed)
+        def lose() -> None:
+            admin_url = make_dsn(server.admin_url, dbname=parse_dsn(wire.url)["dbname"])
+            execute(admin_url, "TRUNCATE citu.conversation, citu.turn, citu.run, citu.page, citu.claim")
+
+        def flush() -> None:
+            execute(server.admin_url, "CHECKPOINT")
+
+        # What was committed without waiting for the disk gets there late, so that a crash loses some of it.
+        execute(server.admin_url, "ALTER SYSTEM SET wal_writer_delay = '10s'", "SELECT pg_reload_conf()")
+        yield Place("postgresql", wire.url, server.ensure_running, stop, silent, severed, lose, flush)
 
 
 PLACES: dict[str, Callable[[], AbstractContextManager[Place]]] = {

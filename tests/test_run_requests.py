@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -24,7 +24,7 @@ from agent.events import Event
 from agent.run_desk import RunDesk, RunView
 from app_config import Settings
 from common import runtime
-from common.store import Frame, RunRecord, Runs, RunWrite
+from common.store import Frame, RunRecord, Runs, RunWrite, Unkept
 from common.store.journal import Journal
 from common.store.rendering import key
 from tests.asking import STREAM, SYNC, Asking, frames
@@ -263,7 +263,7 @@ class SlowToSay:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runs, name)
 
-    async def write(self, writes: Sequence[RunWrite]) -> Collection[str]:
+    async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
         found = await self._runs.write(writes)
         self.written.set()
         await self.may_say.wait()

@@ -629,8 +629,13 @@ def test_a_server_that_lost_everything_is_empty(place: Place, user: str) -> None
         assert await store.runs.find(user, about.run_id) is None
         assert not await store.runs.orphans()
         assert not await store.runs.renew([about.run_id], "worker")
-        await store.runs.write([RunWrite(about, frames(3, 3), RunEnd("completed", turn(about.run_id)))])
-        assert await store.runs.frames(user, about.run_id, 0, 5) == frames(3, 3)
+        end, other = RunEnd("completed", turn(about.run_id)), head(user)
+        unkept = await store.runs.write([RunWrite(about, frames(3, 3), end), RunWrite(other, frames(1, 1))])
+        assert dict(unkept) == {about.run_id: "lost"}
+        assert await store.runs.find(user, about.run_id) is None and await questions(store, user) == []
+        assert not await store.runs.write([RunWrite(about, frames(1, 3), end), RunWrite(other, frames(2, 2))])
+        for run, count in ((about, 3), (other, 2)):
+            assert await store.runs.frames(user, run.run_id, 0, 5) == frames(1, count)
         assert await questions(store, user) == ["多少?"]
 
     play(scenario, place.open())

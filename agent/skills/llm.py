@@ -1,6 +1,5 @@
 """Thinking by a language model: prompts from files, replies read with suspicion, at most one call per method."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
@@ -15,6 +14,7 @@ from agent.skills.figures import (
     figures_warning,
 )
 from agent.skills.history_text import Told, told
+from agent.skills.prepared import Prepared
 from agent.skills.prompt_data import block, one_line
 from agent.skills.prompts import prompt
 from agent.skills.reasoning import VisibleText, answer_in, without_reasoning
@@ -54,9 +54,12 @@ class LlmSkills:
         self._model = model
         self._today = today
         self._schema_tokens = schema_tokens
-        self._described = SchemaText(Catalog(()), samples=samples)
         self._samples = samples
-        self._preparing = asyncio.Lock()  # all who wait for it take one thread
+        self._described = Prepared(self._describe)
+
+    async def prepare(self, catalog: Catalog) -> None:
+        """Describes a catalogue that questions will be about, which takes seconds when it is large."""
+        await self._described.ready(catalog)
 
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """See `Skills.classify`. A verdict that can't be read counts as DATABASE, with a warning."""
@@ -204,13 +207,12 @@ class LlmSkills:
 
     async def _schema(self, inquiry: Inquiry) -> SchemaText:
         """The description of the inquiry's catalogue, made anew only when the catalogue is another one."""
-        if self._described.catalog is not inquiry.catalog:
-            self._described = SchemaText(inquiry.catalog, samples=self._samples)
-        schema = self._described
-        if not schema.is_prepared:  # takes seconds for thousands of tables, in which other questions must go on
-            async with self._preparing:
-                if not schema.is_prepared:
-                    await asyncio.to_thread(schema.prepare, self._schema_tokens)
+        return await self._described.ready(inquiry.catalog)
+
+    def _describe(self, catalog: Catalog) -> SchemaText:
+        # Of a copy: the catalogue's own object would be kept alive by what is kept for as long as it lives.
+        schema = SchemaText(Catalog(catalog.tables, catalog.search_path), samples=self._samples)
+        schema.prepare(self._schema_tokens)
         return schema
 
     def _overview(self, schema: SchemaText, inquiry: Inquiry) -> str:

@@ -6,10 +6,13 @@ server's language. Most failed queries are wrong names, so the answer is for the
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
+from agent.skills.likeness import LikeNames
+from agent.skills.prepared import Prepared
 from agent.skills.schema_text import quoted
 from common.database.references import References, references
 from common.errors import InvalidSql
@@ -17,6 +20,8 @@ from common.values import Catalog, Table
 
 UNKNOWN_TABLE, UNKNOWN_COLUMN = "42P01", "42703"
 _MOST = 5
+_FEW_TABLES = 300  # that are all compared
+_MOST_COLUMNS = 500  # of one name, in as many tables
 _LEAST_SCORE = 0.6
 _SAID_SCORE = 0.95  # of names that their comment explains by what was written
 _PART_SCORE = 0.7  # of names one of which contains the other
@@ -91,7 +96,7 @@ def _tables(missing: _Missing, known: References, catalog: Catalog) -> Iterator[
         for alias, table in known.sources.items():
             is_its_table = table is not None and table.name == missing.name
             yield 1.0 if is_its_table else max(_LEAST_SCORE, _score(missing.name, alias)), quoted(alias)
-    for table in catalog.tables:
+    for table in KNOWN_NAMES.of(catalog).tables_like(missing.name):
         # The right name in the wrong schema is nearer than any other name.
         yield _score(missing.name, table.name, table.comment), _spelled(table, catalog)
 
@@ -112,11 +117,34 @@ def _columns(missing: _Missing, known: References, catalog: Catalog) -> Iterator
 def _elsewhere(name: str, known: References, catalog: Catalog) -> Iterator[tuple[float, str]]:
     """Columns of that very name in tables the query does not read: a join is missing."""
     read = {table.key for table in known.sources.values() if table}
-    for table in catalog.tables:
+    for table, column in KNOWN_NAMES.of(catalog).columns_called(name):
         if table.key not in read:
+            yield 0.9, f"{_spelled(table, catalog)}.{quoted(column)}"
+
+
+class KnownNames:
+    """The names of one catalogue, to be found among thousands without comparing all."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._tables = catalog.tables
+        names = [" ".join((table.name, *_said(table.comment))) for table in catalog.tables]
+        self._like = LikeNames(names, few=_FEW_TABLES)
+        self._columns: dict[str, list[tuple[Table, str]]] = {}
+        for table in catalog.tables:
             for column in table.columns:
-                if _folded(column.name) == _folded(name):
-                    yield 0.9, f"{_spelled(table, catalog)}.{quoted(column.name)}"
+                self._columns.setdefault(_folded(column.name), []).append((table, column.name))
+
+    def tables_like(self, name: str) -> Iterator[Table]:
+        """Tables whose name or comment may resemble `name`; all of them where there are few."""
+        return (self._tables[number] for number in self._like.like(name))
+
+    def columns_called(self, name: str) -> Sequence[tuple[Table, str]]:
+        """Columns of that name, with their tables, as many as are worth comparing."""
+        return self._columns.get(_folded(name), ())[:_MOST_COLUMNS]
+
+
+KNOWN_NAMES = Prepared(KnownNames)
+"""Of each catalogue object."""
 
 
 def _spelled(table: Table, catalog: Catalog) -> str:
@@ -164,5 +192,6 @@ def _words(name: str) -> list[str]:
     return [word for word in re.split(r"[\W_]+", name.casefold()) if len(word) >= _LEAST_PART]
 
 
+@lru_cache(maxsize=16384)
 def _folded(name: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))

@@ -9,9 +9,9 @@ import logging
 import re
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import psycopg2
 from psycopg2 import errors
@@ -29,6 +29,7 @@ from common.errors import CituError, DatabaseUnavailable
 from common.values import Catalog, Column, ForeignKey, Table
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 _RETRY_S = 5.0  # after a failed reload
 _PATIENCE_S = 1.0  # how long a caller waits for the next try when the last one failed
@@ -41,6 +42,7 @@ _MAX_COLUMN_CHARS = 20_000
 _MAX_TOTAL_CHARS = 2_000_000
 _MAX_COMMENT_CHARS = 2_000
 _MAX_ALLOWED = 200  # values that an enum or a CHECK lists; longer lists are left out
+_ITEMS_AT_ONCE = 500  # of a large catalogue, before the event loop goes on
 
 _KINDS: Mapping[str, Literal["table", "view", "materialized view"]] = {"v": "view", "m": "materialized view"}
 
@@ -99,9 +101,14 @@ class CatalogReader:
             self._loading.add_done_callback(_look_at_failure)
         return self._loading
 
+    async def _same_or_new(self, read: Knowledge) -> Knowledge:
+        """What was read, or the objects that are kept where they say the same: others hold what they made of them."""
+        kept = self._kept
+        return read if kept is None else await asyncio.to_thread(_merged, kept, read)
+
     async def _reload(self) -> Knowledge:
         try:
-            self._kept = await self._load()
+            self._kept = await self._same_or_new(await self._load())
             self._kept_until = time.monotonic() + self._ttl_s
             self._has_failed = False
         except CituError:
@@ -111,6 +118,12 @@ class CatalogReader:
             _log.warning("the catalogue could not be read again; the previous one stays in use")
             self._kept_until = time.monotonic() + min(_RETRY_S, self._ttl_s)
         return self._kept
+
+
+def _merged(kept: Knowledge, read: Knowledge) -> Knowledge:
+    catalog = kept.catalog if kept.catalog == read.catalog else read.catalog
+    facts = kept.facts if kept.facts == read.facts else read.facts
+    return kept if catalog is kept.catalog and facts is kept.facts else Knowledge(catalog, facts)
 
 
 def _look_at_failure(loading: "asyncio.Task[Knowledge]") -> None:
@@ -133,7 +146,9 @@ async def read_knowledge(connection: Connection, *, show: Show) -> Knowledge:
 
 
 async def _read_all_facts(connection: Connection, catalog: Catalog) -> ServerFacts:
-    columns = {table.key: frozenset(column.name for column in table.columns) for table in catalog.tables}
+    columns = {
+        table.key: frozenset(column.name for column in table.columns) async for table in _in_turns(catalog.tables)
+    }
     facts = await _read_facts(connection)
     relations = facts.relations | columns.keys()
     facts = replace(facts, relations=relations, columns=columns, parents=await _read_parents(connection))
@@ -329,7 +344,7 @@ async def _read_catalog(
         values = allowed.get((relation.oid, column.name))
         return replace(column, allowed=values) if values else column
 
-    tables = tuple(
+    tables = [
         Table(
             schema=relation.schema,
             name=relation.name,
@@ -341,9 +356,9 @@ async def _read_catalog(
             unique_keys=tuple(keys.unique[relation.oid]),
             row_estimate=relation.row_estimate,
         )
-        for relation in relations
-    )
-    return Catalog(tables=tables, search_path=connection.search_path).coherent()
+        async for relation in _in_turns(relations)
+    ]
+    return Catalog(tables=tuple(tables), search_path=connection.search_path).coherent()
 
 
 async def _with_comments(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
@@ -369,12 +384,21 @@ async def _rows_if_text(connection: Connection, query: str) -> list[tuple[str | 
 
 async def _read_columns(connection: Connection) -> Mapping[str, list[_Attribute]]:
     attributes: defaultdict[str, list[_Attribute]] = defaultdict(list)
-    for oid, name, kind, nullable, comment, is_text, is_day, *types in await _with_comments(
-        connection, queries.COLUMNS
-    ):
+    known: dict[_Attribute, _Attribute] = {}  # thousands of tables have the same ones
+    rows = await _with_comments(connection, queries.COLUMNS)
+    async for oid, name, kind, nullable, comment, is_text, is_day, *types in _in_turns(rows):
         column = Column(name=str(name), type=str(kind), comment=_shortened(comment), nullable=nullable == "t")
-        attributes[str(oid)].append(_Attribute(column, is_text == "t", is_day == "t", *map(str, types)))
+        attribute = _Attribute(column, is_text == "t", is_day == "t", *map(str, types))
+        attributes[str(oid)].append(known.setdefault(attribute, attribute))
     return attributes
+
+
+async def _in_turns(items: Iterable[T]) -> AsyncIterator[T]:
+    """The items; between some of them other questions go on."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % _ITEMS_AT_ONCE == 0:
+            await asyncio.sleep(0)
 
 
 @dataclass(frozen=True)
@@ -388,7 +412,8 @@ class _Keys:
 
 async def _read_keys(connection: Connection) -> _Keys:
     keys = _Keys()
-    for oid, kind, columns, schema, name, targets in (await connection.query(queries.KEYS)).rows:
+    rows = (await connection.query(queries.KEYS)).rows
+    async for oid, kind, columns, schema, name, targets in _in_turns(rows):
         own = tuple(parse_array(columns or "{}", str))
         if kind == "p":
             keys.primary[str(oid)] = own

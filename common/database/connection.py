@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 10.0
 _CANCEL_AGAIN_S = 0.2
+_ROWS_AT_ONCE = 2_000  # made of an answer before other questions go on
 _MAX_IDLE_S = 300.0  # an older idle connection may have been forgotten by a firewall; a new one costs milliseconds
 
 _PARAMETERS: Mapping[str, Any] = {"application_name": "citu", "client_encoding": "UTF8"}
@@ -173,7 +174,11 @@ class Connection:
         cursor = self._send(sql, parameters)
         await self._settle()
         columns = tuple((column.name, column.type_code) for column in cursor.description or ())
-        rows = cursor.fetchall() if cursor.description is not None else []
+        rows: list[tuple[str | None, ...]] = []
+        while cursor.description is not None and (some := cursor.fetchmany(_ROWS_AT_ONCE)):
+            rows += some
+            if len(some) == _ROWS_AT_ONCE:
+                await asyncio.sleep(0)
         cursor.close()  # with the result, which the connection would keep until it is used again
         return Rows(columns, rows)
 

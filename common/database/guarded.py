@@ -1,6 +1,7 @@
 """The database as everyone else gets to hold it: nothing reaches the inner one before the guard has proven it."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -15,6 +16,12 @@ from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+_PATIENCE_S = 0.2  # how long who finds that the catalogue has changed waits for what is made of it
+
+Prepare = Callable[[Catalog, Catalog], Awaitable[None]]
+"""Works out what questions need of a catalogue that takes the place of another."""
 
 
 class GuardedDatabase:
@@ -26,16 +33,46 @@ class GuardedDatabase:
         self._limits = limits
         # One long text at a time, so that many of them take neither the loop's time nor more than one's memory.
         self._judge = ThreadPoolExecutor(1, thread_name_prefix="guard")
+        self._shown = self._coming = Catalog(())
+        self._prepare: Prepare | None = None
+        self._preparing: asyncio.Task[None] | None = None
 
     async def ping(self) -> None:
         """Returns when the database answers."""
         await self._inner.ping()
 
+    def prepare_with(self, prepare: Prepare) -> None:
+        """From now on a catalogue that has changed is given to `prepare` before `catalog` shows it."""
+        self._prepare = prepare
+
     async def catalog(self) -> Catalog:
-        """The tables and columns the role may read and the operator opens."""
+        """The tables and columns the role may read and the operator opens.
+
+        While a changed catalogue is prepared, the one before.
+        """
         catalog = await self._inner.catalog()
         await self._learn()
-        return catalog
+        self._coming = catalog
+        if self._coming is not self._shown:
+            await self._show()
+        return self._shown
+
+    async def _show(self) -> None:
+        if self._prepare is None or not self._shown.tables:
+            self._shown = self._coming
+            return
+        preparing = self._preparing
+        if preparing is None or preparing.done() or preparing.get_loop() is not asyncio.get_running_loop():
+            self._preparing = asyncio.create_task(self._prepared(self._prepare))
+            await asyncio.wait({self._preparing}, timeout=_PATIENCE_S)
+
+    async def _prepared(self, prepare: Prepare) -> None:
+        coming = self._coming
+        try:
+            await prepare(coming, self._shown)
+        except Exception:  # noqa: BLE001 - questions can do without
+            _log.exception("what questions need of the changed catalogue could not be worked out")
+        self._shown = coming
 
     async def role_dangers(self) -> tuple[Text, ...]:
         """What the connected role may do beyond reading, one sentence each; empty when it is as it should be."""

@@ -8,7 +8,7 @@ user's conversation or run is as unknown as one that never was. All methods rais
 can't be reached or doesn't answer in time, and may be cancelled.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -16,6 +16,8 @@ from common.text import Lang
 from common.values import Turn
 
 RunState = Literal["running", "completed", "error", "cancelled"]
+Unkept = Literal["taken", "lost"]
+"""Why nothing of a write was kept: somebody else has ended the run, or the store has lost frames before the write's."""
 
 
 @dataclass(frozen=True)
@@ -157,15 +159,17 @@ class Runs(Protocol):
     `renew` prolongs; the store's own clock decides when it has run out.
     """
 
-    async def write(self, writes: Sequence[RunWrite]) -> Collection[str]:
+    async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
         """Keeps what is new, each write whole or not at all, and makes runs known that are not yet.
 
         At most one write is of the same run.
 
-        Repeating a write changes nothing: frames have their numbers, and a run ends once.
+        Repeating a write changes nothing: frames have their numbers, and a run ends once. Where all writes are of
+        running runs, a server that crashes right afterwards may lose them; a run's end it keeps, and all before it.
 
         Returns:
-            The ids of runs that somebody else has ended (see `end_orphan`); nothing of their writes was kept.
+            The ids of runs that somebody else has ended (see `end_orphan`), and of those of which the store has lost
+            earlier frames, which are to be written again first; nothing of their writes was kept.
         """
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:

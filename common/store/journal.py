@@ -3,6 +3,8 @@
 A stream's frames are shown when they are kept, so that nothing a client has seen is lost with its worker. That is one
 write per frame in the worst case; under load the frames of all runs that arrive during one write go into the next.
 
+What ends a run waits for the store's disk, and has a batch of its own, for which frames of other runs need not wait.
+
 A store that has failed is known to be down until it answers again, for which nobody's question is used: questions do
 not wait for it meanwhile.
 """
@@ -15,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from common.errors import StoreUnavailable
-from common.store import RunWrite, Store
+from common.store import RunWrite, Store, Unkept
 from common.store.failures import UNREACHABLE
 
 _log = logging.getLogger(__name__)
@@ -25,9 +27,34 @@ _MAX_BYTES = 8 * 1024 * 1024  # of one batch's frames; a single write may be lar
 _MAX_WAITING_BYTES = 32 * 1024 * 1024  # of frames of runs that are over and wait, in memory, for the store
 _LOOK_S = 0.25  # between looks whether a store that failed is back
 
+_Waiting = tuple[RunWrite, "asyncio.Future[Unkept | None]"]
+
+
+class _Lane:
+    """Writes of one kind: those that come while one batch is written are the next."""
+
+    def __init__(self) -> None:
+        self.pending: deque[_Waiting] = deque()
+        self.flushing: asyncio.Task[None] | None = None
+
+    def batch(self) -> list[_Waiting]:
+        """The next ones, within bounds."""
+        batch: list[_Waiting] = []
+        size = 0
+        while self.pending and len(batch) < _MAX_WRITES:
+            size += sum(len(frame.data) for frame in self.pending[0][0].frames)
+            if batch and size > _MAX_BYTES:
+                break
+            batch.append(self.pending.popleft())
+        return batch
+
 
 class Journal:
-    """Keeps writes of runs, at most one at a time of each run. Used on the event loop only."""
+    """Keeps writes of runs, at most one at a time of each run. Used on the event loop only.
+
+    Attributes:
+        failures: how often the store was found to be down.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -35,11 +62,10 @@ class Journal:
 
     def _start(self) -> None:
         self._pid = os.getpid()
-        self._pending: deque[tuple[RunWrite, asyncio.Future[bool]]] = deque()
-        self._flushing: asyncio.Task[None] | None = None
+        self._running, self._ending = _Lane(), _Lane()
         self._looking: asyncio.Task[None] | None = None
         self._recovered = asyncio.Event()
-        self._waiting = self._lost = 0
+        self._waiting = self._lost = self.failures = 0
         self._failure: StoreUnavailable | None = None
 
     @contextmanager
@@ -74,9 +100,11 @@ class Journal:
         if self._pid != os.getpid():
             self._start()
         self._failure = failure
+        self.failures += 1
         self._recovered.clear()
-        while self._pending:
-            _refuse(self._pending.popleft()[1], failure)
+        for lane in (self._running, self._ending):
+            while lane.pending:
+                _refuse(lane.pending.popleft()[1], failure)
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
 
@@ -92,8 +120,8 @@ class Journal:
             _log.error("%d runs were not kept: too many waited for the store", self._lost)
             self._lost = 0
 
-    async def keep(self, write: RunWrite) -> bool:
-        """Returns when `write` is kept; false when the run was ended by somebody else and nothing was kept.
+    async def keep(self, write: RunWrite) -> Unkept | None:
+        """Returns None when `write` is kept, else why nothing of it was.
 
         Raises:
             StoreUnavailable: it was not kept, or nobody knows; repeating it is harmless.
@@ -101,40 +129,31 @@ class Journal:
         if self._pid != os.getpid():
             self._start()
         self.check()
-        kept: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._pending.append((write, kept))
-        if self._flushing is None:
-            self._flushing = asyncio.create_task(self._flush())
+        kept: asyncio.Future[Unkept | None] = asyncio.get_running_loop().create_future()
+        lane = self._ending if write.end else self._running
+        lane.pending.append((write, kept))
+        if lane.flushing is None:
+            lane.flushing = asyncio.create_task(self._flush(lane))
         return await kept
 
-    async def _flush(self) -> None:
+    async def _flush(self, lane: _Lane) -> None:
         try:
-            while self._pending:
-                await self._write(self._batch())
+            while lane.pending:
+                await self._write(lane.batch())
         finally:
-            self._flushing = None
+            lane.flushing = None
 
-    def _batch(self) -> list[tuple[RunWrite, "asyncio.Future[bool]"]]:
-        batch: list[tuple[RunWrite, asyncio.Future[bool]]] = []
-        size = 0
-        while self._pending and len(batch) < _MAX_WRITES:
-            size += sum(len(frame.data) for frame in self._pending[0][0].frames)
-            if batch and size > _MAX_BYTES:
-                break
-            batch.append(self._pending.popleft())
-        return batch
-
-    async def _write(self, batch: list[tuple[RunWrite, "asyncio.Future[bool]"]]) -> None:
+    async def _write(self, batch: list[_Waiting]) -> None:
         try:
-            refused = await self._store.runs.write([write for write, _ in batch])
+            unkept = await self._store.runs.write([write for write, _ in batch])
         except Exception as exc:  # noqa: BLE001 - whatever it is, nobody may wait for ever for what was not kept
             self._fail(exc, [kept for _, kept in batch])
             return
         for write, kept in batch:
             if not kept.done():  # whoever waited may have gone
-                kept.set_result(write.head.run_id not in refused)
+                kept.set_result(unkept.get(write.head.run_id))
 
-    def _fail(self, exc: Exception, waiting: list["asyncio.Future[bool]"]) -> None:
+    def _fail(self, exc: Exception, waiting: list["asyncio.Future[Unkept | None]"]) -> None:
         failure = exc if isinstance(exc, StoreUnavailable) else StoreUnavailable(UNREACHABLE)
         if failure is not exc:
             _log.error("the store failed in an unknown way", exc_info=exc)
@@ -143,6 +162,6 @@ class Journal:
         self.fail(failure)
 
 
-def _refuse(kept: "asyncio.Future[bool]", failure: StoreUnavailable) -> None:
+def _refuse(kept: "asyncio.Future[Unkept | None]", failure: StoreUnavailable) -> None:
     if not kept.done():
         kept.set_exception(failure)

@@ -12,6 +12,7 @@ from common.store import Frame
 
 _PLAIN, _DEFLATED = b"p", b"z"
 _HEAD = struct.Struct(">ii")  # seq, length of the data that follows
+_MIN_DEFLATED = 2 * 1024  # bytes; of less there is little to save, and every call gives the interpreter away
 _MAX_DEFLATED = 64 * 1024  # bytes; beyond, the event loop would be held up for too long
 _LEVEL = 1  # the others take longer and save little
 
@@ -19,7 +20,8 @@ _LEVEL = 1  # the others take longer and save little
 def packed(frames: Sequence[Frame]) -> bytes:
     """`frames`, in order, as one page."""
     plain = b"".join(part for frame in frames for part in (_HEAD.pack(frame.seq, len(frame.data)), frame.data))
-    return _DEFLATED + zlib.compress(plain, _LEVEL) if len(plain) <= _MAX_DEFLATED else _PLAIN + plain
+    is_deflated = _MIN_DEFLATED <= len(plain) <= _MAX_DEFLATED
+    return _DEFLATED + zlib.compress(plain, _LEVEL) if is_deflated else _PLAIN + plain
 
 
 def unpacked(page: bytes) -> Iterator[Frame]:

@@ -4,17 +4,20 @@
 """
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, get_args
 
-from common.store import Claim, Frame, Retention, RunHead, RunRecord, RunState, RunWrite
+from common.store import Claim, Frame, Retention, RunHead, RunRecord, RunState, RunWrite, Unkept
 from common.store.pages import packed, unpacked
 from common.store.postgres_access import PostgresAccess, Row
 from common.store.rendering import from_text, head_from_text, head_to_text, key, title_of, to_text, turn_to_text
 from common.values import Turn
 
-_WRITE = f"SELECT citu.write({', '.join(['%s'] * 20)})"
+_WRITE = f"SELECT unkept, is_lost FROM citu.write({', '.join(['%s'] * 20)})"
+# Frames of a running run have to outlive its worker, which writes them again if the server loses them: they need not
+# wait for the disk.
+_WRITE_RUNNING = f"SET LOCAL synchronous_commit = off; {_WRITE}"
 _IS_ORPHANED = "state = 'running' AND lease_until <= now()"
 _FIND = f"""
 SELECT head, state, last_seq, {_IS_ORPHANED} FROM citu.run WHERE run_key = %s AND user_key = %s AND expires_at > now()
@@ -84,22 +87,23 @@ class PostgresRuns:
         self._retention = retention
         self._removed_at = float("-inf")
 
-    async def write(self, writes: Sequence[RunWrite]) -> Collection[str]:
+    async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
         """Keeps what is new about runs."""
-        refused: set[str] = set()
+        unkept: dict[str, Unkept] = {}
         for batch in _batches(writes):
-            refused |= await self._write(batch)
-        return refused
+            unkept |= await self._write(batch)
+        return unkept
 
-    async def _write(self, writes: Sequence[RunWrite]) -> set[str]:
+    async def _write(self, writes: Sequence[RunWrite]) -> dict[str, Unkept]:
         keys = {key(write.head.run_id): write for write in writes}
         retention = self._retention
         pages = [_page(run, write.frames) for run, write in keys.items() if write.frames]
         turns = [_turn(run, write.head, write.end.turn) for run, write in keys.items() if write.end and write.end.turn]
         limits = (retention.lease_s, retention.run_ttl_s, retention.conversation_ttl_s, retention.max_turns)
         columns = (*_columns(6, map(_run, keys, writes)), *_columns(4, pages), *_columns(6, turns))
-        rows = await self._access.rows(_WRITE, (*limits, *columns))
-        return {keys[_bytes(row[0])].head.run_id for row in rows}
+        statement = _WRITE if any(write.end for write in writes) else _WRITE_RUNNING
+        rows = await self._access.rows(statement, (*limits, *columns))
+        return {keys[_bytes(key)].head.run_id: "lost" if is_lost == "t" else "taken" for key, is_lost in rows}
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
         """The run."""

@@ -4,10 +4,10 @@
 is empty, no more: the next write of a run makes it known again.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args
 
-from common.store import Claim, Frame, Retention, RunRecord, RunState, RunWrite, redis_keys
+from common.store import Claim, Frame, Retention, RunRecord, RunState, RunWrite, Unkept, redis_keys
 from common.store.redis_access import Command, RedisAccess, Script
 from common.store.rendering import from_text, head_from_text, head_to_text, title_of, to_text, turn_to_text
 
@@ -19,7 +19,8 @@ local function is_orphaned(key)
 end
 """
 
-# Returns 1 when somebody else has ended the run. An XADD that fails is a repetition: that frame is there.
+# Returns 1 when somebody else has ended the run, 2 when frames before the new ones are lost.
+# An XADD that fails is a repetition: that frame is there.
 _WRITE = Script(
     _NOW
     + """
@@ -28,6 +29,7 @@ local key, head, user, worker, state, run_ttl, lease, frame_count = unpack(ARGV,
 local known = redis.call('HMGET', run, 'state', 'last_seq', 'taken')
 if known[1] and known[1] ~= 'running' then return known[3] and 1 or 0 end
 local last_seq = tonumber(known[2] or 0)
+if tonumber(frame_count) > 0 and tonumber(ARGV[9]) > last_seq + 1 then return 2 end
 for i = 9, 8 + 2 * frame_count, 2 do
     if tonumber(ARGV[i]) > last_seq then
         redis.pcall('XADD', frames, ARGV[i] .. '-0', 'data', ARGV[i + 1])
@@ -127,6 +129,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {ARGV[1], ARGV[2]}
 """)
 _RELEASE_CLAIM = Script("if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('DEL', KEYS[1]) end")
+_UNKEPT: Mapping[int, Unkept] = {1: "taken", 2: "lost"}
 _LAST_SEQ = 2**62  # beyond every frame, and still a stream's id
 
 
@@ -140,12 +143,12 @@ class RedisRuns:
         self._run_ttl = redis_keys.milliseconds(retention.run_ttl_s)
         self._lease = redis_keys.milliseconds(retention.lease_s)
 
-    async def write(self, writes: Sequence[RunWrite]) -> Collection[str]:
+    async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
         """Keeps what is new about runs."""
         if not writes:
-            return ()
+            return {}
         replies = await self._access.replies([self._write(write) for write in writes])
-        return {write.head.run_id for write, is_refused in zip(writes, replies, strict=True) if is_refused}
+        return {write.head.run_id: _UNKEPT[reply] for write, reply in zip(writes, replies, strict=True) if reply}
 
     def _write(self, write: RunWrite) -> Command:
         head = write.head

@@ -21,6 +21,8 @@ _PIECES = re.compile(
     r"|(?P<mark>.)",
     re.IGNORECASE | re.DOTALL,
 )
+_PLAIN_HAN = re.compile(r"[\u4e00-\u9fff]+")
+_PLAIN_WORDS = re.compile(r"(?:[a-z]+|[0-9]+)(?: (?:[a-z]+|[0-9]+))*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 # Plurals and verb forms that the suffix rules below can't reach.
@@ -62,6 +64,8 @@ class Atom:
 
 def normalise(text: str) -> str:
     """Full-width letters, digits and punctuation as half-width, one kind of apostrophe, no control characters."""
+    if (text.isalnum() and text.isascii()) or _PLAIN_HAN.fullmatch(text):
+        return text
     text = unicodedata.normalize("NFKC", text).replace("\u2019", "'").replace("\u02bc", "'")
     text = re.sub(r"(?<=\d)'s\b", "", text)
     return "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in text).strip()
@@ -164,6 +168,10 @@ def join(atoms: tuple[Atom, ...] | list[Atom], *, stems: bool = False) -> str:
 @lru_cache(maxsize=65536)
 def key_of(text: str, *, stems: bool = False) -> str:
     """The comparison key of a whole phrase."""
+    if _PLAIN_HAN.fullmatch(text):  # most names of a catalogue are cut like this; the long way finds the same
+        return text
+    if _PLAIN_WORDS.fullmatch(text):
+        return " ".join(map(stem, text.split(" "))) if stems else text
     return join([atom for atom in atoms_of(normalise(text)) if atom.kind != "quote"] or _as_quote(text), stems=stems)
 
 

@@ -1,6 +1,7 @@
 """Codes that a comment explains: `状态：0-停用 1-正常`, `1=active, 2=closed`, `性别(1男,2女)`."""
 
 import re
+from functools import lru_cache
 
 from agent.skills.offline.atoms import listed, normalise
 
@@ -12,9 +13,10 @@ _YES = frozenset(listed("是 有 真 yes y true t"))
 _NO = frozenset(listed("否 无 没有 不是 假 no n false f"))
 
 
-def labels_of(comment: str | None) -> list[tuple[str, str]]:
+@lru_cache(maxsize=16384)
+def labels_of(comment: str | None) -> tuple[tuple[str, str], ...]:
     """(code, label) of every code the comment explains; empty when it explains none."""
-    return [(match[1], match[2]) for match in _explained(normalise(comment or ""))]
+    return tuple((match[1], match[2]) for match in _explained(normalise(comment or "")))
 
 
 def before_labels(text: str) -> str:

@@ -1,23 +1,60 @@
-"""The words of one catalogue: every name of every table, column and stored value, and what each may refer to."""
+"""The words of one catalogue: every name of every table, column and stored value, and what each may refer to.
 
-import weakref
-from collections.abc import Iterator
-from dataclasses import replace
+Columns that are equal and stand in tables alike (thousands of tables have an `id` and a `status`) share their phrases,
+and names that begin with the table's (`order amount`) are put together when they are looked up: so ten thousand tables
+take seconds and little memory.
+"""
 
+import gc
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from agent.skills.likeness import LikeNames
 from agent.skills.offline.atoms import key_of
 from agent.skills.offline.joins import Graph
 from agent.skills.offline.links import Link, TableKey
-from agent.skills.offline.phrases import borrowed_phrases, own_phrases
+from agent.skills.offline.naming import has_han, owner_names
+from agent.skills.offline.phrases import (
+    borrowed_column_phrases,
+    borrowed_table_phrases,
+    column_phrases,
+    column_traits,
+    measure_phrases,
+    owned_phrases,
+    table_phrases,
+)
 from agent.skills.offline.schema import Schema
-from common.values import Catalog
+from agent.skills.prepared import Prepared
+from common.values import Catalog, Table
 
 MAX_PHRASE_ATOMS = 16
 """Longest phrase looked up, in atoms."""
-_CLEAR = 0.6
+_MOST_LINKS = 200  # of one phrase; where thousands of columns have the same name, those near what else is named count
+_MOST_NEAR = 400  # tables that are near what else is named
+_MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
+_MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
+_SPARED = 500  # tables after which what was made of them is kept from the garbage collector, which would stop all
+_CLEAR, _CLEARLY_NAMED = 0.6, 0.8
 _INFLECTION, _OTHER_WORD = 0.03, 0.25
 _BORROWED_BESIDE_OWN = 0.25
+_COLUMN_BITS = 12  # a column's number in a place; PostgreSQL allows 1,600
+_AFTER_COLUMNS = (1 << _COLUMN_BITS) - 1
 
 _Identity = tuple[str, TableKey, str | None, str | None, str | None]
+
+
+@dataclass(eq=False, slots=True)
+class _Source:
+    """What phrases come from: a table, or a column and its equals. `places` are numbers of tables and columns."""
+
+    places: list[int] = field(default_factory=list)
+
+
+_Sense = tuple[Link, _Source]
+"""What a phrase means: the link of one of the source's places."""
 
 
 class Lexicon:
@@ -26,28 +63,75 @@ class Lexicon:
     def __init__(self, catalog: Catalog) -> None:
         self.schema = Schema(catalog)
         self.graph = Graph(self.schema)
-        self._links: dict[str, dict[_Identity, Link]] = {}
-        for table in catalog.tables:
-            for phrase, link in own_phrases(self.schema, table):
-                self._add(phrase, link)
-        own = {
-            key: {identity for identity, link in place.items() if link.quality >= _CLEAR}
-            for key, place in self._links.items()
-        }
-        for table in catalog.tables:
-            for phrase, link in borrowed_phrases(self.schema, table):
-                rival = _has_rival(link, own.get(key_of(phrase, stems=True), set()))
-                self._add(phrase, replace(link, quality=link.quality - _BORROWED_BESIDE_OWN) if rival else link)
-        self.names: tuple[str, ...] = tuple(self._spoken_names())
+        self._tables = catalog.tables
+        self._own: dict[str, list[_Sense]] = {}
+        self._borrowed: dict[str, list[_Sense]] = {}
+        self._columns: list[tuple[_Source, ...]] = []  # of each table
+        self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
+        self._known: dict[str, tuple[Link, ...]] = {}
+        sources: dict[object, _Source] = {}
+        for number, table in enumerate(catalog.tables):
+            if number % _SPARED == _SPARED - 1:
+                gc.freeze()
+            self._add_table(number, table, sources)
+        self._beginnings = frozenset(owner[:1] for owner in self._owners)
+        self._crowded = frozenset(key for key, senses in self._own.items() if _size(senses) > _MOST_LINKS)
 
-    def links(self, key: str, stem_key: str) -> tuple[Link, ...]:
-        """What a phrase may refer to, best first; `key` is its exact form, `stem_key` the form without inflection."""
-        found = self._links.get(stem_key)
+    def _add_table(self, number: int, table: Table, sources: dict[object, _Source]) -> None:
+        place = number << _COLUMN_BITS
+        self._add(self._own, table_phrases(self.schema, table), _Source([place]))
+        # A figure that goes by several names stands where its column does, a product of two after all columns.
+        numbers = {column.name: index for index, column in enumerate(table.columns, 1)}
+        for phrases, senses in (
+            (measure_phrases(self.schema, table), self._own),
+            (borrowed_table_phrases(self.schema, table), self._borrowed),
+        ):
+            for phrase, link in phrases:
+                at = _AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0)
+                self._add(senses, ((phrase, link),), _Source([place + at]))
+        found = []
+        for index, column in enumerate(table.columns, 1):
+            kind = (column, column_traits(table, column))
+            source = sources.get(kind)
+            if source is None:
+                source = sources[kind] = _Source()
+                self._add(self._own, column_phrases(table, column), source)
+                self._add(self._borrowed, borrowed_column_phrases(table, column), source)
+            source.places.append(place + index)
+            found.append(source)
+        self._columns.append(tuple(found))
+        for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
+            self._owners[owner].append(number)
+
+    def _add(self, senses: dict[str, list[_Sense]], phrases: Iterable[tuple[str, Link]], to: _Source) -> None:
+        best: dict[tuple[str, _Identity], Link] = {}
+        for phrase, link in phrases:
+            sense = (key_of(phrase, stems=True), link.identity)
+            known = best.get(sense)
+            if known is None or known.quality < link.quality:
+                best[sense] = link
+        for (key, _), link in best.items():
+            meant = senses.get(key)
+            if meant is None:
+                senses[key] = [(link, to)]
+            else:
+                meant.append((link, to))
+
+    # ------------------------------------------------------------------------------------------------- looking up
+
+    def links(self, key: str, stem_key: str, near: Collection[TableKey] = ()) -> tuple[Link, ...]:
+        """What a phrase may refer to, best first; `key` is its exact form, `stem_key` the form without inflection.
+
+        Of a phrase that very many things go by, those in the tables `near` (see `near`) and the best others.
+        """
+        found = self._known.get(stem_key)
+        if found is None:
+            found = self._found(stem_key, near)
         if not found:
             return ()
         inflected = [
             link if link.spelling == key else replace(link, quality=link.quality - _inflection(link, key))
-            for link in found.values()
+            for link in found
             if link.spelling == key or not link.is_exact  # "Ann Lees" is not Ann Lee
         ]
         return tuple(sorted(inflected, key=lambda link: -link.quality))
@@ -56,25 +140,157 @@ class Lexicon:
         """What a whole phrase may refer to, best first."""
         return self.links(key_of(phrase), key_of(phrase, stems=True))
 
-    def _add(self, phrase: str, link: Link) -> None:
-        place = self._links.setdefault(key_of(phrase, stems=True), {})
-        known = place.get(link.identity)
-        if known is None or known.quality < link.quality:
-            place[link.identity] = link
+    def near(self, stem_keys: Collection[str]) -> Collection[TableKey]:
+        """The tables named by the phrases of a question, and what they refer to; none where all phrases are rare."""
+        if self._crowded.isdisjoint(stem_keys):
+            return ()
+        named: dict[TableKey, None] = {}
+        for key in sorted(stem_keys, key=len, reverse=True):  # the longest say the most
+            if key not in self._crowded:
+                named.update(dict.fromkeys(link.table for link in self._found(key, ()) if link.quality >= _CLEAR))
+        near = dict.fromkeys(list(named)[: _MOST_NEAR // 2])
+        for table in tuple(near):
+            near.update(dict.fromkeys((*self.graph.above(table), *self.graph.below(table))))
+        return tuple(near)[:_MOST_NEAR]
 
-    def _spoken_names(self) -> Iterator[str]:
-        """Names to suggest when a word is unknown."""
-        for places in self._links.values():
-            for link in places.values():
-                if link.quality >= 0.8 and link.kind != "value":
-                    yield link.spelling
-                    break
+    def _found(self, stem_key: str, near: Collection[TableKey]) -> tuple[Link, ...]:
+        own = self._own.get(stem_key, [])
+        owned = self._owned(stem_key, near)
+        borrowed = self._borrowed.get(stem_key, [])
+        if not own and not borrowed and not owned:
+            return ()
+        found: dict[_Identity, Link] = {}
+        for link in self._placed([*own, *owned], near):
+            _take(found, link)
+        clear = {identity for identity, link in found.items() if link.quality >= _CLEAR}
+        for link in self._placed(borrowed, near):
+            has_rival = _has_rival(link, clear)
+            _take(found, replace(link, quality=link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
+        links = tuple(found.values())
+        if _size(own) + _size(owned) + _size(borrowed) <= _MOST_LINKS:
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            self._known[stem_key] = links
+        return links
+
+    def _placed(self, senses: list[_Sense], near: Collection[TableKey]) -> list[Link]:
+        """A link for each place of the senses, in the order of tables and columns."""
+        if _size(senses) > _MOST_LINKS:
+            chosen = [*self._near_places(senses, near), *_best_places(senses)]
+            placed = list(dict.fromkeys(chosen))[:_MOST_LINKS]
+        else:
+            placed = [(place, index) for index, (_, source) in enumerate(senses) for place in source.places]
+        return [self._at(place, senses[index][0]) for place, index in sorted(placed)]
+
+    def _near_places(self, senses: list[_Sense], near: Collection[TableKey]) -> Iterator[tuple[int, int]]:
+        for key in near:
+            first = self._numbers[key] << _COLUMN_BITS
+            for index, (_, source) in enumerate(senses):
+                at = bisect_left(source.places, first)
+                while at < len(source.places) and source.places[at] <= first + _AFTER_COLUMNS:
+                    yield source.places[at], index
+                    at += 1
+
+    @cached_property
+    def _numbers(self) -> dict[TableKey, int]:
+        return {table.key: number for number, table in enumerate(self._tables)}
+
+    def _at(self, place: int, link: Link) -> Link:
+        table = self._tables[place >> _COLUMN_BITS]
+        if link.table == table.key and (link.column is None or link.derived):
+            return link
+        column = table.columns[(place & _AFTER_COLUMNS) - 1].name if link.column is not None else None
+        return replace(link, table=table.key, column=column)
+
+    def _owned(self, stem_key: str, near: Collection[TableKey]) -> list[_Sense]:
+        """What the phrase means as the name of a table and one of its columns."""
+        if stem_key[:1] not in self._beginnings:
+            return []
+        found: list[_Sense] = []
+        for owner, rest in _cuts(stem_key):
+            numbers = self._owners.get(owner, ())
+            named = self._own.get(rest, ()) if numbers else ()
+            called = {id(source) for link, source in named if link.kind == "column"}
+            for number in self._limited(numbers, near) if called else ():
+                for index, source in enumerate(self._columns[number]):
+                    if id(source) in called:
+                        found += self._owned_by(number, index, stem_key)
+        return found
+
+    def _limited(self, numbers: Sequence[int], near: Collection[TableKey]) -> Collection[int]:
+        if len(numbers) <= _MOST_LINKS:
+            return numbers
+        close = {self._numbers[key] for key in near}
+        return sorted(numbers, key=lambda number: number not in close)[:_MOST_LINKS]
+
+    def _owned_by(self, number: int, index: int, stem_key: str) -> Iterator[_Sense]:
+        table = self._tables[number]
+        source = _Source([(number << _COLUMN_BITS) + index + 1])
+        for phrase, link in owned_phrases(table, table.columns[index]):
+            if key_of(phrase, stems=True) == stem_key:
+                yield link, source
+
+    # ------------------------------------------------------------------------------------------------- suggesting
+
+    def names_like(self, word: str) -> list[str]:
+        """Names to suggest for an unknown word that may be spelled like it; all of them where there are few."""
+        names, like = self._suggested
+        return [names[number] for number in like.like(word)]
+
+    @cached_property
+    def _suggested(self) -> tuple[tuple[str, ...], LikeNames]:
+        spoken: dict[str, str] = {}
+        for key, link in self._spoken():
+            if link.quality >= _CLEARLY_NAMED and link.kind != "value":
+                spoken.setdefault(key, link.spelling)
+        names = tuple(spoken.values())
+        return names, LikeNames(names)
+
+    def _spoken(self) -> Iterator[tuple[str, Link]]:
+        yield from ((key, link) for key, senses in self._own.items() for link, _ in senses)
+        if sum(map(len, self._columns)) <= _MOST_OWNED_NAMES:
+            for table in self._tables:
+                for column in table.columns:
+                    yield from ((key_of(phrase, stems=True), link) for phrase, link in owned_phrases(table, column))
+        for key, senses in self._borrowed.items():
+            own = {link.kind for link, _ in self._own.get(key, ()) if link.quality >= _CLEAR}
+            yield from ((key, link) for link, _ in senses if link.kind not in own)
+
+    def prepare(self) -> None:
+        """Does now, in the thread that builds it, what the first unknown word would wait for."""
+        _ = self._suggested, self._numbers
+
+
+def _size(senses: list[_Sense]) -> int:
+    """How many things go by a phrase of these senses."""
+    return sum([len(source.places) for _, source in senses])
+
+
+def _take(found: dict[_Identity, Link], link: Link) -> None:
+    known = found.get(link.identity)
+    if known is None or known.quality < link.quality:
+        found[link.identity] = link
+
+
+def _best_places(senses: list[_Sense]) -> Iterator[tuple[int, int]]:
+    for index in sorted(range(len(senses)), key=lambda index: -senses[index][0].quality):
+        yield from ((place, index) for place in senses[index][1].places[:_MOST_LINKS])
+
+
+def _cuts(stem_key: str) -> Iterator[tuple[str, str]]:
+    """The key cut in two where words or Han characters meet."""
+    for at in range(1, len(stem_key)):
+        if stem_key[at] == " ":
+            yield stem_key[:at], stem_key[at + 1 :]
+        elif has_han(stem_key[at - 1 : at + 1]):
+            yield stem_key[:at], stem_key[at:]
 
 
 def _has_rival(borrowed: Link, own: set[_Identity]) -> bool:
     """Whether something of the same kind goes by that name itself; of columns, another one."""
-    same_kind = {identity for identity in own if identity[0] == borrowed.kind}
-    return bool(same_kind - {borrowed.identity} if borrowed.kind == "column" else same_kind)
+    if borrowed.kind == "column":
+        return any(identity[0] == "column" and identity != borrowed.identity for identity in own)
+    return any(identity[0] == borrowed.kind for identity in own)
 
 
 def _inflection(link: Link, key: str) -> float:
@@ -83,21 +299,28 @@ def _inflection(link: Link, key: str) -> float:
     return _OTHER_WORD if is_event and not key.endswith("ed") else _INFLECTION
 
 
-_LEXICONS: dict[int, tuple["weakref.ref[Catalog]", Lexicon]] = {}
+def _prepared(catalog: Catalog) -> Lexicon:
+    lexicon = Lexicon(Catalog(catalog.tables, catalog.search_path))  # the catalogue's own would keep it alive
+    lexicon.prepare()
+    return lexicon
 
 
-def is_indexed(catalog: Catalog) -> bool:
-    """Whether the lexicon of this very catalogue object is there already."""
-    known = _LEXICONS.get(id(catalog))
-    return known is not None and known[0]() is catalog
+LEXICONS = Prepared(_prepared)
+"""Of each catalogue object; dropped with it."""
 
 
 def lexicon_of(catalog: Catalog) -> Lexicon:
     """The lexicon of this very catalogue object, built on first use and dropped with it."""
-    known = _LEXICONS.get(id(catalog))
-    if known is not None and known[0]() is catalog:
-        return known[1]
-    lexicon = Lexicon(Catalog(catalog.tables, catalog.search_path))
-    identity = id(catalog)
-    _LEXICONS[identity] = (weakref.ref(catalog, lambda _: _LEXICONS.pop(identity, None)), lexicon)
-    return lexicon
+    return LEXICONS.of(catalog)
+
+
+def says_the_same(catalog: Catalog, other: Catalog) -> bool:
+    """Whether their lexicons are the same: the number of rows says nothing."""
+    return (
+        catalog.search_path == other.search_path
+        and len(catalog.tables) == len(other.tables)
+        and all(
+            one is another or replace(one, row_estimate=-1) == replace(another, row_estimate=-1)
+            for one, another in zip(catalog.tables, other.tables, strict=True)
+        )
+    )

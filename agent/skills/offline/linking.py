@@ -170,7 +170,7 @@ class Linker:
             for link in mark.links:
                 if link.kind == "table" and link.quality >= max(0.6, best - 0.12):
                     mentioned[link.table] = max(mentioned.get(link.table, 0.0), link.quality)
-        for key in self._lexicon.schema.facts:
+        for key in self._lexicon.schema.facts if self._hint else ():
             if self._hint in (key[1].lower(), f"{key[0]}.{key[1]}".lower()):
                 mentioned[key] = 1.5
         for key, weight in self._spoken_of.items():

@@ -6,7 +6,7 @@ from typing import Literal
 TableKey = tuple[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Link:
     """One thing a phrase may refer to.
 

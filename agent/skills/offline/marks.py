@@ -89,9 +89,11 @@ def marks_of(
     text = normalise(without_courtesy(question) or question)
     atoms = atoms_of(text)
     found = _Candidates(atoms, text)
-    for start in range(len(atoms)):
-        for end, key, stem_key in _stretches(atoms, start):
-            _add_words(found, lexicon, intents, start, end, key, stem_key)
+    stretches = [(start, *stretch) for start in range(len(atoms)) for stretch in _stretches(atoms, start)]
+    near = lexicon.near({stem_key for *_, stem_key in stretches})
+    for start, end, key, stem_key in stretches:
+        links = lexicon.links(key, stem_key, near) if stem_key else ()
+        _add_words(found, links, intents, start, end, key)
     if not with_views:
         _forget_views(found, lexicon)
     _add_numbers_and_dates(found, lexicon)
@@ -135,17 +137,15 @@ def _stretches(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[int, str, 
 
 def _add_words(
     found: _Candidates,
-    lexicon: Lexicon,
+    links: tuple[Link, ...],
     intents: Mapping[str, Intent],
     start: int,
     end: int,
     key: str,
-    stem_key: str,
 ) -> None:
     atom = found.atoms[start]
     is_quote = atom.kind == "quote"
     intent = None if is_quote else intents.get(key)
-    links = lexicon.links(key, stem_key) if stem_key else ()
     if intent is None and not links and not is_quote:  # most stretches
         return
     written = found.text[atom.start : found.atoms[end - 1].end]

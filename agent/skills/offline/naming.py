@@ -7,6 +7,8 @@ that the planner can prefer the better match and ask when two are equally good.
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 from agent.skills.offline.atoms import key_of, listed, normalise, words_of
 from agent.skills.offline.codes import before_labels
@@ -93,6 +95,7 @@ def has_han(text: str) -> bool:
     return bool(_HAN.search(text))
 
 
+@lru_cache(maxsize=65536)
 def english_words(identifier: str) -> tuple[str, ...]:
     """The words of an identifier: words written together taken apart (`hiredate`), abbreviations spelled out."""
     words = itertools.chain.from_iterable(_apart(word) for word in words_of(_POWERS.sub(r"_\1", identifier)))
@@ -115,14 +118,17 @@ def _apart(word: str) -> tuple[str, ...]:
 
 def comment_names(comment: str | None) -> list[str]:
     """The names a comment gives its object: the part before the explanation, then what stands in brackets."""
-    if not comment:
-        return []
+    return list(_comment_names(comment)) if comment else []
+
+
+@lru_cache(maxsize=65536)
+def _comment_names(comment: str) -> tuple[str, ...]:
     text = _ENUMERATED.sub("", before_labels(normalise(comment)))
     head = _NAME_END.split(text, maxsplit=1)[0]
     name = _BRACKETS.sub("", head).strip(" .")
     aliases = [alias.strip() for alias in _BRACKETS.findall(head)]
     names = [name, *(alias for alias in aliases if alias not in _UNITS and not alias.startswith("单位"))]
-    return [name for name in names if name and (has_han(name) or len(name.split()) <= _MAX_COMMENT_WORDS)]
+    return tuple(name for name in names if name and (has_han(name) or len(name.split()) <= _MAX_COMMENT_WORDS))
 
 
 def label(thing: Table | Column) -> str:
@@ -169,14 +175,73 @@ def column_names(table: Table, column: Column, *, with_owner: bool = True) -> di
 
     Without `with_owner`, only what does not name its table as well.
     """
-    names: list[Name] = []
-    for text, quality in [(column.name, 1.0), *((name, 0.98) for name in comment_names(column.comment))]:
+    owner = _owner(table.name, table.comment)
+    names = _bare_names(column, owner.words, owner.han if with_owner else ())
+    return _best([*names, *_owned_names(column, owner)] if with_owner else names)
+
+
+def bare_names(table: Table, column: Column) -> dict[str, float]:
+    """Those `column_names` that do not begin with the table's name."""
+    owner = _owner(table.name, table.comment)
+    return _best(_bare_names(column, owner.words, owner.han))
+
+
+def _bare_names(column: Column, owner: tuple[str, ...], han_owners: tuple[str, ...]) -> Iterator[Name]:
+    for text, quality in _spelled(column):
         if has_han(text):
-            names.extend(_han_column_names(normalise(text), quality, _han_owner(table) if with_owner else []))
+            yield from _han_column_names(normalise(text), quality, han_owners)
         else:
-            names.extend(_english_column_names(english_words(text), quality, english_words(table.name), with_owner))
-            names.append((" ".join(words_of(text)), quality))
-    return _best(names)
+            yield from _english_column_names(english_words(text), quality, owner)
+            yield " ".join(words_of(text)), quality
+
+
+def owned_names(table: Table, column: Column) -> dict[str, float]:
+    """Those `column_names` that begin with the table's name: `order amount`."""
+    return _best(_owned_names(column, _owner(table.name, table.comment)))
+
+
+def owner_names(table: Table) -> tuple[str, ...]:
+    """The names of the table with which its columns' `owned_names` begin."""
+    owner = _owner(table.name, table.comment)
+    english = {" ".join(owner.words), owner.words[-1]} if owner.words else set()
+    return (*english, *owner.han)
+
+
+def owner_traits(table: Table, column: Column) -> tuple[str, ...]:
+    """What of the table's name `bare_names` of the column depend on: with the same traits they are the same."""
+    owner = _owner(table.name, table.comment)
+    traits: tuple[str, ...] = () if owner.words else ("",)
+    for text, _ in _spelled(column):
+        if has_han(text):
+            folded = normalise(text)
+            traits += tuple(han for han in owner.han if han[0] in folded or han[-1] in folded)
+        elif owner.words and not _stemmed(text).isdisjoint((owner.words[0], owner.words[-1])):
+            traits += owner.words
+    return traits
+
+
+@lru_cache(maxsize=65536)
+def _stemmed(identifier: str) -> frozenset[str]:
+    return frozenset(_singular_words(english_words(identifier)))
+
+
+def _spelled(column: Column) -> list[Name]:
+    return [(column.name, 1.0), *((name, 0.98) for name in comment_names(column.comment))]
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """A table as the beginning of its columns' names: its English words without inflection, its Chinese names."""
+
+    words: tuple[str, ...]
+    han: tuple[str, ...]
+
+
+@lru_cache(maxsize=4096)
+def _owner(name: str, comment: str | None) -> _Owner:
+    texts = [text for text in (name, *comment_names(comment)) if has_han(text)]
+    cores = (_han_core(normalise(text)) for text in texts)
+    return _Owner(_singular_words(english_words(name)), tuple(core for core in cores if len(core) > 1))
 
 
 def _best(names: Iterable[Name]) -> dict[str, float]:
@@ -210,19 +275,13 @@ def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Nam
         yield core[-1], quality * 0.65
 
 
-def _english_column_names(
-    words: tuple[str, ...], quality: float, table_words: tuple[str, ...], with_owner: bool
-) -> Iterator[Name]:
-    if not words or not table_words:
+def _english_column_names(words: tuple[str, ...], quality: float, owner: tuple[str, ...]) -> Iterator[Name]:
+    if not words or not owner:
         return
     yield " ".join(words), quality
     yield "".join(words), quality
-    owner = _singular_words(table_words)
-    if _singular_words(words[: len(owner)]) == owner and len(words) > len(owner):
+    if _names_owner(words, owner):
         yield " ".join(words[len(owner) :]), quality * 0.8
-    elif with_owner and words[-1] != "by":  # "devices installed by Ada" begins with the thing asked for
-        yield " ".join((*owner, *words)), quality * 0.97
-        yield " ".join((owner[-1], *words)), quality * 0.9
     if len(words) == 1:
         return
     if words[-1] in ("at", "on"):  # `endsOn` is the end date
@@ -244,14 +303,31 @@ def _english_column_names(
         yield words[0], quality * 0.5
 
 
+def _names_owner(words: tuple[str, ...], owner: tuple[str, ...]) -> bool:
+    """Whether a column's words begin with its table's, and go on."""
+    return len(words) > len(owner) and _singular_words(words[: len(owner)]) == owner
+
+
+def _owned_names(column: Column, owner: _Owner) -> Iterator[Name]:
+    for text, quality in _spelled(column):
+        words = english_words(text)
+        if has_han(text):
+            yield from _owned_han_names(normalise(text), quality, owner.han)
+        elif words and owner.words and not _names_owner(words, owner.words) and words[-1] != "by":
+            # "devices installed by Ada" begins with the thing asked for
+            yield " ".join((*owner.words, *words)), quality * 0.97
+            yield " ".join((owner.words[-1], *words)), quality * 0.9
+
+
+def _owned_han_names(text: str, quality: float, owners: tuple[str, ...]) -> Iterator[Name]:
+    bare, quality = list(_without_prefixes(text, quality))[-1]
+    for owner in owners:
+        if not (bare.startswith(owner) and len(bare) > len(owner)):
+            yield owner + bare, quality * 0.97
+
+
 def _singular_words(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(key_of(word, stems=True) for word in words) if words else ()
-
-
-def _han_owner(table: Table) -> list[str]:
-    """Chinese names of the table, which its columns' names may begin with."""
-    texts = [name for name in (table.name, *comment_names(table.comment)) if has_han(name)]
-    return [core for text in texts for core in (_han_core(normalise(text)),) if len(core) > 1]
 
 
 def _han_core(text: str) -> str:
@@ -277,18 +353,22 @@ def _han_table_names(text: str, quality: float) -> Iterator[Name]:
             yield core[:end], quality * 0.45
 
 
-def _han_column_names(text: str, quality: float, owners: list[str]) -> Iterator[Name]:
+def _without_prefixes(text: str, quality: float) -> Iterator[Name]:
+    """The text, then without one after another of the prefixes that it begins with."""
     yield text, quality
     for prefix in _HAN_PREFIXES:
         if text.startswith(prefix) and len(text) > len(prefix) + 1:
             text = text[len(prefix) :]
             quality *= 0.96
             yield text, quality
+
+
+def _han_column_names(text: str, quality: float, owners: tuple[str, ...]) -> Iterator[Name]:
+    for text, quality in _without_prefixes(text, quality):  # noqa: B020, PLR1704 - the last one goes on
+        yield text, quality
     for owner in owners:
         if text.startswith(owner) and len(text) > len(owner):
             yield text[len(owner) :].lstrip("的"), quality * 0.8
-        else:
-            yield owner + text, quality * 0.97
     for tail, weight in _HAN_TAILS.items():
         if text.endswith(tail) and len(text) - len(tail) >= 2:
             rest = text[: -len(tail)]

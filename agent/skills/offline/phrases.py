@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from agent.skills.identity import identifies, names_people
 from agent.skills.offline.atoms import key_of, listed, words_of
 from agent.skills.offline.links import Link
-from agent.skills.offline.naming import borrowed_names, column_names, comment_names, english_words, table_names
+from agent.skills.offline.naming import (
+    bare_names,
+    borrowed_names,
+    column_names,
+    comment_names,
+    english_words,
+    owned_names,
+    owner_traits,
+    table_names,
+)
 from agent.skills.offline.schema import Schema, flag_codes, is_birth_date, kind_of
 from agent.skills.offline.stored_values import gender_names, labelled_values, negated_names, partial_names, value_names
 from common.values import Column, Table
@@ -40,38 +49,80 @@ _VIEW_PENALTY = 0.08
 _IN_MODULE = 0.95
 
 
-def own_phrases(schema: Schema, table: Table) -> Iterator[tuple[str, Link]]:
-    """Phrases from the names, comments and values of a table and its columns."""
-    penalty = 0.0 if table.kind == "table" else _VIEW_PENALTY
+Phrases = Iterator[tuple[str, Link]]
+
+
+def table_phrases(schema: Schema, table: Table) -> Phrases:
+    """Phrases from the table's own names."""
+    penalty = _penalty(table)
     for phrase, quality in table_names(table).items():
         # Part of a view's name is more likely a figure and a group: "revenue per service area".
         partial = 0.25 if penalty and quality < 0.97 else 0.0
         yield phrase, Link("table", table.key, None, None, quality - penalty - partial, phrase)
     if (name := schema.name_in_module(table)) is not None:
         yield name, Link("table", table.key, None, None, _IN_MODULE - penalty, name)
+
+
+def column_phrases(table: Table, column: Column) -> Phrases:
+    """Phrases from the names, comment and values of the column, but those that begin with the table's name.
+
+    They are the same for equal columns of tables of the same `column_traits`.
+    """
+    penalty = _penalty(table)
+    yield from _named(table, column, bare_names(table, column), penalty)
+    yield from _age(table, column, penalty)
+    yield from _values(table, column, penalty)
+
+
+def owned_phrases(table: Table, column: Column) -> Phrases:
+    """Phrases that name the column by its table's name and its own."""
+    return _named(table, column, owned_names(table, column), _penalty(table))
+
+
+def column_traits(table: Table, column: Column) -> tuple[object, ...]:
+    """What of the table `column_phrases` and `borrowed_column_phrases` depend on."""
+    return (table.kind == "table", _is_exact(table, column), *owner_traits(table, column))
+
+
+def measure_phrases(schema: Schema, table: Table) -> Phrases:
+    """Phrases that a table's figures go by because of what the table is."""
+    penalty = _penalty(table)
     for column in table.columns:
-        for phrase, quality in column_names(table, column).items():
-            # "revenue total" in a view's column is more likely a figure of the table below it, added up.
-            summed = 0.45 if penalty and _AGGREGATED.search(phrase) else 0.0
-            yield phrase, _link(table, column, quality - penalty - summed, phrase)
-        yield from _age(table, column, penalty)
         yield from _bare_measure(schema, table, column, penalty)
-        yield from _values(table, column, penalty)
     yield from _line_amount(schema, table, penalty)
 
 
-def borrowed_phrases(schema: Schema, table: Table) -> Iterator[tuple[str, Link]]:
-    """Phrases that only mean the same in general language."""
-    penalty = 0.0 if table.kind == "table" else _VIEW_PENALTY + 0.2
+def borrowed_table_phrases(schema: Schema, table: Table) -> Phrases:
+    """Phrases that mean the table, or the mass it is called after, in general language only."""
+    penalty = _borrowed_penalty(table)
     for phrase, quality in borrowed_names(table_names(table)).items():
         yield phrase, Link("table", table.key, None, None, quality - penalty, phrase)
     for column in table.columns:
-        for phrase, quality in borrowed_names(column_names(table, column, with_owner=False)).items():
-            summed = 0.45 if penalty and _AGGREGATED.search(phrase) else 0.0
-            yield phrase, _link(table, column, quality - penalty - summed, phrase)
         # Whatever else the mass is called, its figure is as likely meant as its table.
         for phrase, quality in borrowed_names(dict(_mass_names(schema, table, column))).items():
             yield phrase, _link(table, column, quality - penalty, phrase)
+
+
+def borrowed_column_phrases(table: Table, column: Column) -> Phrases:
+    """Phrases that mean the column in general language only."""
+    return _named(
+        table, column, borrowed_names(column_names(table, column, with_owner=False)), _borrowed_penalty(table)
+    )
+
+
+def _penalty(table: Table) -> float:
+    return 0.0 if table.kind == "table" else _VIEW_PENALTY
+
+
+def _borrowed_penalty(table: Table) -> float:
+    return 0.0 if table.kind == "table" else _VIEW_PENALTY + 0.2
+
+
+def _named(table: Table, column: Column, names: dict[str, float], penalty: float) -> Phrases:
+    for phrase, quality in names.items():
+        # "revenue total" in a view's column is more likely a figure of the table below it, added up.
+        summed = 0.45 if penalty and _AGGREGATED.search(phrase) else 0.0
+        yield phrase, _link(table, column, quality - penalty - summed, phrase)
 
 
 def _link(table: Table, column: Column, quality: float, phrase: str, derived: str | None = None) -> Link:
@@ -135,11 +186,13 @@ def _is_amount(column: Column) -> bool:
 def _line_amount(schema: Schema, table: Table, penalty: float) -> Iterator[tuple[str, Link]]:
     """The money of an order line that stores only price and quantity: their product."""
     facts = schema.facts[table.key]
+    if not facts.edges or facts.is_entity:
+        return
     measures = [column for column in table.columns if facts.is_measure(column)]
     prices = [column for column in measures if "price" in english_words(column.name) or "单价" in _texts(column)]
     counts = [column for column in measures if _COUNTED & {*english_words(column.name)} or "数量" in _texts(column)]
     has_amount = any(key_of(column.name) in _BARE_MEASURES - _COUNTED for column in measures)
-    if len(prices) != 1 or len(counts) != 1 or has_amount or not facts.edges or facts.is_entity:
+    if len(prices) != 1 or len(counts) != 1 or has_amount:
         return
     for phrase in _MONEY_NAMES:
         yield phrase, _link(table, prices[0], 0.71 - penalty, phrase, f"times:{counts[0].name}")
@@ -152,10 +205,15 @@ def _texts(column: Column) -> str:
 def _values(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
     found = [*labelled_values(column), *value_names(column), *gender_names(column), *partial_names(column)]
     if (absent := _undone_value(column)) is not None:
-        found += negated_names(column_names(table, column), absent)
-    is_exact = bool(column.values) and (names_people(table, column) or identifies(table, column))
+        found += negated_names(bare_names(table, column), absent)
+    is_exact = _is_exact(table, column)
     for value, phrase, quality in found:
         yield phrase, Link("value", table.key, column.name, value, quality - penalty, key_of(phrase), is_exact=is_exact)
+
+
+def _is_exact(table: Table, column: Column) -> bool:
+    """Whether the column's values are names of people or identifiers, which no other word is taken for."""
+    return bool(column.values) and (names_people(table, column) or identifies(table, column))
 
 
 def _undone_value(column: Column) -> str | None:

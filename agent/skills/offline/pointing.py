@@ -80,8 +80,8 @@ def meant_condition(turn: Turn, query: Query | None, lexicon: Lexicon) -> Condit
     """
     if query is None or not single_name(turn):
         return None
-    displays = {(key, name) for key, facts in lexicon.schema.facts.items() for name in facts.display}
-    if any((one.column.table, one.column.column) in displays for one in query.conditions):
+    facts = lexicon.schema.facts
+    if any(one.column.column in facts[one.column.table].display for one in query.conditions):
         return None
     value = str(turn.rows[0][0])
     dimension = query.dimensions[0] if query.dimensions else None

@@ -93,9 +93,10 @@ def similar_names(words: Iterable[str], lexicon: Lexicon, count: int = 3) -> lis
     found: dict[str, None] = {}
     for word in words:
         lowered = word.lower()
-        close = difflib.get_close_matches(lowered, lexicon.names, n=count, cutoff=0.72)
+        names = lexicon.names_like(lowered)
+        close = difflib.get_close_matches(lowered, names, n=count, cutoff=0.72)
         if has_han(word):
-            close += [name for name in lexicon.names if len(set(name) & set(word)) >= 2 and name not in close][:count]
+            close += [name for name in names if len(set(name) & set(word)) >= 2 and name not in close][:count]
         found.update(dict.fromkeys(close))
     return list(found)[:count] or _similar_values(words, lexicon)[:count]
 

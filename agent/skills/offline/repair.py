@@ -3,6 +3,7 @@
 import difflib
 import re
 
+from agent.skills.likeness import LikeNames
 from agent.skills.offline.identifiers import quoted, table_name
 from agent.skills.offline.refusals import Refusal
 from common.errors import InvalidSql
@@ -28,8 +29,11 @@ def repaired(sql: str, error: InvalidSql, catalog: Catalog) -> str:
     if error.sqlstate == _UNKNOWN_TABLE:
         choices = {table.name: table_name(catalog, table.key) for table in catalog.tables}
     else:
+        lowered = sql.lower()  # looking first whether the name is there at all is what makes thousands of tables quick
         mentioned = [
-            table for table in catalog.tables if re.search(rf"\b{re.escape(table.name)}\b", sql, re.IGNORECASE)
+            table
+            for table in catalog.tables
+            if table.name.lower() in lowered and re.search(rf"\b{re.escape(table.name)}\b", sql, re.IGNORECASE)
         ]
         choices = {
             column.name: quoted(column.name) for table in mentioned or catalog.tables for column in table.columns
@@ -49,7 +53,9 @@ def _unknown_name(error: InvalidSql) -> str | None:
 
 
 def _ranked(name: str, choices: dict[str, str]) -> list[tuple[float, str]]:
-    scored = [(difflib.SequenceMatcher(None, name.lower(), choice.lower()).ratio(), choice) for choice in choices]
+    names = list(choices)
+    likely = [names[number] for number in LikeNames(names).like(name)]
+    scored = [(difflib.SequenceMatcher(None, name.lower(), choice.lower()).ratio(), choice) for choice in likely]
     return sorted((item for item in scored if item[0] >= _LEAST_RATIO and item[1] != name), reverse=True)
 
 

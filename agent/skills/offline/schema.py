@@ -8,7 +8,7 @@ import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from agent.skills.offline.atoms import listed, stem
@@ -113,11 +113,13 @@ def kind_of(column: Column) -> Kind:
     """
     if date_form(column) is not None:
         return "date"
-    spelled = column.type.lower().split(".")[-1]
-    for pattern, kind in _KINDS:
-        if re.match(pattern, spelled):
-            return kind
-    return "text" if column.values else "other"
+    return _kind_of_type(column.type) or ("text" if column.values else "other")
+
+
+@lru_cache(maxsize=4096)
+def _kind_of_type(type_: str) -> Kind | None:
+    spelled = type_.lower().split(".")[-1]
+    return next((kind for pattern, kind in _KINDS if re.match(pattern, spelled)), None)
 
 
 def date_form(column: Column) -> str | None:

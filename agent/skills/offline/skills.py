@@ -3,10 +3,11 @@
 import asyncio
 
 from agent.skills import Emit, Inquiry
+from agent.skills.near_names import KNOWN_NAMES
 from agent.skills.offline.chat import chat_pieces
 from agent.skills.offline.classify import classified
 from agent.skills.offline.conversation import understand_in_context, written_operation
-from agent.skills.offline.lexicon import is_indexed, lexicon_of
+from agent.skills.offline.lexicon import LEXICONS, lexicon_of, says_the_same
 from agent.skills.offline.planner import Understanding
 from agent.skills.offline.refusals import Refusal
 from agent.skills.offline.repair import repaired
@@ -28,14 +29,24 @@ class OfflineSkills:
 
     name = "offline"
 
+    async def prepare(self, catalog: Catalog, before: Catalog | None = None) -> None:
+        """Reads the words of a catalogue that questions will be about, which takes seconds when it is large.
+
+        Args:
+            before: the catalogue of the same database until now, whose words may still be the same ones.
+        """
+        if before is not None and await asyncio.to_thread(says_the_same, catalog, before):
+            LEXICONS.keep(catalog, before)
+        await asyncio.gather(LEXICONS.ready(catalog), KNOWN_NAMES.ready(catalog))
+
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """See `Skills.classify`."""
-        await _indexed(inquiry.catalog)
+        await LEXICONS.ready(inquiry.catalog)
         return Thought(classified(inquiry))
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`. SQL pasted into the question is the draft, verbatim: the guard judges it."""
-        await _indexed(inquiry.catalog)
+        await LEXICONS.ready(inquiry.catalog)
         pasted = pasted_sql(inquiry.question)
         if pasted is not None:
             return Thought(Sql(pasted))
@@ -60,7 +71,7 @@ class OfflineSkills:
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
     ) -> Thought[str]:
         """See `Skills.summarize`."""
-        await _indexed(inquiry.catalog)
+        await LEXICONS.ready(inquiry.catalog)
         schema = lexicon_of(inquiry.catalog).schema
         understanding = _understanding_of(inquiry, sql)
         query = understanding.query if understanding is not None else None
@@ -73,14 +84,9 @@ class OfflineSkills:
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
         """See `Skills.chat`."""
-        await _indexed(inquiry.catalog)
-        return Thought(_emitted(chat_pieces(inquiry), emit))
-
-
-async def _indexed(catalog: Catalog) -> None:
-    """Reads a catalogue that is new; a large one takes seconds, in which other questions must go on."""
-    if not is_indexed(catalog):
-        await asyncio.to_thread(lexicon_of, catalog)
+        await LEXICONS.ready(inquiry.catalog)
+        # The examples it offers are tried first, which takes a while over a large catalogue.
+        return Thought(_emitted(await asyncio.to_thread(chat_pieces, inquiry), emit))
 
 
 def _emitted(pieces: list[str], emit: Emit | None) -> str:

@@ -1,0 +1,143 @@
+"""What a database of thousands of tables costs: the first answer of a cold start, later ones, memory, others' waits.
+
+A database of its own with tables of about ten columns (`synthetic_schema`), asked by rules, as without a model. Citu
+runs as `python unified_api.py`. The first questions come together, while the catalogue is still read; then questions of
+several kinds, one after the other. Meanwhile `/health` is asked again and again: what its slowest answer takes, others
+have to wait as well.
+"""
+
+import http.client
+import json
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+from psycopg2.extensions import make_dsn
+
+from benchmarks.synthetic_schema import statements, synthetic_catalog
+from benchmarks.worker_process import most_memory_mb
+from common.database.embedded import EmbeddedServer
+from tests.live import serving_afresh
+
+QUESTIONS = (
+    "How many crm customers are there?",
+    "status of hr_employee",
+    "各城市的仓库数量",
+    "top 5 sales order by amount",
+    "lastest invoise by citty",
+    "你好",
+    "name",
+)
+_CLIENTS = 4
+_TABLES_AT_ONCE = 200  # of one transaction
+_NAME = "large_schema"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Seconds, but for the memory.
+
+    Attributes:
+        first_s: from the service's start until all of the first clients have an answer.
+        later_s: the median question afterwards, and the slowest.
+        waited_s: the slowest answer of `/health` while the first questions waited.
+    """
+
+    tables: int
+    first_s: float
+    later_s: tuple[float, float]
+    waited_s: float
+    memory_mb: float
+
+    def lines(self) -> list[str]:
+        """The findings as a person reads them."""
+        median, slowest = self.later_s
+        return [
+            f"{self.tables} tables: {_CLIENTS} first answers {self.first_s:.1f} s after a cold start (bar 20);"
+            f" meanwhile /health took at most {self.waited_s * 1000:.0f} ms (bar 250)",
+            f"later answers: median {median * 1000:.0f} ms, slowest {slowest * 1000:.0f} ms (bar 100);"
+            f" memory {self.memory_mb:.0f} MB (bar 600)",
+        ]
+
+
+def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> Found:
+    """Measures a database of `tables` tables."""
+    with _database(data_dir, tables) as url, ThreadPoolExecutor(_CLIENTS) as clients:
+        started = time.perf_counter()
+        with serving_afresh(data_dir / "large_schema.log", DATABASE_URL=url, DATA_DIR=str(data_dir)) as citu:
+            with _watched(citu.port) as waits:
+                list(clients.map(lambda question: _ask(citu.port, question), QUESTIONS[:_CLIENTS]))
+                first_s = time.perf_counter() - started
+            for question in QUESTIONS:
+                _ask(citu.port, question)
+            later = [_ask(citu.port, question) for _ in range(rounds) for question in QUESTIONS]
+            memory_mb = most_memory_mb(citu.worker())
+    return Found(tables, first_s, (statistics.median(later), max(later)), max(waits, default=0.0), memory_mb)
+
+
+def _ask(port: int, question: str) -> float:
+    """Seconds until the answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+    with closing(connection):
+        body = json.dumps({"question": question}).encode()
+        started = time.perf_counter()
+        connection.request("POST", "/api/v0/ask_agent", body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        answer = response.read()
+        assert response.status == 200, answer
+        return time.perf_counter() - started
+
+
+@contextmanager
+def _watched(port: int) -> Iterator[list[float]]:
+    """Asks `/health` over and over; gives the seconds of each answer."""
+    waits: list[float] = []
+    is_over = threading.Event()
+
+    def look() -> None:
+        while not is_over.wait(0.02):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            with closing(connection):
+                started = time.perf_counter()
+                connection.request("GET", "/health")
+                connection.getresponse().read()
+                waits.append(time.perf_counter() - started)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield waits
+    finally:
+        is_over.set()
+        watcher.join()
+
+
+@contextmanager
+def _database(data_dir: Path, tables: int) -> Iterator[str]:
+    """A database with that many tables, removed afterwards."""
+    server = EmbeddedServer.acquire(data_dir)
+    try:
+        _execute(server.admin_url, f"DROP DATABASE IF EXISTS {_NAME}", f"CREATE DATABASE {_NAME}")
+        url = make_dsn(server.admin_url, dbname=_NAME)
+        made = list(statements(synthetic_catalog(tables)))
+        chunks = [made[at : at + _TABLES_AT_ONCE] for at in range(0, len(made), _TABLES_AT_ONCE)]
+        _execute(url, *(";".join(chunk) for chunk in chunks))
+        yield url
+        _execute(server.admin_url, f"DROP DATABASE {_NAME} WITH (FORCE)")
+    finally:
+        server.release()
+
+
+def _execute(url: str, *queries: str) -> None:
+    connection: Any = psycopg2.connect(url)
+    with closing(connection), connection.cursor() as cursor:
+        connection.autocommit = True
+        for query in queries:
+            cursor.execute(query)

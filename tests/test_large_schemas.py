@@ -1,0 +1,192 @@
+"""Databases of thousands of tables: what is worked out of a catalogue grows with it, and is worked out once.
+
+Work is counted in calls of functions, which no other load of the machine changes.
+"""
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from agent.skills import Inquiry
+from agent.skills.near_names import near_names
+from agent.skills.offline import OfflineSkills
+from agent.skills.offline.lexicon import LEXICONS, Lexicon
+from agent.skills.offline.planner import understand
+from agent.skills.offline.refusals import Refusal
+from agent.skills.prepared import Prepared
+from agent.skills.relevance import TableIndex
+from benchmarks.synthetic_schema import synthetic_catalog
+from common.database.catalog import CatalogReader, Knowledge
+from common.database.guard import BUILTIN
+from common.database.guarded import GuardedDatabase
+from common.errors import InvalidSql
+from common.values import Catalog, Sql
+from tests.databases import Opener, as_admin, execute
+
+SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 1200, 3600))
+QUESTIONS = ("how many crm customers are there", "销售订单的金额", "name and status", "revenu by citty")
+
+
+def calls(work: Callable[[], Any]) -> int:
+    """How many functions written in Python `work` calls."""
+    count = 0
+
+    def note(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def ask(question: str, catalog: Catalog) -> None:
+    with suppress(Refusal):
+        understand(Inquiry(question, "en", catalog))
+
+
+@pytest.mark.parametrize("made", [Lexicon, TableIndex])
+def test_an_index_takes_time_in_proportion_to_the_tables(made: Callable[[Catalog], Any]) -> None:
+    small, large = synthetic_catalog(200), synthetic_catalog(800)
+    made(small)  # what is remembered of words is remembered for both
+    assert calls(lambda: made(large)) < 6 * calls(lambda: made(small)), "four times the tables"
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_over_more_tables_takes_hardly_longer(question: str) -> None:
+    costs = []
+    for catalog in (LARGE, HUGE):
+        LEXICONS.of(catalog)
+        ask(question, catalog)
+        costs.append(calls(lambda catalog=catalog: ask(question, catalog)))  # type: ignore[misc]
+    assert costs[1] < 2.5 * costs[0], "three times the tables"
+
+
+def test_a_misspelt_table_is_found_among_thousands() -> None:
+    error = InvalidSql('relation "crm_custmer" does not exist', sqlstate="42P01", position=15)
+    sql = "SELECT * FROM crm_custmer"
+    assert near_names(error, sql, SMALL)[0] == near_names(error, sql, HUGE)[0] == "crm_customer"
+    assert calls(lambda: near_names(error, sql, HUGE)) < 4 * calls(lambda: near_names(error, sql, SMALL))
+
+
+def test_what_a_name_shared_by_thousands_means_is_told_by_the_table_beside_it() -> None:
+    """More columns are called `created_at` than are looked at; the one that is meant is among them."""
+    written = asyncio.run(
+        OfflineSkills().write_sql(Inquiry("created_at of water_estate_room", "en", _with_last(LARGE)))
+    )
+    assert isinstance(written.value, Sql), written
+    assert "FROM water_estate_room" in written.value.text and "created_at" in written.value.text
+
+
+def _with_last(catalog: Catalog) -> Catalog:
+    return replace(catalog, tables=(*catalog.tables, replace(catalog.tables[0], name="water_estate_room")))
+
+
+# -------------------------------------------------------------------------------------------------------- once
+
+
+def test_waiting_questions_share_one_index_and_others_go_on() -> None:
+    began, go_on, made = threading.Event(), threading.Event(), []
+
+    def make(catalog: Catalog) -> object:
+        made.append(catalog)
+        began.set()
+        assert go_on.wait(10), "the event loop does not go on"
+        return object()
+
+    async def main() -> None:
+        prepared, catalog = Prepared(make), Catalog(())
+        waiting = [asyncio.create_task(prepared.ready(catalog)) for _ in range(100)]
+        assert await asyncio.to_thread(began.wait, 10)
+        waiting[0].cancel()
+        go_on.set()
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        assert isinstance(found[0], asyncio.CancelledError)
+        assert len(made) == 1 and set(found[1:]) == {prepared.of(catalog)}
+
+    asyncio.run(main())
+
+
+def test_an_index_goes_with_its_catalogue() -> None:
+    prepared = Prepared(lambda _: object())
+    catalog = replace(SMALL)
+    made = prepared.of(catalog)
+    other = replace(SMALL)
+    prepared.keep(other, like=catalog)
+    assert prepared.of(other) is made
+    del catalog, other
+    assert prepared.of(replace(SMALL)) is not made
+
+
+def test_a_catalogue_that_says_the_same_keeps_its_objects() -> None:
+    read = [Knowledge(replace(SMALL), replace(BUILTIN)) for _ in range(3)]
+    read.append(Knowledge(Catalog(SMALL.tables[:-1]), replace(BUILTIN)))
+
+    async def load() -> Knowledge:
+        return read.pop(0)
+
+    async def main() -> None:
+        reader = CatalogReader(load, ttl_s=-1)  # always out of date
+        first = await reader.get()
+        assert await reader.get() is first and await reader.get() is first
+        changed = await reader.get()
+        assert changed.facts is first.facts, "the guard's verdicts stay"
+        assert len(changed.catalog.tables) == len(SMALL.tables) - 1
+
+    asyncio.run(main())
+
+
+def test_words_stay_when_only_rows_were_counted() -> None:
+    counted = Catalog(tuple(replace(table, row_estimate=7) for table in SMALL.tables))
+    changed = Catalog((replace(SMALL.tables[0], comment="renamed"), *SMALL.tables[1:]))
+
+    async def main() -> None:
+        rules = OfflineSkills()
+        for catalog in (counted, changed):
+            await rules.prepare(catalog, SMALL)
+
+    lexicon = LEXICONS.of(SMALL)
+    asyncio.run(main())
+    assert LEXICONS.of(counted) is lexicon
+    assert LEXICONS.of(changed) is not lexicon
+
+
+def test_while_a_changed_catalogue_is_prepared_the_one_before_answers(
+    make_database: Callable[[str], str], admin_url: str, opened: Opener
+) -> None:
+    url = make_database("CREATE TABLE one (n integer)")
+    database: GuardedDatabase = opened(url, catalog_ttl_s=0.001)
+    prepared: list[tuple[int, int]] = []
+
+    async def main() -> None:
+        done = asyncio.Event()
+
+        async def prepare(catalog: Catalog, before: Catalog) -> None:
+            prepared.append((len(before.tables), len(catalog.tables)))
+            await done.wait()
+
+        database.prepare_with(prepare)
+        before = await database.catalog()
+        assert await database.catalog() is before and not prepared, "nothing has changed"
+        grant = "GRANT SELECT ON two TO PUBLIC"
+        await asyncio.to_thread(execute, as_admin(url, admin_url), "CREATE TABLE two (n integer)", grant)
+        while not prepared:
+            assert await database.catalog() is before
+        assert await database.catalog() is before
+        done.set()
+        async with asyncio.timeout(10):
+            while await database.catalog() is before:  # noqa: ASYNC110 - nobody is told of it
+                await asyncio.sleep(0)
+        assert len((await database.catalog()).tables) == 2 and prepared == [(1, 2)]
+
+    asyncio.run(main())
