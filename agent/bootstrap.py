@@ -13,7 +13,7 @@ from agent.graph import compiled_graph
 from agent.run_desk import RunDesk
 from agent.skills.fallback import FallbackSkills
 from agent.skills.llm import LlmSkills
-from agent.skills.offline import OfflineSkills
+from agent.skills.offline.skills import OfflineSkills
 from agent.skills.tokens import schema_budget
 from agent.sql_desk import SqlDesk
 from app_config import Settings

@@ -16,10 +16,10 @@ import pytest
 
 from agent.skills import Inquiry
 from agent.skills.near_names import near_names
-from agent.skills.offline import OfflineSkills
 from agent.skills.offline.lexicon import LEXICONS, Lexicon
 from agent.skills.offline.planner import understand
 from agent.skills.offline.refusals import Refusal
+from agent.skills.offline.skills import OfflineSkills
 from agent.skills.prepared import Prepared
 from agent.skills.relevance import TableIndex
 from benchmarks.synthetic_schema import synthetic_catalog

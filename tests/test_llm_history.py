@@ -15,7 +15,7 @@ from agent.skills import Inquiry
 from agent.skills.fallback import FallbackSkills
 from agent.skills.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, told
 from agent.skills.llm import LlmSkills
-from agent.skills.offline import OfflineSkills
+from agent.skills.offline.skills import OfflineSkills
 from agent.skills.tokens import estimated_tokens
 from app_config import Settings
 from common.errors import InvalidSql

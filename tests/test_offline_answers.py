@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from agent.skills import Inquiry
-from agent.skills.offline import OfflineSkills
+from agent.skills.offline.skills import OfflineSkills
 from common.text import language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table, Turn
 from tests.offline_catalogs import CUSTOMERS, SHOP

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.skills import Inquiry
-from agent.skills.offline import OfflineSkills
+from agent.skills.offline.skills import OfflineSkills
 from common.errors import ForbiddenStatement
 from common.text import Lang, language_of
 from common.values import Catalog, Classification, Draft, NoSql, QueryResult, QuestionType, Sql, Turn

@@ -12,8 +12,8 @@ from psycopg2.extensions import cursor
 
 from agent.skills import Inquiry
 from agent.skills.figures import doubtful_figures
-from agent.skills.offline import OfflineSkills
 from agent.skills.offline.naming import column_names, table_names
+from agent.skills.offline.skills import OfflineSkills
 from agent.skills.offline.vocabulary import INTENTS
 from common.database import open_database
 from common.errors import ForbiddenStatement

@@ -15,7 +15,7 @@ import pytest
 
 from agent.routing import SURE
 from agent.skills import Inquiry
-from agent.skills.offline import OfflineSkills
+from agent.skills.offline.skills import OfflineSkills
 from agent.skills.schema_text import SchemaText, quoted
 from common.database import open_database
 from common.errors import ForbiddenStatement

@@ -11,9 +11,10 @@ import pytest
 
 from agent.routing import SURE
 from agent.skills import Inquiry
-from agent.skills.offline import OfflineSkills, conversation
+from agent.skills.offline import conversation
 from agent.skills.offline.offers import example_questions
 from agent.skills.offline.planner import Understanding
+from agent.skills.offline.skills import OfflineSkills
 from common.errors import ForbiddenStatement, InvalidSql
 from common.text import Lang, language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table

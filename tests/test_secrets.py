@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.bootstrap import bootstrap
-from agent.skills.offline import OfflineSkills
+from agent.skills.offline.skills import OfflineSkills
 from app_config import Settings
 from common.database.source import InvalidDatabaseUrl
 from common.logs import JsonLines

@@ -6,8 +6,6 @@ are understood as a small query structure (`filters`, `asks`, `planner` → `que
 question is worse than none.
 
 A question of a conversation may change the one before it (`conversation`, `follow_ups`, `merging`).
+
+Nothing is imported here: others use the word lists of this package, which must not load the rules as well.
 """
-
-from agent.skills.offline.skills import OfflineSkills
-
-__all__ = ["OfflineSkills"]
