@@ -18,7 +18,7 @@ from typing import Any
 
 from common.database.guard.facts import words
 from common.database.guard.parsing import TOO_DEEP, Node
-from common.database.guard.walk import Findings
+from common.database.guard.walk import Findings, strings
 from common.database.guard.xpath import MAX_DOCUMENT_CHARS
 from common.errors import ForbiddenObject, ValidationFailed
 from common.text import Text
@@ -279,7 +279,7 @@ class _Bounds:
         if name in place.pending:
             cte, may_recur = place.pending.pop(name)
             query = cte["ctequery"].get("SelectStmt", {})
-            names = _strings(cte.get("aliascolnames", ()))
+            names = strings(cte.get("aliascolnames", ()))
             is_recursive = may_recur and "larg" in query
             found = self.recursive(name, query, names, place) if is_recursive else self.query(query, place)
             place.ctes[name] = _renamed(found, names)
@@ -304,7 +304,7 @@ class _Bounds:
 
     def source(self, item: Node, place: _Place) -> list[tuple[str, _Rows]]:
         ((kind, node),) = item.items()
-        names = _strings(node.get("alias", {}).get("colnames", ()))
+        names = strings(node.get("alias", {}).get("colnames", ()))
         alias = node.get("alias", {}).get("aliasname", "")
         if kind == "RangeVar":
             return [(alias or node["relname"], _renamed(self.table(node, place), names))]
@@ -431,7 +431,7 @@ class _Bounds:
             raise _TooLong(name)
 
     def column(self, node: Node, place: _Place) -> Size:
-        parts = _strings(node["fields"])
+        parts = strings(node["fields"])
         found = [size for around in place.outward() for size in _columns_of(parts, around.sources)]
         return _either(found) if found else _STORED
 
@@ -447,7 +447,7 @@ class _Bounds:
     def cast(self, node: Node, place: _Place) -> Size:
         size = self.value(node["arg"], place)
         type_name = node.get("typeName", {})
-        name = _strings(type_name.get("names", ()))[-1:]
+        name = strings(type_name.get("names", ()))[-1:]
         modifiers = self.each(type_name.get("typmods", ()), place)
         if name and name[0] in _PADDED_TYPES and modifiers:
             return self.built(
@@ -476,7 +476,7 @@ class _Bounds:
 
     def operate(self, node: Node, left: Size, right: Size) -> Size:
         self.visit()
-        symbol = _strings(node.get("name", ()))[-1:] or ("",)
+        symbol = strings(node.get("name", ()))[-1:] or ("",)
         kind = node.get("kind", "AEXPR_OP")
         if kind == "AEXPR_NULLIF":
             return left
@@ -534,7 +534,7 @@ class _Bounds:
         return replace(self.value(node["arg"], place), constant=None, text=None)
 
     def call(self, node: Node, place: _Place) -> Size:
-        name = _strings(node["funcname"])[-1]
+        name = strings(node["funcname"])[-1]
         arguments = [item.get("NamedArgExpr", {}).get("arg", item) for item in node.get("args", ())]
         sizes = self.each(arguments, place)
         for clause in ("agg_order", "agg_filter", "over"):
@@ -615,12 +615,8 @@ def _aggregates(select: Node) -> bool:
     return bool(names) and all(_AGGREGATES.fullmatch(name or "") or name in ("count", "sum", "max") for name in names)
 
 
-def _strings(items: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(item["String"].get("sval", "") if "String" in item else "*" for item in items)
-
-
 def _last_field(node: Node) -> str | None:
-    fields = _strings(node.get("ColumnRef", {}).get("fields", ()))
+    fields = strings(node.get("ColumnRef", {}).get("fields", ()))
     return fields[-1] if fields else None
 
 
@@ -628,7 +624,7 @@ def _name_of(node: Node) -> str:
     """What PostgreSQL calls the column of an expression without an alias."""
     while "TypeCast" in node:
         node = node["TypeCast"]["arg"]
-    call = _strings(node.get("FuncCall", {}).get("funcname", ()))
+    call = strings(node.get("FuncCall", {}).get("funcname", ()))
     return _last_field(node) or (call[-1] if call else "")
 
 

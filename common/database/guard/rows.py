@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from common.database.guard.facts import Key, ServerFacts
+from common.database.guard.facts import POPULATING, Key, ServerFacts
 from common.database.guard.parsing import Node
 from common.database.guard.walk import strings
-
-_POPULATING = frozenset(f"{kind}_populate_record{plural}" for kind in ("json", "jsonb") for plural in ("", "set"))
 
 
 @dataclass(frozen=True)
@@ -310,7 +308,7 @@ class FieldCheck:
 
     def _called(self, node: Node) -> Row | None:
         name = strings(node["funcname"])[-1]
-        if name in _POPULATING:
+        if name in POPULATING:
             return self._value(node["args"][0]) if node.get("args") else None
         columns = self.facts.row_results.get(name)
         return Row(tuple((column, None) for column in sorted(columns)), is_open=True) if columns else None

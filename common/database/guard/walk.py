@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.database.guard.facts import SHOWING_FUNCTIONS
 from common.database.guard.functions import Call
 from common.database.guard.grammar import (
     FORBIDDEN_FIELDS,
@@ -27,7 +28,6 @@ Name = tuple[str, ...]
 
 # Where a value of a catalogue type stays what it is: as text, compared with its like, or counted.
 _TEXT_TYPES = frozenset(("text", "varchar", "bpchar"))
-_SHOWING_FUNCTIONS = frozenset(("count", "format", "concat", "concat_ws", "to_json", "to_jsonb"))
 _GROUPINGS, _ORDERINGS = ("groupClause", "distinctClause", "partitionClause"), ("sortClause", "orderClause")
 _SHOWING_CLAUSES = frozenset((*_GROUPINGS, *_ORDERINGS))
 _SHOWING_NODES = frozenset(("TypeCast", "FuncCall", "A_Expr"))
@@ -223,7 +223,7 @@ def _shown_by(key: str, node: Node) -> Iterator[Node | None]:
         yield from (item.get("SortBy", {}).get("node") for item in node.get(clause, ()))
     if key == "TypeCast" and not _TEXT_TYPES.isdisjoint(_type_name(node)[-1:]):
         yield node.get("arg")
-    if key == "FuncCall" and strings(node["funcname"])[-1] in _SHOWING_FUNCTIONS:
+    if key == "FuncCall" and strings(node["funcname"])[-1] in SHOWING_FUNCTIONS:
         yield from node.get("args", ())
     is_comparison = key == "A_Expr" and node.get("kind") != "AEXPR_NULLIF"  # which gives its left side
     sides = [node.get("lexpr"), node.get("rexpr")] if is_comparison else []
