@@ -6,11 +6,12 @@ Judged by the names and comments of the column and its table, and by what the st
 import re
 from collections.abc import Callable
 
-from agent.skills.spelling import COMPANIES, KINDS, PLACES, word_table
+from agent.skills.offline.atoms import listed
+from agent.skills.spelling import COMPANIES, KINDS, PLACES
 from common.values import Column, Table
 
 _PEOPLE = frozenset(
-    word_table(
+    listed(
         """
     person people employee staff worker customer client user member student pupil teacher instructor professor lecturer
     author writer actor actress artist driver rider doctor physician nurse patient guest passenger reader borrower
@@ -28,19 +29,17 @@ _PEOPLE_HAN = re.compile(
     "更新人|操作员|操作人|收件人|收货人|发货人|签收人|持有人|法人|代表|监护人|家长|销售员|业务员|客服|骑手|快递员|"
     "教练|律师|志愿者"
 )
-_NAMES = frozenset(word_table("name fullname realname displayname nickname username login"))
-_OWN_NAMES = frozenset(
-    word_table("nickname surname forename fullname realname firstname lastname fname lname username")
-)
+_NAMES = frozenset(listed("name fullname realname displayname nickname username login"))
+_OWN_NAMES = frozenset(listed("nickname surname forename fullname realname firstname lastname fname lname username"))
 _OWN_PAIRS = frozenset({("first", "name"), ("last", "name"), ("given", "name"), ("family", "name"), ("full", "name"),
                         ("real", "name"), ("nick", "name"), ("user", "name"), ("middle", "name")})  # fmt: skip
 _NAMES_HAN = re.compile("名$|名称|名字|姓名")
 _OWN_NAMES_HAN = re.compile("姓名|昵称|真名|曾用名|花名|用户名")
 _OF_THINGS = frozenset(
-    word_table("company org organization organisation brand shop store team project product department dept firm")
+    listed("company org organization organisation brand shop store team project product department dept firm")
 )
 _IDENTIFYING = frozenset(
-    word_table(
+    listed(
         """
     id uuid guid code no nr nbr number sku isbn issn barcode ean vin plate serial sn ssn imei mac ip phone mobile tel
     telephone fax email mail zip zipcode postcode account iban passport license licence symbol slug hash token key url
@@ -61,7 +60,7 @@ _SURNAMES = frozenset(
 )
 _HAN_NAME = re.compile(r"[\u4e00-\u9fff·]{2,4}")
 _GIVEN = frozenset(
-    word_table(
+    listed(
         """
     james mary robert patricia john jennifer michael linda david elizabeth william barbara richard susan
     joseph jessica thomas sarah charles karen christopher lisa daniel nancy matthew betty anthony sandra
