@@ -1,4 +1,4 @@
-"""Which columns say who somebody is or identify a thing: there another spelling is another person or another thing.
+"""Which columns hold names of people or identify things, where another spelling means another person or thing.
 
 Judged by the names and comments of the column and its table, and by what the stored values look like.
 """
@@ -79,7 +79,7 @@ _CODE = re.compile(
     r"[A-Za-z]{0,6}[-_#/]?\d[A-Za-z0-9_#/.+-]*|[\w.+-]+@[\w-]+(\.[\w-]+)+|[\u4e00-\u9fff][A-Z][·-]?[A-Z0-9]{4,6}"
 )
 _HEAD = 20  # characters of a comment that say what a thing is
-_LOOKS_SO = 0.8  # of the values
+_LOOKS_SO = 0.8  # share of the values that must look like it
 _LEAST_VALUES = 4
 _FEW = 0.2
 
@@ -97,13 +97,13 @@ def names_people(table: Table, column: Column) -> bool:
 
 
 def _is_always_a_persons(words: tuple[str, ...], name: str, said: str) -> bool:
-    """Whether only people have what the column is called after: a surname, 姓名."""
+    """Whether the column is called something that only people have: a surname, 姓名."""
     paired = _OWN_PAIRS & set(zip(words, words[1:], strict=False))
     return bool(_OWN_NAMES & {*words, "".join(words)} or paired or _OWN_NAMES_HAN.search(f"{name} {said}"))
 
 
 def _is_called_so(table: Table, column: Column, words: tuple[str, ...], said: str) -> bool:
-    """Whether it is the name of what the table or column says is a person, or called after one."""
+    """Whether it is called a name and its table or itself speaks of people, or is called after a person."""
     about_people = _says_people(words, column.name, said)
     is_name = _NAMES & {*words} or _NAMES_HAN.search(column.name) or _NAMES_HAN.search(said)
     owned = _says_people(_words(table.name), table.name, table.comment or "")

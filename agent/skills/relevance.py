@@ -32,9 +32,9 @@ _VALUE_WEIGHT = 1.0  # of a table that holds a value which the question names, f
 _PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = 0.35, 0.1, 0.4  # of a table's score that those joined to it get
 _SPREADING = 12  # best tables whose score is passed on
 _ANCHORS, _NEAR_SHARE = 3, 1.0  # best tables, and what those within a few joins of them gain, as a share of their own
-_MOST_CHILDREN = 60  # a table that more refer to joins everything with everything
-_COMMON = 1_000  # tables; a word of more tells none of them apart when the question has others
-_MOST_OWNERS = 3  # a name that more tables have as their key tells none of them
+_MOST_CHILDREN = 60  # a table that more tables refer to says nothing about which of them belong together
+_COMMON = 1_000  # tables; a word that more of them have is ignored when the question has rarer ones
+_MOST_OWNERS = 3  # a key's name that more tables share refers to none of them
 _BRIDGED = 6  # best tables between which the shortest way is looked for
 _LONGEST_BRIDGE = 3  # joins
 _LONGEST_SYNONYM = 6  # characters
@@ -147,7 +147,7 @@ class TableIndex:
         return log(1 + (len(self._tables) - containing + 0.5) / (containing + 0.5))
 
     def _favour_near(self, scores: dict[int, float]) -> None:
-        """Of tables with the same words, those are meant that can be joined to the best ones."""
+        """Raises the scores of tables that can be joined to the best: of tables with the same words, they are meant."""
         closest: dict[int, int] = {}
         for start in nlargest(_ANCHORS, scores, key=scores.__getitem__):
             for number, joins in self._distances(start).items():

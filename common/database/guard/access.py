@@ -174,7 +174,7 @@ class AccessCheck:
 
     @cached_property
     def _by_denials(self) -> "AccessCheck":
-        """For views of which columns are opened by name: what they read need not be open, but not denied either."""
+        """For views of which columns are opened by name: what they read need not be opened, but must not be denied."""
         return AccessCheck(self.rules.without_allowed(), self.facts, self._is_vouched)
 
     # ------------------------------------------------------------------------------------------------------ statements

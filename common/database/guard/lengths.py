@@ -31,7 +31,7 @@ MAX_STEPS = 200_000_000
 # Nodes looked at, and more for each character of the text; recursive queries in recursive queries would take for ever.
 _MAX_VISITS, _MAX_VISITS_PER_CHAR = 2_000, 6
 _ROUNDS = 4  # of a recursive query, to see how its values grow
-_COPIED = 0.1  # steps a character, where characters are only copied
+_COPIED = 0.1  # steps for each character that is only copied
 _TEXT_OF_NUMBER = 32
 _QUOTES = 8  # characters around a value in JSON, XML or an array
 _MOST_DIGITS = 150_000  # of a numeric
@@ -71,7 +71,7 @@ _GROWTH = words(
 )
 _GROWING_OPERATORS = frozenset((("||",), ("@>",), ("<@",), ("&&",)))
 _LONG_TEXT = 20_000
-_SHORT_TEXT = 1_000  # what is put together from constants is computed itself up to here, not only its length
+_SHORT_TEXT = 1_000  # characters; up to here a text put together from constants is known, not only its length
 _XPATH_FUNCTIONS = words("xpath xpath_exists xmlexists")
 _AGGREGATES = re.compile(r"(string|array|xml|jsonb?_object|jsonb?|range)_agg(_\w+)?")
 _UNBOUNDED_FIELDS = frozenset(("epoch", "julian", "microseconds", "milliseconds"))
@@ -97,7 +97,7 @@ _UNKNOWN_SPAN_DAYS = 366
 
 
 class _TooLong(Exception):
-    """Carries the name of what builds too much."""
+    """A value gets too long, or takes too long to compute; the message is the name of the function or operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class _Place:
 
 
 def may_grow(found: Findings, text_length: int) -> bool:
-    """Whether a query may make something longer than itself; most don't, and need no second look.
+    """Whether a query may build something longer than itself; most can't, and are spared the closer look.
 
     Args:
         text_length: characters of the statement.
@@ -251,13 +251,13 @@ class _Bounds:
         columns[target.get("name") or _name_of(value) or f"?{number}"] = self.value(value, place)
 
     def rest(self, select: Node, place: _Place) -> None:
-        """The clauses that decide neither what comes out nor how much of it."""
+        """Looks at the clauses that change neither the values nor the number of rows."""
         for clause in ("whereClause", "groupClause", "havingClause", "windowClause", "sortClause", "distinctClause"):
             self.anything(select.get(clause), place)
         self.anything(select.get("limitOffset"), place)
 
     def set_operation(self, select: Node, place: _Place) -> _Rows:
-        """A chain of set operations is as deep as it is long: it is followed in a loop."""
+        """What a set operation gives. A long chain makes a deep tree, so it is followed in a loop."""
         parts = []
         while "larg" in select:
             parts.append(self.query(select["rarg"], place))
@@ -275,7 +275,7 @@ class _Bounds:
             self.cte(item["CommonTableExpr"]["ctename"], place)
 
     def cte(self, name: str, place: _Place) -> _Rows | None:
-        """What the CTE gives, which may be asked before its turn: under RECURSIVE, they may refer to later ones."""
+        """What the CTE gives. It is looked at when it is first used, since RECURSIVE lets earlier ones use later ones."""
         if name in place.pending:
             cte, may_recur = place.pending.pop(name)
             query = cte["ctequery"].get("SelectStmt", {})
@@ -330,7 +330,7 @@ class _Bounds:
         return _Rows(None)
 
     def join(self, node: Node, alias: str, place: _Place) -> list[tuple[str, _Rows]]:
-        """A chain of joins is as deep as it is long, like a chain of set operations."""
+        """The sources of a join. A long chain makes a deep tree, so it is followed in a loop."""
         found: list[tuple[str, _Rows]] = []
         conditions = []
         while True:
@@ -407,7 +407,7 @@ class _Bounds:
         return self.built("", _joined(found)) if found else _EMPTY
 
     def document(self, node: Node, place: _Place) -> Size:
-        """Of XML or JSON made by syntax of its own: quotes of what it holds are written as two characters."""
+        """The bound of XML or JSON made by its own syntax, in which quotes may be written as two characters."""
         return self.built("", _quoted([self.anything(node, place)]))
 
     def select(self, node: Node, place: _Place) -> Size:
@@ -461,7 +461,7 @@ class _Bounds:
         return size
 
     def operation(self, node: Node, place: _Place) -> Size:
-        """An operator's value. Chains are as deep as they are long: they are followed in a loop."""
+        """An operator's value. A long chain makes a deep tree, so it is followed in a loop."""
         chain = []
         left: Node = {"A_Expr": node}
         while "A_Expr" in left:
@@ -637,7 +637,7 @@ def _renamed(rows: _Rows, names: Sequence[str]) -> _Rows:
 
 
 def _union(parts: Sequence[_Rows]) -> _Rows:
-    """Rows of the one and the other: named as the first's, each column as large as the largest."""
+    """The rows of all parts: columns are named as in the first, each as large as the largest in its place."""
     known = [part.columns for part in parts if part.columns is not None]
     if not known:
         return _Rows(None)
@@ -677,7 +677,7 @@ def _either(sizes: Iterable[Size]) -> Size:
 
 
 def _quoted(sizes: Sequence[Size]) -> Size:
-    """The bound of several put together, every character of which may have to be written as two."""
+    """The bound of several put together, where every character may have to be written as two."""
     joined = _inexact(_joined(sizes))
     return replace(joined, length=2 * joined.length + _QUOTES * len(sizes))
 
@@ -702,7 +702,7 @@ def _number(value: float) -> Size:
 
 
 def _read(length: float) -> float:
-    """The largest number a text of that length may hold."""
+    """The largest number that a text of that length can spell."""
     return _power(10, length)
 
 
@@ -742,7 +742,7 @@ def _digits(number: float) -> float:
 def _arithmetic(
     bound: Callable[[float, float], float], exact: Callable[[float, float], float], *, may_negate: bool = False
 ) -> Callable[[Size, Size], Size]:
-    """What an arithmetic operator makes of two bounds, and of two known numbers (NaN: that is not known)."""
+    """An operator's result, by `bound` from two bounds, or by `exact` from two known numbers (NaN: not known)."""
 
     def combine(left: Size, right: Size) -> Size:
         is_stored = left.is_stored or right.is_stored
@@ -858,7 +858,7 @@ def _replaced_by_pattern(sizes: list[Size]) -> Size:
 
 
 def _formatted(sizes: list[Size]) -> Size:
-    """A format's widths, and its arguments as often as it shows them."""
+    """`format`: the widths it asks for, and its arguments as often as it shows them."""
     longest = max((size.length for size in sizes[1:]), default=0)
     pattern = _constant_text(sizes[0])
     is_stored = any(size.is_stored for size in sizes)

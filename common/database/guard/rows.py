@@ -16,7 +16,7 @@ from common.database.guard.walk import strings
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of a row: its columns in order, each with the rows that its values are; None is a nameless one.
+    """What is known of a row: its columns in order, by name (None: unnamed), each with the row that its values are.
 
     Attributes:
         is_open: whether there may be columns beyond these.
@@ -57,7 +57,7 @@ _UNKNOWN = Row(is_open=True)
 
 @dataclass(frozen=True)
 class _Scope:
-    """The CTEs of a WITH, by name with their places, as many as are seen; and what is around it."""
+    """The CTEs of a WITH, by name with their places, of which the first `seen` are visible; and the scope around it."""
 
     ctes: dict[str, tuple[int, Node]]
     seen: int
@@ -178,7 +178,7 @@ class FieldCheck:
         return self._stored(self.facts.key(node.get("schemaname"), name))
 
     def _stored(self, key: Key, *, depth: int = 0) -> Row:
-        """The row of a relation or composite type; of rows within rows only as much as anybody writes."""
+        """The row of a relation or composite type, with the rows within its rows down to `_MAX_ROW_DEPTH`."""
         columns = self.facts.attributes.get(key)
         if columns is None or depth > _MAX_ROW_DEPTH:
             return _UNKNOWN

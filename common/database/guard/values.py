@@ -65,7 +65,7 @@ class ValueRule:
             tree = {"SelectStmt": parse(text)[0].node}
             if found.has_table_names and (self._has_false_column or _renames_system_column(tree)):
                 yield _value("tableoid::regclass")
-            # What is within comes first, as it is written; names and constants are looked at where they are used.
+            # Nodes within others come before them; names and constants are looked at where they are used.
             inner = [(key, node) for key, node in nodes(tree) if key not in _LEAVES][::-1]
             if self._facts.plain_operators:
                 yield from map(_operator, plain_operators_used(self._facts, inner))
@@ -267,7 +267,7 @@ def _makes_text(key: str, node: Node) -> bool:
 
 
 def _renames_system_column(tree: Node) -> bool:
-    """Whether the query calls something else `tableoid`, which could be any number."""
+    """Whether the query gives the name `tableoid` to something else, which could be any number."""
     for key, node in nodes(tree):
         names = [node.get("aliasname"), node.get("colname"), node.get("name") if key != "A_Expr" else None]
         names += [*strings(node.get("colnames", ())), *strings(node.get("aliascolnames", ()))]

@@ -199,9 +199,10 @@ def _joined(select: Node) -> int:
 
 
 def _catalog_value(node: Node) -> str | None:
-    """What makes the node's value one of a catalogue type, or None: the two looks into the catalogue that are of use.
+    """How the node makes a value of a catalogue type, or None.
 
-    `tableoid::regclass` names the partition a row is in, `pg_typeof(…)` a value's type.
+    Two ways are allowed, because they are of use: `tableoid::regclass` names the partition a row is in, and
+    `pg_typeof(…)` a value's type.
     """
     call, cast = node.get("FuncCall", {}), node.get("TypeCast", {})
     if strings(call.get("funcname", ()))[-1:] == ("pg_typeof",):
@@ -274,7 +275,7 @@ def _indirection(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _cast(node: Node, _: Scope, found: Findings) -> None:
-    """Notes the type and what becomes it. Takes out the type that is judged as a value."""
+    """Notes the type and what is cast to it, unless it makes a catalogue value, which is judged as a value."""
     if _catalog_value({"TypeCast": node}):
         found.has_table_names = found.has_table_names or _catalog_value({"TypeCast": node}) == "tableoid::regclass"
         node.pop("typeName")
