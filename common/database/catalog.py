@@ -102,7 +102,7 @@ class CatalogReader:
         return self._loading
 
     async def _same_or_new(self, read: Knowledge) -> Knowledge:
-        """What was read, or the objects kept before where they say the same: other parts hold what they made of those."""
+        """What was read, or the objects kept before where they say the same, which others have built on."""
         kept = self._kept
         return read if kept is None else await asyncio.to_thread(_merged, kept, read)
 

@@ -17,7 +17,8 @@ from common.database.guard.facts import Key, ServerFacts
 from common.database.guard.functions import Call, reads_unseen
 from common.database.guard.parsing import Node, parse
 from common.database.guard.rules import AccessRules
-from common.database.guard.walk import Findings, Name, Relation, Scope, relation_of, strings, walk
+from common.database.guard.scopes import Scope
+from common.database.guard.walk import Findings, Name, Relation, relation_of, strings, walk
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.text import Text
 

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from common.database.guard import xpath
 from common.database.guard.facts import words
 from common.database.guard.parsing import TOO_DEEP, Node
 from common.database.guard.walk import Findings, strings
-from common.database.guard.xpath import MAX_DOCUMENT_CHARS
 from common.errors import ForbiddenObject, ValidationFailed
 from common.text import Text
 
@@ -72,7 +72,6 @@ _GROWTH = words(
 _GROWING_OPERATORS = frozenset((("||",), ("@>",), ("<@",), ("&&",)))
 _LONG_TEXT = 20_000
 _SHORT_TEXT = 1_000  # characters; up to here a text put together from constants is known, not only its length
-_XPATH_FUNCTIONS = words("xpath xpath_exists xmlexists")
 _AGGREGATES = re.compile(r"(string|array|xml|jsonb?_object|jsonb?|range)_agg(_\w+)?")
 _UNBOUNDED_FIELDS = frozenset(("epoch", "julian", "microseconds", "milliseconds"))
 _LINEAR_OPERATORS = words("= <> != < > <= >= || + - * / % ^ << >> ~ ~* !~ !~* -> ->> #> #>>")
@@ -275,7 +274,7 @@ class _Bounds:
             self.cte(item["CommonTableExpr"]["ctename"], place)
 
     def cte(self, name: str, place: _Place) -> _Rows | None:
-        """What the CTE gives. It is looked at when it is first used, since RECURSIVE lets earlier ones use later ones."""
+        """What the CTE gives, looked at when it is first used: under RECURSIVE, earlier ones may use later ones."""
         if name in place.pending:
             cte, may_recur = place.pending.pop(name)
             query = cte["ctequery"].get("SelectStmt", {})
@@ -427,7 +426,7 @@ class _Bounds:
 
     def parsed(self, name: str, document: Size) -> None:
         """Refuses a document that is too long for a path."""
-        if document.length > MAX_DOCUMENT_CHARS:
+        if document.length > xpath.MAX_DOCUMENT_CHARS:
             raise _TooLong(name)
 
     def column(self, node: Node, place: _Place) -> Size:
@@ -541,7 +540,7 @@ class _Bounds:
             self.anything(node.get(clause), place)
         if name == "generate_series":
             place.series = max(place.series, _series_rows(sizes))
-        if name in _XPATH_FUNCTIONS and len(sizes) > 1:
+        if name in xpath.FUNCTIONS and len(sizes) > 1:
             self.parsed(name, sizes[1])
         elif name in _SEARCHES and sizes:
             longest = max((size.length for size in sizes[1:]), default=1)

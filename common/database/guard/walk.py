@@ -1,13 +1,13 @@
 """The walk over one query's tree: proves that it only reads, and notes what it reads.
 
-Iterative, because trees may be deep. Beside each node travels the set of CTE names visible there: a name that is a CTE
-is not a table, but only within its WITH's scope.
+Iterative, because trees may be deep. Beside each node travels the scope of the CTEs that are visible there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.database.guard import xpath
 from common.database.guard.facts import SHOWING_FUNCTIONS
 from common.database.guard.functions import Call
 from common.database.guard.grammar import (
@@ -21,6 +21,7 @@ from common.database.guard.grammar import (
     syntax_word,
 )
 from common.database.guard.parsing import MAX_JOINS, MAX_NESTING, MAX_TABLES, TOO_DEEP, Node
+from common.database.guard.scopes import NOWHERE, Scope, with_queries
 from common.errors import ForbiddenStatement, ValidationFailed
 from common.text import Text
 
@@ -33,33 +34,11 @@ _SHOWING_CLAUSES = frozenset((*_GROUPINGS, *_ORDERINGS))
 _SHOWING_NODES = frozenset(("TypeCast", "FuncCall", "A_Expr"))
 _VALUE_NODES = frozenset(("FuncCall", "TypeCast"))
 
-_PATH_FUNCTIONS = frozenset(("xpath", "xpath_exists", "xmlexists"))
-
 # What a chain of operators or of set operations begins with; chains make trees deep, but nothing is nested.
 _CHAIN_STARTS = frozenset(("lexpr", "larg"))
 
 _TOO_MANY_JOINS = Text(f"连接的表过多（上限{MAX_JOINS}个）。", f"Too many joined tables (at most {MAX_JOINS}).")
 _TOO_MANY_TABLES = Text(f"查询的表过多（上限{MAX_TABLES}个）。", f"Too many tables (at most {MAX_TABLES}).")
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The names of CTEs that are visible somewhere: the first `count` of one WITH, and what is visible around it."""
-
-    places: Mapping[str, int] = field(default_factory=dict)
-    count: int = 0
-    outer: "Scope | None" = None
-
-    def __contains__(self, name: object) -> bool:
-        scope: Scope | None = self
-        while scope is not None:
-            if scope.places.get(name, scope.count) < scope.count:  # type: ignore[call-overload]
-                return True
-            scope = scope.outer
-        return False
-
-
-_NOTHING = Scope()
 
 
 @dataclass(frozen=True)
@@ -117,7 +96,7 @@ class _Walk:
         self.entered: set[int] = set()
 
     def run(self, kind: str, node: Node) -> Findings:
-        self.pending.append(({kind: node}, _NOTHING, 0))
+        self.pending.append(({kind: node}, NOWHERE, 0))
         if node.get("op") == "SETOP_NONE":
             self.show(target.get("ResTarget", {}).get("val") for target in node.get("targetList", ()))
         while self.pending:
@@ -173,14 +152,9 @@ class _Walk:
         clause = select.get("withClause")
         if not clause:
             return scope
-        ctes = [cte["CommonTableExpr"] for cte in clause.get("ctes", ())]
-        places: dict[str, int] = {}
-        for place, cte in enumerate(ctes):
-            places.setdefault(cte["ctename"], place)
-        whole = Scope(places, len(ctes), scope)
-        for place, cte in enumerate(ctes):
-            visible = whole if clause.get("recursive") else Scope(places, place, scope)
-            self.pending.append(({"CommonTableExpr": cte}, visible, depth + 2))
+        whole = scope.entered(clause)
+        for place, cte in enumerate(with_queries(clause)):
+            self.pending.append(({"CommonTableExpr": cte}, whole.before(place), depth + 2))
         # The CTEs are walked above, each in its own scope; what is left of the WITH holds nothing more.
         self.entered.add(id(clause))
         return whole
@@ -260,7 +234,7 @@ def _call(node: Node, _: Scope, found: Findings) -> None:
     literals = tuple(argument.get("A_Const", {}).get("sval", {}).get("sval") for argument in arguments)
     call = Call(strings(node["funcname"]), literals, node.get("location", 0))
     found.calls.append(call)
-    if call.name in _PATH_FUNCTIONS:
+    if call.name in xpath.FUNCTIONS:
         found.xml_paths.append((call.name, next(iter(literals), None)))
 
 
