@@ -22,17 +22,20 @@ _PEOPLE = frozenset(
     )
 )
 _PEOPLE_HAN = re.compile(
-    "员工|雇员|职员|职工|人员|客户|顾客|用户|会员|学生|学员|教师|老师|讲师|导师|作者|演员|歌手|艺人|医生|医师|护士|"
-    "患者|病人|读者|司机|"
-    "驾驶员|乘客|旅客|住客|业主|租客|租户|经理|主管|店长|站长|校长|主任|负责人|联系人|经办人|责任人|申请人|审批人|"
-    "审核人|创建人|"
-    "更新人|操作员|操作人|收件人|收货人|发货人|签收人|持有人|法人|代表|监护人|家长|销售员|业务员|客服|骑手|快递员|"
-    "教练|律师|志愿者"
+    "|".join(
+        listed(
+            """
+    员工 雇员 职员 职工 人员 客户 顾客 用户 会员 学生 学员 教师 老师 讲师 导师 作者 演员 歌手 艺人
+    医生 医师 护士 患者 病人 读者 司机 驾驶员 乘客 旅客 住客 业主 租客 租户 经理 主管 店长 站长
+    校长 主任 负责人 联系人 经办人 责任人 申请人 审批人 审核人 创建人 更新人 操作员 操作人 收件人
+    收货人 发货人 签收人 持有人 法人 代表 监护人 家长 销售员 业务员 客服 骑手 快递员 教练 律师 志愿者
+    """
+        )
+    )
 )
 _NAMES = frozenset(listed("name fullname realname displayname nickname username login"))
 _OWN_NAMES = frozenset(listed("nickname surname forename fullname realname firstname lastname fname lname username"))
-_OWN_PAIRS = frozenset({("first", "name"), ("last", "name"), ("given", "name"), ("family", "name"), ("full", "name"),
-                        ("real", "name"), ("nick", "name"), ("user", "name"), ("middle", "name")})  # fmt: skip
+_OWN_PAIRS = frozenset((word, "name") for word in listed("first last given family full real nick user middle"))
 _NAMES_HAN = re.compile("名$|名称|名字|姓名")
 _OWN_NAMES_HAN = re.compile("姓名|昵称|真名|曾用名|花名|用户名")
 _OF_THINGS = frozenset(
@@ -72,7 +75,7 @@ _GIVEN = frozenset(
     alice grace julia jane kate lucy sara eva ella leo max tom bob jim joe ben sam tim dan bill carl eve
     carlos maria juan luis marco luca hans klaus anders erik lars ivan olga wei li ming hui fang jing lei
     yan rose diana
-"""
+    """
     )
 )
 _CODE = re.compile(
