@@ -36,7 +36,7 @@ _MOST_LINKS = 200  # of one phrase; where thousands of columns have the same nam
 _MOST_NEAR = 400  # tables that are near what else is named
 _MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
 _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
-_SPARED = 500  # tables, after which the objects made so far are frozen: collecting them would stop all threads
+_SPARED = 500  # tables after which what was made of them is kept from the garbage collector, which would stop all
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
 _INFLECTION, _OTHER_WORD = 0.03, 0.25
 _BORROWED_BESIDE_OWN = 0.25
@@ -257,7 +257,7 @@ class Lexicon:
             yield from ((key, link) for link, _ in senses if link.kind not in own)
 
     def prepare(self) -> None:
-        """Builds the index of names that suggestions need, so that the first unknown word does not wait for it."""
+        """Does now, in the thread that builds it, what the first unknown word would wait for."""
         _ = self._suggested, self._numbers
 
 
