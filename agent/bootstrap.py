@@ -73,14 +73,7 @@ def bootstrap(settings: Settings) -> Services:
     rules = OfflineSkills()
     model = open_model(settings)
     thinking = _thinking(settings, model) if model else None
-    behaviour = Behaviour(
-        result_summary=settings.enable_result_summary,
-        syntax_validation=settings.enable_syntax_validation,
-        forbidden_check=settings.enable_forbidden_check,
-        auto_repair=settings.enable_auto_repair,
-    )
-
-    audit = _audit(settings)
+    behaviour, audit = _behaviour(settings), _audit(settings)
 
     def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
@@ -97,22 +90,52 @@ def bootstrap(settings: Settings) -> Services:
     runs = RunDesk(agent, store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database, new_context, request_timeout_s=settings.request_timeout_s)
 
-    async def prepare(catalog: Catalog, before: Catalog | None = None) -> None:
-        await rules.prepare(catalog, before)
-        if thinking:
-            await thinking.prepare(catalog)
-
+    prepare = _preparing(rules, thinking)
     database.prepare_with(prepare)
 
     async def warm() -> None:
         runs.watch_over()
         compiled_graph()
         with suppress(CituError):
-            await prepare(await database.catalog())
+            await prepare(await database.catalog(), None)
         if model:
             with suppress(CituError):
                 await model.warm()
 
+    thinker = model.name if model else rules.name
+    examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database)
+    checks = _checks(database, store, model)
+    return Services(runs, store, desk, sources, thinker, examples, checks, warm, _closing(runs, database, store, model))
+
+
+def _behaviour(settings: Settings) -> Behaviour:
+    return Behaviour(
+        result_summary=settings.enable_result_summary,
+        syntax_validation=settings.enable_syntax_validation,
+        forbidden_check=settings.enable_forbidden_check,
+        auto_repair=settings.enable_auto_repair,
+    )
+
+
+def _thinking(settings: Settings, model: ChatModel) -> LlmSkills:
+    derived = schema_budget(context_tokens(model.name), settings.llm_max_tokens)
+    return LlmSkills(model, schema_tokens=settings.schema_tokens or derived, samples=settings.schema_samples)
+
+
+def _preparing(
+    rules: OfflineSkills, thinking: LlmSkills | None
+) -> Callable[[Catalog, Catalog | None], Awaitable[None]]:
+    async def prepare(catalog: Catalog, before: Catalog | None) -> None:
+        await rules.prepare(catalog, before)
+        if thinking:
+            await thinking.prepare(catalog)
+
+    return prepare
+
+
+def _closing(
+    runs: RunDesk, database: GuardedDatabase, store: Store, model: ChatModel | None
+) -> Callable[[], Awaitable[None]]:
     async def aclose() -> None:
         await runs.aclose()
         database.close()
@@ -120,15 +143,7 @@ def bootstrap(settings: Settings) -> Services:
         if model:
             await model.aclose()
 
-    thinker = model.name if model else rules.name
-    examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database)
-    checks = _checks(database, store, model)
-    return Services(runs, store, desk, sources, thinker, examples, checks, warm, aclose)
-
-
-def _thinking(settings: Settings, model: ChatModel) -> LlmSkills:
-    derived = schema_budget(context_tokens(model.name), settings.llm_max_tokens)
-    return LlmSkills(model, schema_tokens=settings.schema_tokens or derived, samples=settings.schema_samples)
+    return aclose
 
 
 def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:

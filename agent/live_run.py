@@ -245,7 +245,7 @@ class LiveRun:
     async def _is_ended(self, count: int, end: RunEnd) -> bool:
         """Keeps the run's end; false when somebody else has ended it. Raises StoreUnavailable."""
         while (unkept := await self._journal.keep(self._new(count, end))) == "lost":
-            self._kept = 0  # the whole run is written: of that nothing can be missing
+            self._kept = 0  # the whole run is written again, so nothing of it can be missing
         return unkept is None
 
     def _end(self, event: Event) -> None:

@@ -30,7 +30,7 @@ class Repair:
 
     @property
     def happened(self) -> str:
-        """What the execution path says of it."""
+        """The word for it in `execution_path`."""
         if self.error is None:
             return SUCCESS
         if isinstance(self.error, ForbiddenStatement | ForbiddenObject):
@@ -43,7 +43,7 @@ class Repair:
 
 
 def may_repair(context: Context) -> bool:
-    """Whether the operator wants repairs, and the proof that they need."""
+    """Whether the operator switched on repairs, and the EXPLAIN that a repaired statement has to pass."""
     return context.behaviour.auto_repair and context.behaviour.syntax_validation
 
 

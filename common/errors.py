@@ -191,7 +191,7 @@ class ForbiddenObject(StatementRejected):
 
 
 class InvalidSql(StatementRejected):
-    """PostgreSQL refused to parse or plan the statement.
+    """PostgreSQL refused to parse, plan or run the statement.
 
     Attributes:
         detail: PostgreSQL's own message (one line, its language), for the repair and for the user.

@@ -11,6 +11,8 @@ from agent.skills.near_names import near_names
 from agent.skills.repair_hints import error_text
 from agent.skills.schema_text import SchemaText
 from app_config import Settings
+from common.database.discretion import discreet
+from common.database.guard import BUILTIN
 from common.database.references import references
 from common.errors import InvalidSql
 from common.values import Catalog, Column, QueryResult, Table
@@ -113,7 +115,10 @@ def test_any_text_has_a_verdict(sql: str, position: int, state: str) -> None:
 )
 def test_hints_that_name_what_is_not_open_are_kept_back(hint: str, is_told: bool) -> None:
     error = InvalidSql('column "nme" does not exist', sqlstate="42703", hint=hint)
-    assert (hint in error_text(error, "SELECT nme FROM payment", SchemaText(CATALOG))) == is_told
+    sql = "SELECT nme FROM payment"
+    shown = discreet(error, sql, CATALOG, BUILTIN)
+    assert isinstance(shown, InvalidSql)
+    assert (hint in error_text(shown, sql, SchemaText(CATALOG))) == is_told
 
 
 # ------------------------------------------------------------------------------------------- which literals are judged

@@ -120,7 +120,7 @@ async def _second_look(sql: str, context: Context) -> _SecondLook | None:
 
 
 async def _doubts(sql: str, context: Context) -> tuple[Text, ...]:
-    """What the user is asked about texts that nothing stored is."""
+    """What the user is asked about texts in filters that are not stored."""
     return tuple(one.notice for one in missing(sql, await context.database.catalog()))
 
 

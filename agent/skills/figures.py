@@ -26,8 +26,8 @@ _UNITS: dict[str, float] = {
 _STATED = re.compile(
     rf"({_NUMBER})[ \t]*(千万|百万|万|亿|千|%|％|(?:thousand|million|billion|percent|bn|k|m)\b)?", re.IGNORECASE
 )
-# An integer that is said as the number of rows, a rank among them or the number of an item in a list is none of the
-# data's; every other one must stand in the rows or in the words, however small it is.
+# An integer that is said as the number of rows, a rank among them or the number of a list's item does not come from the
+# data. Every other one must stand in the rows, the question or the SQL, however small it is.
 _MEASURE = "个条家行名位项座种款笔件辆台本人间所类组次部张份批门只棵栋场支队户"
 _NO_ROWS = "percent|points?|dollars?|yuan|euros?|days?|weeks?|months?|years?|hours?|minutes?|seconds?|times?"
 _COUNTED = re.compile(

@@ -1,4 +1,4 @@
-"""Which columns say who somebody is or identify a thing: there another spelling is another person or another thing.
+"""Which columns hold names of people or identify things, where another spelling means another person or thing.
 
 Judged by the names and comments of the column and its table, and by what the stored values look like.
 """
@@ -6,11 +6,12 @@ Judged by the names and comments of the column and its table, and by what the st
 import re
 from collections.abc import Callable
 
-from agent.skills.spelling import COMPANIES, KINDS, PLACES, word_table
+from agent.skills.offline.atoms import listed
+from agent.skills.spelling import COMPANIES, KINDS, PLACES
 from common.values import Column, Table
 
 _PEOPLE = frozenset(
-    word_table(
+    listed(
         """
     person people employee staff worker customer client user member student pupil teacher instructor professor lecturer
     author writer actor actress artist driver rider doctor physician nurse patient guest passenger reader borrower
@@ -21,26 +22,27 @@ _PEOPLE = frozenset(
     )
 )
 _PEOPLE_HAN = re.compile(
-    "员工|雇员|职员|职工|人员|客户|顾客|用户|会员|学生|学员|教师|老师|讲师|导师|作者|演员|歌手|艺人|医生|医师|护士|"
-    "患者|病人|读者|司机|"
-    "驾驶员|乘客|旅客|住客|业主|租客|租户|经理|主管|店长|站长|校长|主任|负责人|联系人|经办人|责任人|申请人|审批人|"
-    "审核人|创建人|"
-    "更新人|操作员|操作人|收件人|收货人|发货人|签收人|持有人|法人|代表|监护人|家长|销售员|业务员|客服|骑手|快递员|"
-    "教练|律师|志愿者"
+    "|".join(
+        listed(
+            """
+    员工 雇员 职员 职工 人员 客户 顾客 用户 会员 学生 学员 教师 老师 讲师 导师 作者 演员 歌手 艺人
+    医生 医师 护士 患者 病人 读者 司机 驾驶员 乘客 旅客 住客 业主 租客 租户 经理 主管 店长 站长
+    校长 主任 负责人 联系人 经办人 责任人 申请人 审批人 审核人 创建人 更新人 操作员 操作人 收件人
+    收货人 发货人 签收人 持有人 法人 代表 监护人 家长 销售员 业务员 客服 骑手 快递员 教练 律师 志愿者
+    """
+        )
+    )
 )
-_NAMES = frozenset(word_table("name fullname realname displayname nickname username login"))
-_OWN_NAMES = frozenset(
-    word_table("nickname surname forename fullname realname firstname lastname fname lname username")
-)
-_OWN_PAIRS = frozenset({("first", "name"), ("last", "name"), ("given", "name"), ("family", "name"), ("full", "name"),
-                        ("real", "name"), ("nick", "name"), ("user", "name"), ("middle", "name")})  # fmt: skip
+_NAMES = frozenset(listed("name fullname realname displayname nickname username login"))
+_OWN_NAMES = frozenset(listed("nickname surname forename fullname realname firstname lastname fname lname username"))
+_OWN_PAIRS = frozenset((word, "name") for word in listed("first last given family full real nick user middle"))
 _NAMES_HAN = re.compile("名$|名称|名字|姓名")
 _OWN_NAMES_HAN = re.compile("姓名|昵称|真名|曾用名|花名|用户名")
 _OF_THINGS = frozenset(
-    word_table("company org organization organisation brand shop store team project product department dept firm")
+    listed("company org organization organisation brand shop store team project product department dept firm")
 )
 _IDENTIFYING = frozenset(
-    word_table(
+    listed(
         """
     id uuid guid code no nr nbr number sku isbn issn barcode ean vin plate serial sn ssn imei mac ip phone mobile tel
     telephone fax email mail zip zipcode postcode account iban passport license licence symbol slug hash token key url
@@ -61,7 +63,7 @@ _SURNAMES = frozenset(
 )
 _HAN_NAME = re.compile(r"[\u4e00-\u9fff·]{2,4}")
 _GIVEN = frozenset(
-    word_table(
+    listed(
         """
     james mary robert patricia john jennifer michael linda david elizabeth william barbara richard susan
     joseph jessica thomas sarah charles karen christopher lisa daniel nancy matthew betty anthony sandra
@@ -73,14 +75,14 @@ _GIVEN = frozenset(
     alice grace julia jane kate lucy sara eva ella leo max tom bob jim joe ben sam tim dan bill carl eve
     carlos maria juan luis marco luca hans klaus anders erik lars ivan olga wei li ming hui fang jing lei
     yan rose diana
-"""
+    """
     )
 )
 _CODE = re.compile(
     r"[A-Za-z]{0,6}[-_#/]?\d[A-Za-z0-9_#/.+-]*|[\w.+-]+@[\w-]+(\.[\w-]+)+|[\u4e00-\u9fff][A-Z][·-]?[A-Z0-9]{4,6}"
 )
 _HEAD = 20  # characters of a comment that say what a thing is
-_LOOKS_SO = 0.8  # of the values
+_LOOKS_SO = 0.8  # share of the values that must look like it
 _LEAST_VALUES = 4
 _FEW = 0.2
 
@@ -98,13 +100,13 @@ def names_people(table: Table, column: Column) -> bool:
 
 
 def _is_always_a_persons(words: tuple[str, ...], name: str, said: str) -> bool:
-    """Whether only people have what the column is called after: a surname, 姓名."""
+    """Whether the column is called something that only people have: a surname, 姓名."""
     paired = _OWN_PAIRS & set(zip(words, words[1:], strict=False))
     return bool(_OWN_NAMES & {*words, "".join(words)} or paired or _OWN_NAMES_HAN.search(f"{name} {said}"))
 
 
 def _is_called_so(table: Table, column: Column, words: tuple[str, ...], said: str) -> bool:
-    """Whether it is the name of what the table or column says is a person, or called after one."""
+    """Whether it is called a name and its table or itself speaks of people, or is called after a person."""
     about_people = _says_people(words, column.name, said)
     is_name = _NAMES & {*words} or _NAMES_HAN.search(column.name) or _NAMES_HAN.search(said)
     owned = _says_people(_words(table.name), table.name, table.comment or "")

@@ -12,7 +12,7 @@ _MOST = 200  # of more names
 
 
 class LikeNames:
-    """Names by the pairs of characters that they hold; up to `few` of them are all worth comparing."""
+    """Names, found by the pairs of characters that they hold. Up to `few` names, all of them are compared."""
 
     def __init__(self, names: Sequence[str], *, few: int = _FEW) -> None:
         self._names = names
@@ -29,7 +29,7 @@ class LikeNames:
         for pair in _pairs(word):
             shared.update(self._holding.get(pair, ()))
         most = (number for number, _ in shared.most_common(4 * _MOST))
-        # Of two names that share as much the shorter one is more alike.
+        # Of two names that share equally many pairs, the shorter one is more alike.
         ranked = sorted(most, key=lambda number: (-shared[number], len(self._names[number])))
         return sorted(ranked[:_MOST])
 

@@ -210,7 +210,7 @@ class LlmSkills:
         return await self._described.ready(inquiry.catalog)
 
     def _describe(self, catalog: Catalog) -> SchemaText:
-        # Of a copy: the catalogue's own object would be kept alive by what is kept for as long as it lives.
+        # Made from a copy: what is kept as long as the catalogue's object lives must not keep that object alive.
         schema = SchemaText(Catalog(catalog.tables, catalog.search_path), samples=self._samples)
         schema.prepare(self._schema_tokens)
         return schema

@@ -25,7 +25,7 @@ _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
 _IS_ALONE = re.compile(rf"[{_ALONE}]").match
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LETTER = re.compile(r"[^\W\d_]")
-_SHORT = 3  # letters of a Latin word that is an abbreviation, to be written as it is stored: IT, not it
+_SHORT = 3  # letters; a Latin word this short counts only when it is written as it is stored (IT, not it)
 _MAX_WORDS = 12  # of a value that is looked for
 _MAX_CHARS = 100  # of a value that is looked for
 _MAX_SCHEMA_WORDS = 8  # of a comment that is a name, not a sentence
@@ -168,7 +168,7 @@ class NamedValues:
                     yield Named(held.table, held.column, held.privacy, shown)
 
     def _held(self, number: int) -> _Held:
-        """What that column holds; columns that questions name are few, and named again."""
+        """What that column holds, kept for the next questions, because they mostly name the same few columns."""
         if number not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known = {}
@@ -225,7 +225,7 @@ class _Asked:
         return found
 
     def says_nothing(self, span: _Span) -> bool:
-        """Whether these are words of any question; IT is none of them where other words are written small."""
+        """Whether any question may hold these words (`it`); an abbreviation in capitals (`IT`) is none of them."""
         is_abbreviation = span.end - span.start == 1 < len(span.key) <= _SHORT and self._written[span.start].isupper()
         return span.key in _NOISE and not (is_abbreviation and not all(map(str.isupper, self._written)))
 

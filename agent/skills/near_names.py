@@ -20,7 +20,7 @@ from common.values import Catalog, Table
 
 UNKNOWN_TABLE, UNKNOWN_COLUMN = "42P01", "42703"
 _MOST = 5
-_FEW_TABLES = 300  # that are all compared
+_FEW_TABLES = 300  # up to here all tables are compared
 _MOST_COLUMNS = 500  # of one name, in as many tables
 _LEAST_SCORE = 0.6
 _SAID_SCORE = 0.95  # of names that their comment explains by what was written

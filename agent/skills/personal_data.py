@@ -38,8 +38,8 @@ _HAN_NAME = re.compile(rf"(?:[{tables.SURNAMES}]|{tables.LONG_SURNAMES})[\u4e00-
 _ORGANISATION = re.compile(rf"(?:{tables.ORGANISATION_ENDS})$|\b(?i:{tables.ORGANISATION_WORDS})\b\.?$")
 _LOOKED_AT = 60  # values of a column
 _LONGEST_LOOKED_AT = 200  # characters of a value; the catalogue keeps none that are longer
-_PRIVATE_SHARE = 0.2  # of the values that look private; the column is, then
-_NAMES_SHARE = 0.8  # of the values that look like persons' names
+_PRIVATE_SHARE = 0.2  # a column of which more values than this share look private is private
+_NAMES_SHARE = 0.8  # a column of which this share of values look like persons' names holds names
 _LEAST_NAMES = 4  # distinct values; fewer look like names by chance
 
 
@@ -77,7 +77,7 @@ def is_private_value(value: str) -> bool:
 
 
 def _some(values: Sequence[str]) -> Sequence[str]:
-    """Evenly many of all of them: sorted, those of one shape stand together."""
+    """A sample spread evenly over the values, which are sorted, so that values of one shape stand together."""
     return values[:: max(1, len(values) // _LOOKED_AT)]
 
 

@@ -26,19 +26,18 @@ _ENDINGS = tuple(listed("ations ation ments ment ings ing ance ence ions ion ers
 _LEAST_ROOT = 4
 _K1, _B = 1.2, 0.75  # BM25's usual constants
 _NAME_WEIGHT = 3  # a table's own name and comment say more than its columns'
-_ROOT_WEIGHT, _SYNONYM_WEIGHT, _PART_WEIGHT = 0.6, 0.5, 0.4  # of a word found otherwise than as it is written
+_ROOT_WEIGHT, _SYNONYM_WEIGHT = 0.6, 0.5  # of a word found otherwise than as it is written
 _WHOLE_NAME = 0.5  # added to the score, as a share of it, when the question says the whole name of the table
 _VALUE_WEIGHT = 1.0  # of a table that holds a value which the question names, for each unit of the value's rarity
 _PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = 0.35, 0.1, 0.4  # of a table's score that those joined to it get
 _SPREADING = 12  # best tables whose score is passed on
 _ANCHORS, _NEAR_SHARE = 3, 1.0  # best tables, and what those within a few joins of them gain, as a share of their own
-_MOST_CHILDREN = 60  # a table that more refer to joins everything with everything
-_COMMON = 1_000  # tables; a word of more tells none of them apart when the question has others
-_MOST_OWNERS = 3  # a name that more tables have as their key tells none of them
+_MOST_CHILDREN = 60  # a table that more tables refer to says nothing about which of them belong together
+_COMMON = 1_000  # tables; a word that more of them have is ignored when the question has rarer ones
+_MOST_OWNERS = 3  # a key's name that more tables share refers to none of them
 _BRIDGED = 6  # best tables between which the shortest way is looked for
 _LONGEST_BRIDGE = 3  # joins
 _LONGEST_SYNONYM = 6  # characters
-_LEAST_PART = 4  # letters of a word that is looked for inside others (`orderitem`)
 _MAX_VALUES = 20  # stored values of one column that count as words of its table
 _MAX_COMMENT, _MAX_VALUE_CHARS = 400, 60  # characters that are looked at
 
@@ -147,7 +146,7 @@ class TableIndex:
         return log(1 + (len(self._tables) - containing + 0.5) / (containing + 0.5))
 
     def _favour_near(self, scores: dict[int, float]) -> None:
-        """Of tables with the same words, those are meant that can be joined to the best ones."""
+        """Raises the scores of tables that can be joined to the best: of tables with the same words, they are meant."""
         closest: dict[int, int] = {}
         for start in nlargest(_ANCHORS, scores, key=scores.__getitem__):
             for number, joins in self._distances(start).items():
@@ -270,7 +269,7 @@ def _spelled_out(text: str) -> Iterator[str]:
 
 
 def _document(table: Table) -> Iterator[str]:
-    """The terms of a table, repeated by what they count; Latin words also by their roots and glued parts."""
+    """The terms of a table, repeated by what they count; Latin words also by their roots."""
     for text in (table.name, (table.comment or "")[:_MAX_COMMENT]):
         yield from _with_roots(text, _NAME_WEIGHT)
     for column in table.columns:

@@ -26,7 +26,7 @@ _MAX_LEAD, _LEAD_LINES = 400, 2  # characters and lines before a passage that sa
 class Grade(IntEnum):
     """What a passage holds."""
 
-    NOTHING = 0  # text of which nothing is SQL, such as the explanation in an object of JSON
+    NOTHING = 0  # no SQL, such as the explanation in a JSON object
     BROKEN = 1
     STATEMENTS = 2
     QUERY = 3
@@ -111,9 +111,10 @@ class _Reader:
         mark: Mark = Mark.BLOCK,
         accepts: Callable[[Statements], bool] | None = None,
     ) -> Found | None:
-        """What the passage holds whose possible extents `bodies` are, the likeliest first.
+        """The SQL of a passage.
 
         Args:
+            bodies: where the passage may begin and end, the likeliest first.
             accepts: which SQL counts; None: the shape says that it holds SQL, and is taken at its word.
         """
         first: _Body | None = None

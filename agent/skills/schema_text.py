@@ -70,11 +70,6 @@ class SchemaText:
         self._values: NamedValues | None = None
         self._index: TableIndex | None = None
 
-    @property
-    def is_prepared(self) -> bool:
-        """Whether the first question would not have to wait for what all questions share."""
-        return self._values is not None
-
     def prepare(self, budget: int = SCHEMA_BUDGET) -> None:
         """Works out what all questions share, which takes a while for a large catalogue; any thread may do it."""
         with self._preparing:

@@ -9,23 +9,18 @@ import unicodedata
 from collections.abc import Iterable
 
 from agent.skills.han_variants import SIMPLIFIED
+from agent.skills.offline.atoms import listed
 from common.text import Text
 
-
-def word_table(text: str) -> tuple[str, ...]:
-    """The words of a table that is written as one string, for legibility."""
-    return tuple(text.split())
-
-
-PLACES = word_table(
+PLACES = listed(
     "特别行政区 维吾尔自治区 壮族自治区 回族自治区 自治区 自治州 自治县 省 市 区 县 州 盟 旗 镇 乡 村 街道 "
     "city county province state district region prefecture town township"
 )
-COMPANIES = word_table(
+COMPANIES = listed(
     "有限责任公司 股份有限公司 集团有限公司 有限公司 公司 集团 "
     "inc incorporated ltd limited llc llp co corp corporation company plc gmbh ag kg sa sas srl bv nv pte pty group"
 )
-KINDS = word_table("店 类 业 型 级")
+KINDS = listed("店 类 业 型 级")
 
 _MEANT_SIGNS = frozenset("#%&*@")  # punctuation to Unicode, but C# is not C
 _SHORTEST_MISSPELT = 5  # characters; one letter more or less makes another word of a shorter one

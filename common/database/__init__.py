@@ -39,16 +39,15 @@ def open_database(
         pool_size: most connections.
         pool_wait_s: seconds to wait for a free one.
         statement_timeout_s: seconds one statement may run.
-        max_rows: most rows of one result.
-        max_result_bytes: most bytes of one result's values, as text.
+        max_rows, max_result_bytes: most rows of one result, and most bytes of its values, as text.
         catalog_ttl_s: seconds the table descriptions are kept.
         forbidden_check: when false, the guard judges only structure: one statement, and nothing but a query.
         allowed_functions: user-defined and extension functions that may be called (`schema.name`, `schema.*`, `name`).
         allowed_objects: if any, only these may be read: `schema`, `schema.table` or `schema.table.column`, with `*`.
         denied_objects: these may not be read, written the same way.
         require_read_only_role: run nothing (`DatabaseUnavailable`) for a role that may do more than read.
-        max_plan_cost: most a plan may be estimated to cost, in the planner's units; 0: no limit.
-        max_plan_rows: most rows a plan may be estimated to return; 0: no limit.
+        max_plan_cost, max_plan_rows: most a plan may be estimated to cost, in the planner's units, and rows it may
+            be estimated to return; 0: no limit.
 
     Raises:
         AccessRuleError: one of the objects is not written like that.

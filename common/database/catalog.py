@@ -102,7 +102,7 @@ class CatalogReader:
         return self._loading
 
     async def _same_or_new(self, read: Knowledge) -> Knowledge:
-        """What was read, or the objects that are kept where they say the same: others hold what they made of them."""
+        """What was read, or the objects kept before where they say the same, which others have built on."""
         kept = self._kept
         return read if kept is None else await asyncio.to_thread(_merged, kept, read)
 
@@ -204,7 +204,7 @@ async def _read_parents(connection: Connection) -> Mapping[Key, frozenset[Key]]:
 
 
 async def _read_views(connection: Connection) -> Mapping[Key, str]:
-    """Views' queries; all empty, which nobody takes for harmless, where a lock keeps one of them from being read."""
+    """Views' queries; all empty where a lock keeps one from being read, and empty ones are never taken for harmless."""
     try:
         rows = (await connection.query(queries.VIEWS)).rows
     except psycopg2.OperationalError as exc:
@@ -394,7 +394,7 @@ async def _read_columns(connection: Connection) -> Mapping[str, list[_Attribute]
 
 
 async def _in_turns(items: Iterable[T]) -> AsyncIterator[T]:
-    """The items; between some of them other questions go on."""
+    """The items, with a pause after every `_ITEMS_AT_ONCE` in which the event loop goes on."""
     for number, item in enumerate(items, 1):
         yield item
         if number % _ITEMS_AT_ONCE == 0:
@@ -509,7 +509,7 @@ class _Sampler:
         )
 
     async def _may_read(self, relation: _Relation) -> bool:
-        """Whether reading it runs nothing but what a question may run."""
+        """Whether reading it runs only what a question may run."""
         key = (relation.schema, relation.name)
         if relation.kind == "v":  # judging a long definition takes a while
             return not self._is_spent() and await asyncio.to_thread(self._unasked.is_harmless, key)

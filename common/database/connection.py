@@ -102,7 +102,7 @@ class Rows:
 
 
 class _Nowhere(list[str]):
-    """Where notices go: the connection would keep the last fifty, however long."""
+    """Drops notices; a connection would keep the last fifty, however long."""
 
     def append(self, _notice: str) -> None:
         """Forgets it."""

@@ -64,7 +64,7 @@ _GENERAL = re.compile(
     r"现在几点|今天星期几|今天几号|心情|无聊|你喜欢|你觉得|人生|爱情|编程|代码怎么写|聊聊|聊天|讲个|讲一个|什么意思|是什么意思|等于几|宇宙|哲学",
     re.IGNORECASE,
 )
-# Of a verdict that the rules can't be sure of; below `agent.routing.SURE`, so that a model is asked where there is one.
+# Confidence of a verdict that the rules are not sure of: below `agent.routing.SURE`, so that a model is asked, if any.
 _DOUBTFUL, _LIKELY = 0.5, 0.55
 _ORDERED = frozenset(listed("list show display give 列出 找出 显示 查询 统计 汇总"))
 _NO_FIGURES = ("=", "+date", "-date")  # 是 and 最近 are said of anything
@@ -172,7 +172,7 @@ def _data_verdict(inquiry: Inquiry, words: _Words) -> Classification:
 
 
 def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
-    """What a question is taken for when nobody else can say: figures of things that are named are asked of the data."""
+    """What a question is taken for without a model: one that names things and asks for figures is a data question."""
     if words.signs:
         return words.signs == 1 and words.figures and not words.unknown
     if not words.unknown or is_understood(inquiry):

@@ -110,7 +110,7 @@ def is_understood(inquiry: Inquiry) -> bool:
 def _made_of(inquiry: Inquiry) -> Understanding | Callable[[], Refusal]:
     try:
         return _understood_in_context(inquiry)
-    except Refusal as refusal:  # made anew each time: a raised one holds all that was on the stack
+    except Refusal as refusal:  # kept as a copy: one that was raised holds its whole stack
         return partial(Refusal, refusal.reason, refusal.text, words=refusal.words, choices=refusal.choices)
 
 

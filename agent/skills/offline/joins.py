@@ -26,11 +26,10 @@ class AmbiguousPath(Exception):
 
 @dataclass(frozen=True)
 class Meeting:
-    """The table `at` is below both others: paths up from it to each (empty when it is that table itself)."""
+    """The table `at` is below both others, with the path up from it to the first (empty when it is the first)."""
 
     at: TableKey
     to_first: Path
-    to_second: Path
 
 
 class Graph:
@@ -129,8 +128,8 @@ class Graph:
         rivals = [item[3] for item in common[1:] if self._rivals(best, item, {first, second})]
         if rivals:
             raise AmbiguousPath(second, tuple((key, "") for key in (best[3], *rivals)))
-        to_first, to_second = self.up(best[3], first), self.up(best[3], second)
-        return None if to_first is None or to_second is None else Meeting(best[3], to_first, to_second)
+        to_first = self.up(best[3], first)
+        return None if to_first is None or self.up(best[3], second) is None else Meeting(best[3], to_first)
 
     def _rivals(
         self, best: tuple[bool, float, bool, TableKey], other: tuple[bool, float, bool, TableKey], ends: set[TableKey]

@@ -278,7 +278,7 @@ def _best_places(senses: list[_Sense]) -> Iterator[tuple[int, int]]:
 
 
 def _cuts(stem_key: str) -> Iterator[tuple[str, str]]:
-    """The key cut in two where words or Han characters meet."""
+    """The key cut in two, at each boundary of words or Han characters."""
     for at in range(1, len(stem_key)):
         if stem_key[at] == " ":
             yield stem_key[:at], stem_key[at + 1 :]

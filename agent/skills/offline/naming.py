@@ -208,7 +208,7 @@ def owner_names(table: Table) -> tuple[str, ...]:
 
 
 def owner_traits(table: Table, column: Column) -> tuple[str, ...]:
-    """What of the table's name `bare_names` of the column depend on: with the same traits they are the same."""
+    """Those traits of the table's name on which the column's `bare_names` depend; equal traits give equal names."""
     owner = _owner(table.name, table.comment)
     traits: tuple[str, ...] = () if owner.words else ("",)
     for text, _ in _spelled(column):
@@ -231,7 +231,7 @@ def _spelled(column: Column) -> list[Name]:
 
 @dataclass(frozen=True)
 class _Owner:
-    """A table as the beginning of its columns' names: its English words without inflection, its Chinese names."""
+    """What columns' names may begin with: the table's English words without inflection, and its Chinese names."""
 
     words: tuple[str, ...]
     han: tuple[str, ...]

@@ -30,14 +30,12 @@ class Numeral:
     """A number covering the atoms from `start` up to `end`.
 
     Attributes:
-        is_percent: whether a percent sign follows.
         scale: what a unit such as 万 or "million" multiplied it by.
     """
 
     start: int
     end: int
     value: Decimal
-    is_percent: bool = False
     scale: int = 1
 
     @property
@@ -110,5 +108,5 @@ def _scaled(atoms: tuple[Atom, ...], base: Numeral) -> Numeral:
         if len(following) == length and scale is not None and (following[0].key not in "km" or following[0].glued):
             return Numeral(base.start, base.end + length, base.value * scale, scale=scale)
     if base.end < len(atoms) and atoms[base.end].key in ("%", "percent"):
-        return Numeral(base.start, base.end + 1, base.value, is_percent=True)
+        return Numeral(base.start, base.end + 1, base.value)
     return base

@@ -132,7 +132,7 @@ def about_mentioned(inquiry: Inquiry) -> list[str]:
 
 
 def _valued(link: Link, lexicon: Lexicon, lang: Lang) -> _Example:
-    """How many have the value that the link means."""
+    """The question how many rows have the value that the link means."""
     assert link.column is not None and link.value is not None
     name, column = (
         spoken_name(lexicon.schema.table(link.table), lang),

@@ -15,7 +15,7 @@ _JOINS = frozenset("和与及跟同或")  # only before another thing: 冯晨和
 # Only before what they govern. Those that also end given names are left out: 来 进 花 中 里 之 为 会 能 应 将 于 用 全.
 _GOVERNS = frozenset("在被把给对已曾还都共所是有各每前后从到自至最不没未这那总比占")
 _VERBS_IN_NAMES = frozenset("来进花")  # with 了 behind them they are other words
-_PLACES = frozenset("中里内上下")  # nothing is inside of somebody
+_PLACES = frozenset("中里内上下")  # words for places, which do not follow a person's name
 _ADVERBS = frozenset("是已曾还都共各每最不没未总")  # may come before 有 and 在
 _MOST_ADDED = 2
 _COUNTING = ("unit", "date_part")

@@ -80,12 +80,12 @@ def owned_phrases(table: Table, column: Column) -> Phrases:
 
 
 def column_traits(table: Table, column: Column) -> tuple[object, ...]:
-    """What of the table `column_phrases` and `borrowed_column_phrases` depend on."""
+    """Those traits of the table on which `column_phrases` and `borrowed_column_phrases` depend."""
     return (table.kind == "table", _is_exact(table, column), *owner_traits(table, column))
 
 
 def measure_phrases(schema: Schema, table: Table) -> Phrases:
-    """Phrases that a table's figures go by because of what the table is."""
+    """Phrases for a column with a table's figures, because of what the table is about."""
     penalty = _penalty(table)
     for column in table.columns:
         yield from _bare_measure(schema, table, column, penalty)

@@ -139,7 +139,7 @@ class ValueReader:
                 self.found.notes.append(note)
 
     def _refuse_others_name(self, place: int, link: Link) -> None:
-        """Nobody is taken for somebody whose name is only a part of what was said, or the other way round.
+        """Refuses a longer name of which only a part is stored: it is somebody else's.
 
         Raises:
             Refusal: nobody is called so; the one of the similar name is offered.

@@ -83,7 +83,7 @@ def _several(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whole
 
 
 def _extremes(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whole: bool) -> str:
-    """The rows with the greatest and least figure, named by the text before it; of a part, the end it begins at."""
+    """The rows with the greatest and least figure, named by their text; of cut rows only the end they begin at."""
     figure = _figure_column(result)
     if figure is None:
         return ""

@@ -3,6 +3,7 @@
     parsing    text → tree, for any input, in bounded time
     grammar    which node types a query may consist of
     walk       the tree → what it reads and calls
+    scopes     which CTEs are visible where
     rules      which schemas, tables and columns the operator opens
     access     what that means for the server's tables, views and partitions
     showing    the part of the catalogue that may be read
@@ -11,6 +12,8 @@
     literals   numbers that an older server reads as something else
     casts      which types may be named and turned into
     values     what may be done with values of types that the user's own operators and casts are for
+    carriers   which expressions have values of such types
+    operators  which operators of the user's for built-in types may be meant
     objects    which tables, types and special values may be named
     xpath      which XPaths may be evaluated
     lengths    how long the values may get that a query builds

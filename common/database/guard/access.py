@@ -17,7 +17,8 @@ from common.database.guard.facts import Key, ServerFacts
 from common.database.guard.functions import Call, reads_unseen
 from common.database.guard.parsing import Node, parse
 from common.database.guard.rules import AccessRules
-from common.database.guard.walk import Findings, Name, Relation, Scope, relation_of, strings, walk
+from common.database.guard.scopes import Scope
+from common.database.guard.walk import Findings, Name, Relation, relation_of, strings, walk
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.text import Text
 
@@ -174,7 +175,7 @@ class AccessCheck:
 
     @cached_property
     def _by_denials(self) -> "AccessCheck":
-        """For views of which columns are opened by name: what they read need not be open, but not denied either."""
+        """For views of which columns are opened by name: what they read need not be opened, but must not be denied."""
         return AccessCheck(self.rules.without_allowed(), self.facts, self._is_vouched)
 
     # ------------------------------------------------------------------------------------------------------ statements

@@ -77,7 +77,7 @@ class Carriers:
         return names
 
     def _of_alias(self, key: str, node: Node) -> set[str]:
-        """The names that the node gives to what carries it."""
+        """The names that the node gives to values of the group's types."""
         if key == "ResTarget":
             value = node.get("val", {})
             return {node["name"]} if "name" in node and self.carries(value) else self._figured(value)
@@ -111,7 +111,7 @@ class Carriers:
         return ({target["name"] for target in given if "name" in target} | references) - {"*"}
 
     def _figured(self, value: Node) -> set[str]:
-        """What PostgreSQL may call the value without AS, if it carries it."""
+        """What PostgreSQL may call the value without AS, if it is of the group's types; else nothing."""
         if not value or not self.carries(value):
             return set()
         ((kind, node),) = value.items()
@@ -124,7 +124,7 @@ class Carriers:
         return {_NAMED_BY_KIND.get(kind, str(node.get("op", "")).removeprefix("IS_").lower())} - {""}
 
     def mentions(self, value: Any) -> bool:
-        """Whether the name of something that carries it is anywhere within."""
+        """Whether one of the names occurs anywhere within."""
         for key, node in nodes(value):
             if key == "ColumnRef" and self._carries(key, node):
                 return True
@@ -169,7 +169,7 @@ class Carriers:
         return isinstance(node, dict) and any(self._carries(inner, child) for inner, child in node.items())
 
     def _carries_step(self, node: Node) -> bool:
-        """Whether a field or an element of something may."""
+        """Whether a field or an element of something may be of such a type."""
         last = node["indirection"][-1]
         if "String" not in last:
             return self.carries(node["arg"]) or not self.names.isdisjoint(_field_names(node))

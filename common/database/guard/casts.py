@@ -41,7 +41,7 @@ class TypeRule:
         return self._named(name) or (_cast(name[-1]) if self._is_risky_cast(name, "value") else None)
 
     def is_risky_check(self, effect: TypeEffect) -> bool:
-        """Whether to look at a value of the type, by a domain's CHECK or a range's bounds, may have side effects."""
+        """Whether checking a value of the type, by a domain's CHECK or a range's bounds, may have side effects."""
         if effect.kind != "check":
             return effect.kind == "bounds"
         if effect.detail not in self._checks:

@@ -132,12 +132,20 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_BUILTIN_TYPES = words(
+CATALOG_TYPES = words(
+    "regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole "
+    "regtype aclitem"
+)
+"""Types whose values are names looked up in the catalogue, or privileges."""
+POPULATING = words("json_populate_record json_populate_recordset jsonb_populate_record jsonb_populate_recordset")
+"""Functions that make a row of their first argument's type."""
+SHOWING_FUNCTIONS = words("count format concat concat_ws to_json to_jsonb")
+"""Functions that take values of any type and only show or count them."""
+
+_BUILTIN_TYPES = (CATALOG_TYPES - {"aclitem"}) | words(
     "bit bool bpchar box bytea char cidr circle date daterange float4 float8 inet int2 int4 int4range int8 int8range "
     "interval json jsonb line lseg macaddr money name numeric numrange oid path point polygon text time timestamp "
-    "timestamptz timetz tsquery tsrange tstzrange tsvector uuid varbit varchar xml "
-    "regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole "
-    "regtype"
+    "timestamptz timetz tsquery tsrange tstzrange tsvector uuid varbit varchar xml"
 )
 
 

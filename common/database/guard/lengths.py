@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from common.database.guard import xpath
 from common.database.guard.facts import words
 from common.database.guard.parsing import TOO_DEEP, Node
-from common.database.guard.walk import Findings
-from common.database.guard.xpath import MAX_DOCUMENT_CHARS
+from common.database.guard.walk import Findings, strings
 from common.errors import ForbiddenObject, ValidationFailed
 from common.text import Text
 
@@ -31,7 +31,7 @@ MAX_STEPS = 200_000_000
 # Nodes looked at, and more for each character of the text; recursive queries in recursive queries would take for ever.
 _MAX_VISITS, _MAX_VISITS_PER_CHAR = 2_000, 6
 _ROUNDS = 4  # of a recursive query, to see how its values grow
-_COPIED = 0.1  # steps a character, where characters are only copied
+_COPIED = 0.1  # steps for each character that is only copied
 _TEXT_OF_NUMBER = 32
 _QUOTES = 8  # characters around a value in JSON, XML or an array
 _MOST_DIGITS = 150_000  # of a numeric
@@ -71,8 +71,7 @@ _GROWTH = words(
 )
 _GROWING_OPERATORS = frozenset((("||",), ("@>",), ("<@",), ("&&",)))
 _LONG_TEXT = 20_000
-_SHORT_TEXT = 1_000  # what is put together from constants is computed itself up to here, not only its length
-_XPATH_FUNCTIONS = words("xpath xpath_exists xmlexists")
+_SHORT_TEXT = 1_000  # characters; up to here a text put together from constants is known, not only its length
 _AGGREGATES = re.compile(r"(string|array|xml|jsonb?_object|jsonb?|range)_agg(_\w+)?")
 _UNBOUNDED_FIELDS = frozenset(("epoch", "julian", "microseconds", "milliseconds"))
 _LINEAR_OPERATORS = words("= <> != < > <= >= || + - * / % ^ << >> ~ ~* !~ !~* -> ->> #> #>>")
@@ -97,7 +96,7 @@ _UNKNOWN_SPAN_DAYS = 366
 
 
 class _TooLong(Exception):
-    """Carries the name of what builds too much."""
+    """A value gets too long, or takes too long to compute; the message is the name of the function or operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ class _Place:
 
 
 def may_grow(found: Findings, text_length: int) -> bool:
-    """Whether a query may make something longer than itself; most don't, and need no second look.
+    """Whether a query may build something longer than itself; most can't, and are spared the closer look.
 
     Args:
         text_length: characters of the statement.
@@ -251,13 +250,13 @@ class _Bounds:
         columns[target.get("name") or _name_of(value) or f"?{number}"] = self.value(value, place)
 
     def rest(self, select: Node, place: _Place) -> None:
-        """The clauses that decide neither what comes out nor how much of it."""
+        """Looks at the clauses that change neither the values nor the number of rows."""
         for clause in ("whereClause", "groupClause", "havingClause", "windowClause", "sortClause", "distinctClause"):
             self.anything(select.get(clause), place)
         self.anything(select.get("limitOffset"), place)
 
     def set_operation(self, select: Node, place: _Place) -> _Rows:
-        """A chain of set operations is as deep as it is long: it is followed in a loop."""
+        """What a set operation gives. A long chain makes a deep tree, so it is followed in a loop."""
         parts = []
         while "larg" in select:
             parts.append(self.query(select["rarg"], place))
@@ -275,11 +274,11 @@ class _Bounds:
             self.cte(item["CommonTableExpr"]["ctename"], place)
 
     def cte(self, name: str, place: _Place) -> _Rows | None:
-        """What the CTE gives, which may be asked before its turn: under RECURSIVE, they may refer to later ones."""
+        """What the CTE gives, looked at when it is first used: under RECURSIVE, earlier ones may use later ones."""
         if name in place.pending:
             cte, may_recur = place.pending.pop(name)
             query = cte["ctequery"].get("SelectStmt", {})
-            names = _strings(cte.get("aliascolnames", ()))
+            names = strings(cte.get("aliascolnames", ()))
             is_recursive = may_recur and "larg" in query
             found = self.recursive(name, query, names, place) if is_recursive else self.query(query, place)
             place.ctes[name] = _renamed(found, names)
@@ -304,7 +303,7 @@ class _Bounds:
 
     def source(self, item: Node, place: _Place) -> list[tuple[str, _Rows]]:
         ((kind, node),) = item.items()
-        names = _strings(node.get("alias", {}).get("colnames", ()))
+        names = strings(node.get("alias", {}).get("colnames", ()))
         alias = node.get("alias", {}).get("aliasname", "")
         if kind == "RangeVar":
             return [(alias or node["relname"], _renamed(self.table(node, place), names))]
@@ -330,7 +329,7 @@ class _Bounds:
         return _Rows(None)
 
     def join(self, node: Node, alias: str, place: _Place) -> list[tuple[str, _Rows]]:
-        """A chain of joins is as deep as it is long, like a chain of set operations."""
+        """The sources of a join. A long chain makes a deep tree, so it is followed in a loop."""
         found: list[tuple[str, _Rows]] = []
         conditions = []
         while True:
@@ -407,7 +406,7 @@ class _Bounds:
         return self.built("", _joined(found)) if found else _EMPTY
 
     def document(self, node: Node, place: _Place) -> Size:
-        """Of XML or JSON made by syntax of its own: quotes of what it holds are written as two characters."""
+        """The bound of XML or JSON made by its own syntax, in which quotes may be written as two characters."""
         return self.built("", _quoted([self.anything(node, place)]))
 
     def select(self, node: Node, place: _Place) -> Size:
@@ -427,11 +426,11 @@ class _Bounds:
 
     def parsed(self, name: str, document: Size) -> None:
         """Refuses a document that is too long for a path."""
-        if document.length > MAX_DOCUMENT_CHARS:
+        if document.length > xpath.MAX_DOCUMENT_CHARS:
             raise _TooLong(name)
 
     def column(self, node: Node, place: _Place) -> Size:
-        parts = _strings(node["fields"])
+        parts = strings(node["fields"])
         found = [size for around in place.outward() for size in _columns_of(parts, around.sources)]
         return _either(found) if found else _STORED
 
@@ -447,7 +446,7 @@ class _Bounds:
     def cast(self, node: Node, place: _Place) -> Size:
         size = self.value(node["arg"], place)
         type_name = node.get("typeName", {})
-        name = _strings(type_name.get("names", ()))[-1:]
+        name = strings(type_name.get("names", ()))[-1:]
         modifiers = self.each(type_name.get("typmods", ()), place)
         if name and name[0] in _PADDED_TYPES and modifiers:
             return self.built(
@@ -461,7 +460,7 @@ class _Bounds:
         return size
 
     def operation(self, node: Node, place: _Place) -> Size:
-        """An operator's value. Chains are as deep as they are long: they are followed in a loop."""
+        """An operator's value. A long chain makes a deep tree, so it is followed in a loop."""
         chain = []
         left: Node = {"A_Expr": node}
         while "A_Expr" in left:
@@ -476,7 +475,7 @@ class _Bounds:
 
     def operate(self, node: Node, left: Size, right: Size) -> Size:
         self.visit()
-        symbol = _strings(node.get("name", ()))[-1:] or ("",)
+        symbol = strings(node.get("name", ()))[-1:] or ("",)
         kind = node.get("kind", "AEXPR_OP")
         if kind == "AEXPR_NULLIF":
             return left
@@ -534,14 +533,14 @@ class _Bounds:
         return replace(self.value(node["arg"], place), constant=None, text=None)
 
     def call(self, node: Node, place: _Place) -> Size:
-        name = _strings(node["funcname"])[-1]
+        name = strings(node["funcname"])[-1]
         arguments = [item.get("NamedArgExpr", {}).get("arg", item) for item in node.get("args", ())]
         sizes = self.each(arguments, place)
         for clause in ("agg_order", "agg_filter", "over"):
             self.anything(node.get(clause), place)
         if name == "generate_series":
             place.series = max(place.series, _series_rows(sizes))
-        if name in _XPATH_FUNCTIONS and len(sizes) > 1:
+        if name in xpath.FUNCTIONS and len(sizes) > 1:
             self.parsed(name, sizes[1])
         elif name in _SEARCHES and sizes:
             longest = max((size.length for size in sizes[1:]), default=1)
@@ -615,12 +614,8 @@ def _aggregates(select: Node) -> bool:
     return bool(names) and all(_AGGREGATES.fullmatch(name or "") or name in ("count", "sum", "max") for name in names)
 
 
-def _strings(items: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(item["String"].get("sval", "") if "String" in item else "*" for item in items)
-
-
 def _last_field(node: Node) -> str | None:
-    fields = _strings(node.get("ColumnRef", {}).get("fields", ()))
+    fields = strings(node.get("ColumnRef", {}).get("fields", ()))
     return fields[-1] if fields else None
 
 
@@ -628,7 +623,7 @@ def _name_of(node: Node) -> str:
     """What PostgreSQL calls the column of an expression without an alias."""
     while "TypeCast" in node:
         node = node["TypeCast"]["arg"]
-    call = _strings(node.get("FuncCall", {}).get("funcname", ()))
+    call = strings(node.get("FuncCall", {}).get("funcname", ()))
     return _last_field(node) or (call[-1] if call else "")
 
 
@@ -641,7 +636,7 @@ def _renamed(rows: _Rows, names: Sequence[str]) -> _Rows:
 
 
 def _union(parts: Sequence[_Rows]) -> _Rows:
-    """Rows of the one and the other: named as the first's, each column as large as the largest."""
+    """The rows of all parts: columns are named as in the first, each as large as the largest in its place."""
     known = [part.columns for part in parts if part.columns is not None]
     if not known:
         return _Rows(None)
@@ -681,7 +676,7 @@ def _either(sizes: Iterable[Size]) -> Size:
 
 
 def _quoted(sizes: Sequence[Size]) -> Size:
-    """The bound of several put together, every character of which may have to be written as two."""
+    """The bound of several put together, where every character may have to be written as two."""
     joined = _inexact(_joined(sizes))
     return replace(joined, length=2 * joined.length + _QUOTES * len(sizes))
 
@@ -706,7 +701,7 @@ def _number(value: float) -> Size:
 
 
 def _read(length: float) -> float:
-    """The largest number a text of that length may hold."""
+    """The largest number that a text of that length can spell."""
     return _power(10, length)
 
 
@@ -746,7 +741,7 @@ def _digits(number: float) -> float:
 def _arithmetic(
     bound: Callable[[float, float], float], exact: Callable[[float, float], float], *, may_negate: bool = False
 ) -> Callable[[Size, Size], Size]:
-    """What an arithmetic operator makes of two bounds, and of two known numbers (NaN: that is not known)."""
+    """An operator's result, by `bound` from two bounds, or by `exact` from two known numbers (NaN: not known)."""
 
     def combine(left: Size, right: Size) -> Size:
         is_stored = left.is_stored or right.is_stored
@@ -862,7 +857,7 @@ def _replaced_by_pattern(sizes: list[Size]) -> Size:
 
 
 def _formatted(sizes: list[Size]) -> Size:
-    """A format's widths, and its arguments as often as it shows them."""
+    """`format`: the widths it asks for, and its arguments as often as it shows them."""
     longest = max((size.length for size in sizes[1:]), default=0)
     pattern = _constant_text(sizes[0])
     is_stored = any(size.is_stored for size in sizes)

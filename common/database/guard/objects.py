@@ -4,16 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from common.database.guard import xpath
-from common.database.guard.facts import ServerFacts, words
+from common.database.guard.facts import CATALOG_TYPES, ServerFacts, words
 from common.database.guard.walk import Findings, Name, Relation
 from common.errors import ForbiddenObject
 from common.text import Text
 
 _SYSTEM_SCHEMAS = ("pg_catalog", "information_schema", "pg_toast")
-_CATALOG_TYPES = words(
-    "regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole "
-    "regtype aclitem"
-)
 # Types that are named like system relations but are not.
 _PG_TYPES = frozenset(("pg_lsn", "pg_snapshot"))
 _CLOCK = frozenset(
@@ -72,7 +68,7 @@ class ObjectRule:
         element = name[-1].removeprefix("_")  # `_regclass` is another way to write `regclass[]`
         if element.startswith("pg_") and element not in _PG_TYPES:
             return not any(relation == element for _, relation in self.facts.relations)
-        return element in _CATALOG_TYPES
+        return element in CATALOG_TYPES
 
     def _is_risky_operator(self, name: Name) -> bool:
         if not name or name[-1] not in self.facts.volatile_operators or name[:-1] == ("pg_catalog",):

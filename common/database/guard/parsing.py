@@ -187,7 +187,7 @@ class _DepthBound:
             level.operators += 1
 
     def close(self) -> None:
-        """Ends a pair of brackets, and what looked like a CASE in it but was a name."""
+        """Ends a pair of brackets, and every CASE in it that has no END because it was a name."""
         while self.levels[-1].is_case:
             self.fold()
         if len(self.levels) > 1:
@@ -250,7 +250,7 @@ _JSON_TOKEN = re.compile(r'[\[{\]}]|"([^"\\]*(?:\\.[^"\\]*)*)"(:?)|[^\s\[\]{},:"
 
 
 def _decoded_flat(text: str) -> Node:
-    """The tree, of any depth: opening brackets put what was begun on a stack instead of calling anything."""
+    """The tree, of any depth: a stack holds what was begun, so nothing recurses."""
     outermost: list[Any] = []
     stack: list[Any] = [outermost]
     names: list[str | None] = [None]

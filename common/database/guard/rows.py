@@ -6,19 +6,18 @@ only when each of them surely has it, wherever in the statement they stand, so t
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from common.database.guard.facts import Key, ServerFacts
+from common.database.guard.facts import POPULATING, Key, ServerFacts
 from common.database.guard.parsing import Node
+from common.database.guard.scopes import NOWHERE, Scope, with_queries
 from common.database.guard.walk import strings
-
-_POPULATING = frozenset(f"{kind}_populate_record{plural}" for kind in ("json", "jsonb") for plural in ("", "set"))
 
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of a row: its columns in order, each with the rows that its values are; None is a nameless one.
+    """What is known of a row: its columns in order, by name (None: unnamed), each with the row that its values are.
 
     Attributes:
         is_open: whether there may be columns beyond these.
@@ -57,33 +56,6 @@ _MAX_ROW_DEPTH = 4  # rows within rows that are followed
 _UNKNOWN = Row(is_open=True)
 
 
-@dataclass(frozen=True)
-class _Scope:
-    """The CTEs of a WITH, by name with their places, as many as are seen; and what is around it."""
-
-    ctes: dict[str, tuple[int, Node]]
-    seen: int
-    is_recursive: bool = False
-    outer: "_Scope | None" = None
-
-    def find(self, name: str) -> "tuple[Node, _Scope] | None":
-        """The CTE of that name and the scope that its query is in, or None when it is not a CTE's name here."""
-        scope: _Scope | None = self
-        while scope is not None:
-            place, cte = scope.ctes.get(name, (scope.seen, {}))
-            if place < scope.seen:
-                return cte, scope.before(place)
-            scope = scope.outer
-        return None
-
-    def before(self, place: int) -> "_Scope":
-        """The scope inside the CTE at the place: it sees the ones before it, or all if they are RECURSIVE."""
-        return self if self.is_recursive else replace(self, seen=place)
-
-
-_NOWHERE = _Scope({}, 0)
-
-
 class FieldCheck:
     """Looks at one statement's tree."""
 
@@ -92,29 +64,29 @@ class FieldCheck:
         self.tables: defaultdict[str, list[Row]] = defaultdict(list)
         self._is_gathered = False
         self._is_sure = False
-        self._items: list[tuple[Node, _Scope]] = []
+        self._items: list[tuple[Node, Scope]] = []
         self._rows: dict[int, Row] = {}
         self._dotted: list[Node] = []
 
     def doubtful(self, tree: Node) -> Iterator[str]:
         """The fields in the tree that may be no columns; all of them where it is nested too deeply to say."""
         try:
-            self._visit(tree, _NOWHERE)
+            self._visit(tree, NOWHERE)
             self._gather()
             found = [name for node in self._dotted for name in self._doubtful_in(node)]
         except RecursionError:
             found = [name for node in _dotted(tree) for name in _fields(node)]
         yield from found
 
-    def _visit(self, value: Any, scope: _Scope) -> None:
+    def _visit(self, value: Any, scope: Scope) -> None:
         if isinstance(value, list):
             for item in value:
                 self._visit(item, scope)
             return
         if "withClause" in value:
-            scope = _entered(value["withClause"], scope)
-            for place, item in enumerate(value["withClause"]["ctes"]):
-                self._visit(item["CommonTableExpr"], scope.before(place))
+            scope = scope.entered(value["withClause"])
+            for place, cte in enumerate(with_queries(value["withClause"])):
+                self._visit(cte, scope.before(place))
         self._items += [(item, scope) for item in value.get("fromClause", ())]
         for key, child in value.items():
             if key in ("ColumnRef", "A_Indirection"):
@@ -131,7 +103,7 @@ class FieldCheck:
 
     # ------------------------------------------------------------------------------------------------ what FROM offers
 
-    def _exposed(self, item: Node, scope: _Scope) -> Iterator[tuple[str, Row]]:
+    def _exposed(self, item: Node, scope: Scope) -> Iterator[tuple[str, Row]]:
         """The names that an item of a FROM gives, each with its row."""
         ((kind, node),) = item.items()
         if kind == "RangeTableSample":
@@ -158,7 +130,7 @@ class FieldCheck:
             merged = tuple((name, None) for name in strings(node.get("usingClause", ())))
             yield node["join_using_alias"]["aliasname"], Row(merged)
 
-    def _row_of(self, kind: str, node: Node, scope: _Scope) -> Row:
+    def _row_of(self, kind: str, node: Node, scope: Scope) -> Row:
         if kind == "RangeVar":
             return self._relation(node, scope)
         if kind == "RangeSubselect":
@@ -172,7 +144,7 @@ class FieldCheck:
             return Row(tuple((name, None) for name in _json_columns(node.get("columns", ()))))
         return _UNKNOWN
 
-    def _relation(self, node: Node, scope: _Scope) -> Row:
+    def _relation(self, node: Node, scope: Scope) -> Row:
         name = node["relname"]
         found = scope.find(name) if "schemaname" not in node else None
         if found is not None:
@@ -180,7 +152,7 @@ class FieldCheck:
         return self._stored(self.facts.key(node.get("schemaname"), name))
 
     def _stored(self, key: Key, *, depth: int = 0) -> Row:
-        """The row of a relation or composite type; of rows within rows only as much as anybody writes."""
+        """The row of a relation or composite type, with the rows within its rows down to `_MAX_ROW_DEPTH`."""
         columns = self.facts.attributes.get(key)
         if columns is None or depth > _MAX_ROW_DEPTH:
             return _UNKNOWN
@@ -192,7 +164,7 @@ class FieldCheck:
         ]
         return Row(tuple(zip((column.name for column in columns), inner, strict=True)))
 
-    def _cte(self, cte: Node, scope: _Scope) -> Row:
+    def _cte(self, cte: Node, scope: Scope) -> Row:
         if id(cte) in self._rows:
             return self._rows[id(cte)]
         self._rows[id(cte)] = _UNKNOWN  # to itself, if it is recursive
@@ -224,15 +196,15 @@ class FieldCheck:
 
     # -------------------------------------------------------------------------------------------- what a query gives
 
-    def _output(self, select: Node, scope: _Scope) -> Row:
+    def _output(self, select: Node, scope: Scope) -> Row:
         """The row that a query gives, `scope` being that around it."""
         if id(select) not in self._rows:
             self._rows[id(select)] = self._given(select, scope)
         return self._rows[id(select)]
 
-    def _given(self, select: Node, scope: _Scope) -> Row:
+    def _given(self, select: Node, scope: Scope) -> Row:
         if "withClause" in select:
-            scope = _entered(select["withClause"], scope)
+            scope = scope.entered(select["withClause"])
         if "larg" in select:
             return self._output(select["larg"], scope)
         if "valuesLists" in select:
@@ -240,7 +212,7 @@ class FieldCheck:
             return Row(tuple((f"column{n}", None) for n in range(1, width + 1)))
         return self._targets(select, scope)
 
-    def _targets(self, select: Node, scope: _Scope) -> Row:
+    def _targets(self, select: Node, scope: Scope) -> Row:
         columns: list[tuple[str | None, Row | None]] = []
         is_open = False
         offered = [pair for item in select.get("fromClause", ()) for pair in self._exposed(item, scope)]
@@ -310,7 +282,7 @@ class FieldCheck:
 
     def _called(self, node: Node) -> Row | None:
         name = strings(node["funcname"])[-1]
-        if name in _POPULATING:
+        if name in POPULATING:
             return self._value(node["args"][0]) if node.get("args") else None
         columns = self.facts.row_results.get(name)
         return Row(tuple((column, None) for column in sorted(columns)), is_open=True) if columns else None
@@ -355,12 +327,6 @@ class FieldCheck:
             if "String" in step and (row is None or row.is_array or not row.has(step["String"]["sval"])):
                 yield step["String"]["sval"]
             row = _stepped(row, step)
-
-
-def _entered(clause: Node, scope: _Scope) -> _Scope:
-    """The scope inside a WITH, in the query that follows it."""
-    ctes = {item["CommonTableExpr"]["ctename"]: (n, item["CommonTableExpr"]) for n, item in enumerate(clause["ctes"])}
-    return _Scope(ctes, len(clause["ctes"]), bool(clause.get("recursive")), scope)
 
 
 def _reference(value: Node) -> tuple[str, ...]:

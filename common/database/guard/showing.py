@@ -34,7 +34,7 @@ def _visible_columns(table: Table, check: AccessCheck) -> Table:
 
 @dataclass(frozen=True)
 class _Names:
-    """Names to be found in texts: as words, or anywhere where they are not spelled like English words."""
+    """Names to be found in texts: those spelled like English words as whole words, others anywhere."""
 
     words: frozenset[str]
     others: frozenset[str]

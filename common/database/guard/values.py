@@ -12,7 +12,7 @@ from typing import Any
 
 from common.database.guard.carriers import Carriers, Group, is_comparison, nodes, targets, targets_or_rows, type_of
 from common.database.guard.casts import TypeRule
-from common.database.guard.facts import ServerFacts, words
+from common.database.guard.facts import POPULATING, SHOWING_FUNCTIONS, ServerFacts, words
 from common.database.guard.grammar import SYNTAX_NODES
 from common.database.guard.operators import compared, plain_operators_used, symbols
 from common.database.guard.parsing import Node, parse
@@ -22,14 +22,11 @@ from common.text import Text
 
 _KINDS = ("operator", "catalog", "check", "from", "implicit", "sorting")  # as they are told
 _MIXING = {"CoalesceExpr": "args", "MinMaxExpr": "args", "A_ArrayExpr": "elements"}
-_POPULATING = words("json_populate_record json_populate_recordset jsonb_populate_record jsonb_populate_recordset")
 # Where a value must be a truth value or a number, and is turned into one.
 _TURNING = words("whereClause havingClause quals agg_filter limitCount limitOffset startOffset endOffset lidx uidx")
 _TURNING_NODES = {"BoolExpr": "args", "BooleanTest": "arg", "CaseWhen": "expr", "XmlExpr": "args"}
-_SHOWING_FUNCTIONS = words("count format concat concat_ws to_json to_jsonb")
-_TEXT_MAKERS = words(
-    "quote_literal quote_nullable anytextcat textanycat"
-)  # SQL functions that cast what they are given
+# SQL functions that cast what they are given.
+_TEXT_MAKERS = words("quote_literal quote_nullable anytextcat textanycat")
 _SORTING = ("groupClause", "partitionClause", "orderClause", "sortClause", "distinctClause", "agg_order")
 _SORTING_TARGETS = frozenset(("sortClause", "distinctClause", "groupClause"))
 _LEAVES = words("ColumnRef A_Const String ival fval sval boolval TypeName typeName A_Star List")
@@ -68,7 +65,7 @@ class ValueRule:
             tree = {"SelectStmt": parse(text)[0].node}
             if found.has_table_names and (self._has_false_column or _renames_system_column(tree)):
                 yield _value("tableoid::regclass")
-            # What is within comes first, as it is written; names and constants are looked at where they are used.
+            # Nodes within others come before them; names and constants are looked at where they are used.
             inner = [(key, node) for key, node in nodes(tree) if key not in _LEAVES][::-1]
             if self._facts.plain_operators:
                 yield from map(_operator, plain_operators_used(self._facts, inner))
@@ -198,7 +195,7 @@ class _Look:
     def _populated(self) -> Iterator[ForbiddenObject]:
         for key, node in self._nodes:
             name = strings(node["funcname"])[-1] if key == "FuncCall" else ""
-            if name in _POPULATING and self.carries(node.get("args", [])[:1]):
+            if name in POPULATING and self.carries(node.get("args", [])[:1]):
                 yield _value(name)
             if key == "A_Expr" and _POPULATING_OPERATOR in symbols(node) and self.carries(node.get("lexpr")):
                 yield _operator(_POPULATING_OPERATOR)
@@ -259,7 +256,7 @@ def _columns(parts: list[list[list[Node]]]) -> Iterator[list[Node]]:
 
 
 def _is_showing(call: Node) -> bool:
-    return strings(call["funcname"])[-1] in _SHOWING_FUNCTIONS
+    return strings(call["funcname"])[-1] in SHOWING_FUNCTIONS
 
 
 def _makes_text(key: str, node: Node) -> bool:
@@ -270,7 +267,7 @@ def _makes_text(key: str, node: Node) -> bool:
 
 
 def _renames_system_column(tree: Node) -> bool:
-    """Whether the query calls something else `tableoid`, which could be any number."""
+    """Whether the query gives the name `tableoid` to something else, which could be any number."""
     for key, node in nodes(tree):
         names = [node.get("aliasname"), node.get("colname"), node.get("name") if key != "A_Expr" else None]
         names += [*strings(node.get("colnames", ())), *strings(node.get("aliascolnames", ()))]

@@ -1,13 +1,14 @@
 """The walk over one query's tree: proves that it only reads, and notes what it reads.
 
-Iterative, because trees may be deep. Beside each node travels the set of CTE names visible there: a name that is a CTE
-is not a table, but only within its WITH's scope.
+Iterative, because trees may be deep. Beside each node travels the scope of the CTEs that are visible there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.database.guard import xpath
+from common.database.guard.facts import SHOWING_FUNCTIONS
 from common.database.guard.functions import Call
 from common.database.guard.grammar import (
     FORBIDDEN_FIELDS,
@@ -20,6 +21,7 @@ from common.database.guard.grammar import (
     syntax_word,
 )
 from common.database.guard.parsing import MAX_JOINS, MAX_NESTING, MAX_TABLES, TOO_DEEP, Node
+from common.database.guard.scopes import NOWHERE, Scope, with_queries
 from common.errors import ForbiddenStatement, ValidationFailed
 from common.text import Text
 
@@ -27,39 +29,16 @@ Name = tuple[str, ...]
 
 # Where a value of a catalogue type stays what it is: as text, compared with its like, or counted.
 _TEXT_TYPES = frozenset(("text", "varchar", "bpchar"))
-_SHOWING_FUNCTIONS = frozenset(("count", "format", "concat", "concat_ws", "to_json", "to_jsonb"))
 _GROUPINGS, _ORDERINGS = ("groupClause", "distinctClause", "partitionClause"), ("sortClause", "orderClause")
 _SHOWING_CLAUSES = frozenset((*_GROUPINGS, *_ORDERINGS))
 _SHOWING_NODES = frozenset(("TypeCast", "FuncCall", "A_Expr"))
 _VALUE_NODES = frozenset(("FuncCall", "TypeCast"))
-
-_PATH_FUNCTIONS = frozenset(("xpath", "xpath_exists", "xmlexists"))
 
 # What a chain of operators or of set operations begins with; chains make trees deep, but nothing is nested.
 _CHAIN_STARTS = frozenset(("lexpr", "larg"))
 
 _TOO_MANY_JOINS = Text(f"连接的表过多（上限{MAX_JOINS}个）。", f"Too many joined tables (at most {MAX_JOINS}).")
 _TOO_MANY_TABLES = Text(f"查询的表过多（上限{MAX_TABLES}个）。", f"Too many tables (at most {MAX_TABLES}).")
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The names of CTEs that are visible somewhere: the first `count` of one WITH, and what is visible around it."""
-
-    places: Mapping[str, int] = field(default_factory=dict)
-    count: int = 0
-    outer: "Scope | None" = None
-
-    def __contains__(self, name: object) -> bool:
-        scope: Scope | None = self
-        while scope is not None:
-            if scope.places.get(name, scope.count) < scope.count:  # type: ignore[call-overload]
-                return True
-            scope = scope.outer
-        return False
-
-
-_NOTHING = Scope()
 
 
 @dataclass(frozen=True)
@@ -117,7 +96,7 @@ class _Walk:
         self.entered: set[int] = set()
 
     def run(self, kind: str, node: Node) -> Findings:
-        self.pending.append(({kind: node}, _NOTHING, 0))
+        self.pending.append(({kind: node}, NOWHERE, 0))
         if node.get("op") == "SETOP_NONE":
             self.show(target.get("ResTarget", {}).get("val") for target in node.get("targetList", ()))
         while self.pending:
@@ -173,14 +152,9 @@ class _Walk:
         clause = select.get("withClause")
         if not clause:
             return scope
-        ctes = [cte["CommonTableExpr"] for cte in clause.get("ctes", ())]
-        places: dict[str, int] = {}
-        for place, cte in enumerate(ctes):
-            places.setdefault(cte["ctename"], place)
-        whole = Scope(places, len(ctes), scope)
-        for place, cte in enumerate(ctes):
-            visible = whole if clause.get("recursive") else Scope(places, place, scope)
-            self.pending.append(({"CommonTableExpr": cte}, visible, depth + 2))
+        whole = scope.entered(clause)
+        for place, cte in enumerate(with_queries(clause)):
+            self.pending.append(({"CommonTableExpr": cte}, whole.before(place), depth + 2))
         # The CTEs are walked above, each in its own scope; what is left of the WITH holds nothing more.
         self.entered.add(id(clause))
         return whole
@@ -199,9 +173,10 @@ def _joined(select: Node) -> int:
 
 
 def _catalog_value(node: Node) -> str | None:
-    """What makes the node's value one of a catalogue type, or None: the two looks into the catalogue that are of use.
+    """How the node makes a value of a catalogue type, or None.
 
-    `tableoid::regclass` names the partition a row is in, `pg_typeof(…)` a value's type.
+    Two ways are allowed, because they are of use: `tableoid::regclass` names the partition a row is in, and
+    `pg_typeof(…)` a value's type.
     """
     call, cast = node.get("FuncCall", {}), node.get("TypeCast", {})
     if strings(call.get("funcname", ()))[-1:] == ("pg_typeof",):
@@ -223,7 +198,7 @@ def _shown_by(key: str, node: Node) -> Iterator[Node | None]:
         yield from (item.get("SortBy", {}).get("node") for item in node.get(clause, ()))
     if key == "TypeCast" and not _TEXT_TYPES.isdisjoint(_type_name(node)[-1:]):
         yield node.get("arg")
-    if key == "FuncCall" and strings(node["funcname"])[-1] in _SHOWING_FUNCTIONS:
+    if key == "FuncCall" and strings(node["funcname"])[-1] in SHOWING_FUNCTIONS:
         yield from node.get("args", ())
     is_comparison = key == "A_Expr" and node.get("kind") != "AEXPR_NULLIF"  # which gives its left side
     sides = [node.get("lexpr"), node.get("rexpr")] if is_comparison else []
@@ -259,7 +234,7 @@ def _call(node: Node, _: Scope, found: Findings) -> None:
     literals = tuple(argument.get("A_Const", {}).get("sval", {}).get("sval") for argument in arguments)
     call = Call(strings(node["funcname"]), literals, node.get("location", 0))
     found.calls.append(call)
-    if call.name in _PATH_FUNCTIONS:
+    if call.name in xpath.FUNCTIONS:
         found.xml_paths.append((call.name, next(iter(literals), None)))
 
 
@@ -274,7 +249,7 @@ def _indirection(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _cast(node: Node, _: Scope, found: Findings) -> None:
-    """Notes the type and what becomes it. Takes out the type that is judged as a value."""
+    """Notes the type and what is cast to it, unless it makes a catalogue value, which is judged as a value."""
     if _catalog_value({"TypeCast": node}):
         found.has_table_names = found.has_table_names or _catalog_value({"TypeCast": node}) == "tableoid::regclass"
         node.pop("typeName")

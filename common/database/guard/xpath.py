@@ -8,6 +8,8 @@ descent, and predicates that look at the node itself, its attributes or its dire
 
 import re
 
+FUNCTIONS = frozenset(("xpath", "xpath_exists", "xmlexists"))
+"""Those whose first argument is a path; XMLTABLE has a syntax of its own."""
 MAX_PATH_CHARS = 500
 MAX_DOCUMENT_CHARS = 50_000  # libxml looks for doubles among the nodes it found: half a second
 
