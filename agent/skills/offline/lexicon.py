@@ -39,6 +39,7 @@ _MOST_NEAR = 400  # tables that are near what else is named
 _MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
 _MOST_REMEMBERED_NEAR = 200  # the same, of phrases with the most links
 _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
+_MOST_NAMED_IN_PART = 30_000  # different columns; of more, parts of their names are not looked up
 _SPARED = 500  # tables after which what was made of them is kept from the garbage collector, which would stop all
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
 _INFLECTION, _OTHER_WORD = 0.03, 0.25
@@ -73,6 +74,7 @@ class Lexicon:
         self._borrowed: dict[str, list[_Sense]] = {}
         self._columns: list[tuple[_Source, ...]] = []  # of each table
         self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
+        self._least = _least_quality(catalog)
         self._known: dict[str, tuple[Link, ...]] = {}
         self._known_near: dict[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = {}  # of phrases of very many
         sources: dict[object, _Source] = {}
@@ -112,6 +114,8 @@ class Lexicon:
     def _add(self, senses: dict[str, list[_Sense]], phrases: Iterable[tuple[str, Link]], to: _Source) -> None:
         best: dict[tuple[str, _Identity], Link] = {}
         for phrase, link in phrases:
+            if link.quality < self._least and link.kind == "column":
+                continue
             sense = (key_of(phrase, stems=True), link.identity)
             known = best.get(sense)
             if known is None or known.quality < link.quality:
@@ -290,6 +294,12 @@ class Lexicon:
     def prepare(self) -> None:
         """Does now, in the thread that builds it, what the first unknown word would wait for."""
         _ = self._suggested, self._words, self._numbers, self.people
+
+
+def _least_quality(catalog: Catalog) -> float:
+    """How much of a column's name a phrase must be: where very many have names of their own, parts take too much."""
+    named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
+    return _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
 
 
 def _size(senses: list[_Sense]) -> int:
