@@ -266,7 +266,8 @@ class Lexicon:
         """A Chinese name is one word."""
         things: dict[tuple[str, str | None], Table | Column] = {}  # thousands of tables have the same columns
         for table in self._tables:
-            things |= {(thing.name, thing.comment): thing for thing in (table, *table.columns)}
+            things[table.name, table.comment] = table
+            things |= {(column.name, column.comment): column for column in table.columns}
         names = map(called, things.values())
         words = sorted({word for name in names for word in (name.zh, *name.en.lower().split())})
         return tuple(words), LikeNames(words)
