@@ -7,7 +7,6 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -16,9 +15,8 @@ import pytest
 
 from agent.skills import Inquiry
 from agent.skills.near_names import near_names
+from agent.skills.offline import lexicon
 from agent.skills.offline.lexicon import LEXICONS, Lexicon
-from agent.skills.offline.planner import understand
-from agent.skills.offline.refusals import Refusal
 from agent.skills.offline.skills import OfflineSkills
 from agent.skills.prepared import Prepared
 from agent.skills.relevance import TableIndex
@@ -27,11 +25,17 @@ from common.database.catalog import CatalogReader, Knowledge
 from common.database.guard import BUILTIN
 from common.database.guarded import GuardedDatabase
 from common.errors import InvalidSql
-from common.values import Catalog, Sql
+from common.values import Catalog, Column, Sql, Table
 from tests.databases import Opener, as_admin, execute
 
 SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 1200, 3600))
-QUESTIONS = ("how many crm customers are there", "销售订单的金额", "name and status", "revenu by citty")
+QUESTIONS = (
+    "how many crm customers are there",
+    "销售订单的金额",
+    "name and status",
+    "revenu by citty",
+    "zzyx by citty",
+)
 
 
 def calls(work: Callable[[], Any]) -> int:
@@ -51,8 +55,7 @@ def calls(work: Callable[[], Any]) -> int:
 
 
 def ask(question: str, catalog: Catalog) -> None:
-    with suppress(Refusal):
-        understand(Inquiry(question, "en", catalog))
+    asyncio.run(OfflineSkills().write_sql(Inquiry(question, "en", catalog)))
 
 
 @pytest.mark.parametrize("made", [Lexicon, TableIndex])
@@ -70,6 +73,14 @@ def test_a_question_over_more_tables_takes_hardly_longer(question: str) -> None:
         ask(question, catalog)
         costs.append(calls(lambda catalog=catalog: ask(question, catalog)))  # type: ignore[misc]
     assert costs[1] < 2.5 * costs[0], "three times the tables"
+
+
+def test_of_very_many_columns_parts_of_names_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    parcels = Table("public", "parcel", "table", (Column("id", "bigint"), Column("gross_weight", "numeric")))
+    assert Lexicon(Catalog((parcels,))).find("gross")
+    monkeypatch.setattr(lexicon, "_MOST_NAMED_IN_PART", 1)
+    crowded = Lexicon(Catalog((parcels,)))
+    assert crowded.find("gross weight") and not crowded.find("gross")
 
 
 def test_a_misspelt_table_is_found_among_thousands() -> None:

@@ -141,8 +141,8 @@ async def read_knowledge(connection: Connection, *, show: Show) -> Knowledge:
     # Views are followed to what they read, which takes a while where there are many.
     catalog = await asyncio.to_thread(show, catalog, facts)
     sampler = _Sampler(connection, UnaskedReading(facts))
-    await sampler.sample(_samples(catalog, relations, attributes))
-    return Knowledge(sampler.known(catalog), facts)
+    await sampler.sample(await _samples(catalog, relations, attributes))
+    return Knowledge(await sampler.known(catalog), facts)
 
 
 async def _read_all_facts(connection: Connection, catalog: Catalog) -> ServerFacts:
@@ -292,7 +292,7 @@ async def _read_attributes(connection: Connection) -> Mapping[Key, tuple[GuardCo
                 parse_array(names or "{}", str), parse_array(kinds or "{}", int), categories or "", strict=True
             )
         )
-        for oid, _, _, names, kinds, categories in rows
+        async for oid, _, _, names, kinds, categories in _in_turns(rows)
     }
 
 
@@ -358,7 +358,8 @@ async def _read_catalog(
         )
         async for relation in _in_turns(relations)
     ]
-    return Catalog(tables=tuple(tables), search_path=connection.search_path).coherent()
+    catalog = Catalog(tables=tuple(tables), search_path=connection.search_path)
+    return await asyncio.to_thread(catalog.coherent)
 
 
 async def _with_comments(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
@@ -436,8 +437,9 @@ async def _read_allowed(connection: Connection, attributes: Mapping[str, list[_A
     of_types |= {str(domain): lists["value"] for _, domain, lists in listed if domain != "0" and "value" in lists}
     allowed = {
         (oid, each.column.name): of_types.get(each.type_oid) or of_types.get(each.enum_oid, ())
-        for oid, columns in attributes.items()
+        async for oid, columns in _in_turns(attributes.items())
         for each in columns
+        if each.type_oid in of_types or each.enum_oid in of_types
     }
     allowed |= {(str(oid), name): values for oid, _, lists in listed for name, values in lists.items() if oid != "0"}
     return {key: values for key, values in allowed.items() if 0 < len(values) <= _MAX_ALLOWED}
@@ -456,11 +458,11 @@ class _Sample:
     days: Sequence[str]
 
 
-def _samples(
+async def _samples(
     catalog: Catalog, relations: Iterable[_Relation], attributes: Mapping[str, list[_Attribute]]
 ) -> Sequence[_Sample]:
     samples = []
-    for relation in relations:
+    async for relation in _in_turns(relations):
         table = catalog.by_key.get((relation.schema, relation.name))
         names = {column.name for column in table.columns} if table else set()
         shown = [each for each in attributes[relation.oid] if each.column.name in names]
@@ -486,17 +488,22 @@ class _Sampler:
     async def sample(self, samples: Sequence[_Sample]) -> None:
         for each in sorted(samples, key=lambda each: _sampling_order(each.relation)):
             relation, columns = each.relation, each.columns
+            if self._is_spent():
+                break
             days = each.days if relation.bytes is not None else ()  # a view would have to be read whole
             if (columns or days) and relation.is_small and await self._may_read(relation):
                 await self._sample_table(relation, columns, days)
         await self._take_statistics(samples)
 
-    def known(self, catalog: Catalog) -> Catalog:
+    async def known(self, catalog: Catalog) -> Catalog:
         """The catalogue with what was found of its columns."""
-        tables = (
+        found = {place[:2] for place in (*self._values, *self._periods)}
+        tables = [
             replace(table, columns=tuple(self._known(table, column) for column in table.columns))
-            for table in catalog.tables
-        )
+            if table.key in found
+            else table
+            async for table in _in_turns(catalog.tables)
+        ]
         return replace(catalog, tables=tuple(tables))
 
     def _known(self, table: Table, column: Column) -> Column:
@@ -512,15 +519,13 @@ class _Sampler:
         """Whether reading it runs only what a question may run."""
         key = (relation.schema, relation.name)
         if relation.kind == "v":  # judging a long definition takes a while
-            return not self._is_spent() and await asyncio.to_thread(self._unasked.is_harmless, key)
+            return await asyncio.to_thread(self._unasked.is_harmless, key)
         return relation.kind == "m" or self._unasked.is_harmless(key)
 
     def _is_spent(self) -> bool:
         return time.monotonic() > self._until or self._chars_left <= 0
 
     async def _sample_table(self, relation: _Relation, columns: Sequence[str], days: Sequence[str]) -> None:
-        if self._is_spent():
-            return
         statement = _sampling_statement(relation, columns, days)
         try:
             rows = (await self._connection.query(statement)).rows
@@ -540,7 +545,9 @@ class _Sampler:
 
     async def _take_statistics(self, samples: Iterable[_Sample]) -> None:
         shown = {
-            (each.relation.schema, each.relation.name, name) for each in samples for name in (*each.columns, *each.days)
+            (each.relation.schema, each.relation.name, name)
+            async for each in _in_turns(samples)
+            for name in (*each.columns, *each.days)
         }
         try:
             rows = (await self._connection.query(queries.STATISTICS)).rows

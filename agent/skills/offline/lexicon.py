@@ -11,12 +11,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
+from agent.skills.identity import names_people
 from agent.skills.likeness import LikeNames
 from agent.skills.offline.atoms import key_of
 from agent.skills.offline.joins import Graph
 from agent.skills.offline.links import Link, TableKey
-from agent.skills.offline.naming import has_han, owner_names
+from agent.skills.offline.naming import called, has_han, owner_names
 from agent.skills.offline.phrases import (
     borrowed_column_phrases,
     borrowed_table_phrases,
@@ -28,21 +30,25 @@ from agent.skills.offline.phrases import (
 )
 from agent.skills.offline.schema import Schema
 from agent.skills.prepared import Prepared
-from common.values import Catalog, Table
+from common.values import Catalog, Column, Table
 
 MAX_PHRASE_ATOMS = 16
 """Longest phrase looked up, in atoms."""
 _MOST_LINKS = 200  # of one phrase; where thousands of columns have the same name, those near what else is named count
 _MOST_NEAR = 400  # tables that are near what else is named
 _MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
+_MOST_REMEMBERED_NEAR = 200  # the same, of phrases with the most links
 _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
+_MOST_NAMED_IN_PART = 30_000  # different columns; of more, parts of their names are not looked up
 _SPARED = 500  # tables after which what was made of them is kept from the garbage collector, which would stop all
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
 _INFLECTION, _OTHER_WORD = 0.03, 0.25
 _BORROWED_BESIDE_OWN = 0.25
+_MISSPELT = 2  # letters more or fewer than the word that is meant
 _COLUMN_BITS = 12  # a column's number in a place; PostgreSQL allows 1,600
 _AFTER_COLUMNS = (1 << _COLUMN_BITS) - 1
 
+K = TypeVar("K")
 _Identity = tuple[str, TableKey, str | None, str | None, str | None]
 
 
@@ -68,7 +74,9 @@ class Lexicon:
         self._borrowed: dict[str, list[_Sense]] = {}
         self._columns: list[tuple[_Source, ...]] = []  # of each table
         self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
+        self._least = _least_quality(catalog)
         self._known: dict[str, tuple[Link, ...]] = {}
+        self._known_near: dict[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = {}  # of phrases of very many
         sources: dict[object, _Source] = {}
         for number, table in enumerate(catalog.tables):
             if number % _SPARED == _SPARED - 1:
@@ -106,6 +114,8 @@ class Lexicon:
     def _add(self, senses: dict[str, list[_Sense]], phrases: Iterable[tuple[str, Link]], to: _Source) -> None:
         best: dict[tuple[str, _Identity], Link] = {}
         for phrase, link in phrases:
+            if link.quality < self._least and link.kind == "column":
+                continue
             sense = (key_of(phrase, stems=True), link.identity)
             known = best.get(sense)
             if known is None or known.quality < link.quality:
@@ -119,12 +129,12 @@ class Lexicon:
 
     # ------------------------------------------------------------------------------------------------- looking up
 
-    def links(self, key: str, stem_key: str, near: Collection[TableKey] = ()) -> tuple[Link, ...]:
+    def links(self, key: str, stem_key: str, near: tuple[TableKey, ...] = ()) -> tuple[Link, ...]:
         """What a phrase may refer to, best first; `key` is its exact form, `stem_key` the form without inflection.
 
         Of a phrase that very many things go by, those in the tables `near` (see `near`) and the best others.
         """
-        found = self._known.get(stem_key)
+        found = self._known.get(stem_key) or self._known_near.get((stem_key, near))
         if found is None:
             found = self._found(stem_key, near)
         if not found:
@@ -140,7 +150,7 @@ class Lexicon:
         """What a whole phrase may refer to, best first."""
         return self.links(key_of(phrase), key_of(phrase, stems=True))
 
-    def near(self, stem_keys: Collection[str]) -> Collection[TableKey]:
+    def near(self, stem_keys: Collection[str]) -> tuple[TableKey, ...]:
         """The tables named by the phrases of a question, and what they refer to; none where all phrases are rare."""
         if self._crowded.isdisjoint(stem_keys):
             return ()
@@ -153,7 +163,7 @@ class Lexicon:
             near.update(dict.fromkeys((*self.graph.above(table), *self.graph.below(table))))
         return tuple(near)[:_MOST_NEAR]
 
-    def _found(self, stem_key: str, near: Collection[TableKey]) -> tuple[Link, ...]:
+    def _found(self, stem_key: str, near: tuple[TableKey, ...]) -> tuple[Link, ...]:
         own = self._own.get(stem_key, [])
         owned = self._owned(stem_key, near)
         borrowed = self._borrowed.get(stem_key, [])
@@ -168,9 +178,9 @@ class Lexicon:
             _take(found, replace(link, quality=link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
         links = tuple(found.values())
         if _size(own) + _size(owned) + _size(borrowed) <= _MOST_LINKS:
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            self._known[stem_key] = links
+            _remember(self._known, stem_key, links, _MOST_REMEMBERED)
+        else:
+            _remember(self._known_near, (stem_key, near), links, _MOST_REMEMBERED_NEAR)
         return links
 
     def _placed(self, senses: list[_Sense], near: Collection[TableKey]) -> list[Link]:
@@ -246,6 +256,32 @@ class Lexicon:
         names = tuple(spoken.values())
         return names, LikeNames(names)
 
+    def words_like(self, word: str) -> list[str]:
+        """Words of the names of tables and columns that `word` may be a misspelling of, sorted."""
+        words, like = self._words
+        return [words[number] for number in like.like(word) if abs(len(words[number]) - len(word)) <= _MISSPELT]
+
+    @cached_property
+    def _words(self) -> tuple[tuple[str, ...], LikeNames]:
+        """A Chinese name is one word."""
+        things: dict[tuple[str, str | None], Table | Column] = {}  # thousands of tables have the same columns
+        for table in self._tables:
+            things[table.name, table.comment] = table
+            things |= {(column.name, column.comment): column for column in table.columns}
+        names = map(called, things.values())
+        words = sorted({word for name in names for word in (name.zh, *name.en.lower().split())})
+        return tuple(words), LikeNames(words)
+
+    @cached_property
+    def people(self) -> tuple[Column, ...]:
+        """Columns whose stored values name people."""
+        return tuple(
+            column
+            for table in self._tables
+            for column in table.columns
+            if column.values and names_people(table, column)
+        )
+
     def _spoken(self) -> Iterator[tuple[str, Link]]:
         yield from ((key, link) for key, senses in self._own.items() for link, _ in senses)
         if sum(map(len, self._columns)) <= _MOST_OWNED_NAMES:
@@ -258,12 +294,24 @@ class Lexicon:
 
     def prepare(self) -> None:
         """Does now, in the thread that builds it, what the first unknown word would wait for."""
-        _ = self._suggested, self._numbers
+        _ = self._suggested, self._words, self._numbers, self.people
+
+
+def _least_quality(catalog: Catalog) -> float:
+    """How much of a column's name a phrase must be: where very many have names of their own, parts take too much."""
+    named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
+    return _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
 
 
 def _size(senses: list[_Sense]) -> int:
     """How many things go by a phrase of these senses."""
     return sum([len(source.places) for _, source in senses])
+
+
+def _remember(known: dict[K, tuple[Link, ...]], key: K, links: tuple[Link, ...], most: int) -> None:
+    if len(known) >= most:
+        known.clear()
+    known[key] = links
 
 
 def _take(found: dict[_Identity, Link], link: Link) -> None:

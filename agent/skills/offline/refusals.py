@@ -4,7 +4,6 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-from agent.skills.identity import names_people
 from agent.skills.offline.lexicon import Lexicon
 from agent.skills.offline.naming import called, has_han
 from agent.skills.offline.schema import TableKey
@@ -103,9 +102,7 @@ def similar_names(words: Iterable[str], lexicon: Lexicon, count: int = 3) -> lis
 
 def _similar_values(words: Iterable[str], lexicon: Lexicon) -> list[str]:
     """Stored names of people and things that resemble one of the words."""
-    columns = [(table, column) for table in lexicon.schema.catalog.tables for column in table.columns if column.values]
-    people = [column for table, column in columns if names_people(table, column)]
-    return [value for word in words for column in people for value in alike(word, column.values)]
+    return [value for word in words for column in lexicon.people for value in alike(word, column.values)]
 
 
 def _tables(lexicon: Lexicon, count: int = 6) -> Text:

@@ -69,19 +69,10 @@ def _candidates(question: str, refusal: Refusal, lexicon: Lexicon) -> Iterator[s
 def _respelt(question: str, words: tuple[str, ...], lexicon: Lexicon, which: int) -> str:
     """The question with each unknown word replaced by the word of the database that is spelled most like it."""
     for word in words:
-        known = {part for part in _spoken_words(lexicon) if abs(len(part) - len(word)) <= 2}
-        close = get_close_matches(word.lower(), sorted(known), n=2, cutoff=_NEAR)
+        close = get_close_matches(word.lower(), lexicon.words_like(word), n=2, cutoff=_NEAR)
         if close:
             question = question.replace(word, close[min(which, len(close) - 1)], 1)
     return question
-
-
-def _spoken_words(lexicon: Lexicon) -> Iterator[str]:
-    """The words of all names; a Chinese name as a whole."""
-    for table in lexicon.schema.catalog.tables:
-        for name in (called(table), *map(called, table.columns)):
-            yield name.zh
-            yield from name.en.lower().split()
 
 
 def _without(question: str, words: tuple[str, ...]) -> str:
