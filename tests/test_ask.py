@@ -1,6 +1,6 @@
 """Both ask endpoints over every way a question can go: the same answer whole and step by step."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 
 from agent.progress import STEPS
 from app_config import Settings
-from tests.asking import Asking, stable
+from tests.asking import Asking, shared_askings, stable
 from tests.openai_replies import Reply
 from tests.openai_server import OpenAiServer
 
@@ -370,12 +370,20 @@ def model() -> Iterator[OpenAiServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def askings(settings: Settings) -> Iterator[Callable[..., Asking]]:
+    with shared_askings(settings) as askings:
+        yield askings
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_sync_and_stream_end_the_same(scenario: Scenario, settings: Settings, model: OpenAiServer) -> None:
+def test_sync_and_stream_end_the_same(
+    scenario: Scenario, askings: Callable[..., Asking], model: OpenAiServer
+) -> None:
     replies = scenario.replies or ()
-    with Asking(settings, model if scenario.replies is not None else None, **scenario.settings) as asking:
-        code, answer = asking.sync(scenario.body, *replies)
-        events = asking.stream(scenario.body, *replies)
+    asking = askings(None if scenario.replies is None else model, **scenario.settings)
+    code, answer = asking.sync(scenario.body, *replies)
+    events = asking.stream(scenario.body, *replies)
     last = events[-1]
 
     assert (code, answer["code"], answer["success"]) == (scenario.code, scenario.code, scenario.code == 200)
