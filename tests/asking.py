@@ -62,6 +62,8 @@ class Asking:
 
     def _post(self, path: str, body: dict[str, Any], replies: tuple[Reply, ...]) -> TestResponse:
         if self._model is not None:
+            if replies:
+                self._model.forget_replies()
             self._model.replies(*replies)
         return self.client.post(path, json=body)
 

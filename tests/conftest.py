@@ -67,8 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
 _SLOW = ("serving", "serving_by_gunicorn", "EmbeddedServer", "subprocess")
 # Modules that start nothing and take long all the same.
 _LONG = (
-    *("test_ask", "test_guard_robustness", "test_offline_follow_ups", "test_offline_properties"),
-    *("test_offline_questions", "test_postgres", "test_secrets", "test_store"),
+    *("test_offline_questions", "test_postgres", "test_guard_robustness", "test_store", "test_offline_properties"),
+    *("test_large_schemas", "test_ask", "test_callers", "test_llm_faults", "test_offline_follow_ups"),
 )
 
 
@@ -157,7 +157,7 @@ def admin_url(embedded_server: Server) -> str:
 
 @pytest.fixture(scope="session")
 def demo_url(embedded_server: Server) -> str:
-    """The demo database for the role that can only SELECT; of the days before the last month, with a sample of the rows.
+    """The demo database for the role that can only SELECT, with a sample of the rows of days before the last month.
 
     Every shop, area, day and month has figures, and a question costs a sixth of what it costs over all of them.
     """

@@ -377,9 +377,7 @@ def askings(settings: Settings) -> Iterator[Callable[..., Asking]]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_sync_and_stream_end_the_same(
-    scenario: Scenario, askings: Callable[..., Asking], model: OpenAiServer
-) -> None:
+def test_sync_and_stream_end_the_same(scenario: Scenario, askings: Callable[..., Asking], model: OpenAiServer) -> None:
     replies = scenario.replies or ()
     asking = askings(None if scenario.replies is None else model, **scenario.settings)
     code, answer = asking.sync(scenario.body, *replies)
@@ -499,6 +497,7 @@ def test_exact_decimals_reach_the_client(scripted: Asking, model: OpenAiServer) 
 
 def test_an_answer_with_a_very_long_number_is_read_again(scripted: Asking, model: OpenAiServer) -> None:
     answer = scripted.sync(_asked(), Reply("SELECT 10::numeric ^ 5000 AS x"), Reply("x"))[1]
+    assert answer["data"]["query_result"]["rows"] == [["1" + "0" * 5000]], answer
     kept = scripted.client.get(f"/api/v0/runs/{answer['data']['run_id']}")
     assert kept.status_code == 200
     assert kept.json is not None
