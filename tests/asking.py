@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +31,8 @@ class Asking:
 
     def __init__(self, settings: Settings, model: OpenAiServer | None = None, **changes: Any) -> None:
         if model is not None:
-            changes |= {"openai_api_key": "test", "openai_base_url": model.url, "openai_model": "scripted"}
+            scripted = {"openai_api_key": "test", "openai_base_url": model.url, "openai_model": "scripted"}
+            changes = {**scripted, **changes}
         self._model = model
         defaults = {
             "audit_log": settings.audit_log or "off",
@@ -60,8 +62,25 @@ class Asking:
 
     def _post(self, path: str, body: dict[str, Any], replies: tuple[Reply, ...]) -> TestResponse:
         if self._model is not None:
+            if replies:
+                self._model.forget_replies()
             self._model.replies(*replies)
         return self.client.post(path, json=body)
+
+
+@contextmanager
+def shared_askings(settings: Settings) -> Iterator[Callable[..., Asking]]:
+    """Applications by their model and what they change in `settings`: each made when first wanted, and kept."""
+    with ExitStack() as stack:
+        made: dict[str, Asking] = {}
+
+        def asking(model: OpenAiServer | None, **changes: Any) -> Asking:
+            key = repr((model, sorted(changes.items())))
+            if key not in made:
+                made[key] = stack.enter_context(Asking(settings, model, **changes))
+            return made[key]
+
+        yield asking
 
 
 async def _awaited(close: Callable[[], Awaitable[None]]) -> None:

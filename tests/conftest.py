@@ -8,8 +8,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import psycopg2
@@ -19,11 +20,16 @@ from psycopg2.extensions import make_dsn
 
 from common.database import GuardedDatabase
 from common.database.app_database import ensure_app_database
+from common.database.demo import loader
+from common.database.demo.facts import revenue_lines, traffic_lines
 from common.database.demo.loader import Server, ensure_demo
+from common.database.demo.network import ServiceArea, Shop
 from common.database.demo.reader import READER, create_reader, grant_reading
 from common.database.embedded import EmbeddedServer
 from common.ports import UrlSource
 from tests.databases import Opener, open_asked
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
 _SLOW = ("serving", "serving_by_gunicorn", "EmbeddedServer", "subprocess")
 # Modules that start nothing and take long all the same.
 _LONG = (
-    *("test_ask", "test_guard_robustness", "test_offline_follow_ups", "test_offline_properties"),
-    *("test_offline_questions", "test_postgres", "test_secrets", "test_store"),
+    *("test_offline_questions", "test_postgres", "test_guard_robustness", "test_store", "test_offline_properties"),
+    *("test_large_schemas", "test_ask", "test_callers", "test_llm_faults", "test_offline_follow_ups"),
 )
 
 
@@ -151,9 +157,33 @@ def admin_url(embedded_server: Server) -> str:
 
 @pytest.fixture(scope="session")
 def demo_url(embedded_server: Server) -> str:
-    """The demo database for the role that can only SELECT."""
-    with alone():
+    """The demo database for the role that can only SELECT, with a sample of the rows of days before the last month.
+
+    Every shop, area, day and month has figures, and a question costs a sixth of what it costs over all of them.
+    """
+    with alone(), pytest.MonkeyPatch.context() as patch:
+        if not isinstance(embedded_server, ExternalServer):  # there it stays, and must not pass for the real thing
+            patch.setattr(loader, "revenue_lines", _sampled_revenue)
+            patch.setattr(loader, "traffic_lines", _sampled_traffic)
         return ensure_demo(embedded_server)
+
+
+_COMPLETE_DAYS = 31
+_SHOPS_STEP, _AREAS_STEP = 10, 5  # of the days before, the figures of one shop in so many
+
+
+def _sampled_revenue(day: date, areas: tuple[ServiceArea, ...], shops: tuple[Shop, ...]) -> Iterator[str]:
+    return revenue_lines(day, areas, _sample(day, shops, _SHOPS_STEP))
+
+
+def _sampled_traffic(day: date, areas: tuple[ServiceArea, ...]) -> Iterator[str]:
+    return traffic_lines(day, _sample(day, areas, _AREAS_STEP))
+
+
+def _sample(day: date, things: tuple[T, ...], step: int) -> tuple[T, ...]:
+    """Another part of them every day, which comes round after `step` days."""
+    is_recent = day >= date.today() - timedelta(days=_COMPLETE_DAYS)
+    return things if is_recent else things[day.toordinal() % step :: step]
 
 
 @pytest.fixture(scope="session")

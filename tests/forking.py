@@ -15,8 +15,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["tests.forking", "gunicorn.app.wsgiapp", "unified_api"])
+# Also for functions that are to run in processes of their own: what they import is there.
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload(["tests.forking", "gunicorn.app.wsgiapp", "unified_api"])
 
 
 class Fork:
@@ -24,9 +25,9 @@ class Fork:
 
     def __init__(self, words: list[str], cwd: Path, env: dict[str, str], stderr: IO[str]) -> None:
         self.words = words
-        said, stdout = _context.Pipe(duplex=False)
+        said, stdout = context.Pipe(duplex=False)
         with stdout, Connection(os.dup(stderr.fileno()), readable=False) as errors:
-            self._process = _context.Process(target=_begin, args=(words, str(cwd), env, stdout, errors))
+            self._process = context.Process(target=_begin, args=(words, str(cwd), env, stdout, errors))
             self._process.start()
         self.stdout = os.fdopen(os.dup(said.fileno()), encoding="utf-8")
         said.close()

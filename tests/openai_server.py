@@ -190,6 +190,10 @@ class OpenAiServer:
         """Queues replies, one per request; afterwards `default` answers (a 500 unless the test sets it)."""
         self._queue.extend(replies)
 
+    def forget_replies(self) -> None:
+        """Drops what is queued: what an earlier question did not need is no answer to the next."""
+        self._queue.clear()
+
     def take_reply(self, request: Request) -> Reply:
         """Called by a connection: notes the request and gives its reply."""
         self.requests.append(request)

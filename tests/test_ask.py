@@ -1,6 +1,6 @@
 """Both ask endpoints over every way a question can go: the same answer whole and step by step."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 
 from agent.progress import STEPS
 from app_config import Settings
-from tests.asking import Asking, stable
+from tests.asking import Asking, shared_askings, stable
 from tests.openai_replies import Reply
 from tests.openai_server import OpenAiServer
 
@@ -370,12 +370,18 @@ def model() -> Iterator[OpenAiServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def askings(settings: Settings) -> Iterator[Callable[..., Asking]]:
+    with shared_askings(settings) as askings:
+        yield askings
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_sync_and_stream_end_the_same(scenario: Scenario, settings: Settings, model: OpenAiServer) -> None:
+def test_sync_and_stream_end_the_same(scenario: Scenario, askings: Callable[..., Asking], model: OpenAiServer) -> None:
     replies = scenario.replies or ()
-    with Asking(settings, model if scenario.replies is not None else None, **scenario.settings) as asking:
-        code, answer = asking.sync(scenario.body, *replies)
-        events = asking.stream(scenario.body, *replies)
+    asking = askings(None if scenario.replies is None else model, **scenario.settings)
+    code, answer = asking.sync(scenario.body, *replies)
+    events = asking.stream(scenario.body, *replies)
     last = events[-1]
 
     assert (code, answer["code"], answer["success"]) == (scenario.code, scenario.code, scenario.code == 200)
@@ -491,6 +497,7 @@ def test_exact_decimals_reach_the_client(scripted: Asking, model: OpenAiServer) 
 
 def test_an_answer_with_a_very_long_number_is_read_again(scripted: Asking, model: OpenAiServer) -> None:
     answer = scripted.sync(_asked(), Reply("SELECT 10::numeric ^ 5000 AS x"), Reply("x"))[1]
+    assert answer["data"]["query_result"]["rows"] == [["1" + "0" * 5000]], answer
     kept = scripted.client.get(f"/api/v0/runs/{answer['data']['run_id']}")
     assert kept.status_code == 200
     assert kept.json is not None

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import multiprocessing
 import os
 import threading
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from app_config import Settings
 from common.audit import AuditLog, Occasion, Outcome
+from tests import forking
 from tests.asking import Asking
 from tests.openai_replies import Reply
 from tests.openai_server import OpenAiServer
@@ -165,8 +165,7 @@ def _write_many(path: Path, writer: int, count: int) -> None:
 
 
 def test_processes_and_threads_share_a_file(path: Path) -> None:
-    spawning = multiprocessing.get_context("spawn")
-    processes = [spawning.Process(target=_write_many, args=(path, writer, 300)) for writer in range(3)]
+    processes = [forking.context.Process(target=_write_many, args=(path, writer, 300)) for writer in range(3)]
     threads = [threading.Thread(target=_write_many, args=(path, writer, 300)) for writer in range(3, 5)]
     everyone: list[Any] = [*processes, *threads]
     for one in everyone:

@@ -14,6 +14,7 @@ import psycopg2
 import pytest
 from psycopg2.extensions import make_dsn
 
+from common.database.demo import loader
 from common.database.demo.facts import holiday_rush, revenue_lines, traffic_lines
 from common.database.demo.loader import DATABASE, DAYS, Server, ensure_demo
 from common.database.demo.network import RENOVATING, service_areas, shops
@@ -34,6 +35,15 @@ class Server:
 
 ensure_demo(Server(), today=date.fromisoformat(sys.argv[2]))
 """
+
+
+@pytest.fixture(scope="module")
+def other_server() -> Iterator[Server]:
+    """A server whose demo may be broken and made again."""
+    with reachable_folder() as folder:
+        server = EmbeddedServer.acquire(folder / "var")
+        yield server
+        server.release()
 
 
 def rows(url: str, sql: str) -> list[tuple[Any, ...]]:
@@ -67,22 +77,28 @@ def generated(day: date) -> set[str]:
 # ------------------------------------------------------------------------------------------------------------- content
 
 
-def test_it_has_two_years_of_figures_up_to_yesterday(demo_url: str) -> None:
+@pytest.fixture(scope="module")
+def complete_url(other_server: Server) -> str:
+    """The demo with all its days and rows."""
+    return ensure_demo(other_server)
+
+
+def test_it_has_two_years_of_figures_up_to_yesterday(complete_url: str) -> None:
     first, last, days = rows(
-        demo_url, "SELECT min(d), max(d), count(DISTINCT d) FROM (SELECT revenue_date d FROM daily_revenue)"
+        complete_url, "SELECT min(d), max(d), count(DISTINCT d) FROM (SELECT revenue_date d FROM daily_revenue)"
     )[0]
     # The session may have begun before midnight.
     assert last in (date.today() - timedelta(days=1), date.today() - timedelta(days=2))
     assert days == DAYS == (last - first).days + 1
-    assert rows(demo_url, "SELECT min(traffic_date), max(traffic_date) FROM daily_traffic") == [(first, last)]
+    assert rows(complete_url, "SELECT min(traffic_date), max(traffic_date) FROM daily_traffic") == [(first, last)]
 
 
 @pytest.mark.parametrize(
     ("table", "fewest", "most"),
     [("company", 6, 8), ("service_area", 38, 45), ("shop", 260, 340), ("daily_revenue", 300_000, 600_000)],
 )
-def test_it_is_big_enough_to_be_interesting(demo_url: str, table: str, fewest: int, most: int) -> None:
-    assert fewest <= value(demo_url, f"SELECT count(*) FROM {table}") <= most
+def test_it_is_big_enough_to_be_interesting(complete_url: str, table: str, fewest: int, most: int) -> None:
+    assert fewest <= value(complete_url, f"SELECT count(*) FROM {table}") <= most
 
 
 @pytest.mark.parametrize(
@@ -104,27 +120,27 @@ def test_it_is_big_enough_to_be_interesting(demo_url: str, table: str, fewest: i
         "WHERE r.service_area_id = s.service_area_id AND r.revenue_date > current_date - 30)",
     ],
 )
-def test_it_has_the_warts_of_real_data(demo_url: str, condition: str) -> None:
-    assert value(demo_url, f"SELECT count(*) FROM {condition}") > 0
+def test_it_has_the_warts_of_real_data(complete_url: str, condition: str) -> None:
+    assert value(complete_url, f"SELECT count(*) FROM {condition}") > 0
 
 
-def test_some_shops_lack_some_days(demo_url: str) -> None:
+def test_some_shops_lack_some_days(complete_url: str) -> None:
     gaps = value(
-        demo_url,
+        complete_url,
         f"SELECT count(*) FROM (SELECT shop_id FROM daily_revenue GROUP BY shop_id "
         f"HAVING count(DISTINCT revenue_date) BETWEEN {DAYS} - 60 AND {DAYS} - 1)",
     )
     assert gaps > 100
 
 
-def test_names_and_rankings_have_no_ties(demo_url: str) -> None:
+def test_names_and_rankings_have_no_ties(complete_url: str) -> None:
     for table, name in (("shop", "shop_name"), ("service_area", "service_area_name"), ("company", "company_name")):
-        assert value(demo_url, f"SELECT count(*) - count(DISTINCT {name}) FROM {table}") == 0
-    totals = rows(demo_url, "SELECT sum(revenue) FROM service_area_daily_revenue GROUP BY service_area_id")
+        assert value(complete_url, f"SELECT count(*) - count(DISTINCT {name}) FROM {table}") == 0
+    totals = rows(complete_url, "SELECT sum(revenue) FROM service_area_daily_revenue GROUP BY service_area_id")
     assert len(set(totals)) == len(totals) > 35
 
 
-def test_every_foreign_key_holds(demo_url: str, admin_url: str) -> None:
+def test_every_foreign_key_holds(complete_url: str) -> None:
     """They are loaded unchecked, so they are checked here."""
     for child, key, parent in (
         ("service_area", "company_id", "company"),
@@ -133,14 +149,14 @@ def test_every_foreign_key_holds(demo_url: str, admin_url: str) -> None:
         ("daily_traffic", "service_area_id", "service_area"),
     ):
         orphans = f"SELECT count(*) FROM {child} LEFT JOIN {parent} USING ({key}) WHERE {parent}.updated_at IS NULL"
-        assert value(demo_url, orphans) == 0
-    assert value(demo_url, "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND convalidated") == 4
+        assert value(complete_url, orphans) == 0
+    assert value(complete_url, "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND convalidated") == 4
 
 
-def test_holidays_are_busier(demo_url: str) -> None:
+def test_holidays_are_busier(complete_url: str) -> None:
     average = "SELECT avg(vehicle_count) FROM daily_traffic WHERE vehicle_class = '客车' AND "
-    golden_week = value(demo_url, average + "to_char(traffic_date, 'MM-DD') BETWEEN '10-01' AND '10-07'")
-    after = value(demo_url, average + "to_char(traffic_date, 'MM-DD') BETWEEN '10-10' AND '10-31'")
+    golden_week = value(complete_url, average + "to_char(traffic_date, 'MM-DD') BETWEEN '10-01' AND '10-07'")
+    after = value(complete_url, average + "to_char(traffic_date, 'MM-DD') BETWEEN '10-10' AND '10-31'")
     assert golden_week > after * 13 / 10
 
 
@@ -152,14 +168,17 @@ def test_every_year_has_a_spring_festival_and_other_holidays() -> None:
 
 # -------------------------------------------------------------------------------------------------------------- growth
 
+FEW_DAYS = 40
 
-@pytest.fixture(scope="module")
-def other_server() -> Iterator[Server]:
-    """A server whose demo may be broken and made again."""
-    with reachable_folder() as folder:
-        server = EmbeddedServer.acquire(folder / "var")
-        yield server
-        server.release()
+
+@pytest.fixture
+def growing(other_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """A server without a demo, on which this process makes one of a few days."""
+    monkeypatch.setattr(loader, "DAYS", FEW_DAYS)
+    with closing(psycopg2.connect(other_server.admin_url)) as admin, admin.cursor() as cursor:
+        admin.autocommit = True
+        cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
+    return other_server
 
 
 def total(server: Server) -> int:
@@ -167,45 +186,45 @@ def total(server: Server) -> int:
     return int(value(url, "SELECT (SELECT count(*) FROM daily_revenue) + (SELECT count(*) FROM daily_traffic)"))
 
 
-def test_a_build_killed_half_way_is_made_anew_by_whoever_comes_next(other_server: Server) -> None:
-    command = [sys.executable, "-c", BUILD, other_server.admin_url, str(SOME_DAY)]
+def test_a_build_killed_half_way_is_made_anew_by_whoever_comes_next(growing: Server) -> None:
+    command = [sys.executable, "-c", BUILD, growing.admin_url, str(SOME_DAY)]
     with subprocess.Popen(command, cwd=PROJECT) as build:
         loading = "SELECT count(*) FROM pg_stat_progress_copy"
-        while not value(other_server.admin_url, loading):
+        while not value(growing.admin_url, loading):
             assert build.poll() is None, "the build ended before it could be interrupted"
         build.kill()
     with ThreadPoolExecutor() as pool:
-        urls = set(pool.map(lambda _: ensure_demo(other_server, today=SOME_DAY), range(2)))
+        urls = set(pool.map(lambda _: ensure_demo(growing, today=SOME_DAY), range(2)))
     assert len(urls) == 1
     databases = "SELECT count(*) FROM pg_database WHERE datname LIKE 'citu%'"
-    assert value(other_server.admin_url, databases) == 1
-    assert value(urls.pop(), "SELECT count(DISTINCT revenue_date) FROM daily_revenue") == DAYS
+    assert value(growing.admin_url, databases) == 1
+    assert value(urls.pop(), "SELECT count(DISTINCT revenue_date) FROM daily_revenue") == FEW_DAYS
 
 
-def test_days_appended_later_are_those_of_a_fresh_build(other_server: Server) -> None:
-    url = ensure_demo(other_server, today=SOME_DAY)
-    earlier = total(other_server)
-    assert ensure_demo(other_server, today=SOME_DAY + timedelta(days=9)) == url
+def test_days_appended_later_are_those_of_a_fresh_build(growing: Server) -> None:
+    url = ensure_demo(growing, today=SOME_DAY)
+    earlier = total(growing)
+    assert ensure_demo(growing, today=SOME_DAY + timedelta(days=9)) == url
     for offset in range(-3, 9):
         day = SOME_DAY + timedelta(days=offset)
         assert figures(url, day) == generated(day) != set()
     assert figures(url, SOME_DAY + timedelta(days=9)) == set()
-    grown = total(other_server)
+    grown = total(growing)
     assert grown > earlier
     for today in (SOME_DAY, SOME_DAY + timedelta(days=9)):  # a clock set back, and a second start on the same day
-        ensure_demo(other_server, today=today)
-        assert total(other_server) == grown
+        ensure_demo(growing, today=today)
+        assert total(growing) == grown
 
 
-def test_a_demo_made_by_another_version_is_made_anew(other_server: Server) -> None:
-    url = ensure_demo(other_server, today=SOME_DAY)
+def test_a_demo_made_by_another_version_is_made_anew(growing: Server) -> None:
+    url = ensure_demo(growing, today=SOME_DAY)
     with (
-        closing(psycopg2.connect(make_dsn(other_server.admin_url, dbname=DATABASE))) as admin,
+        closing(psycopg2.connect(make_dsn(growing.admin_url, dbname=DATABASE))) as admin,
         admin.cursor() as cursor,
     ):
         cursor.execute(f"DROP TABLE daily_traffic; COMMENT ON DATABASE {DATABASE} IS 'older'")
         admin.commit()
-    ensure_demo(other_server, today=SOME_DAY)
+    ensure_demo(growing, today=SOME_DAY)
     assert figures(url, SOME_DAY - timedelta(days=1)) == generated(SOME_DAY - timedelta(days=1))
 
 

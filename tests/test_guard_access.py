@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from common.database.postgres import PostgresDatabase
 from common.database.results import Caps
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.values import Catalog
+from tests.cases import all_cases
 from tests.databases import as_admin, execute, open_asked
 
 DDL = """
@@ -249,12 +251,16 @@ LEAKS = [
 ]
 
 
-@pytest.mark.parametrize("sql", LEAKS)
-def test_denied_objects_never_leak(denying: GuardedDatabase, sql: str) -> None:
-    for method in (denying.run, denying.explain):
-        with pytest.raises(ForbiddenObject) as caught:
-            asyncio.run(method(sql))
-        assert caught.value.name in caught.value.text.zh
+def test_denied_objects_never_leak(denying: GuardedDatabase) -> None:
+    async def ask_all() -> None:
+        with all_cases() as cases:
+            for sql, method in product(LEAKS, (denying.run, denying.explain)):
+                with cases.case(sql):
+                    with pytest.raises(ForbiddenObject) as caught:
+                        await method(sql)
+                    assert caught.value.name in caught.value.text.zh
+
+    asyncio.run(ask_all())
 
 
 @pytest.mark.parametrize(
@@ -318,10 +324,15 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize("sql", HONEST)
-def test_what_is_not_denied_stays_open(denying: GuardedDatabase, sql: str) -> None:
-    asyncio.run(denying.explain(sql))
-    assert "777" not in repr(asyncio.run(denying.run(sql)))
+def test_what_is_not_denied_stays_open(denying: GuardedDatabase) -> None:
+    async def ask_all() -> None:
+        with all_cases() as cases:
+            for sql in HONEST:
+                with cases.case(sql):
+                    await denying.explain(sql)
+                    assert "777" not in repr(await denying.run(sql))
+
+    asyncio.run(ask_all())
 
 
 def test_denied_objects_are_not_in_the_catalogue(denying: GuardedDatabase) -> None:

@@ -1,6 +1,7 @@
 """The bounds of what a statement builds, held against what PostgreSQL builds of it."""
 
 import math
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from common.database.guard import Guard, lengths
 from common.database.guard.parsing import parse
 from common.errors import ForbiddenObject
+from tests.cases import all_cases
 from tests.databases import rows_of
 
 NUMBERS = st.integers(0, 9).map(str)
@@ -99,11 +101,12 @@ AMOUNTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("amount", AMOUNTS)
-@pytest.mark.parametrize("call", CALLS)
-def test_no_way_of_writing_a_large_amount_passes(call: str, amount: str) -> None:
+def test_no_way_of_writing_a_large_amount_passes() -> None:
     """And a small one does."""
     guard = Guard()
-    guard.check("SELECT " + call.format("'x'", amount.replace("{}", "12")))
-    with pytest.raises(ForbiddenObject):
-        guard.check("SELECT " + call.format("'x'", amount.replace("{}", "1000000000")))
+    with all_cases() as cases:
+        for call, amount in product(CALLS, AMOUNTS):
+            with cases.case((call, amount)):
+                guard.check("SELECT " + call.format("'x'", amount.replace("{}", "12")))
+                with pytest.raises(ForbiddenObject):
+                    guard.check("SELECT " + call.format("'x'", amount.replace("{}", "1000000000")))

@@ -287,5 +287,5 @@ def test_many_threads_at_once() -> None:
         return True
 
     with ThreadPoolExecutor(8) as pool:
-        verdicts = list(pool.map(judge, STATEMENTS * 20))
-    assert verdicts == [judge(sql) for sql in STATEMENTS] * 20
+        verdicts = list(pool.map(judge, STATEMENTS * 5))
+    assert verdicts == [judge(sql) for sql in STATEMENTS] * 5

@@ -22,6 +22,7 @@ from common.database import open_database
 from common.errors import ForbiddenStatement
 from common.text import language_of
 from common.values import Catalog, Classification, NoSql, Sql, Table
+from tests.cases import all_cases
 from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
 
 SCHEMAS = ("store", "music", "hr", "clinic", "univ", "lib", "bike", "mall", "iot", "crm")
@@ -97,26 +98,26 @@ def _check(asked: Asked, case: Case) -> None:
     assert same_rows(gold, answer), f"{draft.text}\nwanted {len(gold)}: {gold[:5]}\ngot {len(answer)}: {answer[:5]}"
 
 
-def _demo_cases() -> Iterator[Case]:
-    for lang in DEMO:
-        yield from cases_of(FIXTURES / f"questions_{lang}.sql")
-    yield from cases_of(FIXTURES / "questions_more.sql")
-
-
 def _foreign_cases() -> Iterator[tuple[str, Case]]:
     for name in SCHEMAS:
         for case in cases_of(FIXTURES / "offline" / f"{name}_questions.sql"):
             yield name, case
 
 
-@pytest.mark.parametrize("case", list(_demo_cases()), ids=lambda case: case.question)
-def test_demo_questions(demo: Asked, case: Case) -> None:
-    _check(demo, case)
+@pytest.mark.parametrize("name", [*DEMO, "more"])
+def test_demo_questions(demo: Asked, name: str) -> None:
+    with all_cases() as cases:
+        for case in cases_of(FIXTURES / f"questions_{name}.sql"):
+            with cases.case(case):
+                _check(demo, case)
 
 
-@pytest.mark.parametrize(("name", "case"), list(_foreign_cases()), ids=str)
-def test_questions_over_foreign_databases(foreign: Callable[[str], Asked], name: str, case: Case) -> None:
-    _check(foreign(name), case)
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_questions_over_foreign_databases(foreign: Callable[[str], Asked], name: str) -> None:
+    with all_cases() as cases:
+        for case in cases_of(FIXTURES / "offline" / f"{name}_questions.sql"):
+            with cases.case(case):
+                _check(foreign(name), case)
 
 
 def test_a_model_is_told_the_values_a_question_names_and_those_alone(foreign: Callable[[str], Asked]) -> None:

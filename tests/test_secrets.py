@@ -23,7 +23,8 @@ from app_config import Settings
 from common.database.source import InvalidDatabaseUrl
 from common.logs import JsonLines
 from common.redaction import described, redacted
-from tests.asking import STREAM, SYNC, Asking
+from tests.asking import STREAM, SYNC, Asking, shared_askings
+from tests.cases import all_cases
 from tests.openai_replies import Reply
 from tests.openai_server import OpenAiServer
 from tests.test_ask import SCENARIOS, Scenario
@@ -86,18 +87,24 @@ def model() -> Iterator[OpenAiServer]:
         yield server
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_every_way_a_question_can_go(scenario: Scenario, demo_url: str, model: OpenAiServer, tmp_path: Path) -> None:
+def test_every_way_a_question_can_go(demo_url: str, model: OpenAiServer, tmp_path: Path) -> None:
     url = _secret_url(demo_url)
+    secrets = _secrets(url, tmp_path)
     settings = Settings(database_url=url, data_dir=str(tmp_path), llm_max_retries=0)
-    changes = dict(scenario.settings)
-    if scenario.replies is not None:
-        changes |= {"openai_api_key": KEY, "openai_base_url": model.url, "openai_model": "scripted"}
-    with _logged() as log, Asking(replace(settings, **changes)) as asking:
-        asking._model = model if scenario.replies is not None else None
-        said = _ask_both(asking, scenario.body, *scenario.replies or ())
-    _assert_clean(said, _secrets(url, tmp_path))
-    _assert_clean(log.getvalue(), _secrets(url, tmp_path))
+    with shared_askings(settings) as asking, all_cases() as cases:
+        for scenario in SCENARIOS:
+            with cases.case(scenario.name):
+                with _logged() as log:
+                    said = _go(scenario, asking, model)
+                _assert_clean(said, secrets)
+                _assert_clean(log.getvalue(), secrets)
+
+
+def _go(scenario: Scenario, asking: Callable[..., Asking], model: OpenAiServer) -> str:
+    if scenario.replies is None:
+        return _ask_both(asking(None, **scenario.settings), scenario.body)
+    asked = asking(model, **{"openai_api_key": KEY, **scenario.settings})
+    return _ask_both(asked, scenario.body, *scenario.replies)
 
 
 FAULTY = {

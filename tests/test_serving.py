@@ -145,7 +145,7 @@ def test_a_closed_terminal_ends_it(demo_url: str, tmp_path: Path) -> None:
     with serving_afresh(tmp_path / "log", DATABASE_URL=demo_url) as citu:
         worker = citu.worker()
         citu.signal(signal.SIGHUP)
-        assert citu.process.wait(20) == 0
+        assert citu.process.wait(60) == 0
         eventually(lambda: not is_alive(worker))
 
 
