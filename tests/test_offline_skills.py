@@ -104,6 +104,8 @@ def test_small_talk_is_recognised(question: str) -> None:
         "I met our customers in Berlin yesterday",
         "How do I get more orders?",
         "客户生气了怎么办",
+        "客户有什么用",
+        "客户和订单有什么不同",
     ],
 )
 def test_talk_is_chat_but_a_model_may_know_better(question: str) -> None:
