@@ -121,3 +121,61 @@ STORES = Catalog(
     )
 )
 """A table called like a stored value, a figure that two tables have, and people."""
+ITEMS = Catalog(
+    (
+        Table(
+            "public",
+            "item",
+            "table",
+            (
+                Column("item_id", "integer", nullable=False),
+                Column("code", "text", "货号", values=("PX100", "QZ-7", "AX-1001", "D9"), is_complete=True),
+                Column(
+                    "title",
+                    "text",
+                    "商品名称",
+                    values=("Old Mill", "Harbour Corner", "乌龙茶", "红茶"),
+                    is_complete=True,
+                ),
+                Column("region", "text", "地区", values=("North", "East"), is_complete=True),
+                Column("price", "numeric", "单价"),
+            ),
+            comment="商品",
+            primary_key=("item_id",),
+        ),
+    )
+)
+"""Things with codes, and with names of several words."""
+AGENTS = Table(
+    "public",
+    "agents",
+    "table",
+    (
+        Column("agent_id", "integer", nullable=False),
+        Column("full_name", "text", "姓名", values=("Ben Doyle", "Carla Finch", "Ruth Adler", "Neil Frost")),
+    ),
+    "员工表",
+    primary_key=("agent_id",),
+)
+SALES = Table(
+    "public",
+    "sales",
+    "table",
+    (
+        Column("sale_id", "integer", nullable=False),
+        Column("customer_id", "integer"),
+        Column("agent_id", "integer"),
+        Column("quantity", "integer"),
+        Column("total_amount", "numeric", "销售金额"),
+        Column("sold_on", "date"),
+        Column("shipped_on", "date"),
+    ),
+    "销售",
+    primary_key=("sale_id",),
+    foreign_keys=(
+        ForeignKey(("customer_id",), ("public", "customers"), ("customer_id",)),
+        ForeignKey(("agent_id",), ("public", "agents"), ("agent_id",)),
+    ),
+)
+SALES_BY_TWO = Catalog((CUSTOMERS, AGENTS, SALES))
+"""Events with two kinds of people, two figures and two dates."""

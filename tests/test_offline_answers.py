@@ -10,7 +10,7 @@ from agent.skills import Inquiry
 from agent.skills.offline.skills import OfflineSkills
 from common.text import language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table, Turn
-from tests.offline_catalogs import CUSTOMERS, SHOP
+from tests.offline_catalogs import CUSTOMERS, ITEMS, SALES_BY_TWO, SHOP
 
 SKILLS = OfflineSkills()
 ORDERS = Table(
@@ -77,6 +77,10 @@ def test_a_choice_that_the_question_left_is_said_with_what_else_there_is(questio
     assert says in summary(question, ([Decimal(5)],))
 
 
+def test_a_value_taken_by_a_part_of_it_is_said_in_the_answer() -> None:
+    assert "“乌龙”按“乌龙茶”查询。" in summary("乌龙的单价", ([Decimal(5)],), ITEMS)
+
+
 @pytest.mark.parametrize("question", ["订单实付金额合计", "支付时间在2024年的订单数", "total pay amount"])
 def test_what_the_question_names_is_not_repeated(question: str) -> None:
     said = summary(question, ([Decimal(5)],))
@@ -126,6 +130,39 @@ def test_the_last_seven_days_are_seven(question: str) -> None:
 def test_recent_things_are_several(question: str) -> None:
     assert sql(question).endswith("LIMIT 10")
     assert "ORDER BY order_time DESC" in sql(question)
+
+
+@pytest.mark.parametrize("question", ["recent sales", "latest 10 sales"])
+def test_a_thing_called_like_a_figure_is_listed_by_its_date(question: str) -> None:
+    written = sql(question, SALES_BY_TWO)
+    assert "ORDER BY sold_on DESC" in written
+    assert written.endswith("LIMIT 10")
+
+
+@pytest.mark.parametrize(
+    ("question", "figure"),
+    [
+        ("customer with the largest sale by total amount", "sum(s.total_amount)"),
+        ("最好的customer，按销售数", "count(*)"),
+    ],
+)
+def test_what_a_ranking_is_by_is_not_dropped(question: str, figure: str) -> None:
+    assert figure in sql(question, SALES_BY_TWO)
+
+
+@pytest.mark.parametrize(
+    ("pending", "answer", "name"),
+    [
+        ("who has the most total amount", "agent", "full_name"),
+        ("who has the most total amount", "customers", "name"),
+        ("谁的销售金额最大", "员工", "full_name"),
+    ],
+)
+def test_who_asks_back_where_it_may_be_several_kinds_of_people(pending: str, answer: str, name: str) -> None:
+    refused = draft(pending, SALES_BY_TWO)
+    assert isinstance(refused, NoSql)
+    assert refused.reason == "ambiguous_question"
+    assert f".{name}" in sql(answer, SALES_BY_TWO, (refused_turn(pending),))
 
 
 def test_the_thing_with_the_most_is_shown_not_only_its_figure() -> None:

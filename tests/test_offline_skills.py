@@ -18,7 +18,7 @@ from agent.skills.offline.skills import OfflineSkills
 from common.errors import ForbiddenStatement, InvalidSql
 from common.text import Lang, language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table
-from tests.offline_catalogs import AIR, CHINESE, SHOP, STORES
+from tests.offline_catalogs import AIR, CHINESE, ITEMS, SHOP, STORES
 
 SKILLS = OfflineSkills()
 
@@ -105,6 +105,8 @@ def test_small_talk_is_recognised(question: str) -> None:
         "I met our customers in Berlin yesterday",
         "How do I get more orders?",
         "客户生气了怎么办",
+        "客户有什么用",
+        "客户和订单有什么不同",
     ],
 )
 def test_talk_is_chat_but_a_model_may_know_better(question: str) -> None:
@@ -332,6 +334,35 @@ def test_an_inflected_or_partial_english_name_is_nobodys(said: str) -> None:
     assert "= 'Ann Lee'" in sql(said.format("Ann Lee"), STORES)
     for other in ("Ann", "Ann Lees", "Ann Leeson", "Lee", "Ann Le"):
         assert isinstance(draft(said.format(other), STORES), NoSql), other
+
+
+@pytest.mark.parametrize(
+    ("said", "stored", "others"),
+    [
+        ("price of {}", "PX100", ("PX100A", "1PX100", "PX1000", "PX100-B")),
+        ("{}的单价", "AX-1001", ("AX-1001A", "AX-10010", "XAX-1001")),
+        ("price of {}", "Old Mill", ("New Old Mill", "North Mill", "Mill East")),
+        ("{}的单价", "乌龙茶", ("乌龙花", "乌龙一", "乌龙茶花")),
+    ],
+)
+def test_nothing_is_read_out_of_a_longer_name(said: str, stored: str, others: tuple[str, ...]) -> None:
+    assert f"= '{stored}'" in sql(said.format(stored), ITEMS)
+    for other in others:
+        assert isinstance(draft(said.format(other), ITEMS), NoSql), other
+
+
+@pytest.mark.parametrize(
+    ("question", "stored", "catalog"),
+    [
+        ("price of px 100", "PX100", ITEMS),
+        ("ＰＸ100的单价", "PX100", ITEMS),
+        ("price of old mill", "Old Mill", ITEMS),
+        ("烏龍茶的單價", "乌龙茶", ITEMS),
+        ("趙明的訂單有多少", "赵明", STORES),
+    ],
+)
+def test_another_spelling_of_the_whole_name_is_it(question: str, stored: str, catalog: Catalog) -> None:
+    assert f"= '{stored}'" in sql(question, catalog)
 
 
 # ---------------------------------------------------------------------------------------------- names before values

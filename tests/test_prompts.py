@@ -300,6 +300,7 @@ def test_a_value_is_shown_when_the_question_names_it(question: str, shown: str |
 
 
 PEOPLE = ("李娜", "王芳", "张伟", "陈杰", "刘洋", "赵敏")
+ENGLISH = ("Olivia", "Noah", "Emma", "Susan", "Peter J. Stone")
 PHONES = ("13800000200", "13900000201", "+86 137 0000 0202")
 STREETS = ("西湖区文三路200号", "中山北路12弄3号201室", "200 Main Street")
 PERSONAL: dict[str, tuple[Column, Table]] = {
@@ -322,6 +323,13 @@ PERSONAL: dict[str, tuple[Column, Table]] = {
         ("names of those who did it", "t", None, Column("approved_by", "text", values=("Ann X", "Bo Y"))),
         ("names of owners", "tb_employee_info", None, Column("name", "text", values=PEOPLE, is_complete=True)),
         ("names by comment", "t9", "学生信息表", Column("mc", "text", "名称", values=PEOPLE, is_complete=True)),
+        (
+            "names by short words",
+            "t",
+            None,
+            Column("lnm", "text", values=("Baker", "Turner", "Reed"), is_complete=True),
+        ),
+        ("English names by their look", "t", None, Column("f1", "text", values=ENGLISH, is_complete=True)),
         ("names by their look", "t", None, Column("f1", "text", values=PEOPLE, is_complete=True)),
     ]
 }

@@ -62,7 +62,7 @@ _SURNAMES = frozenset(
     "空端木覃辛区岳占佟肖涂代仝但隋"
 )
 _HAN_NAME = re.compile(r"[\u4e00-\u9fff·]{2,4}")
-_GIVEN = frozenset(
+GIVEN_NAMES = frozenset(
     listed(
         """
     james mary robert patricia john jennifer michael linda david elizabeth william barbara richard susan
@@ -163,4 +163,4 @@ def _is_person(value: str) -> bool:
             tuple(unit for unit in (*PLACES, *KINDS) if not unit.isascii())
         )
     words = value.split()
-    return 2 <= len(words) <= 3 and words[0].lower() in _GIVEN and all(word[:1].isupper() for word in words)
+    return 2 <= len(words) <= 3 and words[0].lower() in GIVEN_NAMES and all(word[:1].isupper() for word in words)

@@ -11,6 +11,7 @@ from enum import Enum
 from functools import lru_cache
 
 from agent.skills import personal_words as tables
+from agent.skills.identity import GIVEN_NAMES
 from agent.skills.relevance import called, terms
 from common.values import Column, Table
 
@@ -170,4 +171,11 @@ def _look_like_names(values: Sequence[str]) -> bool:
     looked_at = _some(values)
     if len(looked_at) < _LEAST_NAMES:
         return False
-    return sum(_HAN_NAME.fullmatch(value) is not None for value in looked_at) >= _NAMES_SHARE * len(looked_at)
+    return sum(map(_looks_like_name, looked_at)) >= _NAMES_SHARE * len(looked_at)
+
+
+def _looks_like_name(value: str) -> bool:
+    if _HAN_NAME.fullmatch(value):
+        return True
+    words = value.split()
+    return 1 <= len(words) <= 3 and value[0].isupper() and words[0].lower() in GIVEN_NAMES

@@ -62,8 +62,8 @@ ALWAYS_NAMES = """
 first name | last name | full name | firstname | lastname | fullname | fname | lname | surname | forename
 given name | family name | middle name | maiden name | real name | realname | true name | display name | nick
 nickname | username | created by | updated by | modified by | approved by | assigned to | handled by
-reported by | sold by | signed by | user name | login | login name | loginname | ename | xm | xingming | lxr
-shr | person name | legal name
+reported by | sold by | signed by | user name | login | login name | loginname | ename | fnm | lnm | fn | ln
+xm | xingming | lxr | shr | person name | legal name
 """
 # Persons in Chinese.
 PERSON_HAN = """

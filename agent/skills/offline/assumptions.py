@@ -1,4 +1,5 @@
-"""What a reading takes for granted where the question leaves a choice: which figure, which date, which groups.
+"""What a reading takes for granted where the question leaves a choice: which figure, which date, which groups,
+which value by a part of it.
 
 The answer says it, and names what else there was, so that a wrong guess is seen and can be put right.
 """
@@ -19,8 +20,8 @@ _MOST = 3  # other choices named
 
 
 def assumptions(plan: Plan, query: Query) -> tuple[Text, ...]:
-    """One sentence for each choice that was made; none where the question says which column it means."""
-    return (*_of_figures(plan, query), *_of_dates(plan, query), *_of_groups(plan, query))
+    """One sentence for each choice that was made; none where the question says which column or value it means."""
+    return (*plan.filters.notes, *_of_figures(plan, query), *_of_dates(plan, query), *_of_groups(plan, query))
 
 
 def _of_figures(plan: Plan, query: Query) -> Iterator[Text]:

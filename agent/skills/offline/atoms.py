@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from agent.skills.han_variants import SIMPLIFIED
+
 AtomKind = Literal["word", "han", "number", "quote", "mark"]
 
 _QUOTES = {'"': '"', "“": "”", "「": "」", "『": "』", "‘": "’", "《": "》", "`": "`"}
@@ -47,7 +49,7 @@ class Atom:
 
     Attributes:
         text: as written (after full-width folding); the inside of a quotation.
-        key: what is compared exactly: lower case.
+        key: what is compared exactly: lower case, simplified characters.
         stem: what is compared loosely: lower case, without inflection.
         start, end: character offsets into the normalised text.
         glued: whether nothing separates it from the atom before.
@@ -145,7 +147,8 @@ def _atoms_of_piece(kind: str, text: str, start: int, *, glued: bool) -> list[At
         base = re.sub("'s$", "", text, flags=re.IGNORECASE)
         key = base.lower()
         return [Atom("word", base, key, stem(key), start, start + len(text), glued)]
-    return [Atom("han" if kind == "han" else "mark", text, text, text, start, start + len(text), glued)]
+    key = SIMPLIFIED.get(ord(text), text) if kind == "han" else text
+    return [Atom("han" if kind == "han" else "mark", text, key, key, start, start + len(text), glued)]
 
 
 def join(atoms: tuple[Atom, ...] | list[Atom], *, stems: bool = False) -> str:
@@ -169,7 +172,7 @@ def join(atoms: tuple[Atom, ...] | list[Atom], *, stems: bool = False) -> str:
 def key_of(text: str, *, stems: bool = False) -> str:
     """The comparison key of a whole phrase."""
     if _PLAIN_HAN.fullmatch(text):  # most names of a catalogue are cut like this; the long way finds the same
-        return text
+        return text.translate(SIMPLIFIED)
     if _PLAIN_WORDS.fullmatch(text):
         return " ".join(map(stem, text.split(" "))) if stems else text
     return join([atom for atom in atoms_of(normalise(text)) if atom.kind != "quote"] or _as_quote(text), stems=stems)

@@ -70,6 +70,7 @@ _ORDERED = frozenset(listed("list show display give 列出 找出 显示 查询 
 _NO_FIGURES = ("=", "+date", "-date")  # 是 and 最近 are said of anything
 _BRIEF = 3  # words
 _MOST_UNREAD = 1  # words that name nothing, in a question that otherwise asks for figures
+_MOST_MISSPELT = 3  # words that are near to names, in a question that names nothing else
 
 
 def classified(inquiry: Inquiry) -> Classification:
@@ -200,7 +201,8 @@ def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
 
 def _is_misspelt(inquiry: Inquiry, words: _Words) -> bool:
     unknown = [mark.text for mark in words.unknown]
-    return len(unknown) == _MOST_UNREAD and bool(similar_names(unknown, lexicon_of(inquiry.catalog)))
+    lexicon = lexicon_of(inquiry.catalog)
+    return 0 < len(unknown) <= _MOST_MISSPELT and all(similar_names([word], lexicon) for word in unknown)
 
 
 def _verdict(inquiry: Inquiry, kind: QuestionType, confidence: float, method: str, reason: Text) -> Classification:

@@ -8,7 +8,7 @@ from agent.skills.offline.naming import comment_names, english_words
 from agent.skills.offline.plan import Plan, shown_names
 from agent.skills.offline.query import ColumnRef, Query
 from agent.skills.offline.reading import ColumnIdentity
-from agent.skills.offline.refusals import unused_words
+from agent.skills.offline.refusals import several_people, unused_words
 from agent.skills.offline.schema import TableKey
 
 
@@ -95,7 +95,11 @@ def refuse_answers_without_names(plan: Plan, query: Query) -> None:
     shown = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
     shown |= {dimension.table for dimension in query.dimensions}
     people = [index for index in asked if reading.marks[index].arg == "person"]
+    people += [0] if reading.marks[0].text.lower().split()[0] == "who" and 0 not in asked else []  # "who has …"
     if people and not any(reading.facts(key).is_person for key in shown):
+        persons = [key for key in reading.graph.above(query.base) if reading.facts(key).is_person]
+        if len(persons) > 1:
+            raise several_people(reading.marks[people[0]].text.split()[0], persons, reading.lexicon)
         raise unused_words([reading.marks[index].text for index in people])
     for index in asked:
         place = reading.beside(index, 1, ("noise", "of", "unit", "number"), through_used=False)

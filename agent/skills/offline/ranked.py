@@ -35,8 +35,6 @@ def ranked_query(plan: Plan) -> Query:
         return _extreme_value(plan, ranking)
     entity = _ranked_entity(plan, ranking)
     figure = ranking.figure or _hinted_figure(plan, ranking, entity)
-    if ranking.hint.endswith("date") and ranking.hint:
-        pass
     return _ranked_by(plan, ranking, figure, entity)
 
 
@@ -146,6 +144,16 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
         return plan.asks.dimensions.pop()
     if plan.head is not None:
         return Dimension(plan.head)
+    return _thing_behind_figure(plan) if ranking.hint == "date" else None
+
+
+def _thing_behind_figure(plan: Plan) -> Dimension | None:
+    """The table whose name was read as a figure: no figure is latest, so "latest sales" are rows of it."""
+    for figure in plan.bare:
+        noun = plan.reading.nouns[figure.position]
+        if noun is not None and noun.table is not None:
+            plan.bare.remove(figure)
+            return Dimension(noun.table.table)
     return None
 
 

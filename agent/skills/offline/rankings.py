@@ -425,10 +425,18 @@ class RankingReader:
             if figure is None:
                 continue
             reading.use(index)
-            if self.found.rankings and self.found.rankings[-1].figure is None:
-                self.found.rankings[-1].figure = figure
-            elif not self.found.rankings:
+            if not self.found.rankings:
                 self.found.rankings.append(Ranking(True, figure, is_order=True, position=index))
+            elif self._is_figure_open(self.found.rankings[-1]):
+                self.found.rankings[-1].figure = figure
+            else:
+                raise unused_words([reading.marks[at].text for at in (index, place)])
+
+    def _is_figure_open(self, ranking: Ranking) -> bool:
+        """Whether the figure is not said, or was taken from a thing's name: "the largest sale by total amount"."""
+        figure = ranking.figure
+        noun = self._reading.nouns[figure.position] if figure is not None else None
+        return figure is None or (noun is not None and noun.table is not None and figure.link is not None)
 
     def _busiest(self) -> None:
         """`the busiest day` has the most traffic, where nothing else is said and one column holds that."""
@@ -450,6 +458,10 @@ class RankingReader:
         noun = reading.noun(place)
         if noun is None or noun.is_value:
             return None
+        behind = reading.free_beside(place, 1)
+        if function is None and noun.is_table and behind is not None and reading.marks[behind].means("count"):
+            reading.use(behind)
+            function = "count"  # `按订单数`
         if function == "count" and noun.table is not None:
             reading.use(place)
             return Figure("count", table=noun.table.table, position=place)

@@ -131,6 +131,19 @@ def ambiguous_column(word: str | Text, choices: Sequence[tuple[TableKey, str]], 
     )
 
 
+def several_people(word: str, tables: Sequence[TableKey], lexicon: Lexicon) -> Refusal:
+    """`谁` where several kinds of people have to do with the rows."""
+    kinds = [called(lexicon.schema.table(key)) for key in tables]
+    choices = [Text(f"哪个{kind.zh}", f"which {kind.en}") for kind in kinds]
+    named = enumerated(kinds)
+    return Refusal(
+        "ambiguous_question",
+        Text(f"“{word}”可以指：{named.zh}。请说明是哪一个。", f'"{word}" can be one of: {named.en}. Please say which.'),
+        words=(word,),
+        choices=choices,
+    )
+
+
 def ambiguous_way(table: TableKey, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon) -> Refusal:
     """Two tables are tied in several ways."""
     named = enumerated(

@@ -29,7 +29,8 @@ def completed(pending: str, refusal: Refusal, said: str, lexicon: Lexicon) -> It
         return
     if (year := _YEAR.fullmatch(answer)) is not None:
         yield from (_in_year(pending, word, year[1]) for word in refusal.words)
-    elif _is_choice(answer, refusal) or _only_names(marks_of(answer, lexicon)):
+    elif (choice := _choice(answer, refusal)) or _only_names(marks_of(answer, lexicon)):
+        answer = choice or answer
         yield from (pending.replace(word, answer, 1) for word in refusal.words if word in pending)
         yield _BY.to(language_of(pending)).format(pending.rstrip("?？。. "), answer)
 
@@ -38,8 +39,16 @@ def _in_year(pending: str, word: str, year: str) -> str:
     return pending.replace(word, f"{word} {year}" if word.isascii() else f"{year}年{word}", 1)
 
 
-def _is_choice(answer: str, refusal: Refusal) -> bool:
-    return any(answer.lower() in (choice.zh.lower(), choice.en.lower()) for choice in refusal.choices)
+def _choice(answer: str, refusal: Refusal) -> str | None:
+    """The offered choice that the answer is, or the only one that ends with it ("client" of "which clients")."""
+    said, offered = answer.lower(), [choice for texts in refusal.choices for choice in (texts.zh, texts.en)]
+    exact = next((choice for choice in offered if choice.lower() == said), None)
+    near = {choice for choice in offered if len(said) > 1 and _bare(choice).endswith(_bare(said))}
+    return exact or (near.pop() if len(near) == 1 else None)
+
+
+def _bare(name: str) -> str:
+    return name.lower().removesuffix("表").removesuffix("信息").removesuffix("s")
 
 
 def _only_names(marks: tuple[Mark, ...]) -> bool:

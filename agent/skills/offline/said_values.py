@@ -7,8 +7,8 @@ from agent.skills.offline.absences import AbsenceReader
 from agent.skills.offline.atoms import listed
 from agent.skills.offline.conditions import Filters, ref
 from agent.skills.offline.links import Link
+from agent.skills.offline.longer_names import longer_name, longer_title, longer_word
 from agent.skills.offline.naming import has_han
-from agent.skills.offline.person_names import longer_name
 from agent.skills.offline.query import OPPOSITE, ColumnRef, Condition, Operator
 from agent.skills.offline.reading import Reading
 from agent.skills.offline.refusals import nobody_called, unknown_words, unused_words
@@ -139,21 +139,23 @@ class ValueReader:
                 self.found.notes.append(note)
 
     def _refuse_others_name(self, place: int, link: Link) -> None:
-        """Refuses a longer name of which only a part is stored: it is somebody else's.
+        """Refuses a name of which only a part is stored, and a part of a name that is stored: both are others'.
 
         Raises:
-            Refusal: nobody is called so; the one of the similar name is offered.
+            Refusal: nothing is called so; the one of the similar name is offered.
         """
         reading = self._reading
-        if not link.is_exact:
-            return
-        if link.quality < _WHOLE_VALUE:
+        if link.is_exact and link.quality < _WHOLE_VALUE:
             self._refuse_torn(place)
             raise nobody_called(reading.marks[place].text, [str(link.value)])
-        longer = longer_name(reading.marks, place, [noun is not None for noun in reading.nouns])
+        is_whole = link.quality >= _WHOLE_VALUE
+        longer = longer_word(reading.marks, place) or longer_title(reading.marks, place, is_whole=is_whole)
+        is_named = [noun is not None for noun in reading.nouns]
+        longer = longer or longer_name(reading.marks, place, is_named, of_person=link.is_exact)
         if longer is not None:
             raise nobody_called(longer, [str(link.value)])
-        self._refuse_torn(place)
+        if link.is_exact:
+            self._refuse_torn(place)
 
     def _refuse_torn(self, place: int) -> None:
         """A part of a value after a surname that is a measure word as well (`张`) is another's name.

@@ -77,7 +77,7 @@ _DEFINITIONS = re.compile(
     r"pros and cons|origin) (?:of|between|with)\b|"
     r"\bbenefits?\b|\b(?:what's|what is|what are) [a-z]+[?.! ]*$|\b(?:explain|define|describe|elaborate)\b|"
     r"\bwhat (?:should|would|could|do you)\b|"
-    r"什么是|什么叫|叫做什么|是什么(?!时候|原因)|是做什么|是干什么|什么意思|意味着|区别|差别|不同之处|好处|坏处|"
+    r"什么是|什么叫|叫做什么|有(?:什么|啥|何)(?:用(?!户)|不同|联系|讲究|影响)|是什么(?!时候|原因)|是做什么|是干什么|什么意思|意味着|区别|差别|不同之处|好处|坏处|"
     r"优点|缺点|优势|劣势|"
     r"副作用|作用|功效|疗效|意义|原理|原则|方法|步骤|流程|含义|概念|定义|起源|历史|条件|用途|权益|权利",
     re.I,
