@@ -16,7 +16,8 @@ import pytest
 from agent.routing import SURE
 from agent.skills import Inquiry
 from agent.skills.offline import OfflineSkills
-from agent.skills.schema_text import SchemaText, quoted
+from agent.skills.prompt_data import quoted
+from agent.skills.schema_text import SchemaText
 from common.database import open_database
 from common.errors import ForbiddenStatement
 from common.text import language_of

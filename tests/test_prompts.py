@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from agent.skills import Inquiry
 from agent.skills.llm import LlmSkills
 from agent.skills.personal_data import Privacy, privacy_of
-from agent.skills.prompt_data import block, one_line
+from agent.skills.prompt_data import block, one_line, quoted
 from agent.skills.relevance import terms
 from agent.skills.rows_text import MAX_ROWS_SHOWN
-from agent.skills.schema_text import SCHEMA_BUDGET, SchemaText, quoted
+from agent.skills.schema_text import SCHEMA_BUDGET, SchemaText
 from agent.skills.tokens import estimated_tokens, schema_budget
 from common.errors import InvalidSql
 from common.llm import Completion, Message, OnToken

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from agent.skills.likeness import LikeNames
 from agent.skills.prepared import Prepared
-from agent.skills.schema_text import quoted
+from agent.skills.prompt_data import quoted
 from common.database.references import References, references
 from common.errors import InvalidSql
 from common.values import Catalog, Table

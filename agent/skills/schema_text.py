@@ -10,14 +10,12 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
-
-import postgast
 
 from agent.skills.named_values import NamedValues
 from agent.skills.personal_data import Privacy, is_private_value, privacy_of
-from agent.skills.prompt_data import one_line
+from agent.skills.prompt_data import one_line, quoted
 from agent.skills.relevance import TableIndex, terms
 from agent.skills.tokens import PER_TOKEN, weight
 from common.values import Catalog, Column, ForeignKey, Table
@@ -30,7 +28,6 @@ _MAX_COLUMNS = 120  # of one table of a catalogue that does not fit; the rest ar
 _MAX_VALUES = 12  # stored values shown of one column
 _MAX_ALLOWED = 40  # values shown of an enum or a CHECK
 _MAX_VALUE_CHARS = 40
-_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _NUMBER_TYPE = re.compile(r"smallint|integer|bigint|numeric|real|double precision")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _CANDIDATES = 400  # tables of a large catalogue that are tried for the room there is, at least
@@ -322,11 +319,3 @@ def _more(is_more: bool) -> str:
 
 def _listed(columns: Iterable[str]) -> str:
     return f"({', '.join(map(quoted, columns))})"
-
-
-@lru_cache(maxsize=4096)
-def quoted(name: str) -> str:
-    """`name` as it must be written in SQL, quoted only when it has to be."""
-    # Words of the kinds 0 (none) and 1 (unreserved) can name tables and columns as they are.
-    is_plain = bool(_PLAIN_NAME.fullmatch(name)) and postgast.scan(name).tokens[0].keyword_kind in (0, 1)
-    return name if is_plain else '"' + one_line(name, 128).replace('"', '""') + '"'
