@@ -117,8 +117,8 @@ def _assert_named(reader: GuardedDatabase, case: Case) -> None:
 
 # These are functions of the user's that look like columns, operators and casts; only the catalogue knows better.
 NEEDS_SERVER = words(
-    "wipe drop pick choose tally scale length spelled ==> + = point3 boxed parcel watched watched_by_builtin _watched "
-    "content text json owner json_populate_record depot keeper boxrange"
+    "wipe drop pick choose tally scale length spelled ==> + = ~~ point3 boxed parcel watched watched_by_builtin "
+    "_watched content text json owner json_populate_record depot keeper boxrange"
 )
 
 

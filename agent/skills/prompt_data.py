@@ -29,7 +29,3 @@ def quoted(name: str) -> str:
     # Words of the kinds 0 (none) and 1 (unreserved) can name tables and columns as they are.
     is_plain = bool(_PLAIN_NAME.fullmatch(name)) and postgast.scan(name).tokens[0].keyword_kind in (0, 1)
     return name if is_plain else '"' + one_line(name, 128).replace('"', '""') + '"'
-
-
-def _shortened(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"

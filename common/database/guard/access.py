@@ -6,7 +6,6 @@ from or by, generated columns and views. Where the text alone does not say which
 it is taken for the closed one.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from common.database.guard.facts import Key, ServerFacts
-from common.database.guard.functions import Call, reads_unseen
+from common.database.guard.functions import probed_types, reads_unseen
 from common.database.guard.parsing import Node, parse
 from common.database.guard.rules import AccessRules
 from common.database.guard.scopes import Scope
@@ -232,7 +231,7 @@ class AccessCheck:
         """Row types show the columns of their tables: `json_populate_record(NULL::t, '{}')`."""
         for name in found.types:
             yield from self._row_type_refusals(name[-2] if len(name) > 1 else None, name[-1])
-        for word in (word for call in found.calls for word in _probed_types(call)):
+        for word in (word for call in found.calls for word in probed_types(call)):
             yield from self._row_type_refusals(None, word)
 
     def _row_type_refusals(self, schema: str | None, name: str) -> Iterator[ForbiddenObject]:
@@ -296,13 +295,6 @@ class AccessCheck:
             has_relation = any(map(AccessRules(denied=[rule[:2]]).denies, relations))
             if not has_relation or not any(column.denies((name,)) for name in self.facts.column_names):
                 yield rule
-
-
-def _probed_types(call: Call) -> list[str]:
-    """The words in the type that `pg_input_is_valid(text, type)` is given."""
-    if not call.name.startswith("pg_input_") or len(call.arguments) != 2:
-        return []
-    return re.findall(r"\w+", call.arguments[1] or "")
 
 
 def _add_join(block: _Block, node: Node) -> None:

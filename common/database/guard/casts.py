@@ -7,7 +7,7 @@ composite types, tables' rows, domains over it) passes on what happens to it. Wh
 from collections.abc import Iterator
 
 from common.database.guard.facts import ServerFacts, TypeEffect
-from common.database.guard.functions import FunctionRule
+from common.database.guard.functions import FunctionRule, probed_types
 from common.database.guard.parsing import parse
 from common.database.guard.walk import Findings, Name, walk
 from common.errors import ForbiddenObject, StatementRejected
@@ -31,6 +31,9 @@ class TypeRule:
         """Every refusal."""
         yield from (refusal for name in found.types if (refusal := self._named(name)))
         yield from (_cast(name[-1]) for name, source in found.casts if self._is_risky_cast(name, source))
+        # What a text would be read as is looked at by the same checks.
+        probed = ((word,) for call in found.calls for word in probed_types(call))
+        yield from (refusal for name in probed if (refusal := self._named(name)))
         written_as_calls = (call.parts for call in found.calls if call.name not in self._facts.builtins)
         yield from (refusal for name in written_as_calls if (refusal := self.judge_call(name)))
 

@@ -203,6 +203,14 @@ def denial(call: Call) -> Text | None:
     return next((reason for pattern, reason in DENIED if pattern.fullmatch(name)), None)
 
 
+def probed_types(call: Call) -> list[str]:
+    """The names in the type that `pg_input_is_valid(text, type)` is given."""
+    if not call.name.startswith("pg_input_") or len(call.arguments) != 2:
+        return []
+    found = _TYPE_NAME.finditer(call.arguments[1] or "")
+    return [name["quoted"].replace('""', '"') if name["quoted"] else name[0].lower() for name in found]
+
+
 def reads_unseen(call: Call, facts: ServerFacts) -> bool:
     """Whether a built-in, or an extension's function, reads what the statement's text does not show."""
     reason = denial(call)
@@ -213,6 +221,7 @@ def reads_unseen(call: Call, facts: ServerFacts) -> bool:
 _LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
 # Escapes (`U&"!0072egclass" UESCAPE '!'`) and comments could spell a type so that nobody recognises it.
 _PLAIN_TYPE = re.compile(r'[\w\s.,()\[\]"]+')
+_TYPE_NAME = re.compile(r'"(?P<quoted>(?:[^"]|"")+)"|\w+')
 
 
 def _is_harmless_probe(call: Call) -> bool:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from common.database.guard.carriers import COMPARISONS, is_comparison, targets, targets_or_rows, type_of
+from common.database.guard.carriers import is_comparison, targets, targets_or_rows, type_of
 from common.database.guard.facts import ServerFacts, words
 from common.database.guard.parsing import Node
 from common.database.guard.walk import strings
@@ -27,6 +27,10 @@ _COUNTED = frozenset("NDT")  # arithmetic with them gives one of them
 _ANY_TYPE = frozenset("PX")  # pseudo-types, and constants that are read as whatever is needed
 _UNTYPED = "?"
 _MADE_OF_OTHERS = frozenset("ARCPUX")  # what is taken out of them may be anything
+_ORDERS = words("= <> != < > <= >=")
+_PATTERNS = words("~~ !~~ ~~* !~~* ~ !~ ~* !~* ^@")
+_COMPARABLE = frozenset("NSBDTIVAER")  # every type of these categories can be compared with its like
+_TEXTS = frozenset("S")
 _VALUE_AND_NUMBER = 2  # the columns of a function WITH ORDINALITY
 _MIXING = frozenset(("CoalesceExpr", "MinMaxExpr"))
 
@@ -91,6 +95,14 @@ def _fields(left: Any, right: Any) -> list[tuple[Any, Any]]:
     return list(zip(*rows, strict=False)) if rows[1] is not None else [({}, {})]
 
 
+def _compares_its_like(symbol: str, category: str) -> bool:
+    """Whether built-in operators of the symbol compare any value of the category with another of its own type.
+
+    If there is none, PostgreSQL looks for one that takes a text.
+    """
+    return category in (_COMPARABLE if symbol in _ORDERS else _TEXTS if symbol in _PATTERNS else ())
+
+
 def _fits(categories: set[str] | None, wanted: str) -> bool:
     return categories is None or categories == {_UNTYPED} or wanted in _ANY_TYPE or wanted in categories
 
@@ -114,7 +126,7 @@ class _Values:
         untyped = [side == {_UNTYPED} for side in sides]
         if all(untyped):
             sides = [{"S"} for _ in sides]
-        elif any(untyped) and symbol in COMPARISONS and wants[0] != wants[1]:
+        elif any(untyped) and wants[0] != wants[1] and _compares_its_like(symbol, wants[untyped[0]]):
             return False  # a constant in quotes is taken to be what it is compared with
         return all(map(_fits, sides, wants))
 

@@ -3,6 +3,7 @@
 Iterative, because trees may be deep. Beside each node travels the scope of the CTEs that are visible there.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,12 @@ _CHAIN_STARTS = frozenset(("lexpr", "larg"))
 
 _TOO_MANY_JOINS = Text(f"连接的表过多（上限{MAX_JOINS}个）。", f"Too many joined tables (at most {MAX_JOINS}).")
 _TOO_MANY_TABLES = Text(f"查询的表过多（上限{MAX_TABLES}个）。", f"Too many tables (at most {MAX_TABLES}).")
+
+# PostgreSQL needs about 10 ns for each: the levels of subqueries, cubed, by the columns and conditions of one.
+_MAX_PLANNED = 50_000_000
+_LEVEL_WIDTH = 15  # a level by itself takes as long as so many columns
+_MAX_COLUMNS = 1_664  # of a row
+_WHOLE = 0  # the statement, where a query's id stands; it reads all CTEs, because they are planned even if nobody does
 
 
 @dataclass(frozen=True)
@@ -91,45 +98,77 @@ def walk(kind: str, node: Node) -> Findings:
 class _Walk:
     def __init__(self) -> None:
         self.findings = Findings()
-        self.pending: list[tuple[Any, Scope, int]] = []
+        self.pending: list[tuple[Any, Scope, int, int]] = []  # what to visit, its scope, depth and query
+        self.width = 1  # of the longest list: columns, conditions, tables
+        self.inner: defaultdict[int, set[int]] = defaultdict(set)  # queries read by a query, by their nodes' ids
         self.shown: set[int] = set()
         self.entered: set[int] = set()
 
     def run(self, kind: str, node: Node) -> Findings:
-        self.pending.append(({kind: node}, NOWHERE, 0))
+        self.pending.append(({kind: node}, NOWHERE, 0, _WHOLE))
         if node.get("op") == "SETOP_NONE":
             self.show(target.get("ResTarget", {}).get("val") for target in node.get("targetList", ()))
         while self.pending:
             self.visit(*self.pending.pop())
         if len(self.findings.relations) > MAX_TABLES:
             raise ValidationFailed(_TOO_MANY_TABLES)
+        if _is_too_much(len(self.inner), self.width):
+            self.measure()
         return self.findings
 
-    def visit(self, value: Any, scope: Scope, depth: int) -> None:
+    def visit(self, value: Any, scope: Scope, depth: int, query: int) -> None:
         if depth > MAX_NESTING:
             raise ValidationFailed(TOO_DEEP)
         if isinstance(value, list):
-            self.pending.extend((item, scope, depth + 1) for item in value)
+            self.width = max(self.width, len(value))
+            self.pending.extend((item, scope, depth + 1, query) for item in value)
             return
         for key, child in value.items():
             if isinstance(child, (dict, list)) and id(child) not in self.entered:
-                self.child(key, child, scope, depth)
+                self.child(key, child, scope, depth, query)
 
-    def child(self, key: str, child: Any, scope: Scope, depth: int) -> None:
+    def child(self, key: str, child: Any, scope: Scope, depth: int, query: int) -> None:
         if key in FORBIDDEN_FIELDS:
             raise ForbiddenStatement(lock_of(child) if key == "lockingClause" else FORBIDDEN_FIELDS[key])
         if key not in QUERY_NODES and key not in QUERY_FIELDS:
             raise ForbiddenStatement(operation_of(key, child if isinstance(child, dict) else {}))
         if key in ("SelectStmt", "larg", "rarg") and isinstance(child, dict) and "op" in child:
+            if _adds_columns(child):
+                self.width = _MAX_COLUMNS
+            if key == "SelectStmt":
+                self.inner[query].add(id(child))
+                query = id(child)
             scope = self.enter(child, scope, depth)
             self.findings.selects.append((child, scope))
             if _joined(child) > MAX_JOINS:
                 raise ValidationFailed(_TOO_MANY_JOINS)
+        if key == "RangeVar" and (cte := _cte_of(child, scope)) is not None:
+            self.inner[query].add(id(cte["ctequery"].get("SelectStmt")))
         self.look_at_value(key, child)
         _note(key, child, scope, self.findings)
         if key in SYNTAX_NODES:
             self.findings.syntax.append(Call((syntax_word(key, child),), location=place_of(child)))
-        self.pending.append((child, scope, depth - 1 if key in _CHAIN_STARTS else depth + 1))
+        self.pending.append((child, scope, depth - 1 if key in _CHAIN_STARTS else depth + 1, query))
+
+    def measure(self) -> None:
+        """Refuses queries that are read through too many others, as subqueries or CTEs.
+
+        PostgreSQL puts them into each other while it plans, and nothing stops it.
+        """
+        levels: dict[int, int] = {}
+        pending: list[tuple[int, int, bool]] = [(_WHOLE, 0, False)]
+        under_way: set[int] = set()
+        while pending:
+            query, level, is_left = pending.pop()
+            if is_left:
+                under_way.discard(query)
+            elif query not in under_way and levels.get(query, -1) < level:  # one that is under way reads itself
+                if _is_too_much(level, self.width):
+                    raise ValidationFailed(TOO_DEEP)
+                levels[query] = level
+                under_way.add(query)
+                pending.append((query, level, True))
+                pending += ((inner, level + 1, False) for inner in self.inner.get(query, ()))
 
     def look_at_value(self, key: str, node: Any) -> None:
         """Notes where a value of a catalogue type meets others, which PostgreSQL would turn into its type.
@@ -154,10 +193,21 @@ class _Walk:
             return scope
         whole = scope.entered(clause)
         for place, cte in enumerate(with_queries(clause)):
-            self.pending.append(({"CommonTableExpr": cte}, whole.before(place), depth + 2))
+            self.pending.append(({"CommonTableExpr": cte}, whole.before(place), depth + 2, _WHOLE))
         # The CTEs are walked above, each in its own scope; what is left of the WITH holds nothing more.
         self.entered.add(id(clause))
         return whole
+
+
+def _is_too_much(levels: int, width: int) -> bool:
+    return levels**3 * (_LEVEL_WIDTH + width) > _MAX_PLANNED
+
+
+def _adds_columns(select: Node) -> bool:
+    """Whether the SELECT may have more columns than are written in it, by `*`, and than what it reads."""
+    columns = [target["ResTarget"].get("val", {}).get("ColumnRef") for target in select.get("targetList", ())]
+    has_star = any(column and "A_Star" in column["fields"][-1] for column in columns)
+    return has_star and (len(columns) > 1 or _joined(select) > 1)
 
 
 def _joined(select: Node) -> int:
@@ -221,6 +271,12 @@ def relation_of(node: Node, scope: Scope) -> Relation | None:
     """The table a RangeVar names, or None when it is a CTE."""
     parts = tuple(node[key] for key in ("catalogname", "schemaname", "relname") if key in node)
     return Relation(parts) if len(parts) > 1 or parts[0] not in scope else None
+
+
+def _cte_of(node: Node, scope: Scope) -> Node | None:
+    """The CTE a RangeVar names, or None when it is a table."""
+    found = None if "schemaname" in node else scope.find(node["relname"])
+    return found[0] if found is not None else None
 
 
 def _relation(node: Node, scope: Scope, found: Findings) -> None:
