@@ -23,6 +23,10 @@ def block(text: str, limit: int) -> str:
     return _shortened(_DELIMITER.sub("‹", lines).strip(), limit)
 
 
+def _shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 @lru_cache(maxsize=4096)
 def quoted(name: str) -> str:
     """`name` as it must be written in SQL, quoted only when it has to be."""
