@@ -8,7 +8,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from math import isfinite
+from math import isfinite, ulp
 from typing import Any, NamedTuple
 
 import simplejson
@@ -195,7 +195,9 @@ def _sorted_figures(sources: Iterable[str], rows: Iterable[Iterable[Any]]) -> li
 def _is_known(figure: _Stated, known: list[float]) -> bool:
     decimals = len(figure.digits.partition(".")[2])
     scales = {1.0, _UNITS[figure.unit.lower()]} if figure.unit else {1.0}
-    return any(_contains(known, figure.value * scale, 0.5001 * 10.0**-decimals * scale) for scale in scales)
+    values = ((figure.value * scale, 0.5001 * 10.0**-decimals * scale) for scale in scales)
+    # Beyond twelve digits a float is less precise than what is written.
+    return any(_contains(known, value, tolerance + 2 * ulp(value)) for value, tolerance in values)
 
 
 def _contains(known: list[float], value: float, tolerance: float) -> bool:
