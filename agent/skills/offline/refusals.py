@@ -2,13 +2,13 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from agent.skills.offline.lexicon import Lexicon
 from agent.skills.offline.naming import called, has_han
 from agent.skills.offline.schema import TableKey
 from agent.skills.spelling import alike, did_you_mean
-from common.text import Lang, Text
+from common.text import Lang, Text, language_of
 from common.values import FailureReason, NoSql
 
 
@@ -37,6 +37,15 @@ class Refusal(Exception):
     def draft(self, lang: Lang) -> NoSql:
         """The refusal as a draft in the language of the answer."""
         return NoSql(self.reason, self.text.to(lang))
+
+
+_BY = Text("{}，按{}", "{} by {}")
+
+
+def with_choice(question: str, words: Iterable[str], choice: str) -> Iterator[str]:
+    """The question with the choice in the place of each of the words, and with the choice said at its end."""
+    yield from (question.replace(word, choice, 1) for word in words if word in question)
+    yield _BY.to(language_of(question)).format(question.rstrip("?？。. "), choice)
 
 
 _UNSUPPORTED = {

@@ -5,15 +5,13 @@ from collections.abc import Iterator
 
 from agent.skills.offline.lexicon import Lexicon
 from agent.skills.offline.marks import Mark, marks_of
-from agent.skills.offline.refusals import Refusal
-from common.text import Text, language_of
+from agent.skills.offline.refusals import Refusal, with_choice
 
 _LONGEST = 60  # characters of an answer; what is longer is a question of its own
 _YEAR = re.compile(r"((?:19|20)\d\d)\s*年?")
 _AROUND = re.compile(
     r"^(?:by|the|按照?|用|根据|是|我说的是|i mean|i meant|it'?s)\s*(?:the )?|[\s.。!！?？吧]+$", re.IGNORECASE
 )
-_BY = Text("{}，按{}", "{} by {}")
 
 
 def completed(pending: str, refusal: Refusal, said: str, lexicon: Lexicon) -> Iterator[str]:
@@ -30,9 +28,7 @@ def completed(pending: str, refusal: Refusal, said: str, lexicon: Lexicon) -> It
     if (year := _YEAR.fullmatch(answer)) is not None:
         yield from (_in_year(pending, word, year[1]) for word in refusal.words)
     elif (choice := _choice(answer, refusal)) or _only_names(marks_of(answer, lexicon)):
-        answer = choice or answer
-        yield from (pending.replace(word, answer, 1) for word in refusal.words if word in pending)
-        yield _BY.to(language_of(pending)).format(pending.rstrip("?？。. "), answer)
+        yield from with_choice(pending, refusal.words, choice or answer)
 
 
 def _in_year(pending: str, word: str, year: str) -> str:

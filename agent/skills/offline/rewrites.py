@@ -15,14 +15,13 @@ from agent.skills.offline.lexicon import Lexicon, lexicon_of
 from agent.skills.offline.marks import marks_of
 from agent.skills.offline.naming import called, plural
 from agent.skills.offline.planner import understand
-from agent.skills.offline.refusals import Refusal
+from agent.skills.offline.refusals import Refusal, with_choice
 from common.text import Lang, Text, language_of
 from common.values import Table
 
 _OFFERED = 2
 _TRIED = 12
 _NEAR = 0.75  # how alike, from 0 to 1, a misspelt word and a word of the database are
-_BY = Text("{}，按{}", "{} by {}")
 _TIES = r"(?:\b(?:by|per|of|in|for|with|and|the)\s+)*"
 _PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 {}"))
 
@@ -57,10 +56,8 @@ def _candidates(question: str, refusal: Refusal, lexicon: Lexicon) -> Iterator[s
     lang = language_of(question)
     for spelling in range(2):
         yield _respelt(question, refusal.words, lexicon, spelling)
-    for choice in (one.to(lang) for one in refusal.choices):
-        for word in refusal.words:
-            yield question.replace(word, choice, 1)
-        yield _BY.to(lang).format(question.rstrip("?？。. "), choice)
+    for choice in refusal.choices:
+        yield from with_choice(question, refusal.words, choice.to(lang))
     if refusal.reason != "missing_database_info":  # without the name of somebody, it is a question about all
         yield _without(question, refusal.words)
     yield from _plain(question, lexicon, lang)
