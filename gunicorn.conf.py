@@ -8,10 +8,10 @@ from typing import Any
 
 from dotenv import load_dotenv
 
+from api.access.key_file import KeyFile
 from app_config import ConfigurationError, Settings
-from common.api_keys import KeyFile
-from common.binding import OpenToOthers, refuse_strangers
-from common.serving import gunicorn_options
+from serving.binding import OpenToOthers, refuse_strangers
+from serving.worker import gunicorn_options
 
 load_dotenv()
 try:

@@ -24,29 +24,30 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import RequestRedirect
 
 from agent.bootstrap import Services, bootstrap
-from api.admission import Admission, register_admission
+from api.access.admission import Admission, register_admission
+from api.access.callers import current_caller
+from api.access.key_file import KeyFile
+from api.access.origins import Anonymity
+from api.access.rate_limits import RateLimits
 from api.ask import ask_blueprint
-from api.callers import current_caller
 from api.conversations import conversations_blueprint
 from api.examples import examples_blueprint
 from api.health import health_blueprint
 from api.openapi import openapi_blueprint
-from api.origins import Anonymity
 from api.page import page_blueprint
 from api.places import Places
-from api.rate_limits import RateLimits
-from api.replies import register_error_handlers
+from api.responses import register_error_handlers
 from api.runs import runs_blueprint
 from api.sql import sql_blueprint
 from app_config import ConfigurationError, Settings
-from common import logs, serving
-from common.api_keys import KeyFile
-from common.binding import OpenToOthers, refuse_strangers
-from common.database import AccessRuleError
-from common.database.embedded import EmbeddedServerError
-from common.database.source import EmbeddedSource, InvalidDatabaseUrl, Sources, Unreachable, probe
+from common import logs
 from common.llm import InvalidEndpoint
 from common.store.opening import InvalidRedisUrl
+from databases import AccessRuleError
+from databases.embedded_server import EmbeddedServerError
+from databases.source import EmbeddedSource, InvalidDatabaseUrl, Sources, Unreachable, probe
+from serving.binding import OpenToOthers, refuse_strangers
+from serving.worker import PortUnavailable, Server, gunicorn_options, listen
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _access_log = logging.getLogger("unified_api.access")
@@ -161,7 +162,7 @@ def main() -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         settings = _settings()
         services = bootstrap(settings)
-        listening = serving.listen(settings.host, settings.port)
+        listening = listen(settings.host, settings.port)
         refuse_strangers([listening], keys=KeyFile(settings.api_keys_path), is_open=settings.allow_anonymous)
         _make_ready(services.sources, settings)
     except _REASONS as error:
@@ -169,10 +170,10 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    server = serving.Server(
+    server = Server(
         lambda: create_app(settings, services),
         listening,
-        serving.gunicorn_options(settings.max_streams, question_s=settings.request_timeout_s),
+        gunicorn_options(settings.max_streams, question_s=settings.request_timeout_s),
         when_ready=lambda: _say(_banner(settings, services)),
     )
     try:
@@ -187,7 +188,7 @@ _REASONS = (
     ConfigurationError,
     InvalidEndpoint,
     AccessRuleError,
-    serving.PortUnavailable,
+    PortUnavailable,
     EmbeddedServerError,
     InvalidDatabaseUrl,
     InvalidRedisUrl,

@@ -6,21 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.citu_agent import CituLangGraphAgent, Question
-from agent.context import Behaviour, Context, Recall, nothing_before
-from agent.examples import Examples, demo_examples, examples_of
-from agent.graph import compiled_graph
-from agent.run_desk import RunDesk
-from agent.skills.fallback import FallbackSkills
-from agent.skills.llm import LlmSkills
-from agent.skills.offline.skills import OfflineSkills
-from agent.skills.tokens import schema_budget
-from agent.sql_desk import SqlDesk
+from agent.ask.context import Behaviour, Context, Recall, nothing_before
+from agent.ask.example_questions import Examples, demo_examples, examples_of
+from agent.ask.graph import compiled_graph
+from agent.ask.sql_desk import SqlDesk
+from agent.runs.desk import RunDesk
+from agent.runs.runner import CituLangGraphAgent, Question
+from agent.thinking.fallback import FallbackSkills
+from agent.thinking.llm.model_skills import LlmSkills
+from agent.thinking.llm.tokens import schema_budget
 from app_config import Settings
 from common.audit import Audit, AuditLog, NoAudit, Occasion
-from common.database import GuardedDatabase, open_database
-from common.database.audited import AuditedDatabase
-from common.database.source import EmbeddedSource, Sources, database_sources
 from common.errors import CituError, DatabaseUnavailable
 from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
@@ -29,6 +25,10 @@ from common.store import Retention, Store
 from common.store.journal import Journal
 from common.store.opening import open_store
 from common.values import Catalog, Turn
+from databases import GuardedDatabase, open_database
+from databases.audited import AuditedDatabase
+from databases.source import EmbeddedSource, Sources, database_sources
+from rules.skills import OfflineSkills
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
 # A run whose lease ran out is watched for another lease before it counts as cut off. Two leases, and the time between

@@ -3,7 +3,7 @@ than a reader can follow."""
 
 import asyncio
 
-from agent.skills import Emit
+from common.inquiry import Emit
 
 _PAUSE_S = 0.05  # between two events; readers see no steps at twenty a second
 _PATIENCE = 200  # events after which the pause doubles, so that one answer's stay bounded however long it takes

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from flask import Blueprint, Response, request
 
-from agent.citu_agent import Question
-from agent.events import Event
-from agent.live_run import LiveRun
-from agent.run_desk import RunDesk
-from api.callers import acting_user, untrusted_user_warning
+from agent.runs.desk import RunDesk
+from agent.runs.events import Event
+from agent.runs.live_run import LiveRun
+from agent.runs.runner import Question
+from api.access.callers import acting_user, untrusted_user_warning
 from api.places import Place, Places
-from api.replies import reply_of
 from api.requests import AskRequest, json_object, parse_ask, parse_idempotency_key
+from api.responses import reply_of
 from api.streaming import last_event_seq, streamed
 from api.waiting import WAIT_S, feed_of, from_store
 from common.errors import CANCELLED_TEXT, Cancelled, Conflict, StoreUnavailable

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from flask import Blueprint, Response, request
 
-from api.callers import acting_user
-from api.replies import reply
+from api.access.callers import acting_user
 from api.requests import Reader, json_object, parse_conversation_id, parse_page, parse_reader, parse_title
+from api.responses import reply
 from api.waiting import from_store
 from common.envelope import success
 from common.errors import InvalidRequest, NotFound

@@ -2,10 +2,10 @@
 
 from flask import Blueprint, Response, request
 
-from agent.examples import Examples
+from agent.ask.example_questions import Examples
 from api.places import Places
-from api.replies import reply
 from api.requests import parse_reader
+from api.responses import reply
 from api.waiting import result_of
 from common.envelope import success
 from common.text import Lang, Text

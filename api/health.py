@@ -9,9 +9,9 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from api.callers import Caller
-from api.rate_limits import RateLimits
-from api.replies import reply
+from api.access.callers import Caller
+from api.access.rate_limits import RateLimits
+from api.responses import reply
 from common.envelope import failure, success
 from common.errors import CituError
 from common.runtime import run

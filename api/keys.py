@@ -8,8 +8,8 @@ from pathlib import Path
 
 from dotenv import load_dotenv
 
+from api.access.key_file import ApiKey, InvalidKeyRequest, KeyFile, KeysUnreadable
 from app_config import ConfigurationError, Settings
-from common.api_keys import ApiKey, InvalidKeyRequest, KeyFile, KeysUnreadable
 
 _HEADINGS = ("id", "user", "groups", "acts for others", "name", "created", "expires", "ends in")
 

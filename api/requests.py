@@ -11,9 +11,9 @@ from flask import Request
 from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 
-from agent.citu_agent import Question, new_conversation_id
-from agent.routing import ROUTING_MODES
-from agent.sql_desk import GivenSql
+from agent.ask.routing import ROUTING_MODES
+from agent.ask.sql_desk import GivenSql
+from agent.runs.runner import Question, new_conversation_id
 from common.errors import InvalidRequest
 from common.text import Lang, Text, language_of
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from agent.run_desk import RunDesk, RunView
-from api.callers import acting_user
+from agent.runs.desk import RunDesk, RunView
+from api.access.callers import acting_user
 from api.places import Places
-from api.replies import reply
 from api.requests import Reader, body_of, json_object, parse_after, parse_reader, parse_run_id
+from api.responses import reply
 from api.streaming import last_event_seq, streamed
 from api.waiting import from_store
 from common.envelope import success

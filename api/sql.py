@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from flask import Blueprint, Response, request
 
-from agent.sql_desk import GivenSql, SqlDesk
-from api.callers import acting_user
+from agent.ask.sql_desk import GivenSql, SqlDesk
+from api.access.callers import acting_user
 from api.places import Places
-from api.replies import reply
 from api.requests import json_object, parse_sql
+from api.responses import reply
 from api.waiting import result_of
 from common.envelope import success
 from common.text import Text

@@ -18,7 +18,7 @@ from common.errors import (
     StoreUnavailable,
 )
 from common.runtime import Feed, Quiet, is_ending, run
-from common.store.failures import UNREACHABLE
+from common.store.trouble import UNREACHABLE
 
 T = TypeVar("T")
 

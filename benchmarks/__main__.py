@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import answer_cost, large_schema, many_streams, store_cost
-from common.database.source import database_sources
+from databases.source import database_sources
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from app_config import Settings
 from benchmarks.bare_stack import bare_app
 from benchmarks.worker_process import cpu_ms
-from common.serving import Server, gunicorn_options, listen
+from serving.worker import Server, gunicorn_options, listen
 from tests.openai_server import OpenAiServer, Reply, Request
 from unified_api import create_app
 

@@ -4,8 +4,8 @@ import contextlib
 import statistics
 import time
 
-from common.database.guard import Guard
 from common.errors import StatementRejected
+from databases.guard import Guard
 from tests.test_guard import ALLOWED
 
 _BUDGET_MS = 0.5  # for the median statement

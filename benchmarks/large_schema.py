@@ -23,7 +23,7 @@ from psycopg2.extensions import make_dsn
 
 from benchmarks.synthetic_schema import statements, synthetic_catalog
 from benchmarks.worker_process import most_memory_mb
-from common.database.embedded import EmbeddedServer
+from databases.embedded_server import EmbeddedServer
 from tests.live import serving_afresh
 
 QUESTIONS = (

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common.database.source import database_sources
 from common.store import Frame, Retention, RunEnd, RunHead, RunWrite, Store
 from common.store.opening import open_store
 from common.values import Turn
+from databases.source import database_sources
 from tests.redis_server import PROGRAM, redis_server
 
 BUDGET_MS = 2.0  # for the median append and the median look back together

@@ -11,6 +11,9 @@ from common.redaction import described, redacted
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 """Id of the request being served; asyncio tasks started for a request inherit it."""
 
+PACKAGES = ("serving", "api", "agent", "rules", "knowledge", "databases", "common", "unified_api")
+"""The loggers of Citu's own code."""
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -46,5 +49,5 @@ def configure(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel("WARNING")
-    for name in ("agent", "api", "common", "unified_api"):
+    for name in PACKAGES:
         logging.getLogger(name).setLevel(level)

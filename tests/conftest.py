@@ -18,15 +18,15 @@ import pytest
 from hypothesis import settings
 from psycopg2.extensions import make_dsn
 
-from common.database import GuardedDatabase
-from common.database.app_database import ensure_app_database
-from common.database.demo import loader
-from common.database.demo.facts import revenue_lines, traffic_lines
-from common.database.demo.loader import Server, ensure_demo
-from common.database.demo.network import ServiceArea, Shop
-from common.database.demo.reader import READER, create_reader, grant_reading
-from common.database.embedded import EmbeddedServer
 from common.ports import UrlSource
+from databases import GuardedDatabase
+from databases.app_database import ensure_app_database
+from databases.demo import loader
+from databases.demo.loader import Server, ensure_demo
+from databases.demo.measurements import revenue_lines, traffic_lines
+from databases.demo.network import ServiceArea, Shop
+from databases.demo.reader import READER, create_reader, grant_reading
+from databases.embedded_server import EmbeddedServer
 from tests.databases import Opener, open_asked
 
 T = TypeVar("T")

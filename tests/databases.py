@@ -8,9 +8,9 @@ from typing import Any
 import psycopg2
 from psycopg2.extensions import make_dsn, parse_dsn
 
-from common.database import GuardedDatabase, open_database
 from common.ports import UrlSource
 from common.values import QueryResult
+from databases import GuardedDatabase, open_database
 
 Opener = Callable[..., GuardedDatabase]
 """`open_asked`, closing what it opened when the test ends."""

@@ -81,7 +81,7 @@ def serving_by_gunicorn(
 # As `gunicorn.conf.py`, with two places and less patience.
 _IMPATIENT = """
 import os
-from common.serving import Worker, gunicorn_options
+from serving.worker import Worker, gunicorn_options
 class Impatient(Worker):
     stall_s = STALL_S
     grace_s = 0.5

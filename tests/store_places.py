@@ -12,10 +12,10 @@ import psycopg2
 import pytest
 from psycopg2.extensions import make_dsn, parse_dsn
 
-from common.database.app_database import ensure_app_database
-from common.database.embedded import EmbeddedServer
 from common.store import Retention, Store
 from common.store.opening import BACKENDS
+from databases.app_database import ensure_app_database
+from databases.embedded_server import EmbeddedServer
 from tests.conftest import reachable_folder
 from tests.databases import execute, rows_of
 from tests.live import eventually, is_alive

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.api_keys import InvalidKeyRequest, KeyFile, KeysUnreadable
+from api.access.key_file import InvalidKeyRequest, KeyFile, KeysUnreadable
 from common.redaction import redacted
 from tests.live import ROOT, clean_environment
 

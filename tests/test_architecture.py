@@ -6,10 +6,18 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ("common", "agent", "api", "unified_api")  # each may import itself and what stands before it
+# Each may import itself and what stands before it.
+LAYERS = ("app_config", "common", "databases", "knowledge", "rules", "agent", "api", "serving", "unified_api")
+# The same inside a layer: packages from the lowest to the highest, then the layer's own modules.
+ROOMS = {
+    "rules": ("words", "schema", "linking", "query", "reading", "planning", "sql", "conversation", "answering"),
+}
+# Settings are given to whoever needs them; only these read them.
+READ_SETTINGS = {"agent.bootstrap", "unified_api", "api.keys"}
 PATHS = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-    for path in (ROOT / "unified_api.py", *(path for layer in LAYERS[:-1] for path in (ROOT / layer).rglob("*.py")))
+    for layer in LAYERS
+    for path in (*ROOT.glob(f"{layer}.py"), *(ROOT / layer).rglob("*.py"))
 }
 
 
@@ -38,14 +46,40 @@ IMPORTS = {
 }
 
 
+def _floor(module: str) -> int:
+    return LAYERS.index(module.split(".")[0])
+
+
+def _room(module: str) -> int:
+    """How high the module's package is in its layer; a layer's own modules stand above its packages."""
+    layer, *rest = module.split(".")
+    rooms = ROOMS[layer]
+    return rooms.index(rest[0]) if rest and rest[0] in rooms else len(rooms)
+
+
 def test_imports_point_downhill() -> None:
     uphill = [
         f"{module} imports {name}"
         for module, names in IMPORTS.items()
         for name in names
-        if LAYERS.index(name.split(".")[0]) > LAYERS.index(module.split(".")[0])
+        if _floor(name) > _floor(module)
     ]
     assert uphill == []
+
+
+def test_rules_pass_a_question_on_in_one_direction() -> None:
+    uphill = [
+        f"{module} imports {name}"
+        for module, names in IMPORTS.items()
+        for name in names
+        if module.startswith("rules.") and name.startswith("rules.") and _room(name) > _room(module)
+    ]
+    assert uphill == []
+
+
+def test_settings_are_read_where_things_are_put_together() -> None:
+    readers = {module for module, names in IMPORTS.items() if "app_config" in names}
+    assert readers <= READ_SETTINGS
 
 
 def test_no_module_waits_for_itself() -> None:

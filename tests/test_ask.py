@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.progress import STEPS
+from agent.ask.faces import STEPS
 from app_config import Settings
 from tests.asking import Asking, shared_askings, stable
 from tests.openai_replies import Reply

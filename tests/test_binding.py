@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from api.access.key_file import KeyFile
 from app_config import Settings
-from common.api_keys import KeyFile
-from common.binding import OpenToOthers, is_loopback, refuse_strangers
-from common.serving import gunicorn_options
+from common.loopback import is_loopback
+from serving.binding import OpenToOthers, refuse_strangers
+from serving.worker import gunicorn_options
 from tests.http_stream import post_json
 from tests.live import ROOT, children, clean_environment, eventually, serving, serving_by_gunicorn
 from unified_api import create_app

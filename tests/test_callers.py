@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
-from api.callers import Caller, acting_user, current_caller, untrusted_user_warning
+from api.access.callers import Caller, acting_user, current_caller, untrusted_user_warning
+from api.access.key_file import KeyFile
 from app_config import ConfigurationError, Settings
-from common.api_keys import KeyFile
 from common.logs import JsonLines
 from common.redaction import redacted
 from common.text import Text

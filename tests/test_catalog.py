@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from psycopg2.extensions import parse_dsn
 
-from common.database.guard import BUILTIN
-from common.database.guard.facts import Key
-from common.database.unasked import UnaskedReading
-from common.database.value_lists import value_lists
 from common.errors import DatabaseUnavailable
 from common.values import Catalog, Column, ForeignKey, Table
+from databases.guard import BUILTIN
+from databases.guard.facts import Key
+from databases.unasked import UnaskedReading
+from databases.value_lists import value_lists
 from tests.databases import as_admin, execute, open_asked, rows_of
 
 DDL = """

@@ -8,6 +8,7 @@ import pytest
 
 import app_config
 from app_config import ConfigurationError, Settings
+from common.logs import PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = [field.name.upper() for field in fields(Settings)]
@@ -29,7 +30,7 @@ def test_the_example_file_lists_every_setting_once() -> None:
 
 
 def test_every_setting_is_read_somewhere() -> None:
-    sources = [*ROOT.glob("*.py"), *(path for top in ("agent", "api", "common") for path in (ROOT / top).rglob("*.py"))]
+    sources = [*ROOT.glob("*.py"), *(path for top in PACKAGES for path in (ROOT / top).rglob("*.py"))]
     code = "\n".join(path.read_text() for path in sources if path.name != "app_config.py")
     code = code.replace("data_path", "data_dir").replace("api_keys_path", "api_keys_file")
     unread = [name for name in NAMES if f".{name.lower()}" not in code]

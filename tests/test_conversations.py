@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from openapi_schema_validator import OAS31Validator
 from referencing import Registry, Resource
 
+from api.access.key_file import KeyFile
 from app_config import Settings
-from common.api_keys import KeyFile
 from common.runtime import run
 from common.store import RunEnd, RunHead, RunWrite
 from common.values import Turn

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from app_config import Settings
-from common.database.plan import CostLimits, plan_estimate, with_known_scans
 from common.errors import CostExceeded
 from common.values import Catalog, Column, PlanEstimate, Table
+from databases.plan_estimate import CostLimits, plan_estimate, with_known_scans
 from tests.asking import Asking
 from tests.openai_replies import Reply
 from tests.openai_server import OpenAiServer

@@ -14,12 +14,12 @@ import psycopg2
 import pytest
 from psycopg2.extensions import make_dsn
 
-from common.database.demo import loader
-from common.database.demo.facts import holiday_rush, revenue_lines, traffic_lines
-from common.database.demo.loader import DATABASE, DAYS, Server, ensure_demo
-from common.database.demo.network import RENOVATING, service_areas, shops
-from common.database.demo.reader import READER
-from common.database.embedded import EmbeddedServer
+from databases.demo import loader
+from databases.demo.loader import DATABASE, DAYS, Server, ensure_demo
+from databases.demo.measurements import holiday_rush, revenue_lines, traffic_lines
+from databases.demo.network import RENOVATING, service_areas, shops
+from databases.demo.reader import READER
+from databases.embedded_server import EmbeddedServer
 from tests.conftest import reachable_folder
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -27,7 +27,7 @@ SOME_DAY = date(2025, 3, 4)
 BUILD = """
 import sys
 from datetime import date
-from common.database.demo.loader import ensure_demo
+from databases.demo.loader import ensure_demo
 
 class Server:
     admin_url = sys.argv[1]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from openapi_spec_validator import validate
 
-from agent.graph import compiled_graph
-from agent.progress import STEPS
-from agent.routing import ROUTING_MODES
+from agent.ask.faces import STEPS
+from agent.ask.graph import compiled_graph
+from agent.ask.routing import ROUTING_MODES
 from app_config import Settings
 from common import errors
 from unified_api import create_app
@@ -33,7 +33,7 @@ def test_the_drawing_is_the_compiled_graph() -> None:
     drawing = re.search(r"```mermaid\n(.*?)```", (ROOT / "docs/architecture.md").read_text(), re.DOTALL)
     assert drawing is not None
     assert drawing[1].strip() == compiled_graph().get_graph().draw_mermaid().strip(), (
-        "regenerate: python -c 'from agent.graph import *; print(compiled_graph().get_graph().draw_mermaid())'"
+        "regenerate: python -c 'from agent.ask.graph import *; print(compiled_graph().get_graph().draw_mermaid())'"
     )
 
 

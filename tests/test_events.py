@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent import citu_agent
-from agent.citu_agent import CituLangGraphAgent, Question
-from agent.context import Context
-from agent.events import Event, stored_event, with_warning
-from agent.state import Ask
+from agent.ask.context import Context
+from agent.ask.state import Ask
+from agent.runs import runner as citu_agent
+from agent.runs.events import Event, stored_event, with_warning
+from agent.runs.runner import CituLangGraphAgent, Question
 from common.envelope import to_bytes
 from common.values import Classification
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agent.examples import DEMO_QUESTIONS
+from agent.ask.example_questions import DEMO_QUESTIONS
 from app_config import Settings
 from tests.asking import Asking
 

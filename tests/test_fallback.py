@@ -6,10 +6,11 @@ from typing import TypeVar
 
 import pytest
 
-from agent.skills import Emit, Inquiry, Skills
-from agent.skills.fallback import FallbackSkills
-from agent.skills.llm import LlmSkills
+from agent.thinking import Skills
+from agent.thinking.fallback import FallbackSkills
+from agent.thinking.llm.model_skills import LlmSkills
 from common.errors import ForbiddenStatement, InvalidSql, LlmUnavailable
+from common.inquiry import Emit, Inquiry
 from common.text import Text
 from common.values import Classification, Draft, NoSql, QueryResult, Sql, Thought, Usage
 from tests.catalogs import CATALOG

@@ -19,15 +19,15 @@ import psycopg2
 import pytest
 from psycopg2.extensions import parse_dsn
 
-from common.database.addresses import with_addresses
-from common.database.catalog import CatalogReader, Knowledge
-from common.database.connection import Limits, connect
-from common.database.demo.reader import READER, create_reader, grant_reading
-from common.database.embedded import EmbeddedServer
-from common.database.failures import UNREACHABLE
-from common.database.guard import BUILTIN
 from common.errors import DatabaseUnavailable
+from common.postgres.addresses import with_addresses
+from common.postgres.connection import Limits, connect
+from common.postgres.server_errors import UNREACHABLE
 from common.values import Catalog
+from databases.catalog import CatalogReader, Knowledge
+from databases.demo.reader import READER, create_reader, grant_reading
+from databases.embedded_server import EmbeddedServer
+from databases.guard import BUILTIN
 from tests.conftest import reachable_folder
 from tests.http_stream import Stream, get_json, post_json
 from tests.live import GAUGES, Citu, Watch, children, eventually, impatient, is_alive, serving, serving_by_gunicorn

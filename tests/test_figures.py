@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.skills.figures import doubtful_figures, figures_warning
+from agent.answers.figures_check import doubtful_figures, figures_warning
 from common.values import QueryResult
 
 ROWS: tuple[list[Any], ...] = (

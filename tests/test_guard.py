@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pytest
 from psycopg2.extensions import make_dsn, parse_dsn
 
-from common.database import GuardedDatabase
-from common.database.guard import Guard
-from common.database.guard.facts import words
 from common.errors import ForbiddenObject, ForbiddenStatement, InvalidSql
+from databases import GuardedDatabase
+from databases.guard import Guard
+from databases.guard.facts import words
 from tests.cases import all_cases
 from tests.databases import open_asked, rows_of
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg2.extensions import parse_dsn
 
-from common.database import AccessRuleError, GuardedDatabase
-from common.database.discretion import discreet
-from common.database.guard import BUILTIN, AccessRules, Guard, ServerFacts, parse_rule
-from common.database.guard.rules import Name
-from common.database.postgres import PostgresDatabase
-from common.database.results import Caps
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.values import Catalog
+from databases import AccessRuleError, GuardedDatabase
+from databases.discretion import discreet
+from databases.guard import BUILTIN, AccessRules, Guard, ServerFacts, parse_rule
+from databases.guard.rules import Name
+from databases.postgres import PostgresDatabase
+from databases.results import Caps
 from tests.cases import all_cases
 from tests.databases import as_admin, execute, open_asked
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from common.database import GuardedDatabase
-from common.database.guard import Guard
 from common.errors import ForbiddenObject, ForbiddenStatement, InvalidSql
+from databases import GuardedDatabase
+from databases.guard import Guard
 from tests.databases import as_admin, execute, open_asked, rows_of, run
 from tests.test_guard import REJECTED, SCHEMA
 

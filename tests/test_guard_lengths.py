@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common.database.guard import Guard, lengths
-from common.database.guard.parsing import parse
 from common.errors import ForbiddenObject
+from databases.guard import Guard, lengths
+from databases.guard.parsing import parse
 from tests.cases import all_cases
 from tests.databases import rows_of
 

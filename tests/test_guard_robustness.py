@@ -14,8 +14,8 @@ from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.database.guard import Guard, Inspection, parsing
 from common.errors import ForbiddenStatement, InvalidSql, StatementRejected, ValidationFailed
+from databases.guard import Guard, Inspection, parsing
 from tests.databases import Opener
 from tests.test_guard import ALLOWED, REJECTED
 

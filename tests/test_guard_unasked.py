@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.database import GuardedDatabase
-from common.database.guard import BUILTIN, Guard
-from common.database.guard.grammar import SYNTAX_SINCE
 from common.errors import CituError, ForbiddenObject, InvalidSql
+from databases import GuardedDatabase
+from databases.guard import BUILTIN, Guard
+from databases.guard.grammar import SYNTAX_SINCE
 from tests.databases import as_admin, open_asked, rows_of, run
 from tests.test_guard import ALLOWED, REJECTED, SCHEMA
 

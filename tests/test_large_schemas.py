@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from agent.skills import Inquiry
-from agent.skills.near_names import near_names
-from agent.skills.offline import lexicon
-from agent.skills.offline.lexicon import LEXICONS, Lexicon
-from agent.skills.offline.skills import OfflineSkills
-from agent.skills.prepared import Prepared
-from agent.skills.relevance import TableIndex
 from benchmarks.synthetic_schema import synthetic_catalog
-from common.database.catalog import CatalogReader, Knowledge
-from common.database.guard import BUILTIN
-from common.database.guarded import GuardedDatabase
 from common.errors import InvalidSql
+from common.inquiry import Inquiry
 from common.values import Catalog, Column, Sql, Table
+from databases.catalog import CatalogReader, Knowledge
+from databases.guard import BUILTIN
+from databases.guarded import GuardedDatabase
+from knowledge.near_names import near_names
+from knowledge.prepared import Prepared
+from knowledge.relevance import TableIndex
+from rules.schema import lexicon
+from rules.schema.lexicon import LEXICONS, Lexicon
+from rules.skills import OfflineSkills
 from tests.databases import Opener, as_admin, execute
 
 SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 1200, 3600))

@@ -12,8 +12,8 @@ import pytest
 from app_config import Settings
 from common.errors import LlmMisconfigured, LlmUnavailable
 from common.llm import Completion, OpenAiChat
-from common.llm.failures import MEANINGS
-from common.llm.wire import MAX_REPLY_CHARS
+from common.llm.call_failures import MEANINGS
+from common.llm.completion_stream import MAX_REPLY_CHARS
 from tests.model_calls import HELLO, KEY, complete, complete_with, stream, use
 from tests.openai_server import Gate, OpenAiServer, Reply
 

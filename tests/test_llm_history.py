@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.citu_agent import CituLangGraphAgent, Question
-from agent.context import Behaviour, Context
-from agent.skills import Inquiry
-from agent.skills.fallback import FallbackSkills
-from agent.skills.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, told
-from agent.skills.llm import LlmSkills
-from agent.skills.offline.skills import OfflineSkills
-from agent.skills.tokens import estimated_tokens
+from agent.ask.context import Behaviour, Context
+from agent.runs.runner import CituLangGraphAgent, Question
+from agent.thinking.fallback import FallbackSkills
+from agent.thinking.llm.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, told
+from agent.thinking.llm.model_skills import LlmSkills
+from agent.thinking.llm.tokens import estimated_tokens
 from app_config import Settings
 from common.errors import InvalidSql
+from common.inquiry import Inquiry
 from common.llm import ChatModel
 from common.values import Catalog, Turn
+from rules.skills import OfflineSkills
 from tests.asking import Asking
 from tests.catalogs import CATALOG, COMPANY, SERVICE_AREA, wide_catalog
 from tests.databases import Opener

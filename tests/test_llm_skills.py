@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from agent.skills import Inquiry
-from agent.skills.llm import LlmSkills
+from agent.thinking.llm.model_skills import LlmSkills
 from common.errors import ForbiddenStatement, InvalidSql, LlmUnavailable
+from common.inquiry import Inquiry
 from common.values import Catalog, NoSql, QueryResult, Sql
 from tests.catalogs import CATALOG
 from tests.model_calls import use

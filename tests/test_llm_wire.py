@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.llm import Completion
-from common.llm.failures import CallFailed
-from common.llm.wire import read_completion
+from common.llm.call_failures import CallFailed
+from common.llm.completion_stream import read_completion
 
 
 def read(chunks: list[bytes], content_type: str, pieces: list[str] | None = None) -> Completion:

@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import pytest
 
-from agent.skills import Inquiry
-from agent.skills.offline.skills import OfflineSkills
+from common.inquiry import Inquiry
 from common.text import language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table, Turn
+from rules.skills import OfflineSkills
 from tests.offline_catalogs import CUSTOMERS, ITEMS, SALES_BY_TWO, SHOP
 
 SKILLS = OfflineSkills()

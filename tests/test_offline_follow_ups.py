@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.skills import Inquiry
-from agent.skills.offline.skills import OfflineSkills
 from common.errors import ForbiddenStatement
+from common.inquiry import Inquiry
 from common.text import Lang, language_of
 from common.values import Catalog, Classification, Draft, NoSql, QueryResult, QuestionType, Sql, Turn
+from rules.skills import OfflineSkills
 from tests.catalogs import CATALOG
 from tests.offline_catalogs import AIR, CHINESE, SHOP
 from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows

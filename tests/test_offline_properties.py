@@ -10,15 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg2.extensions import cursor
 
-from agent.skills import Inquiry
-from agent.skills.figures import doubtful_figures
-from agent.skills.offline.naming import column_names, table_names
-from agent.skills.offline.skills import OfflineSkills
-from agent.skills.offline.vocabulary import INTENTS
-from common.database import open_database
+from agent.answers.figures_check import doubtful_figures
 from common.errors import ForbiddenStatement
+from common.inquiry import Inquiry
 from common.text import Lang, language_of
 from common.values import Catalog, Column, ForeignKey, NoSql, QueryResult, Sql, Table
+from databases import open_database
+from knowledge.naming import column_names, table_names
+from rules.skills import OfflineSkills
+from rules.words.vocabulary import INTENTS
 from tests.catalogs import CATALOG, wide_catalog
 from tests.offline_catalogs import AIR, CHINESE, SHOP
 from tests.offline_questions import FIXTURES

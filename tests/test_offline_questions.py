@@ -13,15 +13,15 @@ from dataclasses import replace
 import psycopg2
 import pytest
 
-from agent.routing import SURE
-from agent.skills import Inquiry
-from agent.skills.offline.skills import OfflineSkills
-from agent.skills.prompt_data import quoted
-from agent.skills.schema_text import SchemaText
-from common.database import open_database
+from agent.ask.routing import SURE
+from agent.thinking.llm.schema_text import SchemaText
 from common.errors import ForbiddenStatement
+from common.inquiry import Inquiry
 from common.text import language_of
 from common.values import Catalog, Classification, NoSql, Sql, Table
+from databases import open_database
+from knowledge.safe_text import quoted
+from rules.skills import OfflineSkills
 from tests.cases import all_cases
 from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
 

@@ -9,15 +9,15 @@ from decimal import Decimal
 
 import pytest
 
-from agent.routing import SURE
-from agent.skills import Inquiry
-from agent.skills.offline import conversation
-from agent.skills.offline.offers import example_questions
-from agent.skills.offline.planner import Understanding
-from agent.skills.offline.skills import OfflineSkills
+from agent.ask.routing import SURE
 from common.errors import ForbiddenStatement, InvalidSql
+from common.inquiry import Inquiry
 from common.text import Lang, language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table
+from rules.answering.offers import example_questions
+from rules.conversation import conversation
+from rules.conversation.planner import Understanding
+from rules.skills import OfflineSkills
 from tests.offline_catalogs import AIR, CHINESE, ITEMS, SHOP, STORES
 
 SKILLS = OfflineSkills()

@@ -10,8 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg2.extensions import parse_dsn
 
-from common.database import GuardedDatabase
-from common.database.connection import Connection, Limits, connect
 from common.envelope import to_bytes
 from common.errors import (
     ForbiddenObject,
@@ -19,6 +17,8 @@ from common.errors import (
     QueryTimeout,
     ValidationFailed,
 )
+from common.postgres.connection import Connection, Limits, connect
+from databases import GuardedDatabase
 from tests.cases import all_cases
 from tests.databases import Opener, as_admin, execute, run
 from tests.memory import peak_growth

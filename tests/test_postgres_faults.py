@@ -14,9 +14,6 @@ from pathlib import Path
 import pytest
 from psycopg2.extensions import make_dsn, parse_dsn
 
-from common.database import GuardedDatabase
-from common.database.embedded import EmbeddedServer
-from common.database.source import Unreachable, probe
 from common.errors import (
     DatabaseUnavailable,
     ForbiddenStatement,
@@ -25,6 +22,9 @@ from common.errors import (
     ValidationFailed,
 )
 from common.values import QueryResult
+from databases import GuardedDatabase
+from databases.embedded_server import EmbeddedServer
+from databases.source import Unreachable, probe
 from tests.databases import ENDLESS, Opener, as_admin, connections, execute, rows_of, run, runs_endless, until
 
 
@@ -131,9 +131,9 @@ def stopped(url: str, admin_url: str, count: int) -> Iterator[None]:
 def test_a_slot_is_held_until_the_backend_is_gone(
     url: str, admin_url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch, ends_by: str
 ) -> None:
-    monkeypatch.setattr("common.database.postgres._RESET_S", 0.2)
-    monkeypatch.setattr("common.database.postgres._GRACE_S", 0.5)
-    monkeypatch.setattr("common.database.pool._HOPELESS_S", 0.2)
+    monkeypatch.setattr("databases.postgres._RESET_S", 0.2)
+    monkeypatch.setattr("databases.postgres._GRACE_S", 0.5)
+    monkeypatch.setattr("common.postgres.pool._HOPELESS_S", 0.2)
     database = opened(url, pool_size=2, pool_wait_s=30.0, statement_timeout_s=3.0 if ends_by == "deadline" else 20.0)
 
     def count() -> int:
@@ -175,7 +175,7 @@ def _running(url: str, admin_url: str) -> list[int]:
 def test_slots_are_held_across_loops_and_while_nobody_can_look(
     url: str, admin_url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("common.database.postgres._RESET_S", 0.2)
+    monkeypatch.setattr("databases.postgres._RESET_S", 0.2)
     address = [url]
     database = opened(lambda: address[0], pool_size=1, pool_wait_s=0.2)
 

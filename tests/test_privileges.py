@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 from psycopg2.extensions import make_dsn, parse_dsn
 
-from common.database import GuardedDatabase
-from common.database.source import Unreachable, probe
 from common.errors import (
     DatabaseUnavailable,
 )
+from databases import GuardedDatabase
+from databases.source import Unreachable, probe
 from tests.databases import Opener, as_admin, execute, run
 
 

@@ -16,18 +16,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.skills import Inquiry
-from agent.skills.llm import LlmSkills
-from agent.skills.personal_data import Privacy, privacy_of
-from agent.skills.prompt_data import block, one_line, quoted
-from agent.skills.relevance import terms
-from agent.skills.rows_text import MAX_ROWS_SHOWN
-from agent.skills.schema_text import SCHEMA_BUDGET, SchemaText
-from agent.skills.tokens import estimated_tokens, schema_budget
+from agent.thinking.llm.model_skills import LlmSkills
+from agent.thinking.llm.rows_text import MAX_ROWS_SHOWN
+from agent.thinking.llm.schema_text import SCHEMA_BUDGET, SchemaText
+from agent.thinking.llm.tokens import estimated_tokens, schema_budget
 from common.errors import InvalidSql
+from common.inquiry import Inquiry
 from common.llm import Completion, Message, OnToken
 from common.llm.contexts import context_tokens
 from common.values import Catalog, Column, ForeignKey, QueryResult, Table
+from knowledge.personal_data import Privacy, privacy_of
+from knowledge.relevance import terms
+from knowledge.safe_text import block, one_line, quoted
 from tests.catalogs import CATALOG, COMPANY, SERVICE_AREA, wide_catalog
 from tests.histories import HISTORY
 

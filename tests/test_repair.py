@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.second_look import allowed, looks_empty, near_value, replacements, rewritten
-from agent.skills.near_names import near_names
-from agent.skills.repair_hints import error_text
-from agent.skills.schema_text import SchemaText
+from agent.ask.second_look import allowed, looks_empty, near_value, replacements, rewritten
+from agent.thinking.llm.repair_hints import error_text
+from agent.thinking.llm.schema_text import SchemaText
 from app_config import Settings
-from common.database.discretion import discreet
-from common.database.guard import BUILTIN
-from common.database.references import references
 from common.errors import InvalidSql
 from common.values import Catalog, Column, QueryResult, Table
+from databases.discretion import discreet
+from databases.guard import BUILTIN
+from databases.references import references
+from knowledge.near_names import near_names
 from tests.asking import Asking
 from tests.openai_replies import Reply
 from tests.openai_server import OpenAiServer

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.skills.reasoning import VisibleText, without_reasoning
-from agent.skills.replies import MAX_EXPLANATION_CHARS, REPHRASE, sql_from_reply
+from agent.thinking.llm.reasoning import VisibleText, without_reasoning
+from agent.thinking.llm.replies import MAX_EXPLANATION_CHARS, REPHRASE, sql_from_reply
 from common.errors import ForbiddenStatement
 from common.values import Draft, NoSql, Sql
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.skills.replies import sql_from_reply
-from agent.skills.sql_text import in_code
+from agent.thinking.llm.replies import sql_from_reply
+from agent.thinking.llm.sql_text import in_code
 from common.values import Sql
 
 _FIXTURES = Path(__file__).parent / "fixtures"

@@ -20,7 +20,8 @@ from typing import Any
 
 import pytest
 
-from agent.citu_agent import ANONYMOUS
+from agent.runs.runner import ANONYMOUS
+from common.logs import PACKAGES
 from common.store.opening import BACKENDS
 from tests.http_stream import Stream, get_json, post_json
 from tests.live import GAUGES, ROOT, Citu, children, eventually, serving_by_gunicorn
@@ -553,7 +554,7 @@ def test_the_log_of_it_all_is_short_and_keeps_secrets(house: House) -> None:
     text = house.citu.log.read_text()
     assert house.place.url not in text
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    told = [line for line in lines if line["logger"].startswith(("agent", "api", "common"))]
+    told = [line for line in lines if line["logger"].startswith(PACKAGES)]
     assert [line for line in told if line["level"] == "ERROR"] == []
     assert any(line["message"].endswith("is back") for line in told)
     about_store = [line for line in told if line["logger"].startswith("common.store")]

@@ -17,16 +17,16 @@ import pytest
 from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
-from agent import run_desk
 from agent.bootstrap import bootstrap
-from agent.citu_agent import ANONYMOUS, CituLangGraphAgent, Question
-from agent.events import Event
-from agent.run_desk import RunDesk, RunView
+from agent.runs import desk as run_desk
+from agent.runs.desk import RunDesk, RunView
+from agent.runs.events import Event
+from agent.runs.runner import ANONYMOUS, CituLangGraphAgent, Question
 from app_config import Settings
 from common import runtime
 from common.store import Frame, RunRecord, Runs, RunWrite, Unkept
 from common.store.journal import Journal
-from common.store.rendering import key
+from common.store.record_json import key
 from tests.asking import STREAM, SYNC, Asking, frames
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer

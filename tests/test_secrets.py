@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.bootstrap import bootstrap
-from agent.skills.offline.skills import OfflineSkills
 from app_config import Settings
-from common.database.source import InvalidDatabaseUrl
-from common.logs import JsonLines
+from common.logs import PACKAGES, JsonLines
 from common.redaction import described, redacted
+from databases.source import InvalidDatabaseUrl
+from rules.skills import OfflineSkills
 from tests.asking import STREAM, SYNC, Asking, shared_askings
 from tests.cases import all_cases
 from tests.openai_replies import Reply
@@ -40,7 +40,7 @@ def _logged() -> Iterator[io.StringIO]:
     written = io.StringIO()
     handler = logging.StreamHandler(written)
     handler.setFormatter(JsonLines())
-    root, ours = logging.getLogger(), [logging.getLogger(name) for name in ("agent", "api", "common", "unified_api")]
+    root, ours = logging.getLogger(), [logging.getLogger(name) for name in PACKAGES]
     levels = [logger.level for logger in ours]
     root.addHandler(handler)
     for logger in ours:
@@ -173,7 +173,7 @@ def test_a_fault_of_our_own(demo_url: str, monkeypatch: pytest.MonkeyPatch, tmp_
     assert "internal_error" in said
     (line,) = [json.loads(line) for line in log.getvalue().splitlines() if "exception" in line][:1]
     assert line["exception"].startswith("RuntimeError: can't use postgresql://…")
-    assert "agent/nodes/agent_sql_generation.py:" in line["exception"], "operators still see where"
+    assert "agent/ask/nodes/agent_sql_generation.py:" in line["exception"], "operators still see where"
 
 
 # ---------------------------------------------------------------------------------------------------------- redaction

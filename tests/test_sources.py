@@ -7,12 +7,12 @@ from contextlib import closing
 import psycopg2
 import pytest
 
-from common.database.app_database import ROLE, ensure_app_database
-from common.database.demo.loader import Server
-from common.database.demo.reader import READER
-from common.database.embedded import EmbeddedServerError
-from common.database.source import EmbeddedSource, database_sources
 from common.errors import DatabaseUnavailable
+from databases.app_database import ROLE, ensure_app_database
+from databases.demo.loader import Server
+from databases.demo.reader import READER
+from databases.embedded_server import EmbeddedServerError
+from databases.source import EmbeddedSource, database_sources
 from tests.conftest import reachable_folder
 from tests.databases import execute, rows_of
 

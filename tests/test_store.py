@@ -23,7 +23,7 @@ from common.errors import StoreUnavailable
 from common.store import Claim, Frame, InvalidCursor, Retention, RunEnd, RunHead, RunWrite, Store
 from common.store.opening import BACKENDS, InvalidRedisUrl, open_store
 from common.store.postgres_schema import MIGRATIONS
-from common.store.rendering import head_to_text, key
+from common.store.record_json import head_to_text, key
 from common.values import Turn
 from tests.databases import execute, rows_of
 from tests.redis_server import redis_server

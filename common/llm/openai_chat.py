@@ -14,10 +14,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from common.llm.call_failures import MEANINGS, CallFailed, unavailable
 from common.llm.chat_model import Completion, Message, OnToken
-from common.llm.failures import MEANINGS, CallFailed, unavailable
+from common.llm.completion_stream import read_completion
 from common.llm.providers import Endpoint
-from common.llm.wire import read_completion
 
 if TYPE_CHECKING:
     from common.llm.transport import Client

@@ -18,7 +18,7 @@ import aiohttp
 import httpx2
 import openai
 
-from common.llm.failures import CallFailed, kind_of
+from common.llm.call_failures import CallFailed, kind_of
 from common.llm.providers import Endpoint
 
 _CONNECT_TIMEOUT_S = 10.0

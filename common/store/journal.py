@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 
 from common.errors import StoreUnavailable
 from common.store import RunWrite, Store, Unkept
-from common.store.failures import UNREACHABLE
+from common.store.trouble import UNREACHABLE
 
 _log = logging.getLogger(__name__)
 

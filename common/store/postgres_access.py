@@ -8,13 +8,13 @@ from typing import Any
 import psycopg2
 from psycopg2 import errors
 
-from common.database.connection import Connection, Limits, connect
-from common.database.failures import describe
-from common.database.pool import Pool
 from common.errors import DatabaseUnavailable, StoreUnavailable
 from common.ports import UrlSource
-from common.store.failures import SLOW, UNREACHABLE, Trouble
+from common.postgres.connection import Connection, Limits, connect
+from common.postgres.pool import Pool
+from common.postgres.server_errors import describe
 from common.store.postgres_schema import ensure_schema
+from common.store.trouble import SLOW, UNREACHABLE, Trouble
 
 _log = logging.getLogger(__name__)
 

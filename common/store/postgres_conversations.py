@@ -2,7 +2,7 @@
 
 from common.store import Conversation, ConversationPage, TurnPage
 from common.store.postgres_access import PostgresAccess, Row
-from common.store.rendering import (
+from common.store.record_json import (
     conversation_cursor,
     from_text,
     key,

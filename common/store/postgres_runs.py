@@ -11,7 +11,7 @@ from typing import Any, get_args
 from common.store import Claim, Frame, Retention, RunHead, RunRecord, RunState, RunWrite, Unkept
 from common.store.pages import packed, unpacked
 from common.store.postgres_access import PostgresAccess, Row
-from common.store.rendering import from_text, head_from_text, head_to_text, key, title_of, to_text, turn_to_text
+from common.store.record_json import from_text, head_from_text, head_to_text, key, title_of, to_text, turn_to_text
 from common.values import Turn
 
 _WRITE = f"SELECT unkept, is_lost FROM citu.write({', '.join(['%s'] * 20)})"

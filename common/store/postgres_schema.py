@@ -7,7 +7,7 @@ conversation's turns are numbered; those up to `forgotten` are gone, whether or 
 
 from psycopg2 import errors
 
-from common.database.connection import Connection
+from common.postgres.connection import Connection
 
 _LOCK = 0x43697476  # advisory lock number, arbitrary but ours
 

@@ -19,7 +19,7 @@ from redis.exceptions import NoScriptError, RedisError
 
 from common.errors import StoreUnavailable
 from common.ports import UrlSource
-from common.store.failures import SLOW, UNREACHABLE, Trouble
+from common.store.trouble import SLOW, UNREACHABLE, Trouble
 
 _log = logging.getLogger(__name__)
 

@@ -3,8 +3,7 @@
 from typing import Any
 
 from common.store import Conversation, ConversationPage, TurnPage, redis_keys
-from common.store.redis_access import RedisAccess, Script
-from common.store.rendering import (
+from common.store.record_json import (
     conversation_cursor,
     from_text,
     parse_conversation_cursor,
@@ -13,6 +12,7 @@ from common.store.rendering import (
     to_text,
     turn_from_text,
 )
+from common.store.redis_access import RedisAccess, Script
 from common.values import Turn
 
 # A user's set may name conversations that have expired: those are dropped as they are met.

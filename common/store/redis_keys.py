@@ -1,6 +1,6 @@
 """The names of what is kept in Redis. Ids are digested, so that none can pass for another or for a part of a name."""
 
-from common.store.rendering import key
+from common.store.record_json import key
 
 LEASES = "citu:leases"  # sorted set: run key by the microsecond until which its lease lasts
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args
 
 from common.store import Claim, Frame, Retention, RunRecord, RunState, RunWrite, Unkept, redis_keys
+from common.store.record_json import from_text, head_from_text, head_to_text, title_of, to_text, turn_to_text
 from common.store.redis_access import Command, RedisAccess, Script
-from common.store.rendering import from_text, head_from_text, head_to_text, title_of, to_text, turn_to_text
 
 _NOW = "local time = redis.call('TIME')\nlocal now = time[1] * 1000000 + time[2]\n"
 _IS_ORPHANED = """

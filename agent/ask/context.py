@@ -1,0 +1,91 @@
+"""What nodes may use, handed to them by LangGraph beside the state; they know ports, never HTTP or configuration."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from langgraph.runtime import Runtime
+
+from agent.ask.state import State
+from agent.thinking import Skills
+from agent.token_batches import TokenBatches
+from common.inquiry import Emit, Inquiry
+from common.ports import Database
+from common.values import Catalog, PlanEstimate, Turn
+
+Recall = Callable[[], Awaitable[tuple[Turn, ...]]]
+"""Gives the latest turns of the question's conversation, oldest first; raises `StoreUnavailable`."""
+
+
+async def nothing_before() -> tuple[Turn, ...]:
+    """The `Recall` of a conversation that begins."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """The switches of the graph; see app_config for their meaning.
+
+    No combination of them can switch off the single-statement rule, the READ ONLY transaction, timeouts or row caps:
+    those live in the database adapter.
+    """
+
+    result_summary: bool = True
+    syntax_validation: bool = True
+    forbidden_check: bool = True
+    auto_repair: bool = True
+
+
+@dataclass(frozen=True)
+class Context:
+    """One question's services.
+
+    Attributes:
+        skills: who thinks; made for this question alone.
+        rules: the offline skills, which need no model.
+        recall: what was said before in the conversation.
+    """
+
+    database: Database
+    skills: Skills
+    rules: Skills
+    behaviour: Behaviour
+    recall: Recall = nothing_before
+
+    @property
+    def has_model(self) -> bool:
+        """Whether somebody other than the rules thinks."""
+        return self.skills is not self.rules
+
+    async def validate(self, sql: str) -> PlanEstimate | None:
+        """What the planner expects of `sql`; None when nothing asks for it. Raises what `Database.explain` raises."""
+        if self.behaviour.syntax_validation:
+            return await self.database.explain(sql)
+        if self.behaviour.forbidden_check:
+            await self.database.inspect(sql)
+        return None
+
+
+def inquiry_of(state: State, catalog: Catalog) -> Inquiry:
+    """The question as skills see it."""
+    return Inquiry(
+        question=state["question"],
+        lang=state["lang"],
+        catalog=catalog,
+        table=state["table"],
+        context_type=state["context_type"],
+        history=state.get("history", ()),
+    )
+
+
+@contextmanager
+def emitter(state: State, runtime: Runtime[Context]) -> Iterator[Emit | None]:
+    """Where skills put pieces of text while they write, when somebody watches; on leaving, all of them are sent."""
+    if not state["wants_tokens"]:
+        yield None
+        return
+    batches = TokenBatches(runtime.stream_writer)
+    try:
+        yield batches
+    finally:
+        batches.flush()

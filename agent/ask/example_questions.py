@@ -1,0 +1,34 @@
+"""Questions to begin with: for the demo database the chosen ones, for any other what the rules are sure to answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from common.ports import Database
+from common.text import Lang, Text
+from rules.answering.offers import example_questions
+
+Examples = Callable[[Lang], Awaitable[tuple[str, ...]]]
+"""Gives example questions in a language; raises `DatabaseUnavailable` and `QueryTimeout`."""
+
+DEMO_QUESTIONS = (
+    Text("查询各服务区的营业收入排行", "Revenue ranking by service area"),
+    Text("最近7天车流量最大的5个服务区", "Top 5 service areas by traffic in the last 7 days"),
+    Text("上个月各类别店铺的营业收入", "Revenue by shop category last month"),
+    Text("每个公司有多少个服务区？", "How many service areas does each company have?"),
+)
+
+
+async def demo_examples(lang: Lang) -> tuple[str, ...]:
+    """Those of the embedded demo database."""
+    return tuple(question.to(lang) for question in DEMO_QUESTIONS)
+
+
+def examples_of(database: Database) -> Examples:
+    """Those of `database`: up to three, none when nothing in it can be asked about."""
+
+    async def examples(lang: Lang) -> tuple[str, ...]:
+        catalog = await database.catalog()
+        # A large catalogue takes a while, in which other questions must go on; what was found is kept with it.
+        return await asyncio.to_thread(example_questions, catalog, lang)
+
+    return examples

@@ -1,0 +1,173 @@
+"""How each step of the graph is shown: names, icons and details, in both languages.
+
+Presentation is data beside the graph: nodes don't know it, and a new node is one more line in `STEPS`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.ask.state import Update
+from common.errors import CituError
+from common.text import Lang, Text
+from common.values import Classification, PlanEstimate
+
+# How much SQL the details show; the whole statement is in state_summary.
+_SQL_EXCERPT_CHARS = 50
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a step says of itself at one moment."""
+
+    details: Text
+    sub_status: Text
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node as users see it.
+
+    Attributes:
+        running, done: `state_summary.current_step` while it runs and afterwards.
+        while_running: what it says before it has a result.
+        describe: what it says of its result.
+    """
+
+    display_name: Text
+    icon: str
+    running: str
+    done: str
+    while_running: Described
+    describe: Callable[[Update], Described]
+
+
+_METHODS = {
+    "rule_based_strong_business": Text("规则（明确的业务词）", "rules (clear business terms)"),
+    "rule_based_medium_business": Text("规则（业务词）", "rules (business terms)"),
+    "rule_based_follow_up": Text("规则（追问）", "rules (a follow-up)"),
+    "rule_based_chat": Text("规则（对话）", "rules (conversation)"),
+    "rule_based_default": Text("规则（默认）", "rules (by default)"),
+    "llm": Text("大模型", "the language model"),
+    "direct": Text("路由模式", "the routing mode"),
+}
+
+
+def _classified(update: Update) -> Described:
+    found: Classification = update["classification"]
+    method = _METHODS.get(found.method, Text(found.method, found.method))
+    return Described(
+        Text(
+            f"问题类型: {found.question_type} (置信度: {found.confidence:.2f})",
+            f"Question type: {found.question_type} (confidence: {found.confidence:.2f})",
+        ),
+        Text(f"分类方法: {method.zh}", f"Classified by {method.en}"),
+    )
+
+
+def _generated(update: Update) -> Described:
+    if not update["sql_generation_success"]:
+        return _not_generated(update)
+    excerpt = " ".join(update["sql"].split())
+    if len(excerpt) > _SQL_EXCERPT_CHARS:
+        excerpt = excerpt[:_SQL_EXCERPT_CHARS] + "…"
+    proven = Text("验证通过，准备执行", "Proven valid, ready to run")
+    if update.get("sql_repair_applied"):
+        proven = Text("修复一次后验证通过，准备执行", "Valid after one repair, ready to run")
+    return Described(
+        Text(f"SQL生成成功: {excerpt}", f"SQL written: {excerpt}"), _with_estimate(proven, update.get("plan"))
+    )
+
+
+def _with_estimate(said: Text, plan: PlanEstimate | None) -> Text:
+    if plan is None:
+        return said
+    return Text(
+        f"{said.zh}（预计 {plan.rows:,} 行，成本 {plan.total_cost:,.0f}）",
+        f"{said.en} (estimate: {plan.rows:,} rows, cost {plan.total_cost:,.0f})",
+    )
+
+
+def _refused(error: CituError) -> Described:
+    return Described(Text(f"验证未通过: {error.error_type}", f"Not accepted: {error.error_type}"), error.text)
+
+
+def _not_generated(update: Update) -> Described:
+    if "error" in update:
+        return _refused(update["error"])
+    prompt = update["user_prompt"]
+    return Described(Text("未能生成SQL", "No SQL could be written"), Text(prompt, prompt))
+
+
+def _executed(update: Update) -> Described:
+    if "error" in update:
+        return _refused(update["error"])
+    count = update["query_result"].row_count
+    sub_status = Text("查询执行完成", "The query has run")
+    if update.get("sql_repair_applied"):
+        sub_status = Text("SQL修复一次后执行完成", "The SQL was mended once and has run")
+    elif "sql" in update:
+        sub_status = Text(
+            "没有符合的记录，已改按相近的值查询", "Nothing matched; asked again with the nearest stored value"
+        )
+    elif "summary" in update:
+        sub_status = Text("摘要已生成", "The summary is written")
+    return Described(Text(f"查询完成，返回 {count} 行数据", f"The query returned {count} row(s)"), sub_status)
+
+
+def _chatted(_update: Update) -> Described:
+    return Described(Text("回答已生成", "The answer is written"), Text("对话模式", "Conversation"))
+
+
+def _formatted(_update: Update) -> Described:
+    return Described(Text("响应结果已整理", "The answer is put together"), Text("完成", "Done"))
+
+
+STEPS: dict[str, Step] = {
+    "classify_question": Step(
+        Text("分析问题类型", "Understanding the question"),
+        "🤔",
+        "classifying",
+        "classified",
+        Described(
+            Text("正在判断是数据问题还是对话", "Is it about the data, or conversation?"), Text("分析中", "Analysing")
+        ),
+        _classified,
+    ),
+    "agent_sql_generation": Step(
+        Text("生成SQL查询", "Writing SQL"),
+        "🔧",
+        "sql_generating",
+        "sql_generated",
+        Described(Text("正在生成并验证SQL", "Writing and proving the SQL"), Text("生成中", "Writing")),
+        _generated,
+    ),
+    "agent_sql_execution": Step(
+        Text("执行数据查询", "Running the query"),
+        "⚙️",
+        "sql_executing",
+        "sql_executed",
+        Described(Text("正在执行查询", "Running the query read-only"), Text("执行中", "Running")),
+        _executed,
+    ),
+    "agent_chat": Step(
+        Text("思考回答", "Thinking"),
+        "💭",
+        "chatting",
+        "chatted",
+        Described(Text("正在处理您的问题", "Writing an answer"), Text("对话模式", "Conversation")),
+        _chatted,
+    ),
+    "format_response": Step(
+        Text("整理结果", "Putting the answer together"),
+        "📝",
+        "formatting",
+        "formatted",
+        Described(Text("正在格式化响应结果", "Formatting the answer"), Text("即将完成", "Almost done")),
+        _formatted,
+    ),
+}
+
+
+def running_message(step: Step, lang: Lang) -> str:
+    """The envelope's message of a progress event."""
+    return Text(f"正在执行: {step.display_name.zh}", f"In progress: {step.display_name.en}").to(lang)

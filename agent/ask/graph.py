@@ -1,0 +1,81 @@
+"""The graph: five nodes and their edges.
+
+Compiled once for the process; the routing mode is state, so every mode runs this same graph.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from typing import Protocol
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from agent.ask.context import Context
+from agent.ask.nodes.agent_chat import agent_chat
+from agent.ask.nodes.agent_sql_execution import agent_sql_execution
+from agent.ask.nodes.agent_sql_generation import agent_sql_generation
+from agent.ask.nodes.classify_question import classify_question
+from agent.ask.nodes.format_response import format_response
+from agent.ask.routing import after_classification, after_sql_generation
+from agent.ask.state import Ask, State, Update
+
+Decide = Callable[[Update], str]
+
+
+class Node(Protocol):
+    """A step: what it finds, from what is known so far."""
+
+    async def __call__(self, state: State, runtime: Runtime[Context]) -> Update:
+        """The step's findings."""
+
+
+Graph = CompiledStateGraph[State, Context, Ask, State]
+
+LAST_NODE = "format_response"
+
+NODES: Mapping[str, Node] = {
+    "classify_question": classify_question,
+    "agent_sql_generation": agent_sql_generation,
+    "agent_sql_execution": agent_sql_execution,
+    "agent_chat": agent_chat,
+    LAST_NODE: format_response,
+}
+
+# Where two ways lead on: what decides, and where each verdict goes.
+DECISIONS: Mapping[str, tuple[Decide, Mapping[str, str]]] = {
+    "classify_question": (after_classification, {"DATABASE": "agent_sql_generation", "CHAT": "agent_chat"}),
+    "agent_sql_generation": (
+        after_sql_generation,
+        {"continue_execution": "agent_sql_execution", "return_to_user": LAST_NODE},
+    ),
+}
+
+
+def _deciding(node: Node, decide: Decide, targets: Mapping[str, str]) -> Callable[..., Awaitable[Command[str]]]:
+    """`node`, which also says where the question goes; conditional edges would read the whole state again to know."""
+
+    async def deciding(state: State, runtime: Runtime[Context]) -> Command[str]:
+        update = await node(state, runtime)
+        return Command(update=update, goto=targets[decide(update)])
+
+    return deciding
+
+
+@cache
+def compiled_graph() -> Graph:
+    """The graph, ready to run."""
+    graph = StateGraph(State, context_schema=Context, input_schema=Ask)
+    for name, node in NODES.items():
+        if name in DECISIONS:
+            decide, targets = DECISIONS[name]
+            labels = {target: verdict for verdict, target in targets.items()}
+            graph.add_node(name, _deciding(node, decide, targets), destinations=labels)
+        else:
+            graph.add_node(name, node)
+    graph.add_edge(START, "classify_question")
+    graph.add_edge("agent_sql_execution", LAST_NODE)
+    graph.add_edge("agent_chat", LAST_NODE)
+    graph.add_edge(LAST_NODE, END)
+    return graph.compile()

@@ -1,0 +1,170 @@
+"""Step 3 of a data question: run the proven SQL, and put the rows into words."""
+
+import logging
+from dataclasses import dataclass, replace
+
+from langgraph.runtime import Runtime
+
+from agent.ask.context import Context, emitter, inquiry_of
+from agent.ask.second_look import looks_empty, missing, replacements, rewritten
+from agent.ask.sql_repair import may_repair, repaired
+from agent.ask.state import State, Update
+from common.errors import CituError, InvalidSql, LlmUnavailable
+from common.inquiry import Inquiry
+from common.text import Lang, Text
+from common.values import PlanEstimate, QueryResult, Thought, Usage
+from knowledge.near_names import with_suggestions
+
+_log = logging.getLogger(__name__)
+
+_MOST_NAMED = 10  # columns in a warning
+_NO_SUMMARY = Text("摘要生成失败，仅返回查询结果。", "The summary could not be written; the rows are complete.")
+
+
+async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update:
+    """Runs `state["sql"]`; when nothing is found, once more with the stored spellings, else asks back.
+
+    What PostgreSQL refuses only now (a division by zero, a cast that fails) is repaired, unless the question has had
+    its repair; what is refused again ends here as state.
+
+    Raises:
+        QueryTimeout, InvalidSql, DatabaseUnavailable: it could not be run to its end.
+    """
+    context = runtime.context
+    update = await _first_look(state, context)
+    if "error" in update:
+        return update
+    result, sql = update["query_result"], update.get("sql", state["sql"])
+    if context.behaviour.auto_repair and looks_empty(result):
+        second = await _second_look(sql, context)
+        if second is not None:
+            result = second.result
+            update |= {"sql": second.sql, "query_result": result}
+            if second.plan is not None:
+                update["plan"] = second.plan
+        notices = second.notices if second else await _doubts(sql, context)
+        update["notices"] = tuple(notice.to(state["lang"]) for notice in notices)
+        update["warnings"] += update["notices"]
+    if result.cut_columns:
+        update["warnings"].append(_cut(result).to(state["lang"]))
+    if context.behaviour.result_summary and result.rows:
+        thought = await _summary(state, runtime, update, result)
+        update |= {"summary": thought.value, "usage": update["usage"] + thought.usage}
+        update["warnings"] += thought.warnings
+    return update
+
+
+async def _first_look(state: State, context: Context) -> Update:
+    """What the statement returns, or what came of its repair."""
+    update: Update = {"execution_path": ["agent_sql_execution"], "warnings": [], "usage": Usage()}
+    try:
+        update["query_result"] = await context.database.run(state["sql"])
+    except InvalidSql as error:
+        catalog = await context.database.catalog()
+        if not may_repair(context) or state.get("sql_repair_applied"):
+            raise with_suggestions(error, state["sql"], catalog) from error
+        update |= await _mended(state["sql"], error, inquiry_of(state, catalog), context)
+    return update
+
+
+async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: Context) -> Update:
+    repair = await repaired(sql, error, inquiry, context)
+    update: Update = {
+        "sql": repair.sql,
+        "usage": repair.usage,
+        "warnings": list(repair.warnings),
+        "execution_path": ["agent_sql_execution"],
+    }
+    if repair.error is None:
+        try:
+            update["query_result"] = await context.database.run(repair.sql)
+        except InvalidSql as still:
+            repair = repair.refused(still)
+    if isinstance(repair.error, InvalidSql):
+        repair = repair.refused(with_suggestions(repair.error, repair.sql, inquiry.catalog))
+    if repair.error is not None:
+        update["error"] = repair.error
+    else:
+        update["sql_repair_applied"] = True
+        if repair.plan is not None:
+            update["plan"] = repair.plan
+    update["execution_path"] += [repair.happened]
+    return update
+
+
+@dataclass(frozen=True)
+class _SecondLook:
+    """What was found with other literals, and what the user must know about them."""
+
+    sql: str
+    result: QueryResult
+    plan: PlanEstimate | None
+    notices: tuple[Text, ...]
+
+
+async def _second_look(sql: str, context: Context) -> _SecondLook | None:
+    """What the query finds with the literals that no row can have replaced; None when that is nothing either."""
+    try:
+        found = replacements(sql, await context.database.catalog())
+        if not found:
+            return None
+        sql = rewritten(sql, found)
+        plan = await context.validate(sql)
+        result = await context.database.run(sql)
+    except CituError as error:  # the first answer stands: it is a true one
+        _log.info("the second look failed: %s", error.error_type)
+        return None
+    if looks_empty(result):
+        return None
+    return _SecondLook(sql, result, plan, tuple(change.notice for change in found))
+
+
+async def _doubts(sql: str, context: Context) -> tuple[Text, ...]:
+    """What the user is asked about texts in filters that are not stored."""
+    return tuple(one.notice for one in missing(sql, await context.database.catalog()))
+
+
+async def _summary(state: State, runtime: Runtime[Context], update: Update, result: QueryResult) -> Thought[str]:
+    """The rows in words, after what the user must know before reading them."""
+    context = runtime.context
+    inquiry: Inquiry = inquiry_of(state, await context.database.catalog())
+    # A single value needs no model to be said, and a model could only say it wrong.
+    skills = context.rules if _is_single_value(result) else context.skills
+    opening = "".join(f"{notice}\n" for notice in update.get("notices", ()))
+    try:
+        with emitter(state, runtime) as emit:
+            if emit is not None and opening:
+                emit(opening)
+            thought = await skills.summarize(inquiry, update.get("sql", state["sql"]), result, emit)
+    except LlmUnavailable:
+        thought = Thought(row_count_sentence(result, inquiry.lang), warnings=(_NO_SUMMARY.to(inquiry.lang),))
+    return replace(thought, value=opening + thought.value)
+
+
+def _cut(result: QueryResult) -> Text:
+    columns = tuple(dict.fromkeys(result.cut_columns))
+    return Text(
+        f"结果过大，以下列中过长的内容已截短（以“…”结尾）：{_names(columns, '、')}。",
+        f"The result is too large: long values were cut and end in “…” in {_names(columns, ', ')}.",
+    )
+
+
+def _names(columns: tuple[str, ...], separator: str) -> str:
+    more = len(columns) - _MOST_NAMED
+    return separator.join(columns[:_MOST_NAMED]) + (f" … (+{more})" if more > 0 else "")
+
+
+def _is_single_value(result: QueryResult) -> bool:
+    return result.row_count == 1 and len(result.columns) == 1
+
+
+def row_count_sentence(result: QueryResult, lang: Lang) -> str:
+    """The plainest true answer: how many rows there are."""
+    if not result.rows:
+        return Text("查询执行完成，没有符合条件的记录。", "The query ran; no rows match.").to(lang)
+    if result.is_limited:
+        zh = f"查询执行完成，仅显示前 {result.row_count} 条记录。"
+        return Text(zh, f"The query ran; only the first {result.row_count} rows are shown.").to(lang)
+    zh = f"查询执行完成，共返回 {result.row_count} 条记录。"
+    plural = "" if result.row_count == 1 else "s"
+    return Text(zh, f"The query ran and returned {result.row_count} row{plural}.").to(lang)

@@ -1,0 +1,106 @@
+"""Step 2 of a data question: SQL that is proven safe and valid, or the reason there is none.
+
+Draft → guard → EXPLAIN → at most one repair, itself guarded and explained. Everything a user can act on ends here as
+state, not as an exception; only infrastructure failures are raised.
+"""
+
+from langgraph.runtime import Runtime
+
+from agent.ask.context import Context, inquiry_of
+from agent.ask.sql_repair import FORBIDDEN, NOT_VALID, may_repair, repaired
+from agent.ask.state import State, Update
+from common.errors import (
+    CostExceeded,
+    ForbiddenObject,
+    ForbiddenStatement,
+    InvalidSql,
+    StatementRejected,
+)
+from common.inquiry import Inquiry
+from common.values import Draft, NoSql, PlanEstimate, Sql, Thought, Usage
+from knowledge.near_names import with_suggestions
+
+
+async def agent_sql_generation(state: State, runtime: Runtime[Context]) -> Update:
+    """Writes SQL and proves it.
+
+    Raises:
+        LlmUnavailable, DatabaseUnavailable, QueryTimeout: the proof could not be made.
+    """
+    context = runtime.context
+    inquiry = inquiry_of(state, await context.database.catalog())
+    try:
+        draft = await context.skills.write_sql(inquiry)
+    except ForbiddenStatement as error:
+        return {**_rejected(error), "usage": error.usage}
+    update = await _prove(draft.value, inquiry, context)
+    refusal = update.get("error")
+    if isinstance(refusal, InvalidSql):
+        update["error"] = with_suggestions(refusal, update["sql"], inquiry.catalog)
+    return _with_cost(update, draft)
+
+
+async def _prove(draft: Draft, inquiry: Inquiry, context: Context) -> Update:
+    if isinstance(draft, NoSql):
+        return _not_written(draft)
+    try:
+        plan = await context.validate(draft.text)
+    except InvalidSql as error:
+        return await _repair(draft, error, inquiry, context)
+    except StatementRejected as error:
+        return _rejected(error, draft.text)
+    return _accepted(draft, plan)
+
+
+async def _repair(broken: Sql, error: InvalidSql, inquiry: Inquiry, context: Context) -> Update:
+    if not may_repair(context):
+        return _rejected(error, broken.text)
+    repair = await repaired(broken.text, error, inquiry, context)
+    if repair.error is None:
+        update = _accepted(Sql(repair.sql), repair.plan)
+        update["sql_repair_applied"] = True
+        update["execution_path"] += [repair.happened]
+    else:
+        update = _rejected(repair.error, repair.sql, repair.happened)
+    return {**update, "usage": repair.usage, "warnings": list(repair.warnings)}
+
+
+def _accepted(draft: Sql, plan: PlanEstimate | None) -> Update:
+    update: Update = {
+        "sql": draft.text,
+        "sql_generation_success": True,
+        "execution_path": ["agent_sql_generation"],
+    }
+    if plan is not None:
+        update["plan"] = plan
+    return update
+
+
+def _not_written(draft: NoSql) -> Update:
+    return {
+        "sql_generation_success": False,
+        "failure_reason": draft.reason,
+        "user_prompt": draft.prompt,
+        "execution_path": ["agent_sql_generation", "sql_generation_failed"],
+    }
+
+
+def _rejected(error: StatementRejected, sql: str | None = None, happened: str = NOT_VALID) -> Update:
+    if isinstance(error, ForbiddenStatement | ForbiddenObject):
+        happened = FORBIDDEN
+    update: Update = {
+        "sql_generation_success": False,
+        "error": error,
+        "execution_path": ["agent_sql_generation", happened],
+    }
+    if sql is not None:
+        update["sql"] = sql
+    if isinstance(error, CostExceeded) and error.plan is not None:
+        update["plan"] = error.plan
+    return update
+
+
+def _with_cost(update: Update, thought: Thought[Draft]) -> Update:
+    update["usage"] = update.get("usage", Usage()) + thought.usage
+    update["warnings"] = [*thought.warnings, *update.get("warnings", [])]
+    return update

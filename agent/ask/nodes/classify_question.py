@@ -1,0 +1,51 @@
+"""Step 1: is this a question about the data, or conversation?"""
+
+from langgraph.runtime import Runtime
+
+from agent.ask.context import Context, inquiry_of
+from agent.ask.routing import ROUTING_MODES
+from agent.ask.state import State, Update
+from common.errors import DatabaseUnavailable, QueryTimeout, StoreUnavailable
+from common.text import Text
+from common.values import Catalog, Turn
+
+_NO_HISTORY = Text(
+    "会话存储暂时不可用，本次回答没有参考之前的对话。",
+    "The conversation store is unavailable; this answer does not know the earlier turns.",
+)
+
+
+async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
+    """Decides by the routing mode; see `agent.ask.routing`.
+
+    Raises:
+        DatabaseUnavailable, QueryTimeout: the question is not plainly conversation and the catalogue can't be read.
+    """
+    context = runtime.context
+    classify = ROUTING_MODES[state["routing_mode"]]
+    history, warnings = await _history(state, context)
+    state = {**state, "history": history}
+    try:
+        catalog = await context.database.catalog()
+    except (DatabaseUnavailable, QueryTimeout):
+        # Conversation must work without a database; anything else would be answered wrongly without its words.
+        thought = await context.rules.classify(inquiry_of(state, Catalog(())))
+        if state["routing_mode"] != "chat_direct" and thought.value.method != "rule_based_chat":
+            raise
+        catalog = Catalog(())
+    thought = await classify(inquiry_of(state, catalog), context)
+    return {
+        "history": history,
+        "classification": thought.value,
+        "usage": thought.usage,
+        "warnings": [*warnings, *thought.warnings],
+        "execution_path": ["classify"],
+    }
+
+
+async def _history(state: State, context: Context) -> tuple[tuple[Turn, ...], list[str]]:
+    """What was said before; a question is answered without it rather than not at all."""
+    try:
+        return await context.recall(), []
+    except StoreUnavailable:
+        return (), [_NO_HISTORY.to(state["lang"])]

@@ -1,0 +1,149 @@
+"""SQL given as such: judged without running it, or run under the same proof, gate and caps as the agent's own."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from agent.ask.context import Context
+from agent.ask.nodes.format_response import result_body
+from agent.runs.runner import new_run_id
+from common.audit import Occasion
+from common.errors import CostExceeded, InvalidSql, QueryTimeout, StatementRejected
+from common.ports import Database, Inspected
+from common.text import Lang, Text
+from common.values import PlanEstimate
+from knowledge.near_names import with_suggestions
+
+_TOO_LONG = Text(
+    "处理时间超过上限，请缩小查询范围后重试。", "The statement took longer than allowed; narrow it and try again."
+)
+
+
+@dataclass(frozen=True)
+class GivenSql:
+    """One statement as a caller gives it.
+
+    Attributes:
+        lang: language of messages.
+        user_id: who gives it, as the caller says.
+        notices: what the answer must say about the request itself.
+    """
+
+    sql: str
+    lang: Lang
+    user_id: str | None = None
+    run_id: str = field(default_factory=new_run_id)
+    notices: tuple[Text, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """`notices` in the language of messages."""
+        return [notice.to(self.lang) for notice in self.notices]
+
+
+class SqlDesk:
+    """Judges and runs statements.
+
+    Args:
+        database: the asked one, for what only judges.
+        new_context: what a run uses; notes it in the audit log.
+        request_timeout_s: seconds for one statement from request to answer.
+    """
+
+    def __init__(
+        self, database: Database, new_context: Callable[[Occasion], Context], *, request_timeout_s: float
+    ) -> None:
+        self._database = database
+        self._new_context = new_context
+        self._request_timeout_s = request_timeout_s
+
+    async def validate(self, given: GivenSql) -> dict[str, Any]:
+        """The verdict on `given`, whatever it is; it is planned, and never run.
+
+        Raises:
+            DatabaseUnavailable, QueryTimeout: there is no telling now.
+        """
+        plan: PlanEstimate | None = None
+        refusal: StatementRejected | None = None
+        try:
+            plan = await self._database.explain(given.sql)
+        except StatementRejected as error:
+            refusal = await self._explained(error, given.sql)
+        if isinstance(refusal, CostExceeded):
+            plan = refusal.plan
+        return _verdict(given, refusal, plan, await _used(given.sql, self._database))
+
+    async def run(self, given: GivenSql) -> dict[str, Any]:
+        """What `given` returns.
+
+        Raises:
+            StatementRejected, QueryTimeout, DatabaseUnavailable: as for SQL of the agent's.
+        """
+        context = self._new_context(Occasion("sql_run", given.run_id, given.user_id))
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._request_timeout_s):
+                plan = await context.validate(given.sql)
+                planned = time.perf_counter()
+                result = await context.database.run(given.sql)
+        except TimeoutError as exc:
+            raise QueryTimeout(_TOO_LONG) from exc
+        except InvalidSql as error:
+            raise await self._explained(error, given.sql) from error
+        ended = time.perf_counter()
+        return {
+            "sql": given.sql,
+            "query_result": result_body(result),
+            "plan": asdict(plan) if plan else None,
+            "warnings": given.warnings,
+            "run_id": given.run_id,
+            "timings_ms": {
+                "validate": _milliseconds(planned - started),
+                "execute": _milliseconds(ended - planned),
+                "total": _milliseconds(ended - started),
+            },
+            "timestamp": _now(),
+        }
+
+    async def _explained(self, error: StatementRejected, sql: str) -> StatementRejected:
+        if isinstance(error, InvalidSql):
+            return with_suggestions(error, sql, await self._database.catalog())
+        return error
+
+
+async def _used(sql: str, database: Database) -> Inspected | None:
+    try:
+        return await database.inspect(sql)
+    except StatementRejected:
+        return None
+
+
+def _verdict(
+    given: GivenSql, refusal: StatementRejected | None, plan: PlanEstimate | None, used: Inspected | None
+) -> dict[str, Any]:
+    invalid = refusal if isinstance(refusal, InvalidSql) else None
+    return {
+        "ok": refusal is None,
+        "verdict": "refused" if refusal else "accepted",
+        "error_type": refusal.error_type if refusal else None,
+        "error": refusal.message(given.lang) if refusal else None,
+        "position": invalid.position if invalid else None,
+        "suggestions": list(invalid.suggestions) if invalid else [],
+        "tables": list(used.tables) if used else [],
+        "columns": list(used.columns) if used else [],
+        "functions": list(used.functions) if used else [],
+        "plan": asdict(plan) if plan else None,
+        "warnings": given.warnings,
+        "timestamp": _now(),
+    }
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 1)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,67 @@
+"""The one repair of a question: SQL that PostgreSQL refuses, while planning or while running, is mended by the skills
+and proven again."""
+
+from dataclasses import dataclass, replace
+
+from agent.ask.context import Context
+from common.errors import ForbiddenObject, ForbiddenStatement, InvalidSql, LlmUnavailable, StatementRejected
+from common.inquiry import Inquiry
+from common.values import NoSql, PlanEstimate, Usage
+
+SUCCESS, FAILED, NOT_VALID, FORBIDDEN = (
+    "sql_repair_success", "sql_repair_failed", "sql_validation_failed", "forbidden_keywords_failed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What came of it.
+
+    Attributes:
+        sql: the mended statement, also when it was refused again; the broken one when there is none.
+        error: why it may not run; None: it is proven.
+    """
+
+    sql: str
+    plan: PlanEstimate | None = None
+    error: StatementRejected | None = None
+    usage: Usage = Usage()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def happened(self) -> str:
+        """The word for it in `execution_path`."""
+        if self.error is None:
+            return SUCCESS
+        if isinstance(self.error, ForbiddenStatement | ForbiddenObject):
+            return FORBIDDEN
+        return FAILED if isinstance(self.error, InvalidSql) else NOT_VALID
+
+    def refused(self, error: StatementRejected) -> "Repair":
+        """The same when the mended statement was refused after all."""
+        return replace(self, error=error)
+
+
+def may_repair(context: Context) -> bool:
+    """Whether the operator switched on repairs, and the EXPLAIN that a repaired statement has to pass."""
+    return context.behaviour.auto_repair and context.behaviour.syntax_validation
+
+
+async def repaired(sql: str, error: InvalidSql, inquiry: Inquiry, context: Context) -> Repair:
+    """One attempt at mending `sql` after `error`.
+
+    Raises:
+        DatabaseUnavailable, QueryTimeout: the proof could not be made.
+    """
+    try:
+        thought = await context.skills.repair_sql(inquiry, sql, error)
+    except LlmUnavailable:
+        return Repair(sql, error=error)
+    draft, usage, warnings = thought.value, thought.usage, thought.warnings
+    if isinstance(draft, NoSql):
+        return Repair(sql, error=error, usage=usage, warnings=warnings)
+    try:
+        plan = await context.validate(draft.text)
+    except StatementRejected as still:
+        return Repair(draft.text, error=still, usage=usage, warnings=warnings)
+    return Repair(draft.text, plan, usage=usage, warnings=warnings)

@@ -1,0 +1,83 @@
+"""What flows through the graph.
+
+Three views of one thing, so that mypy catches a misspelt key (LangGraph drops unknown keys in silence): `Ask` is what a
+question starts with, `Update` what a node may write, `State` both. Keys with a reducer in their annotation accumulate
+over nodes; all others are written once.
+"""
+
+import operator
+from typing import Annotated, Any, TypedDict
+
+from common.errors import CituError
+from common.text import Lang
+from common.values import Classification, FailureReason, PlanEstimate, QueryResult, Turn, Usage
+
+
+class Path(TypedDict):
+    """`execution_path`: names of steps done and of things that happened in them, in order."""
+
+    execution_path: Annotated[list[str], operator.add]
+
+
+class Ask(Path):
+    """What a question starts with.
+
+    Attributes:
+        routing_mode_source: `request` or `configuration`.
+        table, context_type: the caller's hints, see `common.inquiry.Inquiry`.
+        wants_tokens: whether somebody watches text while it is written.
+    """
+
+    question: str
+    lang: Lang
+    routing_mode: str
+    routing_mode_source: str
+    table: str | None
+    context_type: str | None
+    wants_tokens: bool
+
+
+class Update(Path, total=False):
+    """What nodes write.
+
+    Attributes:
+        history: earlier turns of the conversation, oldest first.
+        sql_generation_success: whether `sql` is proven valid and may run.
+        failure_reason, user_prompt: why no SQL could be written, and what the user can do.
+        error: why the SQL may not run; ends the question with an error.
+        notices: what the user must know before reading the answer: what was taken for what, and what is asked back.
+        answer: keys of the final body that the nodes decide.
+    """
+
+    usage: Annotated[Usage, operator.add]
+    warnings: Annotated[list[str], operator.add]
+    history: tuple[Turn, ...]
+    classification: Classification
+    sql: str
+    sql_generation_success: bool
+    sql_repair_applied: bool
+    failure_reason: FailureReason
+    user_prompt: str
+    error: CituError
+    plan: PlanEstimate
+    query_result: QueryResult
+    notices: tuple[str, ...]
+    summary: str
+    chat_response: str
+    answer: dict[str, Any]
+
+
+class State(Ask, Update):
+    """Everything known about a question so far."""
+
+
+_ACCUMULATED = ("execution_path", "usage", "warnings")
+
+
+def merge(state: State, update: Update) -> State:
+    """`state` after `update`, by the same rules the graph applies."""
+    merged: dict[str, Any] = {**state, **update}
+    for key in _ACCUMULATED:
+        if key in state and key in update:
+            merged[key] = state[key] + update[key]  # type: ignore[literal-required]
+    return merged  # type: ignore[return-value]

@@ -1,0 +1,1 @@
+"""Runs: begun, kept, shown to whoever watches, and cancelled."""

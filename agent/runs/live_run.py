@@ -1,0 +1,312 @@
+"""One run in the process that answers it: its events so far, kept in the store and shown to whoever watches.
+
+A frame is shown when it is kept: what a client has seen, another worker can show again, byte for byte. When the store
+fails, frames are shown as they come, and the whole run is kept as soon as the store is back.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import suppress
+
+from agent.runs.events import Event, error_event, stored_event, with_warning
+from common import runtime
+from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
+from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite, Unkept
+from common.store.journal import Journal
+from common.text import Text
+from common.values import Turn
+
+_log = logging.getLogger(__name__)
+
+# Nobody watches a sync answer being written: frames of a short one are kept all at once, with its end.
+_LINGER_S = 0.25
+_GATHER_S = 0.01  # from one write of a run to the next: what comes meanwhile is kept, and sent, together
+_PATIENCE_S = 600.0  # how long a run that ended while the store was away waits to be kept
+_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 60.0  # between attempts at it
+_NOT_KEPT = Text(
+    "会话存储暂时不可用，本轮对话可能不会被保存。", "The conversation store is unavailable; this turn may not be kept."
+)
+
+
+class LiveRun:
+    """A question being answered. Used on the event loop only; made by `RunDesk.begin`.
+
+    Attributes:
+        readers: how many watch; who comes counts itself, and goes by `leave`.
+    """
+
+    def __init__(
+        self,
+        head: RunHead,
+        events: AsyncGenerator[Event, None],
+        journal: Journal,
+        runs: Runs,
+        *,
+        is_watched: bool,
+        outlives_readers: bool,
+        turn_of: Callable[[Event], Turn | None],
+        on_end: Callable[[], None],
+        on_kept: Callable[[], None],
+    ) -> None:
+        """Begins to answer.
+
+        Args:
+            events: what the agent says; ends in a terminal event.
+            is_watched: whether somebody may see frames before the end.
+            outlives_readers: whether it goes on when the last of its readers has left.
+            turn_of: what the terminal event adds to the conversation.
+            on_end: called when the terminal event is shown.
+            on_kept: called when nothing more can be done about keeping the run.
+        """
+        self.head = head
+        self.readers = 0
+        self._source = events
+        self._journal = journal
+        self._runs = runs
+        self._is_watched = is_watched
+        self._outlives_readers = outlives_readers
+        self._turn_of = turn_of
+        self._on_end = on_end
+        self._on_kept = on_kept
+        self._events: list[Event] = []
+        self._frames: list[Frame] = []  # of the first events, rendered when they are kept or shown
+        self._kept = 0
+        self._failures = journal.failures
+        self._shown = 0
+        self._terminal: Event | None = None  # as shown
+        self._is_producing = True
+        self._writing: asyncio.Task[None] | None = None
+        self._gathering: asyncio.TimerHandle | None = None
+        self._written_at = float("-inf")  # on the loop's clock
+        self._watchers: set[asyncio.Future[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        self._linger = None if is_watched else self._loop.call_later(_LINGER_S, self._write_soon)
+        runtime.track(self)
+        self._task = self._loop.create_task(self._answer())
+        self._task.add_done_callback(self._done)
+
+    @property
+    def record(self) -> RunRecord:
+        """The run as far as it is shown."""
+        return RunRecord(self.head, _state_of(self._terminal) if self._terminal else "running", self._shown)
+
+    @property
+    def last_frame(self) -> Frame | None:
+        """The frame of the terminal event, when it is shown."""
+        return self._frames[-1] if self.is_over else None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its terminal event is shown."""
+        return self._terminal is not None
+
+    def cancel(self) -> None:
+        """Stops the model call and the SQL; the run ends with what the agent says to that. No effect after its end."""
+        # Not at once: a task cancelled before its first step would never take it.
+        self._loop.call_soon(self._cancel)
+
+    def _cancel(self) -> None:
+        if self._is_producing:
+            self._task.cancel()
+
+    def leave(self) -> None:
+        """One reader has left."""
+        self.readers -= 1
+        if self.readers == 0 and not self._outlives_readers:
+            self.cancel()
+
+    async def follow(self, after: int = 0) -> AsyncIterator[Frame]:
+        """The frames beyond number `after`, then each as soon as it is shown, to the last."""
+        while True:
+            while after < self._shown:
+                frame = self._frames[after]
+                after += 1
+                yield frame
+            if self.is_over:
+                return
+            await self._change()
+
+    async def terminal(self) -> Event:
+        """The last event, when it has come."""
+        while self._terminal is None:
+            await self._change()
+        return self._terminal
+
+    async def _change(self) -> None:
+        watcher = self._loop.create_future()
+        self._watchers.add(watcher)
+        try:
+            await watcher
+        finally:
+            self._watchers.discard(watcher)
+
+    # --------------------------------------------------------------------------------------------------- producing
+
+    async def _answer(self) -> None:
+        ending: asyncio.Task[None] | None = None
+        try:
+            async for event in self._source:
+                if event.is_terminal:
+                    self._is_producing = False
+                    ending = self._loop.create_task(self._finish(event))
+                    # One turn of the loop renders the frames, the next sends them: the agent clears up meanwhile.
+                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)
+                else:
+                    self._take(event)
+        finally:
+            if ending is not None:
+                await ending
+
+    def _take(self, event: Event) -> None:
+        self._events.append(event)
+        if self._is_watched and self._journal.is_failing:
+            self._show(len(self._events))
+        elif self._is_watched:
+            self._write_soon()
+
+    def catch_up(self) -> None:
+        """Keeps what was shown while the store was away, if it is back, and what it may have lost in a crash."""
+        if self._failures != self._journal.failures and self._writing is None and not self._journal.is_failing:
+            self._failures, self._kept = self._journal.failures, 0
+        if self._kept < self._shown and self._is_producing and not self._journal.is_failing:
+            self._write_soon()
+
+    def _write_soon(self) -> None:
+        self._is_watched = True
+        is_idle = self._writing is None and self._gathering is None
+        if is_idle and self._is_producing and self._kept < len(self._events):
+            self._gathering = self._loop.call_at(self._written_at + _GATHER_S, self._begin_to_write)
+
+    def _begin_to_write(self) -> None:
+        self._gathering = None
+        self._written_at = self._loop.time()
+        self._writing = self._loop.create_task(self._write())
+
+    async def _write(self) -> None:
+        """Keeps the events there are and shows them; those that come meanwhile go together into the next write."""
+        count = len(self._events)
+        try:
+            unkept = await self._journal.keep(self._new(count))
+        except StoreUnavailable:
+            self._show(len(self._events))
+        else:
+            self._is_kept(count, unkept)
+        finally:
+            self._writing = None
+
+    def _is_kept(self, count: int, unkept: Unkept | None) -> None:
+        if unkept == "taken":  # the lease had run out; what the agent says is no longer the run's
+            self.cancel()
+            return
+        self._kept = 0 if unkept == "lost" else count
+        if unkept is None:
+            self._show(count)
+        self._loop.call_soon(self._write_soon)
+
+    def _new(self, count: int, end: RunEnd | None = None) -> RunWrite:
+        return RunWrite(self.head, tuple(self._rendered(count)[self._kept :]), end)
+
+    def _rendered(self, count: int) -> list[Frame]:
+        for number in range(len(self._frames), count):
+            self._frames.append(Frame(number + 1, self._events[number].rendered))
+        return self._frames[:count]
+
+    def _show(self, count: int) -> None:
+        self._rendered(count)
+        self._shown = max(self._shown, count)
+        for watcher in self._watchers:
+            if not watcher.done():
+                watcher.set_result(None)
+
+    # ------------------------------------------------------------------------------------------------------ ending
+
+    async def _finish(self, event: Event) -> None:
+        for timer in (self._linger, self._gathering):
+            if timer is not None:
+                timer.cancel()
+        if self._writing is not None:
+            await self._writing
+        count = len(self._events) + 1
+        self._events.append(event)
+        end = RunEnd(_state_of(event), self._turn_of(event))
+        try:
+            is_ours = await self._is_ended(count, end)
+        except StoreUnavailable:
+            self._end(self._unkept(event, count))
+            await self._keep_later(count, end)
+        else:
+            if is_ours:
+                self._end(event)
+            else:
+                await self._adopt()
+
+    async def _is_ended(self, count: int, end: RunEnd) -> bool:
+        """Keeps the run's end; false when somebody else has ended it. Raises StoreUnavailable."""
+        while (unkept := await self._journal.keep(self._new(count, end))) == "lost":
+            self._kept = 0  # the whole run is written again, so nothing of it can be missing
+        return unkept is None
+
+    def _end(self, event: Event) -> None:
+        self._terminal = event
+        self._show(len(self._events))
+        self._on_end()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("a run broke", exc_info=task.exception(), extra={"run_id": self.head.run_id})
+        if not self.is_over:
+            del self._events[len(self._frames) :]  # one that can't be rendered must not break the end as well
+            self._events.append(error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
+            self._end(self._events[-1])
+        runtime.untrack(self)
+        self._on_kept()
+
+    def _unkept(self, event: Event, count: int) -> Event:
+        """The terminal event, which now has to warn."""
+        if event.type == "completed":
+            event = with_warning(event, _NOT_KEPT.to(self.head.lang))
+            self._events[count - 1] = event
+            del self._frames[count - 1 :]
+        return event
+
+    async def _keep_later(self, count: int, end: RunEnd) -> None:
+        self._kept = 0  # what was kept may be lost
+        with self._journal.waiting_room(self._new(count, end)) as has_room:
+            if has_room and not await self._kept_in_time(count, end):
+                _log.error("a run was not kept", extra={"run_id": self.head.run_id})
+
+    async def _kept_in_time(self, count: int, end: RunEnd) -> bool:
+        pause_s = _FIRST_PAUSE_S
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_S):
+                while True:
+                    await self._journal.recovery()
+                    with suppress(StoreUnavailable):
+                        return await self._is_ended(count, end)
+                    # A write that the store can't take fails whatever else is written with it: not all the time, then.
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(2 * pause_s, _LAST_PAUSE_S)
+        return False
+
+    async def _adopt(self) -> None:
+        """Somebody else has ended the run: what the store says is what happened."""
+        del self._events[self._shown :], self._frames[self._shown :]
+        kept: tuple[Frame, ...] = ()
+        with suppress(StoreUnavailable):
+            kept = await self._runs.frames(self.head.user_id, self.head.run_id, self._kept, 1000)
+        for frame in kept[self._shown - self._kept :]:
+            self._events.append(stored_event(frame.data))
+            self._frames.append(frame)
+        if not (self._events and self._events[-1].is_terminal):  # more was shown than the store knows of
+            last = stored_event(kept[-1].data) if kept else None
+            is_end = last is not None and last.is_terminal
+            self._events.append(last if last and is_end else error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
+        self._end(self._events[-1])
+
+
+def _state_of(event: Event) -> RunState:
+    if event.type == "completed":
+        return "completed"
+    return "cancelled" if event.code == Cancelled.code else "error"

@@ -1,0 +1,111 @@
+"""Goes on by rules when the model fails, and says so.
+
+One instance belongs to one question. The first failure of the model settles the rest of that question: nobody waits for
+a dead endpoint twice. What the backup can't do either ends in the model's own error, because "the model is down" is
+what the user can act on, while the backup's apology would blame the question.
+
+When the model fails in the middle of a text, pieces of it have already been emitted. They can't be taken back; the
+backup's text is emitted after them as a new paragraph, and the text that is returned (and so the body of the terminal
+event) is the backup's alone. Clients show the terminal event's text in place of the collected pieces.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from agent.thinking import Skills
+from common.errors import InvalidSql, LlmUnavailable
+from common.inquiry import Emit, Inquiry
+from common.text import Lang, Text
+from common.values import Classification, Draft, NoSql, QueryResult, Thought, Usage
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+_FALLEN_BACK = Text(
+    "大模型不可用，本回答由离线规则生成。", "The language model is unavailable; offline rules produced this answer."
+)
+
+
+class FallbackSkills:
+    """`Skills` by `primary`, and by `backup` from the first `LlmUnavailable` on; `name` is who thinks now."""
+
+    def __init__(self, primary: Skills, backup: Skills) -> None:
+        self.name = primary.name
+        self._primary = primary
+        self._backup = backup
+        self._failure: LlmUnavailable | None = None
+        self._has_warned = False
+
+    async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
+        """See `Skills.classify`."""
+        return await self._either(lambda skills: skills.classify(inquiry), inquiry.lang)
+
+    async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
+        """See `Skills.write_sql`. Raises the model's error when the backup has no statement."""
+        return self._written(await self._either(lambda skills: skills.write_sql(inquiry), inquiry.lang))
+
+    async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
+        """See `Skills.repair_sql`. Raises the model's error when the backup has no statement."""
+        return self._written(await self._either(lambda skills: skills.repair_sql(inquiry, sql, error), inquiry.lang))
+
+    async def summarize(
+        self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
+    ) -> Thought[str]:
+        """See `Skills.summarize`, and above about text that was begun."""
+        pieces = _Pieces(emit)
+        return await self._either(
+            lambda skills: skills.summarize(inquiry, sql, result, pieces.emit_for(skills)), inquiry.lang
+        )
+
+    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
+        """See `Skills.chat`, and above about text that was begun."""
+        pieces = _Pieces(emit)
+        return await self._either(lambda skills: skills.chat(inquiry, pieces.emit_for(skills)), inquiry.lang)
+
+    async def _either(self, think: Callable[[Skills], Awaitable[Thought[T]]], lang: Lang) -> Thought[T]:
+        failed_calls = 0
+        if self._failure is None:
+            try:
+                return await think(self._primary)
+            except LlmUnavailable as failure:
+                _log.warning("the model failed, going on by rules: %s", failure.text.en)
+                self._failure, self.name, failed_calls = failure, self._backup.name, 1
+        try:
+            thought = await think(self._backup)
+        except LlmUnavailable:
+            raise self._failure from None
+        return self._marked(thought, failed_calls, lang)
+
+    def _marked(self, thought: Thought[T], failed_calls: int, lang: Lang) -> Thought[T]:
+        """`thought` with the cost of the failed call, and with the warning if it has not been given yet."""
+        warning = () if self._has_warned else (_FALLEN_BACK.to(lang),)
+        self._has_warned = True
+        return replace(thought, usage=thought.usage + Usage(failed_calls), warnings=(*warning, *thought.warnings))
+
+    def _written(self, thought: Thought[Draft]) -> Thought[Draft]:
+        if self._failure is not None and isinstance(thought.value, NoSql):
+            raise self._failure
+        return thought
+
+
+class _Pieces:
+    """Passes emitted pieces on; the second speaker begins a new paragraph if the first has said something."""
+
+    def __init__(self, emit: Emit | None) -> None:
+        self._emit = emit
+        self._speaker: Skills | None = None
+
+    def emit_for(self, speaker: Skills) -> Emit | None:
+        """Where `speaker` puts its pieces."""
+        if self._emit is None:
+            return None
+        return lambda piece: self._pass_on(speaker, piece)
+
+    def _pass_on(self, speaker: Skills, piece: str) -> None:
+        assert self._emit is not None
+        if self._speaker is not None and self._speaker is not speaker:
+            self._emit("\n\n")
+        self._speaker = speaker
+        self._emit(piece)

@@ -1,0 +1,1 @@
+"""Thinking with a model: prompts, and what its replies mean."""

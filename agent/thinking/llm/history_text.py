@@ -1,0 +1,132 @@
+"""The part of a prompt that tells what was said before: the latest turns, each piece cut to its share, within a budget.
+
+A turn holds a user's words, SQL, stored values and what a model made of them: all of it is data. Pieces are on one line
+or indented, so that nothing in them can pass for the head of another turn.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+from agent.thinking.llm.rows_text import row_line
+from agent.thinking.llm.tokens import PER_TOKEN, weight
+from common.values import Turn
+from knowledge.safe_text import block, one_line
+
+MAX_HISTORY_TOKENS = 3_000  # of one prompt, estimated; prompts of a conversation's first question are not touched
+MAX_TURNS = 8  # a question rarely reaches further back
+_INDENT = "\n    "
+
+View = Literal["classify", "sql", "chat"]
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """The most tokens of each piece of a turn; 0 leaves it out. Two whole turns fit into the budget.
+
+    Attributes:
+        answer: of a turn with SQL.
+        said: the answer of a turn without: a chat, or why there was no query and what the user may say instead.
+    """
+
+    question: int
+    sql: int
+    rows: int
+    answer: int
+    said: int
+
+
+_VIEWS: dict[View, _Shares] = {
+    "classify": _Shares(question=100, sql=0, rows=0, answer=0, said=60),
+    "sql": _Shares(question=200, sql=1_000, rows=0, answer=0, said=150),
+    "chat": _Shares(question=200, sql=400, rows=500, answer=250, said=250),
+}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a prompt tells of a conversation.
+
+    Attributes:
+        text: goes between the prompt's <history> tags; empty for a conversation that begins.
+        turns: the ones it tells of, oldest first.
+    """
+
+    text: str
+    turns: tuple[Turn, ...]
+
+    @property
+    def last_query(self) -> Turn | None:
+        """The latest turn that has SQL: what a follow-up changes."""
+        return next((turn for turn in reversed(self.turns) if turn.sql), None)
+
+
+def told(turns: Sequence[Turn], view: View) -> Told:
+    """The latest of `turns` (oldest first) that fit the budget.
+
+    The latest turn and the latest with SQL are always among them, so that small talk doesn't end a line of questions;
+    of the others the oldest are dropped first.
+    """
+    shares = _VIEWS[view]
+    room = MAX_HISTORY_TOKENS * PER_TOKEN
+    shown: dict[int, str] = {}
+    for index in _by_weight(turns):
+        text = _turn_text(turns[index], shares)
+        room -= weight(text) + 1  # the line break between turns
+        if room < 0 or len(shown) == MAX_TURNS:
+            break
+        shown[index] = text
+    kept = sorted(shown)
+    return Told("\n".join(shown[index] for index in kept), tuple(turns[index] for index in kept))
+
+
+def _by_weight(turns: Sequence[Turn]) -> Iterator[int]:
+    """Indices of `turns`, the most needed first."""
+    newest_first = range(len(turns) - 1, -1, -1)
+    last_query = [index for index in newest_first if turns[index].sql][:1]
+    return iter(dict.fromkeys([*newest_first[:1], *last_query, *newest_first]))
+
+
+def _turn_text(turn: Turn, shares: _Shares) -> str:
+    question = _on_one_line(turn.question, shares.question)
+    return "\n".join([f"- question ({turn.question_type}): {question}", *_outcome(turn, shares)])
+
+
+def _outcome(turn: Turn, shares: _Shares) -> Iterator[str]:
+    if turn.sql and shares.sql:
+        sql = block(turn.sql, shares.sql * PER_TOKEN).replace("\n", _INDENT)
+        yield f"  sql: {_cut(sql, shares.sql)}"
+    if turn.row_count is not None:
+        rows = _rows(turn, shares.rows) if shares.rows and turn.rows else []
+        yield f"  result: {turn.row_count} rows" + (f", of which {len(rows) - 1} are listed" if rows else "")
+        yield from rows
+    most = shares.answer if turn.sql else shares.said
+    if most:
+        yield f"  answer: {_on_one_line(turn.answer, most)}"
+
+
+def _rows(turn: Turn, tokens: int) -> list[str]:
+    """The columns and as many whole rows as fit; a single row that doesn't is cut, rather than leaving none."""
+    lines: list[str] = []
+    room = tokens * PER_TOKEN
+    for cells in (turn.columns, *turn.rows):
+        line = f"    {row_line(cells)}"
+        room -= weight(line) + 1
+        if room < 0 and len(lines) > 1:
+            break
+        lines.append(line)
+    return [_cut(lines[0], tokens // 2), *(_cut(line, tokens // 2) for line in lines[1:])]
+
+
+def _on_one_line(text: str, tokens: int) -> str:
+    return _cut(one_line(text, tokens * PER_TOKEN), tokens)
+
+
+def _cut(text: str, tokens: int) -> str:
+    """`text`, or as much of its beginning as `tokens` hold with the mark of what is missing."""
+    if weight(text) <= tokens * PER_TOKEN:
+        return text
+    weights = list(accumulate(1 if character.isascii() else PER_TOKEN for character in text))
+    return text[: bisect_right(weights, (tokens - 1) * PER_TOKEN)].rstrip() + "…"

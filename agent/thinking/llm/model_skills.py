@@ -1,0 +1,249 @@
+"""Thinking by a language model: prompts from files, replies read with suspicion, at most one call per method."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from functools import partial
+
+from agent.answers.figures_check import (
+    doubtful_figures,
+    doubtful_figures_about,
+    earlier_figures_warning,
+    figures_warning,
+)
+from agent.thinking.llm.classification_reply import classification_of
+from agent.thinking.llm.history_text import Told, told
+from agent.thinking.llm.prompt_files import prompt
+from agent.thinking.llm.reasoning import VisibleText, answer_in, without_reasoning
+from agent.thinking.llm.repair_hints import error_text, mentioned_tables
+from agent.thinking.llm.replies import WITHHELD, sql_from_reply, withheld
+from agent.thinking.llm.rows_text import extent, rows_text
+from agent.thinking.llm.schema_text import OVERVIEW_BUDGET, SCHEMA_BUDGET, SchemaText
+from agent.thinking.llm.tokens import estimated_tokens
+from common.errors import ForbiddenStatement, InvalidSql, PromptTooLong
+from common.inquiry import Emit, Inquiry
+from common.llm import ChatModel, Completion, Message
+from common.llm.call_failures import CallFailed, unavailable
+from common.text import Lang
+from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought, Usage
+from knowledge.prepared import Prepared
+from knowledge.safe_text import block, one_line
+
+_MAX_QUESTION = 4_000
+_MAX_SQL = 8_000
+
+
+class LlmSkills:
+    """`Skills` by a model. Every method raises `LlmUnavailable` when the model has no usable reply.
+
+    Args:
+        schema_tokens: the longest description of the database in a prompt, in estimated tokens.
+        samples: whether stored values may be in it.
+        today: what "today" means in prompts.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        schema_tokens: int = SCHEMA_BUDGET,
+        samples: bool = True,
+        today: Callable[[], date] = date.today,
+    ) -> None:
+        self.name = model.name
+        self._model = model
+        self._today = today
+        self._schema_tokens = schema_tokens
+        self._samples = samples
+        self._described = Prepared(self._describe)
+
+    async def prepare(self, catalog: Catalog) -> None:
+        """Describes a catalogue that questions will be about, which takes seconds when it is large."""
+        await self._described.ready(catalog)
+
+    async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
+        """See `Skills.classify`. A verdict that can't be read counts as DATABASE, with a warning."""
+        completion = await self._model.complete(
+            prompt(
+                "classify",
+                inquiry.lang,
+                tables=self._overview(await self._schema(inquiry), inquiry),
+                previous=one_line(inquiry.previous_type or "none", 20),
+                history=told(inquiry.history, "classify").text,
+                question=_question(inquiry),
+            )
+        )
+        value, warnings = classification_of(completion.text or completion.reasoning, inquiry.lang)
+        return Thought(value, completion.usage, warnings)
+
+    async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
+        """See `Skills.write_sql`."""
+        schema, history = await self._schema(inquiry), told(inquiry.history, "sql")
+
+        def messages(described: str) -> list[Message]:
+            return prompt(
+                "write_sql",
+                inquiry.lang,
+                schema=described,
+                values=_values(schema, inquiry),
+                history=history.text,
+                table_hint=_table_hint(inquiry.table),
+                question=_question(inquiry),
+                today=self._today().isoformat(),
+            )
+
+        completion = await self._complete(partial(_relevant, schema, inquiry, history), messages)
+        return self._draft(completion, inquiry.lang, schema)
+
+    async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
+        """See `Skills.repair_sql`."""
+        schema = await self._schema(inquiry)
+
+        def described(budget: int) -> str:
+            return schema.details(inquiry.question, mentioned_tables(sql, schema), budget)
+
+        def messages(described: str) -> list[Message]:
+            return prompt(
+                "repair_sql",
+                inquiry.lang,
+                schema=described,
+                values=_values(schema, inquiry),
+                history=told(inquiry.history, "sql").text,
+                question=_question(inquiry),
+                sql=block(sql, _MAX_SQL),
+                error=error_text(error, sql, schema),
+                today=self._today().isoformat(),
+            )
+
+        completion = await self._complete(described, messages)
+        try:
+            return self._draft(completion, inquiry.lang, schema)
+        except ForbiddenStatement as refusal:  # the question was no write, so what the model says now is no mending
+            return Thought(NoSql("llm_explanation", refusal.message(inquiry.lang)), refusal.usage)
+
+    async def summarize(
+        self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
+    ) -> Thought[str]:
+        """See `Skills.summarize`. The model sees the first rows only, and its figures are held against them."""
+        rows, shown = rows_text(result)
+        row_count, what_is_shown = extent(result, shown)
+        messages = prompt(
+            "summarize",
+            inquiry.lang,
+            question=_question(inquiry),
+            sql=block(sql, _MAX_SQL),
+            rows=rows,
+            row_count=row_count,
+            shown=what_is_shown,
+        )
+        text, completion = await self._speak(messages, emit)
+        if completion.is_withheld:
+            raise unavailable(CallFailed("filtered"))
+        doubtful = doubtful_figures(text, result, inquiry.question, sql)
+        return Thought(text, completion.usage, (figures_warning(doubtful, inquiry.lang),) if doubtful else ())
+
+    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
+        """See `Skills.chat`. Its figures are held against the earlier results that the model sees."""
+        history = told(inquiry.history, "chat")
+        messages = prompt(
+            "chat",
+            inquiry.lang,
+            tables=self._overview(await self._schema(inquiry), inquiry),
+            history=history.text,
+            question=_question(inquiry),
+        )
+        text, completion = await self._speak(messages, emit)
+        if not text:  # withheld without a word; `_speak` refuses every other empty reply
+            text = WITHHELD.to(inquiry.lang)
+            _say(text, emit)
+        doubtful = doubtful_figures_about(history.turns, text, inquiry.question)
+        return Thought(text, completion.usage, (earlier_figures_warning(doubtful, inquiry.lang),) if doubtful else ())
+
+    def _draft(self, completion: Completion, lang: Lang, schema: SchemaText) -> Thought[Draft]:
+        if completion.is_withheld:
+            return Thought(withheld(completion.text, lang), completion.usage)
+        reply = completion.text or completion.reasoning
+        try:
+            draft = sql_from_reply(reply, lang, known_tables=schema.table_names, is_cut=completion.is_cut)
+        except ForbiddenStatement as refusal:
+            refusal.usage = completion.usage
+            raise
+        if not completion.text and isinstance(draft, NoSql) and draft.reason == "llm_explanation":
+            raise unavailable(CallFailed("empty"))  # reasoning is no explanation for a user
+        return Thought(draft, completion.usage)
+
+    async def _complete(self, described: Callable[[int], str], messages: Callable[[str], list[Message]]) -> Completion:
+        """The reply to `messages` with the schema as it is `described` within a budget; a prompt that the model finds
+        too long is sent once more with half of what was shown, which may have been less."""
+        schema = described(self._schema_tokens)
+        try:
+            return await self._model.complete(messages(schema))
+        except PromptTooLong:
+            completion = await self._model.complete(messages(described(estimated_tokens(schema) // 2)))
+        return replace(completion, usage=completion.usage + Usage(1))
+
+    async def _speak(self, messages: list[Message], emit: Emit | None) -> tuple[str, Completion]:
+        """The visible text of a reply, and the reply.
+
+        What was emitted concatenates to the text, unless the reply closes a block of reasoning that it never opened:
+        that is known only afterwards, and the text then is the shorter one.
+        """
+        if emit is None:
+            completion = await self._model.complete(messages)
+        else:
+            visible = VisibleText()
+            completion = await self._model.complete(messages, on_token=lambda piece: _say(visible.feed(piece), emit))
+            _say(visible.finish(), emit)
+        text = without_reasoning(completion.text)
+        if not text and completion.reasoning:
+            text = answer_in(completion.reasoning)
+            _say(text, emit)
+        if not text and not completion.is_withheld:
+            raise unavailable(CallFailed("empty"))
+        if completion.is_cut:
+            text += "…"
+            _say("…", emit)
+        return text, completion
+
+    async def _schema(self, inquiry: Inquiry) -> SchemaText:
+        """The description of the inquiry's catalogue, made anew only when the catalogue is another one."""
+        return await self._described.ready(inquiry.catalog)
+
+    def _describe(self, catalog: Catalog) -> SchemaText:
+        # Made from a copy: what is kept as long as the catalogue's object lives must not keep that object alive.
+        schema = SchemaText(Catalog(catalog.tables, catalog.search_path), samples=self._samples)
+        schema.prepare(self._schema_tokens)
+        return schema
+
+    def _overview(self, schema: SchemaText, inquiry: Inquiry) -> str:
+        return schema.overview(inquiry.question, min(OVERVIEW_BUDGET, self._schema_tokens))
+
+
+def _say(text: str, emit: Emit | None) -> None:
+    if text and emit:
+        emit(text)
+
+
+def _question(inquiry: Inquiry) -> str:
+    return block(inquiry.question, _MAX_QUESTION)
+
+
+def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) -> str:
+    """The schema text; a follow-up may name nothing of it, so what the last query was about comes with it."""
+    table = schema.find(inquiry.table) if inquiry.table else None
+    first = [table] if table else []
+    last = history.last_query
+    if last is None or last.sql is None:
+        return schema.details(inquiry.question, first, budget)
+    first += mentioned_tables(last.sql, schema)
+    return schema.details(f"{inquiry.question}\n{last.question}", first, budget)
+
+
+def _values(schema: SchemaText, inquiry: Inquiry) -> str:
+    """The block of stored values that the question names; nothing when it names none."""
+    named = schema.named_values(inquiry.question)
+    return f"<values>\n{named}\n</values>\n\n" if named else ""
+
+
+def _table_hint(table: str | None) -> str:
+    return f"\nThe user says that the question is about the table {one_line(table, 128)}." if table else ""

@@ -1,0 +1,41 @@
+"""Loads the prompts, which are files so that they can be read, compared and changed as prose.
+
+A file is the system message, a line `=== user ===`, and the user message; `$name` marks a place to fill in. Lines from
+`=== with history ===` on stand only in prompts of a conversation that goes on, lines from `=== without history ===` on
+only in others, up to `=== always ===`.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from string import Template
+
+from common.llm import Message
+from common.text import Lang
+
+_FOLDER = Path(__file__).parent / "prompts"
+_SEPARATOR = "\n=== user ===\n"
+_CHOICE = re.compile(r"=== with history ===\n(.*?)(?:=== without history ===\n(.*?))?=== always ===\n", re.DOTALL)
+_LANGUAGES: Mapping[Lang, str] = {"zh": "Chinese (简体中文)", "en": "English"}
+
+
+@cache
+def _templates(name: str, has_history: bool) -> tuple[Template, Template]:
+    text = (_FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    system, user = _CHOICE.sub(lambda choice: choice[1 if has_history else 2] or "", text).split(_SEPARATOR)
+    return Template(system.strip()), Template(user.strip())
+
+
+def prompt(name: str, lang: Lang, **values: str) -> list[Message]:
+    """The messages of `prompts/<name>.md`; a value `history` that is not empty makes it one that goes on.
+
+    Raises:
+        KeyError: the file has a place that `values` do not fill.
+    """
+    system, user = _templates(name, bool(values.get("history")))
+    filled = {"language": _LANGUAGES[lang], **values}
+    return [
+        {"role": "system", "content": system.substitute(filled)},
+        {"role": "user", "content": user.substitute(filled)},
+    ]

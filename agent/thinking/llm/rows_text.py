@@ -1,0 +1,55 @@
+"""The part of a prompt that shows a result: few rows, short cells, exact figures, no doubt about what is missing."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import simplejson
+
+from common.values import QueryResult
+from knowledge.safe_text import one_line
+
+MAX_ROWS_SHOWN = 50
+_MAX_CELL = 200
+_BUDGET = 12_000  # characters of all rows together
+
+
+def rows_text(result: QueryResult) -> tuple[str, int]:
+    """The header and the first rows, one JSON list per line, and how many rows that is."""
+    lines = [row_line(result.columns)]
+    room = _BUDGET - len(lines[0])
+    for row in result.rows[:MAX_ROWS_SHOWN]:
+        line = row_line(row)
+        room -= len(line) + 1
+        if room < 0 and len(lines) > 1:
+            break
+        lines.append(line[:_BUDGET])
+    return "\n".join(lines), len(lines) - 1
+
+
+def extent(result: QueryResult, shown: int) -> tuple[str, str]:
+    """How many rows there are, and how many of them the model sees, as two English phrases of the prompt."""
+    count = result.row_count
+    total = f"more than {count} rows, of which {count} were kept" if result.is_limited else _rows(count)
+    if shown == count and not result.is_limited:
+        return total, "All of them are listed."
+    return total, f"Only the first {_rows(shown)} are listed; you have not seen the others."
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
+# Made once, not for every row.
+_ROWS = simplejson.JSONEncoder(ensure_ascii=False, use_decimal=True, ignore_nan=True, default=str)
+
+
+def row_line(cells: Iterable[Any]) -> str:
+    """One row as a JSON list on one line, its cells shortened."""
+    shown = [_cell(cell) for cell in cells]
+    return _ROWS.encode(shown)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, (list, dict)):
+        value = simplejson.dumps(value, ensure_ascii=False, use_decimal=True, default=str)
+    return one_line(value, _MAX_CELL) if isinstance(value, str) else value

@@ -1,0 +1,317 @@
+"""The part of a prompt that describes the connected database, compactly, within a budget of tokens.
+
+A catalogue that fits is shown whole and reads the same for every question, so that the endpoint may keep what it made
+of it. Of a larger one the best matching tables are shown, then what their foreign keys lead to (a model can't join
+along a table it has not seen), as long as there is room; the others are named. Comments are always shown: in many
+databases they alone say what a column means. The stored values that a question names are a text of their own.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from agent.thinking.llm.tokens import PER_TOKEN, weight
+from common.values import Catalog, Column, ForeignKey, Table
+from knowledge.named_values import NamedValues
+from knowledge.personal_data import Privacy, is_private_value, privacy_of
+from knowledge.relevance import TableIndex, terms
+from knowledge.safe_text import one_line, quoted
+from rules.words.vocabulary import common_phrases
+
+SCHEMA_BUDGET = 24_000  # tokens of the schema in a prompt that asks for SQL, unless the settings say otherwise
+OVERVIEW_BUDGET = 2_000  # tokens of the list of tables in the other prompts
+_NAMES_SHARE = 0.1  # of the budget, for the names of tables that are not described
+_MAX_COMMENT = 160
+_MAX_COLUMNS = 120  # of one table of a catalogue that does not fit; the rest are counted
+_MAX_VALUES = 12  # stored values shown of one column
+_MAX_ALLOWED = 40  # values shown of an enum or a CHECK
+_MAX_VALUE_CHARS = 40
+_NUMBER_TYPE = re.compile(r"smallint|integer|bigint|numeric|real|double precision")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_CANDIDATES = 400  # tables of a large catalogue that are tried for the room there is, at least
+_LEAST_TABLE = 30  # tokens; a budget holds no more tables than these allow
+_Render = Callable[[Table], str]
+
+
+@dataclass(frozen=True)
+class _Described:
+    """A table: its head, a line for each column, and lines for what concerns several columns."""
+
+    head: str
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """All of it."""
+        return "\n".join((self.head, *self.columns, *self.keys))
+
+
+class SchemaText:
+    """Describes one catalogue in prompts.
+
+    Args:
+        samples: whether stored values may be in them.
+    """
+
+    def __init__(self, catalog: Catalog, *, samples: bool = True) -> None:
+        self.catalog = catalog
+        self._samples = samples
+        self._described: dict[tuple[str, str], _Described] = {}
+        self._whole: str | None = None
+        self._whole_weight = 0
+        self._too_little = 0  # the largest budget that is known not to hold everything
+        self._preparing = threading.Lock()
+        self._values: NamedValues | None = None
+        self._index: TableIndex | None = None
+
+    def prepare(self, budget: int = SCHEMA_BUDGET) -> None:
+        """Works out what all questions share, which takes a while for a large catalogue; any thread may do it."""
+        with self._preparing:
+            if self._values is None:
+                self._all_of_it(budget)
+                self._tables_index()
+                self._values = NamedValues(self.catalog, common_phrases())
+
+    @property
+    def table_names(self) -> frozenset[str]:
+        """Lower-case names of all tables, unqualified."""
+        return frozenset(table.name.lower() for table in self.catalog.tables)
+
+    def overview(self, question: str, budget: int = OVERVIEW_BUDGET) -> str:
+        """One line per table within `budget` tokens, the relevant ones first when there is no room for all."""
+
+        def line(table: Table) -> str:
+            return f"{self._name(table)}{_comment(table.comment)}"
+
+        lines = list(_within(budget, map(line, self.catalog.tables)))
+        if len(lines) == len(self.catalog.tables):
+            return "\n".join(lines)
+        return self._part(self._by_relevance(question, (), budget), budget, line)
+
+    def details(self, question: str, first: Iterable[Table] = (), budget: int = SCHEMA_BUDGET) -> str:
+        """The tables with their columns within `budget` tokens; of those that don't fit `first` are the last to go.
+
+        The same text for every question when all tables fit.
+        """
+        whole = self._all_of_it(budget)
+        if whole is not None:
+            return whole
+        asked = frozenset(terms(question))
+        return self._part(self._by_relevance(question, first, budget), budget, lambda table: self._table(table, asked))
+
+    def named_values(self, question: str) -> str:
+        """The stored values that `question` names, a line for each column that holds some; no others."""
+        if not self._samples:
+            return ""
+        self.prepare()
+        found = self._values.find(question) if self._values else []
+        values: dict[str, list[str]] = {}
+        for named in found:
+            is_listed = bool(named.column.allowed) or _is_short(named.column)
+            if not (is_listed and named.privacy is Privacy.OPEN):
+                place = f"{self._name(named.table)}.{quoted(named.column.name)}"
+                values.setdefault(place, []).extend(filter(_is_showable, named.values))
+        lines = (f"{place}: {_literals(dict.fromkeys(shown))}" for place, shown in values.items() if shown)
+        return "\n".join(lines)
+
+    def find(self, name: str) -> Table | None:
+        """The table of that name, qualified or not, in any case."""
+        wanted = name.replace('"', "").lower()
+        tables = self.catalog.tables
+        return next((t for t in tables if wanted in (t.name.lower(), f"{t.schema}.{t.name}".lower())), None)
+
+    def _all_of_it(self, budget: int) -> str | None:
+        """Everything, when that takes at most `budget` tokens."""
+        if self._whole is None and budget > self._too_little:
+            texts = list(_within(budget, (self._text_of(table).text for table in self.catalog.tables)))
+            if len(texts) < len(self.catalog.tables):
+                self._too_little = budget
+            else:
+                self._whole = "\n".join(texts)
+                self._whole_weight = weight(self._whole)
+        return self._whole if self._whole_weight <= budget * PER_TOKEN else None
+
+    def _part(self, candidates: Sequence[Table], budget: int, render: _Render) -> str:
+        """As many tables as there is room for, and the names of others."""
+        room = budget * PER_TOKEN
+        reserved = int(room * _NAMES_SHARE)
+        room -= reserved
+        shown: list[str] = []
+        left_out = []
+        for table in candidates:
+            text = render(table)
+            if (weight(text) + PER_TOKEN <= room) or not shown:
+                shown.append(_cut(text, room))
+                room -= weight(shown[-1]) + PER_TOKEN
+            else:
+                left_out.append(table)
+        missing = len(self.catalog.tables) - len(shown)
+        return "\n".join([*shown, *self._not_shown(left_out, missing, reserved)])
+
+    def _not_shown(self, tables: Sequence[Table], count: int, room: int) -> Iterator[str]:
+        """Says which tables are left out, the most relevant first, and how many there are."""
+        head, tail = "-- Tables that are not shown here: ", " and {} more"
+        room -= weight(head) + weight(tail) + 4 * PER_TOKEN
+        names = list(_within(room // PER_TOKEN, map(self._name, tables)))
+        more = count - len(names)
+        if names:
+            yield head + ", ".join(names) + (tail.format(more) if more else "")
+        elif count:
+            yield f"-- {count} more tables are not shown"
+
+    def _by_relevance(self, question: str, first: Iterable[Table], budget: int) -> list[Table]:
+        """The tables to try for a budget, the most relevant first."""
+        most = max(_CANDIDATES, budget // _LEAST_TABLE)
+        self.prepare()
+        holding = self._values.tables(question) if self._values else {}
+        ranked = self._tables_index().ranked(question, most, first, holding)
+        others = islice(self.catalog.tables, most)
+        return list({table.key: table for table in (*ranked, *others)}.values())
+
+    def _tables_index(self) -> TableIndex:
+        if self._index is None:
+            self._index = TableIndex(self.catalog)
+        return self._index
+
+    def _name(self, table: Table) -> str:
+        name = quoted(table.name)
+        return name if table.schema in self.catalog.search_path else f"{quoted(table.schema)}.{name}"
+
+    def _table(self, table: Table, asked: frozenset[str]) -> str:
+        """The table, of a very wide one the columns that matter most."""
+        described = self._text_of(table)
+        if len(table.columns) <= _MAX_COLUMNS:
+            return described.text
+        chosen = (described.columns[number] for number in _chosen_columns(table, asked))
+        more = f"  -- {len(table.columns) - _MAX_COLUMNS} more columns are not shown"
+        return "\n".join((described.head, *chosen, more, *described.keys))
+
+    def _text_of(self, table: Table) -> _Described:
+        described = self._described.get(table.key)
+        if described is None:
+            head = f"{table.kind.upper()} {self._name(table)}{_rows(table)}{_comment(table.comment)}"
+            columns = tuple(self._line(table, column) for column in table.columns)
+            described = self._described[table.key] = _Described(head, columns, tuple(self._keys(table)))
+        return described
+
+    def _line(self, table: Table, column: Column) -> str:
+        facts = [quoted(column.name), column.type, *self._constraints(table, column)]
+        return f"  {' '.join(facts)}{_comment(column.comment)}{self._content(table, column)}"
+
+    def _constraints(self, table: Table, column: Column) -> Iterator[str]:
+        alone = (column.name,)
+        if alone == table.primary_key:
+            yield "PRIMARY KEY"
+        else:
+            yield from ["UNIQUE"] * (alone in table.unique_keys)
+            yield from ["NOT NULL"] * (not column.nullable)
+        for key in table.foreign_keys:
+            reference = self._reference(key) if key.columns == alone else None
+            if reference:
+                yield f"REFERENCES {reference}"
+                return
+
+    def _keys(self, table: Table) -> Iterator[str]:
+        """The keys of more than one column."""
+        names = {column.name for column in table.columns}
+        kinds = [("PRIMARY KEY", table.primary_key), *(("UNIQUE", key) for key in table.unique_keys)]
+        for kind, columns in kinds:
+            if len(columns) > 1 and names.issuperset(columns):
+                yield f"  {kind} {_listed(columns)}"
+        for key in table.foreign_keys:
+            reference = self._reference(key) if len(key.columns) > 1 and names.issuperset(key.columns) else None
+            if reference:
+                yield f"  FOREIGN KEY {_listed(key.columns)} REFERENCES {reference}"
+
+    def _reference(self, key: ForeignKey) -> str | None:
+        """What the key refers to, when it may be seen."""
+        target = self.catalog.by_key.get(key.target)
+        if target is None or not {column.name for column in target.columns}.issuperset(key.target_columns):
+            return None
+        return f"{self._name(target)}{_listed(key.target_columns)}"
+
+    def _content(self, table: Table, column: Column) -> str:
+        """What is known of the column's values: what it may hold, what it does hold, its first and last day."""
+        if column.allowed:
+            plain = _NUMBER_TYPE.match(column.type) and all(map(_NUMBER.fullmatch, column.allowed))
+            shown = [value for value in column.allowed if _is_showable(value)][:_MAX_ALLOWED]
+            listed = ", ".join(shown) if plain else _literals(shown)
+            return f" [one of: {listed}{_more(len(shown) < len(column.allowed))}]" if shown else ""
+        if not self._samples or not (column.period or _is_short(column)):
+            return ""
+        if privacy_of(table, column) is not Privacy.OPEN:
+            return ""
+        if column.period:
+            return f" [from {column.period[0]} to {column.period[1]}]"
+        shown = [value for value in column.values if _is_showable(value) and not is_private_value(value)]
+        return f" [values: {_literals(shown)}{_more(len(shown) < len(column.values))}]" if shown else ""
+
+
+def _within(budget: int, texts: Iterable[str]) -> Iterator[str]:
+    """The first of `texts`, as many as fit into `budget` tokens."""
+    room = budget * PER_TOKEN
+    for text in texts:
+        room -= weight(text) + 1
+        if room < 0:
+            return
+        yield text
+
+
+def _cut(text: str, room: int) -> str:
+    """As many lines of `text` as fit into `room` quarters of a token; the first one in any case, cut to fit."""
+    if weight(text) <= room:
+        return text
+    head, *lines = text.split("\n")
+    if weight(head) > room:
+        return head[: max(1, room // PER_TOKEN)]
+    return "\n".join([head, *_within((room - weight(head)) // PER_TOKEN, lines)])
+
+
+def _comment(comment: str | None) -> str:
+    return f"  -- {one_line(comment, _MAX_COMMENT)}" if comment else ""
+
+
+def _rows(table: Table) -> str:
+    """About how many rows: two digits, so that the text stays the same while a table grows a little."""
+    if table.row_estimate <= 0:
+        return ""
+    unit = 10 ** max(0, len(str(table.row_estimate)) - 2)
+    return f"  (about {round(table.row_estimate / unit) * unit} rows)"
+
+
+def _chosen_columns(table: Table, asked: frozenset[str]) -> list[int]:
+    """Positions of a very wide table's keys and of the columns that share words with the question, in order."""
+    keys = {*table.primary_key, *(name for key in table.foreign_keys for name in key.columns)}
+
+    def weigh(numbered: tuple[int, Column]) -> tuple[bool, int]:
+        column = numbered[1]
+        return column.name in keys, len(asked & set(terms(f"{column.name} {(column.comment or '')[:_MAX_COMMENT]}")))
+
+    ranked = sorted(enumerate(table.columns), key=weigh, reverse=True)
+    return sorted(number for number, _ in ranked[:_MAX_COLUMNS])
+
+
+def _is_short(column: Column) -> bool:
+    """Whether all of its values are known and few, so that they are always shown."""
+    return column.is_complete and len(column.values) <= _MAX_VALUES
+
+
+def _is_showable(value: str) -> bool:
+    """Whether it can stand in the prompt exactly as it is stored; a shortened one would match nothing."""
+    return one_line(value, _MAX_VALUE_CHARS) == value
+
+
+def _literals(values: Iterable[str]) -> str:
+    return ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+
+
+def _more(is_more: bool) -> str:
+    return ", …" if is_more else ""
+
+
+def _listed(columns: Iterable[str]) -> str:
+    return f"({', '.join(map(quoted, columns))})"

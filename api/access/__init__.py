@@ -1,0 +1,1 @@
+"""Who may ask: keys, callers, origins and rate limits."""

@@ -1,0 +1,93 @@
+"""Answers over HTTP, and the one place where errors are rendered."""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
+from werkzeug.exceptions import NotFound as NoRoute
+
+from agent.runs.events import Event
+from api.requests import json_of, language_of_body
+from common.envelope import Envelope, error_data, failure, to_bytes
+from common.errors import INTERNAL_ERROR_TEXT, CituError, InternalError, InvalidRequest, NotFound, Unauthorized
+from common.logs import request_id
+from common.text import Lang, Text
+
+_log = logging.getLogger(__name__)
+
+
+def reply(envelope: Envelope) -> Response:
+    """`envelope` with the HTTP status it names."""
+    return _response(to_bytes(envelope), envelope["code"], envelope["data"])
+
+
+def reply_of(event: Event) -> Response:
+    """The sync answer that a terminal event is."""
+    return _response(event.sync_rendered(), event.code, event.data)
+
+
+def _response(body: bytes, code: int, data: dict[str, Any]) -> Response:
+    response = Response(body, status=code, content_type="application/json; charset=utf-8")
+    retry_after = data.get("retry_after_s")
+    if retry_after is not None:
+        response.headers["Retry-After"] = str(retry_after)
+    return response
+
+
+def error_envelope(error: CituError, lang: Lang, code: int | None = None) -> Envelope:
+    """An error outside of any run."""
+    data: dict[str, Any] = error_data(error, lang)
+    data["request_id"] = request_id.get()
+    data["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return failure(code or error.code, error.title.to(lang), data)
+
+
+def _request_language() -> Lang:
+    try:
+        body = json_of(request)
+    except InvalidRequest:
+        body = None
+    spoken = body if isinstance(body, dict) else request.args
+    return language_of_body(dict(spoken), request.headers.get("Accept-Language"))
+
+
+def _citu_error(error: CituError) -> Response:
+    response = reply(error_envelope(error, _request_language()))
+    if isinstance(error, Unauthorized):
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def _http_error(error: HTTPException) -> Response:
+    """Werkzeug's own errors (unknown path, wrong method, too large) in the envelope."""
+    known: CituError
+    code = error.code or 500
+    if isinstance(error, NoRoute):
+        known = NotFound(Text(f"没有这个地址：{request.path}", f"There is nothing at {request.path}"))
+    elif isinstance(error, MethodNotAllowed):
+        allowed = ", ".join(sorted(set(error.valid_methods or ()) - {"HEAD", "OPTIONS"}))
+        known = InvalidRequest(
+            Text(f"{request.path} 只接受 {allowed}。", f"{request.path} takes {allowed}, not {request.method}.")
+        )
+    elif isinstance(error, RequestEntityTooLarge):
+        known, code = InvalidRequest(Text("请求体过大。", "The request body is too large.")), 400
+    else:
+        known = InvalidRequest(Text(f"请求无法处理：{error.name}", f"The request can't be processed: {error.name}"))
+    response = reply(error_envelope(known, _request_language(), code))
+    if isinstance(error, MethodNotAllowed):
+        response.headers["Allow"] = ", ".join(error.valid_methods or ())
+    return response
+
+
+def _unexpected(error: Exception) -> Response:
+    _log.error("unexpected failure in a view", exc_info=error)
+    return reply(error_envelope(InternalError(INTERNAL_ERROR_TEXT), _request_language()))
+
+
+def register_error_handlers(app: Flask) -> None:
+    """Every error of the app leaves in the envelope, never as HTML or a traceback."""
+    app.register_error_handler(CituError, _citu_error)
+    app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(Exception, _unexpected)

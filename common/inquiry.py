@@ -1,0 +1,34 @@
+"""What is asked, as whoever thinks about it gets it: a model or the rules."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from common.text import Lang
+from common.values import Catalog, Turn
+
+Emit = Callable[[str], None]
+"""Takes pieces of text as they are written; pieces concatenate to the full text. None: nobody is watching."""
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """One question and what is known about it.
+
+    Attributes:
+        lang: language of every sentence the answer will hold.
+        table: the table the caller says the question is about.
+        context_type: kind of the previous turn (`DATABASE` or `CHAT`), as the caller knows it.
+        history: earlier turns of the same conversation, oldest first; only the latest few.
+    """
+
+    question: str
+    lang: Lang
+    catalog: Catalog
+    table: str | None = None
+    context_type: str | None = None
+    history: tuple[Turn, ...] = ()
+
+    @property
+    def previous_type(self) -> str | None:
+        """Kind of the previous turn: what the caller says, else what the conversation shows."""
+        return self.context_type or (self.history[-1].question_type if self.history else None)

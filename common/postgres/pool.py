@@ -1,0 +1,174 @@
+"""A bounded pool of connections, for one event loop at a time.
+
+A connection that is closed while its statement runs counts until the server has ended it: the pool's size bounds what
+runs in the server, not what this process knows of.
+
+Nothing is opened before it is needed. After a fork the child starts empty: the parent's connections are neither used
+nor closed by the child, since closing would say goodbye on the parent's sockets.
+"""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from common.errors import DatabaseUnavailable
+from common.postgres.connection import Connection
+from common.postgres.lingering import Lingering
+from common.postgres.server_errors import BUSY, unstoppable
+
+_LATER_S = 30  # when to ask again if none of them can be stopped
+_HOPELESS_S = 3.0  # statements that have gone on for so long after their end are not waited for
+
+_parents: list[object] = []  # kept alive for ever in the child, so that they are not closed by being collected
+
+
+class Pool:
+    """Lends connections.
+
+    Args:
+        connect: opens a new one.
+        size: most connections open at once.
+        wait_s: seconds to wait for one before `DatabaseUnavailable`.
+        look: opens one more, to look whether backends are gone; without it, closed connections don't count.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[Connection]],
+        *,
+        size: int,
+        wait_s: float,
+        look: Callable[[], Awaitable[Connection]] | None = None,
+    ) -> None:
+        self._connect = connect
+        self._look = look
+        self._size = size
+        self._wait_s = wait_s
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._open = 0
+        self._idle: list[Connection] = []
+        self._waiting: deque[asyncio.Future[Connection | None]] = deque()
+        self._lingering = Lingering(self._look, lambda: self._offer(None)) if self._look else None
+
+    async def acquire(self) -> Connection:
+        """A connection at rest whose server has not hung up.
+
+        Raises:
+            DatabaseUnavailable: none became free in time, or a new one can't be opened.
+        """
+        if self._pid != os.getpid():
+            _parents.append((self._idle, self._lingering))
+            self._start()
+        if self._lingering:
+            self._lingering.watch()
+        connection = self._take_idle()
+        if connection is not None:
+            return connection
+        if self._open >= self._size:
+            self._refuse_if_hopeless()
+            return await self._wait_for_turn()
+        self._open += 1
+        return await self._open_one()
+
+    def _refuse_if_hopeless(self) -> None:
+        if self._lingering and self._all_linger and self._lingering.youngest_s() > _HOPELESS_S:
+            raise self._none_free()
+
+    @property
+    def stuck(self) -> int:
+        """Places of closed connections whose backends are not gone."""
+        return len(self._lingering) if self._lingering is not None and self._pid == os.getpid() else 0
+
+    @property
+    def _all_linger(self) -> bool:
+        return self.stuck >= self._size
+
+    async def _wait_for_turn(self) -> Connection:
+        """First come, first served."""
+        turn: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout(self._wait_s):
+                connection = await turn
+        except BaseException as exc:
+            if turn.done() and not turn.cancelled():
+                self._offer(turn.result())
+            if isinstance(exc, TimeoutError):
+                raise self._none_free() from exc
+            raise
+        if connection is not None and connection.is_fresh():
+            return connection
+        if connection is not None:
+            connection.close()
+        return await self._open_one()
+
+    def _none_free(self) -> DatabaseUnavailable:
+        if self._all_linger:
+            return DatabaseUnavailable(unstoppable(self._size), retry_after_s=_LATER_S)
+        return DatabaseUnavailable(BUSY, retry_after_s=1)
+
+    def _take_idle(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_fresh():
+                return connection
+            connection.close()
+            self._open -= 1
+        return None
+
+    async def _open_one(self) -> Connection:
+        """Opens a connection that is already counted; when the caller is cancelled meanwhile, others get it."""
+        opening = asyncio.create_task(self._open_for_anyone())
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(self._take_over)
+            raise
+
+    async def _open_for_anyone(self) -> Connection:
+        try:
+            return await self._connect()
+        except BaseException:
+            self._offer(None)
+            raise
+
+    def _take_over(self, opening: asyncio.Task[Connection]) -> None:
+        if not opening.cancelled() and opening.exception() is None:
+            self.release(opening.result())
+
+    def release(self, connection: Connection) -> None:
+        """Takes a connection back; one that is not at rest is closed."""
+        if connection.is_at_rest:
+            self._offer(connection)
+        else:
+            connection.close()
+            self._give_up(connection)
+
+    def _give_up(self, connection: Connection) -> None:
+        """Frees the place of a closed connection, now or when its backend is gone."""
+        if self._lingering is not None and connection.may_run_on and connection.backend is not None:
+            self._lingering.add(connection.backend)
+        else:
+            self._offer(None)
+
+    def _offer(self, connection: Connection | None) -> None:
+        """Gives a connection, or the right to open one, to the one who waits longest; or keeps it."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(connection)
+                return
+        if connection is None:
+            self._open -= 1
+        else:
+            self._idle.append(connection)
+
+    def close(self) -> None:
+        """Closes the idle connections; lent ones still come back, and the next use opens new ones."""
+        while self._pid == os.getpid() and self._idle:
+            self._idle.pop().close()
+            self._open -= 1

@@ -1,0 +1,75 @@
+"""What PostgreSQL says about a statement, without names that nobody may see.
+
+Its messages and hints name columns near a misspelt one, and tables behind a view, whoever may read them. Names that
+the statement itself holds, or that the visible catalogue does, are no news; others are left out.
+"""
+
+import re
+from collections.abc import Iterator
+
+from common.errors import ForbiddenObject, InvalidSql
+from common.text import Text
+from common.values import Catalog
+from databases.guard import ServerFacts
+from databases.references import references
+
+_QUOTED = re.compile(r'["“”„«‹「『]([^"“”„«»‹›「」『』]+)["“”»›」』]')
+_DETAIL = "PostgreSQL's message is not shown: it names what may not be read"
+_NO_PRIVILEGE = Text(
+    "数据库账号没有读取查询所需的某个对象的权限。", "The database role may not read something that the query needs."
+)
+
+
+def discreet(
+    error: InvalidSql | ForbiddenObject, sql: str, catalog: Catalog, facts: ServerFacts
+) -> InvalidSql | ForbiddenObject:
+    """`error` as it may be shown.
+
+    Args:
+        sql: the statement it is about.
+        catalog: what is visible.
+    """
+    if isinstance(error, ForbiddenObject):
+        is_known = _is_said(error.name, sql) or error.name in catalog.by_name
+        return error if is_known else ForbiddenObject("", _NO_PRIVILEGE)
+    hint = error.hint if error.hint and _is_visible(error.hint, sql, catalog) else None
+    hides = any(_is_hidden(name, sql, catalog, facts) for name in _names(error.detail))
+    if hint == error.hint and not hides:
+        return error
+    detail = _DETAIL if hides else error.detail
+    return InvalidSql(detail, sqlstate=error.sqlstate, position=error.position, hint=hint)
+
+
+def _names(text: str) -> Iterator[str]:
+    """What stands in quotes, whole and by its parts."""
+    for quoted in _QUOTED.findall(text):
+        yield quoted
+        yield from quoted.split(".") if "." in quoted else ()
+
+
+def _is_hidden(name: str, sql: str, catalog: Catalog, facts: ServerFacts) -> bool:
+    """Whether the server has something of that name, of which neither the statement nor the catalogue speaks."""
+    exists = name in facts.column_names or any(name == relation for _, relation in facts.relations)
+    return exists and not _is_said(name, sql) and not _is_in(name, catalog)
+
+
+def _is_said(name: str, sql: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE) is not None
+
+
+def _is_in(name: str, catalog: Catalog) -> bool:
+    return name in catalog.by_name or any(table.column(name) for table in catalog.tables)
+
+
+def _is_visible(hint: str, sql: str, catalog: Catalog) -> bool:
+    """Whether every name in the hint, `alias.column` in its table, is one that may be seen."""
+    sources = references(sql, catalog).sources
+    for name in _QUOTED.findall(hint):
+        source, _, column = name.rpartition(".")
+        table = sources.get(source)
+        if table is not None and table.column(column) is None:
+            return False
+        # An alias of something else than a visible table: a subquery's columns are named in it.
+        if table is None and not _is_said(column, sql) and (source or not _is_in(column, catalog)):
+            return False
+    return True

@@ -1,0 +1,250 @@
+"""Which functions a query may call.
+
+PostgreSQL itself knows which of its functions have side effects (`pg_proc.provolatile`), so those marked IMMUTABLE or
+STABLE are allowed, with a few VOLATILE ones that only read a clock or draw random numbers. "No side effects" is not
+yet harmless: `DENIED` takes out, by category, the ones that run SQL given as text, read files, sessions, settings,
+privileges or the catalogue. Functions from anywhere else are allowed only by name, in the configuration.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from common.errors import ForbiddenObject, InvalidSql, StatementRejected
+from common.text import Text
+from databases.guard.facts import Key, ServerFacts
+from databases.guard.grammar import SYNTAX_SINCE
+
+HARMLESS_VOLATILE = frozenset(
+    ("random", "random_normal", "gen_random_uuid", "uuidv4", "uuidv7", "clock_timestamp", "timeofday")
+    + ("array_sample", "array_shuffle")
+)
+
+_SQL_TEXT = Text("它会执行以文本给出的SQL或导出整库结构", "it runs SQL given as text or dumps whole tables")
+_SESSION = Text("它读取或改变会话、账号或连接信息", "it reads or changes the session, its role or its connection")
+_SETTINGS = Text("它读取或改变服务器设置", "it reads or changes server settings")
+_CATALOG = Text("它读取系统目录或权限信息", "it reads the system catalogue or privileges")
+_SERVER = Text("它涉及服务器内部状态、文件、锁或系统目录", "it reaches server internals, files, locks or the catalogue")
+_UNKNOWN = Text("不是已知的无副作用函数", "it is not known to be free of side effects")
+_STATE = Text("它会改变数据库状态", "it changes the state of the database")
+
+# First match wins. `pg_` names are refused as a family, with the harmless ones named.
+DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
+    (re.compile(pattern), reason)
+    for pattern, reason in (
+        (r"(table|query|cursor|schema|database)_to_xml(schema|_and_xmlschema)?|ts_stat", _SQL_TEXT),
+        (r"(current|session|system)_(user|role|query|database|catalog|schemas?)|user|getpgusername", _SESSION),
+        (r"inet_(client|server)_(addr|port)|row_security_active", _SESSION),
+        (r"current_setting|set_config|setseed|get_current_ts_config|getdatabaseencoding|version", _SETTINGS),
+        (r"icu_unicode_version|unicode_version", _SETTINGS),
+        (r"(nextval|currval|setval|lastval)|txid_.*|lo_.*|loread|lowrite|currtid2?", _STATE),
+        (r"has_.*_privilege|.*acl.*|format_type|(col|obj|shobj)_description|querytree", _CATALOG),
+        (r"(to_)?reg(?!exp|r_).*", _CATALOG),
+        (r".*_(in|recv)", _CATALOG),  # types' own, called with the type's OID; some look names up
+        (r"fmgr_.*|satisfies_hash_partition|mxid_age", _SERVER),
+        (r"oidvectortypes|unique_key_recheck|suppress_redundant_updates_trigger|tsvector_update_trigger.*", _SERVER),
+        (r"dblink.*|crosstab.*|connectby|xpath_table", _SQL_TEXT),
+        (r"binary_upgrade_.*|RI_FKey_.*|brin_(de)?summarize_.*|gin_clean_pending_list|amvalidate", _SERVER),
+        (r"pg_(?!(typeof|column_size|collation_for|size_(pretty|bytes)|input_(is_valid|error_info)|lsn)$).*", _SERVER),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One function call.
+
+    Attributes:
+        parts: its name's (`schema`, `name`).
+        arguments: each one's text if it is a plain string, else None.
+        location: byte offset in the text.
+    """
+
+    parts: tuple[str, ...]
+    arguments: tuple[str | None, ...] = ()
+    location: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name without its schema."""
+        return self.parts[-1]
+
+    @property
+    def schema(self) -> str | None:
+        """The schema it is qualified with."""
+        return self.parts[-2] if len(self.parts) > 1 else None
+
+
+@dataclass(frozen=True)
+class FunctionRule:
+    """Judges calls. `allowed` are configured names: `schema.name`, `schema.*`, or `name` for any schema."""
+
+    facts: ServerFacts
+    allowed: Collection[str] = ()
+
+    def as_read(self, calls: Iterable[Call], syntax: Iterable[Call]) -> list[Call]:
+        """The calls as the connected server reads them.
+
+        Args:
+            calls: as our grammar reads them, which qualifies the names of what it has a syntax for.
+            syntax: what is no call in our grammar.
+        """
+        version = self.facts.version // 10_000
+        if not version:
+            return list(calls)
+        return [_as_written(call) if _is_newer(call.name, version) else call for call in calls] + [
+            call for call in syntax if _is_newer(call.name, version)
+        ]
+
+    def judge(self, call: Call) -> StatementRejected | None:
+        """The refusal of `call`, or None when it may be called."""
+        if self._is_builtin(call):
+            return self._judge_builtin(call)
+        schemas = self._schemas(call)
+        if not schemas and self.facts.is_complete:
+            reason = denial(call)
+            return _forbidden(call, reason) if reason else _missing(call)
+        return self._unless_configured(call, schemas)
+
+    def judge_field(self, name: str) -> StatementRejected | None:
+        """The refusal of `value.name` where that is no column but a function of the value, written as if it were."""
+        call = Call((name,))
+        schemas = [place for place in self._visible_schemas(name) if (place, name) in self.facts.unary_routines]
+        refusal = self._unless_configured(call, schemas)
+        if refusal is not None or self._is_configured("pg_catalog", call):
+            return refusal
+        is_known = name in self.facts.unary_builtins or name in self.facts.types
+        if is_known or (not self.facts.is_complete and "_" in name):
+            reason = denial(call) or self._side_effect(call)
+            return _forbidden(call, reason) if reason else None
+        return None
+
+    def is_risky(self, call: Call) -> bool:
+        """Whether what the user's own code calls may have side effects, and the operator doesn't allow it."""
+        if self._is_builtin(call):
+            return self._judge_builtin(call) is not None
+        schemas = self._visible_schemas(call.name) if call.schema is None else (call.schema,)
+        return any(
+            (place, call.name) in self.facts.risky_routines for place in schemas if not self._is_configured(place, call)
+        )
+
+    def is_overshadowed(self, call: Call) -> bool:
+        """Whether a function of the user's may have side effects and share the built-in's name.
+
+        PostgreSQL would choose it by its arguments, so the call has to say which it means.
+        """
+        if call.schema is not None or call.name not in self.facts.builtins:
+            return False
+        risky = [place for place in self._visible_schemas(call.name) if (place, call.name) in self.facts.risky_routines]
+        return not all(self._is_configured(place, call) for place in risky)
+
+    def is_configured(self, key: Key) -> bool:
+        """Whether the operator lists the function of that schema and name."""
+        return self._is_configured(key[0], Call(key))
+
+    def _unless_configured(self, call: Call, schemas: Sequence[str]) -> StatementRejected | None:
+        harmless = self.facts.range_constructors
+        refused = [
+            place for place in schemas if (place, call.name) not in harmless and not self._is_configured(place, call)
+        ]
+        return _not_configured(refused[0], call) if refused else None
+
+    def _is_builtin(self, call: Call) -> bool:
+        if call.schema is not None:
+            return call.schema == "pg_catalog"
+        if not self.facts.is_complete or call.name in self.facts.builtins:
+            return True
+        return call.name in self.facts.types and call.name not in self.facts.routines  # a cast, written like a call
+
+    def _judge_builtin(self, call: Call) -> StatementRejected | None:
+        if self._is_configured("pg_catalog", call):
+            return None
+        reason = denial(call) or self._side_effect(call)
+        if reason:
+            return _forbidden(call, reason)
+        if call.name not in self.facts.builtins and call.name not in self.facts.types:
+            return _missing(call) if self.facts.is_complete else _forbidden(call, _UNKNOWN)
+        return None
+
+    def _side_effect(self, call: Call) -> Text | None:
+        is_pure = self.facts.builtins.get(call.name, True) or call.name in HARMLESS_VOLATILE | {"ts_rewrite"}
+        return None if is_pure else _STATE
+
+    def _schemas(self, call: Call) -> Sequence[str]:
+        """Where a call that is not a built-in's may lead."""
+        existing = self.facts.routines.get(call.name, frozenset())
+        if call.schema is None:
+            return self._visible_schemas(call.name)
+        return (call.schema,) if call.schema in existing or not self.facts.is_complete else ()
+
+    def _visible_schemas(self, name: str) -> Sequence[str]:
+        schemas = self.facts.routines.get(name, frozenset())
+        return [schema for schema in self.facts.search_path if schema in schemas]
+
+    def _is_configured(self, schema: str, call: Call) -> bool:
+        return not {call.name, f"{schema}.{call.name}", f"{schema}.*"}.isdisjoint(self.allowed)
+
+
+def _as_written(call: Call) -> Call:
+    return replace(call, parts=call.parts[-1:]) if call.schema == "pg_catalog" else call
+
+
+def _is_newer(name: str, version: int) -> bool:
+    return SYNTAX_SINCE.get(name, 0) > version
+
+
+def denial(call: Call) -> Text | None:
+    """Why a built-in function is refused although PostgreSQL sees no side effects in it, or None."""
+    if call.name.startswith("pg_input_") and not _is_harmless_probe(call):
+        return _CATALOG
+    if call.name == "ts_rewrite" and len(call.arguments) != 3:  # with two arguments the second is SQL text to run
+        return _SQL_TEXT
+    name = call.name.removeprefix("_")  # `_regclass(…)` is a cast to an array of what the rest says
+    return next((reason for pattern, reason in DENIED if pattern.fullmatch(name)), None)
+
+
+def probed_types(call: Call) -> list[str]:
+    """The names in the type that `pg_input_is_valid(text, type)` is given."""
+    if not call.name.startswith("pg_input_") or len(call.arguments) != 2:
+        return []
+    found = _TYPE_NAME.finditer(call.arguments[1] or "")
+    return [name["quoted"].replace('""', '"') if name["quoted"] else name[0].lower() for name in found]
+
+
+def reads_unseen(call: Call, facts: ServerFacts) -> bool:
+    """Whether a built-in, or an extension's function, reads what the statement's text does not show."""
+    reason = denial(call)
+    is_builtin = call.schema in (None, "pg_catalog") and (call.name in facts.builtins or not facts.is_complete)
+    return reason is _SQL_TEXT or (is_builtin and reason in (_CATALOG, _SERVER))
+
+
+_LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
+# Escapes (`U&"!0072egclass" UESCAPE '!'`) and comments could spell a type so that nobody recognises it.
+_PLAIN_TYPE = re.compile(r'[\w\s.,()\[\]"]+')
+_TYPE_NAME = re.compile(r'"(?P<quoted>(?:[^"]|"")+)"|\w+')
+
+
+def _is_harmless_probe(call: Call) -> bool:
+    """Whether `pg_input_is_valid(text, type)` names its type plainly, and not one whose input looks names up."""
+    type_name = call.arguments[1] if len(call.arguments) == 2 else None
+    if type_name is None or not _PLAIN_TYPE.fullmatch(type_name):
+        return False
+    return not _LOOKED_UP.search(type_name)
+
+
+def _forbidden(call: Call, reason: Text) -> ForbiddenObject:
+    name = ".".join(call.parts)
+    zh = f"不允许使用函数 {name}：{reason.zh}。"
+    return ForbiddenObject(name, Text(zh, f"The function {name} may not be used: {reason.en}."))
+
+
+def _not_configured(schema: str, call: Call) -> ForbiddenObject:
+    name = f"{schema}.{call.name}"
+    zh = f"不允许使用自定义函数 {name}：请管理员将其加入 ALLOWED_FUNCTIONS。"
+    en = f"The user-defined function {name} may not be used unless the operator lists it in ALLOWED_FUNCTIONS."
+    return ForbiddenObject(name, Text(zh, en))
+
+
+def _missing(call: Call) -> InvalidSql:
+    """What PostgreSQL would say; it is not asked, so that a function created meanwhile can't slip through."""
+    return InvalidSql(f"function {'.'.join(call.parts)} does not exist", sqlstate="42883", position=call.location + 1)

@@ -1,0 +1,49 @@
+"""Which CTEs are visible where in a tree: a CTE's name is no table's, but only within the scope of its WITH."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from databases.guard.parsing import Node
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The CTEs of one WITH, by name with their places, of which the first `seen` are visible; and the scope around."""
+
+    ctes: Mapping[str, tuple[int, Node]] = field(default_factory=dict)
+    seen: int = 0
+    is_recursive: bool = False
+    outer: "Scope | None" = None
+
+    def __contains__(self, name: str) -> bool:
+        return self.find(name) is not None
+
+    def find(self, name: str) -> "tuple[Node, Scope] | None":
+        """The CTE of that name and the scope that its query is in, or None when it is not a CTE's name here."""
+        scope: Scope | None = self
+        while scope is not None:
+            place, cte = scope.ctes.get(name, (scope.seen, {}))
+            if place < scope.seen:
+                return cte, scope.before(place)
+            scope = scope.outer
+        return None
+
+    def before(self, place: int) -> "Scope":
+        """The scope inside the CTE at the place: it sees the ones before it, or all if the WITH is RECURSIVE."""
+        return self if self.is_recursive else replace(self, seen=place)
+
+    def entered(self, clause: Node) -> "Scope":
+        """The scope of the query that follows a WITH, which stands in this scope."""
+        ctes: dict[str, tuple[int, Node]] = {}
+        for place, cte in enumerate(with_queries(clause)):
+            ctes.setdefault(cte["ctename"], (place, cte))
+        return Scope(ctes, len(clause["ctes"]), bool(clause.get("recursive")), self)
+
+
+NOWHERE = Scope()
+"""The scope around a statement."""
+
+
+def with_queries(clause: Node) -> list[Node]:
+    """The CTEs of a WITH, in order."""
+    return [item["CommonTableExpr"] for item in clause["ctes"]]

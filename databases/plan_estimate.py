@@ -1,0 +1,107 @@
+"""What EXPLAIN says of a statement, and the limits an operator sets on it.
+
+Estimates can be wrong by orders of magnitude, so the limits are for runaway plans (a join without its condition over
+large tables); what merely runs long is stopped by the statement timeout.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from common.errors import CostExceeded
+from common.text import Text
+from common.values import Catalog, PlanEstimate
+from databases.guard.facts import Key
+
+
+def plan_estimate(top: Mapping[str, Any]) -> PlanEstimate:
+    """The estimate in `top`, the outermost node of EXPLAIN (FORMAT JSON)."""
+    costs: dict[str, float] = {}
+    for node in _nodes(top):
+        name = node.get("Relation Name")
+        if name:
+            costs[name] = costs.get(name, 0.0) + float(node["Total Cost"])
+    return PlanEstimate(
+        total_cost=float(top["Total Cost"]),
+        rows=int(top["Plan Rows"]),
+        scans=tuple(sorted(costs, key=lambda name: -costs[name])),
+    )
+
+
+def _nodes(top: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    pending = [top]
+    while pending:
+        node = pending.pop()
+        pending.extend(node.get("Plans", ()))
+        yield node
+
+
+def with_known_scans(plan: PlanEstimate, catalog: Catalog, parents: Mapping[Key, frozenset[Key]]) -> PlanEstimate:
+    """`plan` naming only tables of `catalog`: partitions by their table, and nothing that a view hides."""
+    if all(scan in catalog.by_name for scan in plan.scans):
+        return plan
+    above = {child: tuple(name for _, name in tops) for (_, child), tops in parents.items()}
+    known = [name for scan in plan.scans for name in (scan, *above.get(scan, ())) if name in catalog.by_name]
+    return replace(plan, scans=tuple(dict.fromkeys(known)))
+
+
+@dataclass(frozen=True)
+class CostLimits:
+    """The most a plan may be estimated at; 0 means no limit.
+
+    Attributes:
+        cost: in the planner's cost units.
+        rows: rows of the result.
+    """
+
+    cost: int = 0
+    rows: int = 0
+
+    def admit(self, plan: PlanEstimate, catalog: Catalog) -> None:
+        """Returns when `plan` is within the limits.
+
+        Raises:
+            CostExceeded: it is not; the sentence names what to narrow.
+        """
+        if self.cost and plan.total_cost > self.cost:
+            excess = Text(
+                f"预计成本 {plan.total_cost:,.0f} 超过上限 {self.cost:,}",
+                f"its estimated cost of {plan.total_cost:,.0f} is above the limit of {self.cost:,}",
+            )
+        elif self.rows and plan.rows > self.rows:
+            excess = Text(
+                f"预计返回 {plan.rows:,} 行，超过上限 {self.rows:,} 行",
+                f"it is estimated to return {plan.rows:,} rows, above the limit of {self.rows:,}",
+            )
+        else:
+            return
+        hint = _hint(plan, catalog)
+        text = Text(f"查询未执行：{excess.zh}。{hint.zh}", f"The query was not run: {excess.en}. {hint.en}")
+        raise CostExceeded(text, plan=plan)
+
+
+def _hint(plan: PlanEstimate, catalog: Catalog) -> Text:
+    if not plan.scans:
+        return Text("请增加筛选条件或减少连接后重试。", "Add conditions or join less, and try again.")
+    name = plan.scans[0]
+    column = _date_column(name, catalog)
+    if column is None:
+        return Text(
+            f"其中 {name} 的读取量最大，请为它增加筛选条件，并检查连接条件是否完整。",
+            f"Most of it is reading {name}: add conditions on it, and check that every join has its condition.",
+        )
+    return Text(
+        f"其中 {name} 的读取量最大，请缩小范围（例如限定 {column} 的时间段），并检查连接条件是否完整。",
+        f"Most of it is reading {name}: narrow it (for example to a period of {column}),"
+        " and check that every join has its condition.",
+    )
+
+
+def _date_column(name: str, catalog: Catalog) -> str | None:
+    """The first date of the table, or else its first time stamp."""
+    columns = [column for table in catalog.by_name[name] for column in table.columns]
+    for kind in ("date", "timestamp"):
+        for column in columns:
+            if column.type.startswith(kind):
+                return column.name
+    return None

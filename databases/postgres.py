@@ -1,0 +1,296 @@
+"""The asked PostgreSQL database: every statement in a READ ONLY transaction that is rolled back, bounded in time,
+rows and bytes, and stopped in the server when the caller leaves.
+
+Trusts that a guard has proven each statement to be one query, and does not rely on it alone: the statement runs as a
+subquery, where PostgreSQL's grammar takes nothing but a query and refuses data-modifying CTEs.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import psycopg2
+from psycopg2 import errors
+
+from common.errors import DatabaseUnavailable, QueryTimeout, ValidationFailed
+from common.ports import UrlSource
+from common.postgres.connection import Connection, Limits, Rows, connect
+from common.postgres.pool import Pool
+from common.postgres.server_errors import NAMES_NOT_UNICODE, NOT_UNICODE, TIMED_OUT, TOO_LARGE, translate
+from common.postgres.value_rendering import CORE_TYPES, PgType
+from common.postgres.wire import AnswerTooLarge
+from common.text import Text
+from common.values import Catalog, PlanEstimate, QueryResult
+from databases.catalog import CatalogReader, Knowledge, Show, read_knowledge
+from databases.guard import ServerFacts
+from databases.plan_estimate import plan_estimate
+from databases.privileges import read_dangers, unfit
+from databases.results import MOST_COLUMNS, ROW, Caps, columns_query, cut_query, cut_result, whole_result
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_GRACE_S = 1.0  # beyond the statement timeout, for functions that don't look at it and networks that are gone
+_KNOWLEDGE_S = 60.0  # to read the whole catalogue
+_RESET_S = 2.0  # to bring a connection back to rest; longer and it is closed
+_LOOK_S = 2.0  # to connect for a look at backends that go on without a connection
+_EXPLAIN = "EXPLAIN (FORMAT JSON) "
+_PLAIN_PLAN = f"BEGIN READ ONLY; {_EXPLAIN}"
+# An error message quotes what it is about: `repeat('9', 100000000)::int` makes one of 100 MB. Blocks in the server that
+# run the user's text shorten such messages before they are sent; others pass as they are, with their positions.
+_SHORT_ERRORS = """EXCEPTION WHEN OTHERS THEN
+GET STACKED DIAGNOSTICS said = MESSAGE_TEXT, more = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+IF pg_catalog.octet_length(said) + pg_catalog.octet_length(more) + pg_catalog.octet_length(hint) < 10000 THEN RAISE;
+END IF;
+RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = pg_catalog.left(said, 2000), HINT = pg_catalog.left(hint, 2000);
+END"""
+_BLOCK = "BEGIN READ ONLY; DO ${tag}$ DECLARE said text; more text; hint text; "
+# A plan shows the statement's constants, and PostgreSQL computes those first: `repeat('x', 500000000)` in a condition
+# would be sent here. So a block in the server looks at the plan first; of a huge one it keeps the top's estimates.
+_PLAN = f"""{_BLOCK} plan pg_catalog.json; BEGIN EXECUTE {{literal}} INTO plan;
+IF pg_catalog.octet_length(plan::text) > 1000000 THEN
+    plan := pg_catalog.json_build_array(pg_catalog.json_build_object('Plan', pg_catalog.json_build_object(
+        'Total Cost', plan -> 0 -> 'Plan' -> 'Total Cost', 'Plan Rows', plan -> 0 -> 'Plan' -> 'Plan Rows')));
+END IF; PERFORM pg_catalog.set_config('citu.plan', plan::text, true);
+{_SHORT_ERRORS} ${{tag}}$; SELECT pg_catalog.current_setting('citu.plan')"""
+_PLAN_BYTES = 8 * 1024 * 1024  # of what comes back: a plan, or an error, with the statement
+
+_TOO_WIDE = "citu: row too wide"
+# OFFSET 0 keeps PostgreSQL from evaluating expressions twice, for the row and for its size.
+_SELECT = f"SELECT {ROW}.* FROM (SELECT * FROM ("
+# A row that is too large as it is stored is an error raised in the server, before any of it is sent.
+_WHERE = (
+    f"\n) AS {ROW} OFFSET 0) AS {ROW} WHERE CASE WHEN pg_catalog.pg_column_size({ROW}) > {{width}} "
+    f"THEN CAST('{_TOO_WIDE} ' || pg_catalog.pg_column_size({ROW}) AS pg_catalog.int4) = 0 ELSE true END"
+)
+_QUERY = f"BEGIN READ ONLY; {_SELECT}"
+
+# A block runs a query to its end, so that an error is shortened; the rows are kept by the cursor, not computed again.
+_OPEN = f"""{_BLOCK} rows pg_catalog.refcursor := 'citu'; BEGIN OPEN rows SCROLL FOR EXECUTE {{literal}};
+MOVE FORWARD ALL FROM rows; MOVE ABSOLUTE 0 FROM rows; {_SHORT_ERRORS} ${{tag}}$; FETCH {{what}} FROM citu"""
+# Beyond the rows themselves: what frames them, the columns' names, an error.
+_FRAMING_BYTES = 2 * 1024 * 1024
+_SLACK_BYTES = 64 * 1024  # the same, for a result of ordinary shape
+
+
+class ResultTooLarge(Exception):
+    """The rows, or what else the server sends, are larger than the cap."""
+
+
+@dataclass
+class _Types:
+    """Types by OID, learnt as results bring them up; the core's are known."""
+
+    known: dict[int, PgType] = field(default_factory=lambda: dict(CORE_TYPES))
+
+    async def learn(self, oids: set[int], connection: Connection) -> None:
+        while missing := oids - self.known.keys():
+            found = await connection.query(_TYPES_QUERY.format(oids=", ".join(map(str, missing))))
+            for oid, name, element, delimiter in found.rows:
+                self.known[int(oid or 0)] = PgType(name or "", int(element or 0), delimiter or ",")
+            for number in missing - self.known.keys():
+                self.known[number] = PgType(str(number))
+            oids = {self.known[number].element for number in missing} - {0}
+
+
+# A domain's arrays are rendered as its base type's; `typarray` tells true arrays from vectors such as int2vector.
+_TYPES_QUERY = """
+SELECT t.oid, t.typname, CASE WHEN e.typtype = 'd' THEN e.typbasetype ELSE e.oid END, t.typdelim
+FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid
+WHERE t.oid IN ({oids})
+"""
+
+
+class PostgresDatabase:
+    """Implements `common.ports.Database` but for `inspect`. Opens nothing before the first call; survives a fork.
+
+    Args:
+        source: gives the libpq connection string or URI; called for every new connection.
+        pool_size: most connections.
+        pool_wait_s: seconds to wait for a free one.
+        statement_timeout_s: seconds one statement may run.
+        caps: most rows and bytes of one result.
+        catalog_ttl_s: seconds the catalogue is kept.
+        show: gives the part of the catalogue that statements may read.
+        require_read_only_role: refuse to run anything for a role that may do more than read.
+    """
+
+    def __init__(
+        self,
+        source: UrlSource,
+        *,
+        pool_size: int,
+        pool_wait_s: float,
+        statement_timeout_s: float,
+        caps: Caps,
+        catalog_ttl_s: float,
+        show: Show = lambda catalog, _: catalog,
+        require_read_only_role: bool = False,
+    ) -> None:
+        limits = Limits(statement_s=statement_timeout_s)
+        self._pool = Pool(
+            lambda: connect(source, limits),
+            size=pool_size,
+            wait_s=pool_wait_s,
+            look=lambda: connect(source, limits, timeout_s=_LOOK_S, log_level=logging.DEBUG),
+        )
+        self._deadline_s = statement_timeout_s + _GRACE_S
+        self._caps = caps
+        self._show = show
+        self._require_read_only_role = require_read_only_role
+        self._dangers: tuple[Text, ...] | None = None
+        self._types = _Types()
+        self._knowledge = CatalogReader(self._read_knowledge, ttl_s=catalog_ttl_s)
+        self._resets: set[asyncio.Task[None]] = set()
+
+    async def ping(self) -> None:
+        """Returns when the database answers."""
+        await self._with_connection(lambda connection: connection.query("SELECT 1"))
+
+    async def catalog(self) -> Catalog:
+        """The tables and columns that statements may read, at most `catalog_ttl_s` old while the database answers."""
+        return (await self._knowledge.get()).catalog
+
+    async def facts(self) -> ServerFacts:
+        """What the guard needs to know about the server; same age as the catalogue."""
+        return (await self._knowledge.get()).facts
+
+    async def explain(self, sql: str) -> PlanEstimate:
+        """The planner's estimate for `sql`, which is not run."""
+        return await self._with_connection(lambda connection: _explain(connection, sql), sql, len(_PLAIN_PLAN))
+
+    async def run(self, sql: str) -> QueryResult:
+        """The rows of `sql` up to the caps."""
+        try:
+            return await self._with_connection(lambda connection: self._fetch(connection, sql), sql, len(_QUERY))
+        except ResultTooLarge:
+            _log.info("the result is larger than its cap; running the statement again with its cells cut")
+        return await self._with_connection(lambda connection: self._fetch_cut(connection, sql), sql)
+
+    async def _fetch(self, connection: Connection, sql: str) -> QueryResult:
+        caps = self._caps
+        statement = f"{_QUERY}{sql}{_WHERE.format(width=caps.bytes)} LIMIT {caps.rows + 1}"
+        try:
+            fetched = await connection.query(statement, most_bytes=caps.bytes + _SLACK_BYTES)
+        except AnswerTooLarge as exc:
+            raise ResultTooLarge from exc
+        except psycopg2.DataError as exc:
+            raise ResultTooLarge if _TOO_WIDE in str(exc) else exc from exc
+        await self._types.learn({oid for _, oid in fetched.columns}, connection)
+        return await whole_result(fetched, self._types.known, caps)
+
+    async def _fetch_cut(self, connection: Connection, sql: str) -> QueryResult:
+        """What fits of a result that is too large: whole rows, in which cells that are too long are cut."""
+        caps = self._caps
+        described = await _in_block(connection, columns_query(sql), "FORWARD 0", caps)
+        if len(described.columns) > MOST_COLUMNS:
+            raise ValidationFailed(TOO_LARGE)
+        await self._types.learn({oid for _, oid in described.columns}, connection)
+        await connection.query("ROLLBACK")
+        cut = await _in_block(connection, cut_query(sql, len(described.columns), caps), "ALL", caps)
+        return await cut_result(Rows(described.columns, cut.rows), self._types.known, caps)
+
+    async def role_dangers(self) -> tuple[Text, ...]:
+        """What the connected role may do beyond reading; read once."""
+        if self._dangers is None:
+            self._dangers = await self._with_connection(read_dangers)
+            for danger in self._dangers:
+                _log.warning("%s: give Citu a role that can only SELECT", danger.en)
+        return self._dangers
+
+    async def _read_knowledge(self) -> Knowledge:
+        try:
+            dangers = await self.role_dangers()
+            if dangers and self._require_read_only_role:
+                raise DatabaseUnavailable(unfit(dangers))
+            return await self._with_connection(
+                lambda connection: read_knowledge(connection, show=self._show), deadline_s=_KNOWLEDGE_S
+            )
+        except ValidationFailed as exc:
+            raise DatabaseUnavailable(NAMES_NOT_UNICODE) from exc
+
+    async def _with_connection(
+        self,
+        work: Callable[[Connection], Awaitable[T]],
+        sql: str = "",
+        offset: int = 0,
+        deadline_s: float | None = None,
+    ) -> T:
+        connection = await self._pool.acquire()
+        try:
+            async with asyncio.timeout(deadline_s or self._deadline_s):
+                return await work(connection)
+        except TimeoutError as exc:
+            raise QueryTimeout(TIMED_OUT) from exc
+        except AnswerTooLarge as exc:
+            raise ValidationFailed(TOO_LARGE) from exc
+        except UnicodeDecodeError as exc:  # a database that does not know its encoding (SQL_ASCII)
+            raise ValidationFailed(NOT_UNICODE) from exc
+        except psycopg2.Error as exc:
+            raise translate(exc, sql, offset) from exc
+        finally:
+            await self._give_back(connection)
+
+    async def _give_back(self, connection: Connection) -> None:
+        """Returns the connection, clean. A caller that is cancelled once more doesn't stop the clearing up."""
+        if connection.is_open:
+            connection.leave()
+            self._pool.release(connection)
+            return
+        reset = asyncio.create_task(self._reset(connection))
+        self._resets.add(reset)
+        reset.add_done_callback(self._resets.discard)
+        await asyncio.shield(reset)
+
+    async def _reset(self, connection: Connection) -> None:
+        try:
+            async with asyncio.timeout(_RESET_S):
+                await connection.reset()
+        except (psycopg2.Error, TimeoutError, AnswerTooLarge):
+            connection.close()
+        finally:
+            self._pool.release(connection)
+
+    @property
+    def stuck_connections(self) -> int:
+        """Connections that are taken by statements that PostgreSQL does not stop."""
+        return self._pool.stuck
+
+    def close(self) -> None:
+        """Closes idle connections."""
+        self._pool.close()
+
+
+async def _explain(connection: Connection, sql: str) -> PlanEstimate:
+    block = _with_literal(_PLAN, f"{_EXPLAIN}{sql}")
+    try:
+        answer = await connection.query(block, most_bytes=_PLAN_BYTES)
+    except _NO_BLOCKS:
+        await connection.query("ROLLBACK")
+        answer = await connection.query(f"{_PLAIN_PLAN}{sql}", most_bytes=_PLAN_BYTES)
+    return plan_estimate(json.loads(answer.rows[0][0] or "[{}]")[0]["Plan"])
+
+
+async def _in_block(connection: Connection, query: str, what: str, caps: Caps) -> Rows:
+    """Runs `query` in a transaction of its own, so that no error is long, and fetches `what` of it."""
+    most_bytes = caps.bytes + _FRAMING_BYTES
+    try:
+        return await connection.query(_with_literal(_OPEN, query, what=what), most_bytes=most_bytes)
+    except _NO_BLOCKS:
+        await connection.query("ROLLBACK")
+        return await connection.query(f"BEGIN READ ONLY; {query}", most_bytes=most_bytes)
+
+
+# PL/pgSQL may be what is missing or not allowed.
+_NO_BLOCKS = (errors.UndefinedObject, errors.InsufficientPrivilege)
+
+
+def _with_literal(block: str, text: str, **values: str) -> str:
+    """`block` around `text`, which nothing in it ends early."""
+    tag = "citu"
+    while f"${tag}$" in text:
+        tag += "_"
+    return block.format(tag=tag, literal="'" + text.replace("'", "''") + "'", **values)

@@ -1,0 +1,195 @@
+"""From a result as PostgreSQL's text to a `QueryResult` under the caps: whole when it fits, else with its cells cut.
+
+How long a result is as text is not known before it is written: compressed text grows a hundredfold, and a number of a
+few bytes may have 131,000 digits. So a result that turns out too large is asked for again by `cut_query`, which cuts it
+in the server.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from common.errors import ValidationFailed
+from common.postgres.connection import Rows
+from common.postgres.value_rendering import PgType, Render, as_is, renderer
+from common.text import Text
+from common.values import QueryResult
+
+ROW = "citu_row_8c1f"
+"""The alias of the user's statement; no column will have that name."""
+
+MOST_COLUMNS = 1600
+"""Of a result that is cut: PostgreSQL takes 1664 in one list, and some are ours."""
+
+# Columns are numbered, since names may occur twice.
+_COLUMNS = f"SELECT * FROM ({{sql}}\n) AS {ROW} LIMIT 0"
+_WHOLE, _SHORTENED = "=", "<"
+# `format` writes every type as it would be sent; a cast to text may be the user's own, or write another text.
+_CELL = "CASE WHEN {c} IS NOT DISTINCT FROM NULL THEN NULL ELSE pg_catalog.format('%s', {c}) END AS {c}"
+# The first character tells whether the cell is whole.
+_SHORT_CELL = (
+    f"CASE WHEN pg_catalog.octet_length({{c}}) > {{most}} THEN '{_SHORTENED}' || pg_catalog.left({{c}}, {{kept}})"
+    f" ELSE '{_WHOLE}' || {{c}} END AS {{c}}"
+)
+_FITTING = "CASE WHEN size <= {bytes} THEN {c} END"
+# Whole rows until the cap is reached. When there are more, one is returned that is empty but for its `size`.
+_CUT = f"""WITH {ROW} AS (SELECT * FROM ({{sql}}\n) AS {ROW} LIMIT {{rows}})
+SELECT {{fitting}} FROM (
+    SELECT s.*, pg_catalog.pg_column_size(s) + {{frame}} AS own,
+           pg_catalog.sum(pg_catalog.pg_column_size(s) + {{frame}}) OVER (ROWS UNBOUNDED PRECEDING) AS size
+    FROM (SELECT {{short}} FROM (SELECT {{cells}} FROM {ROW} AS r {{names}} OFFSET 0) AS t OFFSET 0) AS s
+) AS u WHERE size - own <= {{bytes}}"""
+# Each cell counts as so much more than its text: hundreds of thousands of tiny ones take long to read and to write.
+_FRAME_BYTES = 32
+# What PostgreSQL adds to a row, and to each of its cells, as it counts.
+_ROW_BYTES = 300
+_CELL_BYTES = 8
+_CHARACTER_BYTES = 4
+
+_ELLIPSIS = "…"
+# JSON and arrays take many times their text's memory once they are read, and long to read and to write.
+_MOST_STRUCTURED_CHARS = 512 * 1024
+_TURN_S = 0.01  # of rendering, until others have theirs
+
+
+@dataclass(frozen=True)
+class Caps:
+    """Most rows and bytes (as text) of one result."""
+
+    rows: int
+    bytes: int
+
+
+def columns_query(sql: str) -> str:
+    """A query with the columns of `sql` and no rows."""
+    return _COLUMNS.format(sql=sql)
+
+
+def cut_query(sql: str, columns: int, caps: Caps) -> str:
+    """`sql`, which has so many columns, with its cells as text and cut so that a row of them fits; for `cut_result`."""
+    most, kept = _cell_limits(columns, caps)
+
+    def listed(form: str, *before: str) -> str:
+        names = (f"c{number}" for number in range(1, columns + 1))
+        return ", ".join([*before, *(form.format(c=name, most=most, kept=kept, bytes=caps.bytes) for name in names)])
+
+    return _CUT.format(
+        sql=sql,
+        rows=caps.rows + 1,
+        bytes=caps.bytes,
+        frame=columns * _FRAME_BYTES,
+        fitting=listed(_FITTING, "size"),
+        short=listed(_SHORT_CELL),
+        cells=listed(_CELL),
+        names=f"({listed('{c}')})" if columns else "",
+    )
+
+
+def _cell_limits(columns: int, caps: Caps) -> tuple[int, int]:
+    """Most bytes of a cell that stays whole, and the characters kept of a longer one."""
+    share = max(1, (caps.bytes - _ROW_BYTES) // max(1, columns) - _CELL_BYTES - _FRAME_BYTES)
+    return share, max(1, share // _CHARACTER_BYTES)
+
+
+async def whole_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -> QueryResult:
+    """The first rows that fit; `fetched` is used up."""
+    total = len(fetched.rows)
+    fitting = list(_fitting(fetched.rows, caps))
+    fetched.rows.clear()
+    renders = _renderers(fetched.columns, fitting, types)
+    kept = await _rendered(fitting, lambda cell, n: renders[n](cell))
+    return _query_result(fetched, types, kept, is_limited=len(kept) < total)
+
+
+def _fitting(rows: Sequence[tuple[str | None, ...]], caps: Caps) -> Iterator[tuple[str | None, ...]]:
+    size = 0
+    for row in rows[: caps.rows]:
+        size += sum(map(_bytes, row)) + len(row) * _FRAME_BYTES
+        if size > caps.bytes:
+            break
+        yield row
+
+
+def _bytes(cell: str | None) -> int:
+    if not cell:
+        return 0
+    return len(cell) if cell.isascii() else len(cell.encode("utf-8"))
+
+
+async def cut_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -> QueryResult:
+    """The rows of a `cut_query`, under the columns of the statement; `fetched` is used up.
+
+    Raises:
+        ValidationFailed: not one row fits.
+    """
+    total = len(fetched.rows)
+    sized = ((int(row[0] or 0), row[1:]) for row in fetched.rows)
+    fitting = [cells for size, cells in sized if size <= caps.bytes][: caps.rows]
+    fetched.rows.clear()
+    if total and not fitting:
+        raise ValidationFailed(_too_wide(caps))
+    renders = _renderers(fetched.columns, fitting, types)
+    shortened: set[int] = set()
+
+    def cell_value(cell: str, n: int) -> Any:
+        if cell[0] == _WHOLE:
+            return renders[n](cell[1:])
+        shortened.add(n)  # it is text, whatever it was: part of a number is another number
+        return cell[1:] + _ELLIPSIS
+
+    kept = await _rendered(fitting, cell_value)
+    names = tuple(name for n, (name, _) in enumerate(fetched.columns) if n in shortened)
+    return _query_result(fetched, types, kept, is_limited=bool(names) or len(kept) < total, cut_columns=names)
+
+
+def _renderers(
+    columns: Sequence[tuple[str, int]], rows: Sequence[tuple[str | None, ...]], types: Mapping[int, PgType]
+) -> list[Render]:
+    """A function for each column. Columns of JSON and arrays stay text where they are too long together."""
+    left = _MOST_STRUCTURED_CHARS
+    renders = []
+    for n, (_, oid) in enumerate(columns):
+        render = renderer(oid, types)
+        if types[oid].is_structured:
+            size = sum(len(row[n] or "") for row in rows)
+            render = render if size <= left else as_is
+            left -= size if render is not as_is else 0
+        renders.append(render)
+    return renders
+
+
+async def _rendered(rows: list[tuple[str | None, ...]], value: Callable[[str, int], Any]) -> list[list[Any]]:
+    """The rows' values; gives others their turn. Empties `rows`, so that no text is held beside its value."""
+    kept = []
+    rows.reverse()
+    until = time.monotonic() + _TURN_S
+    while rows:
+        kept.append([None if cell is None else value(cell, n) for n, cell in enumerate(rows.pop())])
+        if time.monotonic() > until:
+            await asyncio.sleep(0)
+            until = time.monotonic() + _TURN_S
+    return kept
+
+
+def _query_result(
+    fetched: Rows,
+    types: Mapping[int, PgType],
+    rows: list[list[Any]],
+    *,
+    is_limited: bool,
+    cut_columns: tuple[str, ...] = (),
+) -> QueryResult:
+    return QueryResult(
+        columns=tuple(name for name, _ in fetched.columns),
+        column_types=tuple(types[oid].name for _, oid in fetched.columns),
+        rows=tuple(rows),
+        is_limited=is_limited,
+        cut_columns=cut_columns,
+    )
+
+
+def _too_wide(caps: Caps) -> Text:
+    zh = f"结果中有一行超过{caps.bytes}字节，请少选或截短较大的列。"
+    return Text(zh, f"One row of the result is larger than {caps.bytes} bytes; select fewer or shorter columns.")

@@ -1,0 +1,184 @@
+"""Where databases are: the configured ones, or those in the embedded server."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+
+from common.errors import DatabaseUnavailable
+from common.ports import UrlSource
+from common.postgres.server_errors import NAMES_NOT_UNICODE, UNREACHABLE
+from databases import catalog_queries
+from databases.app_database import ensure_app_database
+from databases.demo.loader import ensure_demo
+from databases.embedded_server import EmbeddedServer, EmbeddedServerError
+from databases.privileges import dangers_of, unfit
+
+_log = logging.getLogger(__name__)
+_NAMES = (catalog_queries.ALL_RELATIONS, catalog_queries.ATTRIBUTES, catalog_queries.ROUTINES, catalog_queries.TYPES)
+_PROBE: Mapping[str, Any] = {"connect_timeout": 10, "application_name": "citu", "client_encoding": "UTF8"}
+
+
+class EmbeddedHold:
+    """This process's hold on the embedded server of `data_dir`, shared by all who need a database there.
+
+    The server is started by the first call, and started again if it died. It runs while this process, or any other user
+    of the folder, does; a fork shares the hold.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._lock = threading.Lock()
+        self._server: EmbeddedServer | None = None
+
+    def server(self) -> EmbeddedServer:
+        """The server, running.
+
+        Raises:
+            EmbeddedServerError: it can't run here; the message says why and what to do.
+        """
+        with self._lock:
+            if self._server is None:
+                self._server = EmbeddedServer.acquire(self._data_dir)
+            else:
+                self._server.ensure_running()
+            return self._server
+
+    def release(self) -> None:
+        """Gives the server up; the last user's release stops it."""
+        with self._lock:
+            if self._server is not None:
+                self._server.release()
+                self._server = None
+
+
+class EmbeddedSource:
+    """A database of the embedded server.
+
+    Args:
+        make: makes the database in the server unless it is there; gives its URL.
+    """
+
+    def __init__(self, hold: EmbeddedHold, make: Callable[[EmbeddedServer], str]) -> None:
+        self._hold = hold
+        self._make = make
+        self._lock = threading.Lock()
+        self._made_in: EmbeddedServer | None = None
+        self._url = ""
+
+    def __call__(self) -> str:
+        """The URL of the database for its role.
+
+        Raises:
+            DatabaseUnavailable: the server can't run now; the log says why.
+        """
+        try:
+            return self.start()
+        except EmbeddedServerError as exc:
+            _log.error("the embedded server can't run: %s", exc)
+            raise DatabaseUnavailable(UNREACHABLE) from exc
+
+    def start(self) -> str:
+        """As calling it, for those who can show a person the reason.
+
+        Raises:
+            EmbeddedServerError: the server can't run here; the message says why and what to do.
+        """
+        server = self._hold.server()
+        with self._lock:
+            if self._made_in is not server:
+                try:
+                    self._url = self._make(server)
+                except psycopg2.Error as exc:
+                    said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no answer"
+                    raise EmbeddedServerError(
+                        f"The embedded database can't be made ({said}): see the log in DATA_DIR."
+                    ) from exc
+                self._made_in = server
+            return self._url
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where Citu's two databases are.
+
+    Attributes:
+        asked: the one that questions are about; the demo, when none is configured.
+        app: its own, for conversations and runs.
+        hold: on the embedded server; not started before one of them needs it.
+    """
+
+    asked: UrlSource
+    app: UrlSource
+    hold: EmbeddedHold
+
+
+class InvalidDatabaseUrl(ValueError):
+    """A setting is not the address of a PostgreSQL database; the message says what one looks like."""
+
+
+def database_sources(database_url: str, app_database_url: str, data_dir: Path) -> Sources:
+    """The configured databases; those of the embedded server where none is. Starts nothing.
+
+    Raises:
+        InvalidDatabaseUrl: one of the two is not an address.
+    """
+    _check("DATABASE_URL", database_url)
+    _check("APP_DATABASE_URL", app_database_url)
+    hold = EmbeddedHold(data_dir)
+    return Sources(
+        asked=(lambda: database_url) if database_url else EmbeddedSource(hold, ensure_demo),
+        app=(lambda: app_database_url) if app_database_url else EmbeddedSource(hold, ensure_app_database),
+        hold=hold,
+    )
+
+
+def _check(setting: str, url: str) -> None:
+    try:
+        # An @ that a password has in plain text makes the rest of the password part of the host.
+        is_address = "@" not in psycopg2.extensions.parse_dsn(url).get("host", "")
+    except psycopg2.ProgrammingError:
+        is_address = False
+    if not is_address:  # not chained: what the library says quotes the address, and with it the password
+        raise InvalidDatabaseUrl(
+            f"{setting} is not a URL such as postgresql://user:password@localhost:5432/database; "
+            "special characters of a password are written as %XX, an @ as %40."
+        )
+
+
+class Unreachable(Exception):
+    """The configured database can't be used; the message says why and what to do."""
+
+
+def probe(url: str, *, require_read_only_role: bool = False) -> None:
+    """Connects once, so that a wrong URL or an unfit role is said at the start and not at the first question.
+
+    Raises:
+        Unreachable: with what PostgreSQL's client library says, which names host and database and no password; or
+            with what the role may do beyond reading, when it must not.
+    """
+    try:
+        with closing(psycopg2.connect(url, **_PROBE)) as connection:
+            _check_names(connection)
+            dangers = dangers_of(connection)
+    except psycopg2.errors.CharacterNotInRepertoire as exc:
+        raise Unreachable(f"DATABASE_URL can't be used. {NAMES_NOT_UNICODE.en}") from exc
+    except psycopg2.Error as exc:
+        said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no connection"
+        raise Unreachable(f"DATABASE_URL does not lead to a database ({said}): check it, or leave it empty.") from exc
+    if dangers and require_read_only_role:
+        raise Unreachable(unfit(dangers).en)
+
+
+def _check_names(connection: psycopg2.extensions.connection) -> None:
+    """Reads all names of a database that does not know its encoding: the server refuses those that are not UTF-8."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_encoding")
+        if cursor.fetchone() == ("SQL_ASCII",):
+            for query in _NAMES:
+                cursor.execute(query)

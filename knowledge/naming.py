@@ -1,0 +1,427 @@
+"""What a table or column may be called by people, derived from its identifier and its comment.
+
+Each name comes with a quality from 0 to 1: the whole identifier or comment is 1, a part of it or a synonym is less, so
+that the planner can prefer the better match and ask when two are equally good.
+"""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from common.text import Lang, Text
+from common.values import Column, Table
+from knowledge.atoms import key_of, listed, normalise, words_of
+from knowledge.codes import before_labels
+from knowledge.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, ZH_TO_EN, ZH_TO_ZH
+
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_NAME_END = re.compile(r"[:;,。;、\n]| - |--")
+_BRACKETS = re.compile(r"[(\[【〔]([^)\]】〕]*)[)\]】〕]")
+_ENUMERATED = re.compile(r"\([^)]*[,;、/][^)]*\)")
+_MAX_COMMENT_WORDS = 5
+
+# English words that qualify a name without being what people say: (words at the end, quality of the rest).
+_ENGLISH_TAILS: dict[str, float] = {
+    **dict.fromkeys(("at", "on", "date", "timestamp", "time", "datetime", "ts"), 0.85),
+    **dict.fromkeys(("amount", "total", "value", "count", "quantity", "sum", "number"), 0.8),
+    **dict.fromkeys(("name", "title", "label"), 0.85),
+    **dict.fromkeys(("type", "class", "status", "code", "text", "kind", "level", "flag"), 0.7),
+    **dict.fromkeys(("id", "key", "uuid", "no"), 0.62),
+    **dict.fromkeys(
+        listed(
+            "kg g mg lb km m cm mm sqm sqft ft mi l ml usd eur gbp cny rmb pct percent ms sec secs seconds min mins "
+            "minutes hrs hours days kw kwh mw mwh mb gb tb kb"
+        ),
+        0.9,
+    ),
+}
+_ENGLISH_HEADS = {"is": 0.95, "has": 0.9, "was": 0.9, "num": 0.9, "number": 0.85, "total": 0.8, "n": 0.85, "no": 0.7}
+_GENERIC_WORDS = frozenset(
+    listed(
+        "id name date time at on type code status number no count total value key flag text day of is has the "
+        "and per in by "
+        "amount quantity first last new description note list info data"
+    )
+)
+_TABLE_PREFIXES = frozenset(listed("tbl t tb dim fact fct vw v tab sys app dw ods dwd dws ads stg"))
+_TABLE_SUFFIXES = frozenset(
+    listed("table tbl tab info information data list master record dim fact view detail log history")
+)
+
+_HAN_PREFIXES = ("是否已", "是否", "所属的", "所属", "所在", "当前", "对应的", "对应", "关联的", "关联", "已", "实际")
+_HAN_TAILS: dict[str, float] = {
+    **dict.fromkeys(("名称", "名字", "姓名", "全称", "名"), 0.85),
+    **dict.fromkeys(("日期", "时间", "日", "时刻"), 0.85),
+    **dict.fromkeys(("金额", "数量", "数", "合计", "总额", "总数", "总量", "量", "额"), 0.93),
+    **dict.fromkeys(("编号", "编码", "代码", "id", "ID", "Id", "号", "主键", "标识"), 0.55),
+    **dict.fromkeys(("类型", "方式", "状态", "标志", "标记", "情况"), 0.7),
+}
+_OWNERS_OWN = 0.5
+_MASS = re.compile("(收入|支出|成本|利润|销售|消费|工资|流水|[费款量额薪税])$")  # of which there is much, not many
+_HAN_TABLE_TAILS = listed(
+    "基本信息表 信息表 记录表 明细表 数据表 基本信息 日汇总视图 汇总视图 汇总表 主表 档案表 信息 记录 明细 日报表 "
+    "日报 月报 报表 档案 资料 数据 列表 视图 汇总 台账 清单 字典 目录 名录 名册 登记表 流水表 表"
+)
+_GENERIC_HAN = frozenset(
+    listed(
+        "合计 总额 总数 标志 标记 情况 所属 所在 是否 当前 信息 记录 明细 数据 部分 基本 平均 每日 每月 每年 "
+        "统计 说明 更新 管理 填写 "
+        "实际 总量"
+    )
+)
+_UNITS = frozenset(
+    listed(
+        "元 万元 千元 亿元 美元 平方米 平米 米 公里 千米 个 人 次 辆次 辆 分钟 小时 天 岁 吨 千克 公斤 克 % "
+        "百分比 件 单位元 单位"
+    )
+)
+
+# Words that identifiers end in without a separator, and words that only look so.
+_GLUED_TAILS = ("date", "name", "number", "price", "amount", "code")
+_WHOLE_WORDS = frozenset(
+    listed("candidate mandate validate consolidate barcode nickname surname rename filename hostname decode encode")
+)
+
+Name = tuple[str, float]
+
+
+_POWERS = re.compile(r"_([a-z]?m)[23](?=_|$)")  # volume_m3
+
+
+def has_han(text: str) -> bool:
+    """Whether the text holds a Han character."""
+    return bool(_HAN.search(text))
+
+
+@lru_cache(maxsize=65536)
+def english_words(identifier: str) -> tuple[str, ...]:
+    """The words of an identifier: words written together taken apart (`hiredate`), abbreviations spelled out."""
+    words = itertools.chain.from_iterable(_apart(word) for word in words_of(_POWERS.sub(r"_\1", identifier)))
+    return tuple(itertools.chain.from_iterable(ABBREVIATIONS.get(word, word).split() for word in words))
+
+
+def _apart(word: str) -> tuple[str, ...]:
+    if word in ABBREVIATIONS or word in _WHOLE_WORDS:
+        return (word,)
+    for tail in _GLUED_TAILS:
+        head = word.removesuffix(tail)
+        if head != word and (len(head) >= 4 or (len(head) == 3 and tail in ("date", "name")) or head in ABBREVIATIONS):
+            return (head, tail)
+    for tail in ("no", "id"):
+        head = word.removesuffix(tail)
+        if head != word and head in ABBREVIATIONS:
+            return (head, tail)
+    return (word,)
+
+
+def comment_names(comment: str | None) -> list[str]:
+    """The names a comment gives its object: the part before the explanation, then what stands in brackets."""
+    return list(_comment_names(comment)) if comment else []
+
+
+@lru_cache(maxsize=65536)
+def _comment_names(comment: str) -> tuple[str, ...]:
+    text = _ENUMERATED.sub("", before_labels(normalise(comment)))
+    head = _NAME_END.split(text, maxsplit=1)[0]
+    name = _BRACKETS.sub("", head).strip(" .")
+    aliases = [alias.strip() for alias in _BRACKETS.findall(head)]
+    names = [name, *(alias for alias in aliases if alias not in _UNITS and not alias.startswith("单位"))]
+    return tuple(name for name in names if name and (has_han(name) or len(name.split()) <= _MAX_COMMENT_WORDS))
+
+
+def label(thing: Table | Column) -> str:
+    """What to call it in a sentence: the comment's name, else the identifier."""
+    names = comment_names(thing.comment)
+    return names[0] if names else thing.name
+
+
+def spoken_name(thing: Table | Column, lang: Lang) -> str:
+    """What it is called in the language, as far as the catalogue knows."""
+    if lang == "zh":
+        return label(thing)
+    names = [name for name in comment_names(thing.comment) if not has_han(name)]
+    return names[0] if names and has_han(thing.name) else " ".join(english_words(thing.name))
+
+
+def plural(name: str) -> str:
+    """Several of what an English name says one of."""
+    if re.search("(?<!s)s$", name) and key_of(name, stems=True) != key_of(name):
+        return name
+    if re.search("[^aeiou]y$", name):
+        return f"{name[:-1]}ies"
+    return f"{name}es" if re.search("(s|x|z|ch|sh)$", name) else f"{name}s"
+
+
+def called(thing: Table | Column) -> Text:
+    """What it is called in both languages."""
+    return Text(spoken_name(thing, "zh"), spoken_name(thing, "en"))
+
+
+def table_names(table: Table) -> dict[str, float]:
+    """Everything people may call the table, keyed by comparison key, with the best quality of each."""
+    names: list[Name] = []
+    for text, quality in [(table.name, 1.0), *((name, 0.98) for name in comment_names(table.comment))]:
+        if has_han(text):
+            names.extend(_han_table_names(normalise(text), quality))
+        else:
+            names.extend(_english_table_names(english_words(text), quality))
+    return _best(names)
+
+
+def column_names(table: Table, column: Column, *, with_owner: bool = True) -> dict[str, float]:
+    """Everything people may call the column, keyed by comparison key, with the best quality of each.
+
+    Without `with_owner`, only what does not name its table as well.
+    """
+    owner = _owner(table.name, table.comment)
+    names = _bare_names(column, owner.words, owner.han if with_owner else ())
+    return _best([*names, *_owned_names(column, owner)] if with_owner else names)
+
+
+def bare_names(table: Table, column: Column) -> dict[str, float]:
+    """Those `column_names` that do not begin with the table's name."""
+    owner = _owner(table.name, table.comment)
+    return _best(_bare_names(column, owner.words, owner.han))
+
+
+def _bare_names(column: Column, owner: tuple[str, ...], han_owners: tuple[str, ...]) -> Iterator[Name]:
+    for text, quality in _spelled(column):
+        if has_han(text):
+            yield from _han_column_names(normalise(text), quality, han_owners)
+        else:
+            yield from _english_column_names(english_words(text), quality, owner)
+            yield " ".join(words_of(text)), quality
+
+
+def owned_names(table: Table, column: Column) -> dict[str, float]:
+    """Those `column_names` that begin with the table's name: `order amount`."""
+    return _best(_owned_names(column, _owner(table.name, table.comment)))
+
+
+def owner_names(table: Table) -> tuple[str, ...]:
+    """The names of the table with which its columns' `owned_names` begin."""
+    owner = _owner(table.name, table.comment)
+    english = {" ".join(owner.words), owner.words[-1]} if owner.words else set()
+    return (*english, *owner.han)
+
+
+def owner_traits(table: Table, column: Column) -> tuple[str, ...]:
+    """Those traits of the table's name on which the column's `bare_names` depend; equal traits give equal names."""
+    owner = _owner(table.name, table.comment)
+    traits: tuple[str, ...] = () if owner.words else ("",)
+    for text, _ in _spelled(column):
+        if has_han(text):
+            folded = normalise(text)
+            traits += tuple(han for han in owner.han if han[0] in folded or han[-1] in folded)
+        elif owner.words and not _stemmed(text).isdisjoint((owner.words[0], owner.words[-1])):
+            traits += owner.words
+    return traits
+
+
+@lru_cache(maxsize=65536)
+def _stemmed(identifier: str) -> frozenset[str]:
+    return frozenset(_singular_words(english_words(identifier)))
+
+
+def _spelled(column: Column) -> list[Name]:
+    return [(column.name, 1.0), *((name, 0.98) for name in comment_names(column.comment))]
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """What columns' names may begin with: the table's English words without inflection, and its Chinese names."""
+
+    words: tuple[str, ...]
+    han: tuple[str, ...]
+
+
+@lru_cache(maxsize=4096)
+def _owner(name: str, comment: str | None) -> _Owner:
+    texts = [text for text in (name, *comment_names(comment)) if has_han(text)]
+    cores = (_han_core(normalise(text)) for text in texts)
+    return _Owner(_singular_words(english_words(name)), tuple(core for core in cores if len(core) > 1))
+
+
+def _best(names: Iterable[Name]) -> dict[str, float]:
+    best: dict[str, float] = {}
+    for name, quality in names:
+        key = key_of(name)
+        if key:
+            best[key] = max(quality, best.get(key, 0.0))
+    return best
+
+
+def core_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a table's identifier without what only says that it is a table (`t_order_info`)."""
+    first, last = 0, len(words)
+    while last - first > 1 and words[first] in _TABLE_PREFIXES:
+        first += 1
+    while last - first > 1 and words[last - 1] in _TABLE_SUFFIXES:
+        last -= 1
+    return words[first:last]
+
+
+def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Name]:
+    if not words:
+        return
+    yield " ".join(words), quality
+    # Said like this, `daily` in the name of `daily_revenue` asks for no days.
+    yield from ((" ".join((*words, said)), quality) for said in ("table", "records"))
+    core = core_words(words)
+    yield " ".join(core), quality * 0.97
+    if len(core) > 1 and core[-1] not in _GENERIC_WORDS:
+        yield core[-1], quality * 0.65
+
+
+def _english_column_names(words: tuple[str, ...], quality: float, owner: tuple[str, ...]) -> Iterator[Name]:
+    if not words or not owner:
+        return
+    yield " ".join(words), quality
+    yield "".join(words), quality
+    if _names_owner(words, owner):
+        yield " ".join(words[len(owner) :]), quality * 0.8
+    if len(words) == 1:
+        return
+    if words[-1] in ("at", "on"):  # `endsOn` is the end date
+        yield from ((" ".join((*words[:-1], noun)), quality * 0.9) for noun in ("date", "time"))
+    if words[0] in _ENGLISH_HEADS:
+        yield " ".join(words[1:]), quality * _ENGLISH_HEADS[words[0]]
+    rest = words
+    weight = quality
+    while len(rest) > 1 and rest[-1] in _ENGLISH_TAILS:
+        weight *= _ENGLISH_TAILS[rest[-1]]
+        rest = rest[:-1]
+        if rest[-1] not in _GENERIC_WORDS or len(rest) > 1:
+            is_thing = len(rest) < len(owner) and _singular_words(rest) == owner[-len(rest) :]
+            yield " ".join(rest), quality * _OWNERS_OWN if is_thing else weight  # contract_amount of crm_contract
+    for start in range(1, len(words)):
+        tail = words[start:]
+        yield " ".join(tail), quality * (0.45 if tail[0] in _GENERIC_WORDS else 0.72)
+    if words[0] not in _GENERIC_WORDS:
+        yield words[0], quality * 0.5
+
+
+def _names_owner(words: tuple[str, ...], owner: tuple[str, ...]) -> bool:
+    """Whether a column's words begin with its table's, and go on."""
+    return len(words) > len(owner) and _singular_words(words[: len(owner)]) == owner
+
+
+def _owned_names(column: Column, owner: _Owner) -> Iterator[Name]:
+    for text, quality in _spelled(column):
+        words = english_words(text)
+        if has_han(text):
+            yield from _owned_han_names(normalise(text), quality, owner.han)
+        elif words and owner.words and not _names_owner(words, owner.words) and words[-1] != "by":
+            # "devices installed by Ada" begins with the thing asked for
+            yield " ".join((*owner.words, *words)), quality * 0.97
+            yield " ".join((owner.words[-1], *words)), quality * 0.9
+
+
+def _owned_han_names(text: str, quality: float, owners: tuple[str, ...]) -> Iterator[Name]:
+    bare, quality = list(_without_prefixes(text, quality))[-1]
+    for owner in owners:
+        if not (bare.startswith(owner) and len(bare) > len(owner)):
+            yield owner + bare, quality * 0.97
+
+
+def _singular_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(key_of(word, stems=True) for word in words) if words else ()
+
+
+def _han_core(text: str) -> str:
+    for tail in _HAN_TABLE_TAILS:
+        if text.endswith(tail) and len(text) > len(tail) + 1:
+            return text[: -len(tail)]
+    return text
+
+
+def _han_table_names(text: str, quality: float) -> Iterator[Name]:
+    yield text, quality
+    yield f"{text}表", quality
+    core = _han_core(text)
+    # The lines of an order are not orders.
+    quality *= 0.6 if "明细" in text[len(core) :] else 1.0
+    yield core, quality * 0.97
+    yield f"{core}表", quality * 0.97
+    for start in range(1, len(core) - 1):
+        if core[start:] not in _GENERIC_HAN:
+            yield core[start:], quality * (0.72 if len(core) - start >= 2 else 0.4)
+    for end in range(2, len(core)):
+        if core[:end] not in _GENERIC_HAN:
+            yield core[:end], quality * 0.45
+
+
+def _without_prefixes(text: str, quality: float) -> Iterator[Name]:
+    """The text, then without one after another of the prefixes that it begins with."""
+    yield text, quality
+    for prefix in _HAN_PREFIXES:
+        if text.startswith(prefix) and len(text) > len(prefix) + 1:
+            text = text[len(prefix) :]
+            quality *= 0.96
+            yield text, quality
+
+
+def _han_column_names(text: str, quality: float, owners: tuple[str, ...]) -> Iterator[Name]:
+    for text, quality in _without_prefixes(text, quality):  # noqa: B020, PLR1704 - the last one goes on
+        yield text, quality
+    for owner in owners:
+        if text.startswith(owner) and len(text) > len(owner):
+            yield text[len(owner) :].lstrip("的"), quality * 0.8
+    for tail, weight in _HAN_TAILS.items():
+        if text.endswith(tail) and len(text) - len(tail) >= 2:
+            rest = text[: -len(tail)]
+            is_thing = weight > 0.9 and not _MASS.search(rest) and any(owner.endswith(rest) for owner in owners)
+            yield rest, quality * (_OWNERS_OWN if is_thing else weight)  # `处方` of 处方金额 in 门诊处方
+            yield from _han_parts(rest, quality * weight)
+    yield from _han_parts(text, quality)
+
+
+def _han_parts(text: str, quality: float) -> Iterator[Name]:
+    """Beginnings, ends and middles of at least two characters; ends carry the meaning in Chinese."""
+    size = len(text)
+    for start, end in itertools.combinations(range(size + 1), 2):
+        part = text[start:end]
+        if 2 <= end - start < size and part not in _GENERIC_HAN:
+            weight = 0.75 if end == size else 0.6 if start == 0 else 0.45
+            yield part, quality * weight
+
+
+def borrowed_names(names: dict[str, float]) -> dict[str, float]:
+    """Names that general language uses for the same (`营收` for `营业收入`), with their quality."""
+    return _best(
+        (other, quality * 0.85)
+        for name, quality in names.items()
+        if quality >= 0.6
+        for other in (_han_synonyms(name) if has_han(name) else _english(name))
+    )
+
+
+def _han_synonyms(name: str) -> Iterator[str]:
+    yield from ZH_TO_ZH.get(name, ())
+    yield from ZH_TO_EN.get(name, ())
+    for cut in range(1, len(name)):
+        for other in ZH_TO_ZH.get(name[cut:], ()):
+            yield name[:cut] + other
+        for other in ZH_TO_ZH.get(name[:cut], ()) if cut > 1 else ():
+            yield other + name[cut:]
+        for first, second in itertools.product(ZH_TO_EN.get(name[:cut], ()), ZH_TO_EN.get(name[cut:], ())):
+            yield f"{first} {second}"
+
+
+def _english(name: str) -> Iterator[str]:
+    words = name.split(" ")
+    whole = key_of(name, stems=True)
+    yield from EN_TO_EN.get(whole, ())
+    yield from EN_TO_ZH.get(whole, ())
+    if not 2 <= len(words) <= 3:
+        return
+    for index, word in enumerate(words):
+        for other in EN_TO_EN.get(key_of(word, stems=True), ()):
+            if word not in other.split(" "):  # an "average list price" is more than an average price
+                yield " ".join((*words[:index], other, *words[index + 1 :]))
+    for cut in range(1, len(words)):
+        left = EN_TO_ZH.get(key_of(" ".join(words[:cut]), stems=True), ())
+        right = EN_TO_ZH.get(key_of(" ".join(words[cut:]), stems=True), ())
+        yield from (first + second for first, second in itertools.product(left, right))

@@ -1,0 +1,197 @@
+"""Did you mean: names that exist, where SQL names a table or column that does not.
+
+The missing name is read from the statement at the position PostgreSQL gives, because its messages come in the
+server's language. Most failed queries are wrong names, so the answer is for the user and for the repair alike.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from common.errors import InvalidSql
+from common.values import Catalog, Table
+from databases.references import References, references
+from knowledge.likeness import LikeNames
+from knowledge.prepared import Prepared
+from knowledge.safe_text import quoted
+
+UNKNOWN_TABLE, UNKNOWN_COLUMN = "42P01", "42703"
+_MOST = 5
+_FEW_TABLES = 300  # up to here all tables are compared
+_MOST_COLUMNS = 500  # of one name, in as many tables
+_LEAST_SCORE = 0.6
+_SAID_SCORE = 0.95  # of names that their comment explains by what was written
+_PART_SCORE = 0.7  # of names one of which contains the other
+_SAME_WORDS = 0.8  # of names whose words are the same, but for their number and order
+_LEAST_PART = 3  # characters; shorter parts are shared by chance
+
+_NAME = r'(?:"(?:[^"]|"")+"|[^\W\d][\w$]*)'
+_DOTTED = re.compile(rf"{_NAME}(?:\s*\.\s*{_NAME})*")
+_PART = re.compile(_NAME)
+_IN_MESSAGE = re.compile(r'["“«「]([^"”»」]+)["”»」]|\b(\w+\.\w+)\b')
+
+
+def with_suggestions(error: InvalidSql, sql: str, catalog: Catalog) -> InvalidSql:
+    """`error` saying which names may have been meant, when it is about an unknown table or column."""
+    names = near_names(error, sql, catalog)
+    if not names:
+        return error
+    return InvalidSql(
+        error.detail, sqlstate=error.sqlstate, position=error.position, hint=error.hint, suggestions=names
+    )
+
+
+def near_names(error: InvalidSql, sql: str, catalog: Catalog) -> tuple[str, ...]:
+    """Names, spelled as SQL takes them, that resemble the one `error` misses, the nearest first; at most five."""
+    missing = _missing(error, sql)
+    if missing is None:
+        return ()
+    known = references(sql, catalog)
+    candidates = _columns(missing, known, catalog) if missing.is_column else _tables(missing, known, catalog)
+    scored = sorted(candidates, key=lambda found: -found[0])
+    return tuple(dict.fromkeys(name for score, name in scored if score >= _LEAST_SCORE))[:_MOST]
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """The name that does not exist; `owner` is the table or schema it is qualified with."""
+
+    name: str
+    owner: str | None
+    is_column: bool
+    is_source: bool = False
+    """Whether it is an alias that no FROM introduces."""
+
+
+def _missing(error: InvalidSql, sql: str) -> _Missing | None:
+    if error.sqlstate not in (UNKNOWN_TABLE, UNKNOWN_COLUMN):
+        return None
+    said = _IN_MESSAGE.search(error.detail)
+    told = (said[1] or said[2]) if said else ""
+    parts = _parts_at(sql, error.position) or _parts(told)
+    if not parts:
+        return None
+    if error.sqlstate == UNKNOWN_COLUMN:
+        return _Missing(parts[-1], parts[-2] if len(parts) > 1 else None, is_column=True)
+    # "missing FROM-clause entry" points at `alias.column` and names the alias alone.
+    if len(parts) > 1 and told == parts[-2]:
+        return _Missing(parts[-2], None, is_column=False, is_source=True)
+    return _Missing(parts[-1], parts[-2] if len(parts) > 1 else None, is_column=False)
+
+
+def _parts_at(sql: str, position: int | None) -> list[str]:
+    written = _DOTTED.match(sql, position - 1) if position else None
+    return _parts(written.group()) if written else []
+
+
+def _parts(dotted: str) -> list[str]:
+    return [part[1:-1].replace('""', '"') if part[0] == '"' else part.lower() for part in _PART.findall(dotted)]
+
+
+def _tables(missing: _Missing, known: References, catalog: Catalog) -> Iterator[tuple[float, str]]:
+    if missing.is_source:
+        for alias, table in known.sources.items():
+            is_its_table = table is not None and table.name == missing.name
+            yield 1.0 if is_its_table else max(_LEAST_SCORE, _score(missing.name, alias)), quoted(alias)
+    for table in KNOWN_NAMES.of(catalog).tables_like(missing.name):
+        # The right name in the wrong schema is nearer than any other name.
+        yield _score(missing.name, table.name, table.comment), _spelled(table, catalog)
+
+
+def _columns(missing: _Missing, known: References, catalog: Catalog) -> Iterator[tuple[float, str]]:
+    sources = known.sources
+    if missing.owner is not None and missing.owner in sources:
+        sources = {missing.owner: sources[missing.owner]}
+    prefix = f"{quoted(missing.owner)}." if missing.owner else ""
+    for table in filter(None, sources.values()):
+        for column in table.columns:
+            yield _score(missing.name, column.name, column.comment), f"{prefix}{quoted(column.name)}"
+    for label in known.labels - {missing.name}:
+        yield _score(missing.name, label), f"{prefix}{quoted(label)}"
+    yield from _elsewhere(missing.name, known, catalog)
+
+
+def _elsewhere(name: str, known: References, catalog: Catalog) -> Iterator[tuple[float, str]]:
+    """Columns of that very name in tables the query does not read: a join is missing."""
+    read = {table.key for table in known.sources.values() if table}
+    for table, column in KNOWN_NAMES.of(catalog).columns_called(name):
+        if table.key not in read:
+            yield 0.9, f"{_spelled(table, catalog)}.{quoted(column)}"
+
+
+class KnownNames:
+    """The names of one catalogue, to be found among thousands without comparing all."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._tables = catalog.tables
+        names = [" ".join((table.name, *_said(table.comment))) for table in catalog.tables]
+        self._like = LikeNames(names, few=_FEW_TABLES)
+        self._columns: dict[str, list[tuple[Table, str]]] = {}
+        for table in catalog.tables:
+            for column in table.columns:
+                self._columns.setdefault(_folded(column.name), []).append((table, column.name))
+
+    def tables_like(self, name: str) -> Iterator[Table]:
+        """Tables whose name or comment may resemble `name`; all of them where there are few."""
+        return (self._tables[number] for number in self._like.like(name))
+
+    def columns_called(self, name: str) -> Sequence[tuple[Table, str]]:
+        """Columns of that name, with their tables, as many as are worth comparing."""
+        return self._columns.get(_folded(name), ())[:_MOST_COLUMNS]
+
+
+KNOWN_NAMES = Prepared(KnownNames)
+"""Of each catalogue object."""
+
+
+def _spelled(table: Table, catalog: Catalog) -> str:
+    in_path = next((s for s in catalog.search_path if (s, table.name) in catalog.by_key), None)
+    return quoted(table.name) if in_path == table.schema else f"{quoted(table.schema)}.{quoted(table.name)}"
+
+
+def _score(wanted: str, name: str, comment: str | None = None) -> float:
+    """0 to 1: how likely who wrote `wanted` meant `name`."""
+    said = (_likeness(wanted, words) for words in _said(comment))
+    return max(_likeness(wanted, name), _SAID_SCORE * max(said, default=0.0))
+
+
+def _said(comment: str | None) -> Iterable[str]:
+    """What a comment calls the thing: its first words."""
+    return [re.split(r"[,，:：;；(（\n]", comment, maxsplit=1)[0][:40]] if comment else []
+
+
+def _likeness(wanted: str, name: str) -> float:
+    one, other = _folded(wanted), _folded(name)
+    if one == other:
+        return 1.0
+    return max(_ratio(one, other), _PART_SCORE * _is_part(one, other), _SAME_WORDS * _share_words(wanted, name))
+
+
+def _ratio(one: str, other: str) -> float:
+    matcher = SequenceMatcher(None, one, other)
+    return matcher.ratio() if matcher.real_quick_ratio() >= _LEAST_SCORE else 0.0
+
+
+def _is_part(one: str, other: str) -> bool:
+    shorter, longer = sorted((one, other), key=len)
+    return shorter in longer and (len(shorter) >= _LEAST_PART or (bool(shorter) and not shorter.isascii()))
+
+
+def _share_words(wanted: str, name: str) -> float:
+    """How alike the words are, in whatever order: all of `wanted`'s in `name`."""
+    wanted_words, words = _words(wanted), _words(name)
+    if not wanted_words or not words:
+        return 0.0
+    return min(max(_ratio(word, other) for other in words) for word in wanted_words)
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in re.split(r"[\W_]+", name.casefold()) if len(word) >= _LEAST_PART]
+
+
+@lru_cache(maxsize=16384)
+def _folded(name: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))

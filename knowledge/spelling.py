@@ -1,0 +1,144 @@
+"""When two texts are one spelled differently, so that one may stand for the other without meaning something else.
+
+`same` is the same text but for how it is written; `units_apart` the same but for a word that only says what kind of
+place or company it is; `misspelt` one slip in one long word. Digits never differ.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from common.text import Text
+from knowledge.atoms import listed
+from knowledge.han_variants import SIMPLIFIED
+
+PLACES = listed(
+    "特别行政区 维吾尔自治区 壮族自治区 回族自治区 自治区 自治州 自治县 省 市 区 县 州 盟 旗 镇 乡 村 街道 "
+    "city county province state district region prefecture town township"
+)
+COMPANIES = listed(
+    "有限责任公司 股份有限公司 集团有限公司 有限公司 公司 集团 "
+    "inc incorporated ltd limited llc llp co corp corporation company plc gmbh ag kg sa sas srl bv nv pte pty group"
+)
+KINDS = listed("店 类 业 型 级")
+
+_MEANT_SIGNS = frozenset("#%&*@")  # punctuation to Unicode, but C# is not C
+_SHORTEST_MISSPELT = 5  # characters; one letter more or less makes another word of a shorter one
+_LONGEST_MISSPELT = 40  # what is longer is a code or a sentence
+_LEAST_DIGITS = 9  # of a telephone or card number, which may be written with blanks
+_LEAST_NAME = 2  # Han characters that a place's or company's name has without its unit
+
+_LEAST_LIKENESS = 0.6  # of what is offered
+_BEGINS, _OTHER_BEGINNING = 0.8, 0.9
+
+
+def same(one: str, other: str) -> bool:
+    """Whether they differ only in case, width, blanks, punctuation, or traditional and simplified characters."""
+    folded = _folded(one)
+    return any(map(str.isalnum, folded)) and folded == _folded(other) and _same_digits(one, other)
+
+
+def units_apart(one: str, other: str, units: tuple[str, ...]) -> bool:
+    """Whether one is the other with one of `units` at its end: `陕西` and `陕西省`, "Acme" and "Acme, Inc."."""
+    shorter, longer = sorted((_words(one), _words(other)), key=len)
+    rest = longer.removeprefix(shorter)
+    if not shorter or rest == longer or not _same_digits(one, other):
+        return False
+    if rest.isascii():
+        return rest.startswith(" ") and all(word in units for word in rest.split())
+    return rest in units and len(shorter) >= _LEAST_NAME
+
+
+def misspelt(one: str, other: str) -> bool:
+    """Whether all words are the same but one long one, which differs in one slip; only in alphabets, where a letter
+    does not make another name as a character does in Chinese."""
+    ours, others = plain(one).split(), plain(other).split()
+    if len(ours) != len(others) or not _same_digits(one, other):
+        return False
+    different = [(a, b) for a, b in zip(ours, others, strict=True) if a != b]
+    return len(different) == 1 and _is_slip(*different[0])
+
+
+def edits(one: str, other: str, most: int) -> int:
+    """Letters added, left out, changed or swapped with their neighbour; counts no further than beyond `most`."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    if not one:
+        return len(other)
+    rows = [list(range(len(other) + 1))]
+    for i, a in enumerate(one):
+        above, row = rows[i], [i + 1]
+        for j, b in enumerate(other):
+            steps = [above[j + 1] + 1, row[j] + 1, above[j] + (a != b)]
+            if i and j and a == other[j - 1] and b == one[i - 1]:
+                steps.append(rows[i - 1][j - 1] + 1)
+            row.append(min(steps))
+        rows.append(row)
+        if min(row) > most:
+            return most + 1
+    return rows[-1][-1]
+
+
+def alike(text: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Those of `values` that resemble `text`, the most alike first: for asking, not for taking."""
+    scored = sorted((-_likeness(plain(text), plain(value)), value) for value in values)
+    return tuple(value for score, value in scored if -score >= _LEAST_LIKENESS)
+
+
+def did_you_mean(said: str, choices: Iterable[str]) -> Text:
+    """Nothing is called `said`; one of `choices` may have been meant."""
+    choices = tuple(choices)
+    zh, en = "、".join(f"“{one}”" for one in choices), " or ".join(f'"{one}"' for one in choices)
+    return Text(f"没有“{said}”；您是不是要找{zh}？", f'There is no "{said}"; did you mean {en}?')
+
+
+def _likeness(one: str, other: str) -> float:
+    """0 to 1; what one begins or ends with counts as more than letters in common."""
+    shorter, longer = sorted((one, other), key=len)
+    if not shorter:
+        return 0.0
+    ratio = 1 - edits(one, other, len(longer)) / len(longer)
+    if len(shorter) >= _LEAST_NAME and (longer.startswith(shorter) or longer.endswith(shorter)):
+        return max(ratio, _BEGINS)
+    return ratio if one[0] == other[0] else ratio * _OTHER_BEGINNING
+
+
+def plain(text: str) -> str:
+    """Without what `same` makes no difference of, but for punctuation and blanks between words."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(SIMPLIFIED).split())
+
+
+def _folded(text: str) -> str:
+    """The letters, digits and signs that say something."""
+    text = plain(text)
+    last = len(text) - 1
+    return "".join(char for at, char in enumerate(text) if _says(char) or (char == "-" and at in (0, last)))
+
+
+def _says(char: str) -> bool:
+    return char in _MEANT_SIGNS or unicodedata.category(char)[0] not in "PZC"
+
+
+def _words(text: str) -> str:
+    """Words apart by one blank, without the punctuation around them."""
+    return " ".join("".join(char if _says(char) else " " for char in plain(text)).split())
+
+
+def _same_digits(one: str, other: str) -> bool:
+    """Whether the numbers in both are the same; a long one may be written in groups."""
+    runs, others = re.findall(r"\d+", plain(one)), re.findall(r"\d+", plain(other))
+    if runs == others:
+        return True
+    digits = "".join(runs)
+    return digits == "".join(others) and len(digits) >= _LEAST_DIGITS and 1 in (len(runs), len(others))
+
+
+def _is_slip(one: str, other: str) -> bool:
+    shortest, longest = sorted((len(one), len(other)))
+    if shortest < _SHORTEST_MISSPELT or longest > _LONGEST_MISSPELT or one[0] != other[0]:
+        return False
+    return _is_alphabetic(one) and _is_alphabetic(other) and edits(one, other, 1) == 1
+
+
+def _is_alphabetic(word: str) -> bool:
+    return all(unicodedata.category(letter) in ("Ll", "Lm", "Mn") for letter in word)

@@ -1,0 +1,1 @@
+"""What the rules say: classification, summaries, refusals, offers and talk."""

@@ -1,0 +1,125 @@
+"""What the rules can honestly say about an earlier result: what it was, and which question would tell more.
+
+Reasons, meanings and the truth of the data can't be read from rows, and nothing is made up in their place.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from common.inquiry import Inquiry
+from common.text import Text
+from common.values import QueryResult, Turn
+from knowledge.naming import spoken_name
+from rules.answering.summarize import column_labels, spoken
+from rules.conversation.conversation import earlier_query, understand_in_context
+from rules.query.query import Query
+from rules.query.refusals import Refusal
+from rules.schema.lexicon import lexicon_of
+from rules.schema.schema import Schema, kind_of
+from rules.words.result_questions import Doubt
+
+_OFFERED = 3
+_MOST_VALUES = 12
+_MOST_SHOWN = 6
+_MOST_CHARACTERS = 300
+_CANNOT: dict[Doubt, Text] = {
+    "why": Text(
+        "查询结果只说明数值是多少，看不出原因；没有接入大模型时我不会猜测。",
+        "The rows say how much, not why, and without a language model I won't guess. ",
+    ),
+    "meaning": Text(
+        "没有接入大模型时，我只能给出查询到的数字，不能替您解读。",
+        "Without a language model I can state the figures, but not interpret them. ",
+    ),
+    "reliability": Text(
+        "这些数字由上面的 SQL 直接从数据库中查出，没有经过估算；数据库里的记录本身是否准确、完整，我无法判断。",
+        "The figures come straight from the database by the SQL above, nothing is estimated; "
+        "whether what is recorded there is right and complete, I can't tell. ",
+    ),
+}
+
+
+def last_result(inquiry: Inquiry) -> Turn | None:
+    """The latest turn that has a result."""
+    return next((turn for turn in reversed(inquiry.history) if turn.sql is not None), None)
+
+
+def result_pieces(inquiry: Inquiry, turn: Turn, doubt: Doubt) -> list[str]:
+    """An answer about the result of `turn`, in pieces that concatenate to it."""
+    query = earlier_query(inquiry)
+    pieces = [_was(turn, query, inquiry), _CANNOT[doubt].to(inquiry.lang)]
+    offers = list(_offers(inquiry, query)) if query is not None else []
+    if offers:
+        lines = "\n".join(f"- {offer}" for offer in offers)
+        pieces += [Text("可以接着问：\n", "You could go on with:\n").to(inquiry.lang), lines]
+    return pieces
+
+
+def _was(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
+    """What the result was, in its own rows; without any, in the words it was answered with."""
+    if turn.row_count is None and not turn.rows:
+        answer = turn.answer[:_MOST_CHARACTERS].strip()
+        return Text(f"上一个结果是：“{answer}” ", f'The previous result was: "{answer}" ').to(inquiry.lang)
+    count = turn.row_count if turn.row_count is not None else len(turn.rows)
+    rows = "row" if count == 1 else "rows"
+    head = Text(f"“{turn.question}”查到 {count:,} 条记录", f'"{turn.question}" gave {count:,} {rows}')
+    first = _first_row(turn, query, inquiry)
+    if first:
+        what = Text("，第一条是：", "; the first is ") if count > 1 else Text("：", ": ")
+        return f"{head.to(inquiry.lang)}{what.to(inquiry.lang)}{first}{Text('。', '. ').to(inquiry.lang)}"
+    return f"{head.to(inquiry.lang)}{Text('。', '. ').to(inquiry.lang)}"
+
+
+def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
+    if not turn.rows or len(turn.rows[0]) != len(turn.columns):
+        return ""
+    result = QueryResult(turn.columns, ("",) * len(turn.columns), tuple(map(list, turn.rows)))
+    labels = column_labels(query, result, lexicon_of(inquiry.catalog).schema, inquiry.lang)
+    sign = Text(" ", ": ").to(inquiry.lang)
+    pairs = list(zip(labels, turn.rows[0], strict=True))[:_MOST_SHOWN]
+    fields = [f"{name}{sign}{spoken(value, inquiry.lang)}" for name, value in pairs]
+    return Text("，", ", ").to(inquiry.lang).join(fields)[:_MOST_CHARACTERS]
+
+
+# -------------------------------------------------------------------------------------------------------------- offers
+
+
+def _offers(inquiry: Inquiry, query: Query) -> Iterator[str]:
+    """Follow-ups that split the result's figure, each of which the rules answer."""
+    found = 0
+    for group in _groups(query, inquiry):
+        question = Text(f"按{group}拆分", f"split by {group}").to(inquiry.lang)
+        if found < _OFFERED and _is_answered(question, query, inquiry):
+            found += 1
+            yield question
+
+
+def _is_answered(question: str, query: Query, inquiry: Inquiry) -> bool:
+    try:
+        understanding = understand_in_context(replace(inquiry, question=question))
+    except Refusal:
+        return False
+    split = understanding.query
+    figures = query.measures or split.measures
+    return bool(split.dimensions) and split.dimensions != query.dimensions and split.measures == figures
+
+
+def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:
+    """What the measured rows may be grouped by: time, what they belong to, and columns of few values."""
+    lexicon = lexicon_of(inquiry.catalog)
+    schema: Schema = lexicon.schema
+    table = query.measures[0].table if query.measures else query.base
+    if schema.facts[table].dates and not schema.facts[table].is_entity:
+        yield Text("月", "month").to(inquiry.lang)
+    above = sorted(lexicon.graph.above(table).items(), key=lambda item: item[1])
+    for key, steps in above:
+        facts = schema.facts[key]
+        for column in facts.table.columns:
+            if (
+                kind_of(column) == "text"
+                and 2 <= len(column.values) <= _MOST_VALUES
+                and column.name not in facts.display
+            ):
+                yield spoken_name(column, inquiry.lang)
+        if steps > 0 and facts.is_entity:
+            yield spoken_name(facts.table, inquiry.lang)

@@ -1,0 +1,82 @@
+"""Small talk by rules, and examples of questions that the connected database can really answer."""
+
+import re
+
+from common.inquiry import Inquiry
+from common.text import Text
+from knowledge.naming import spoken_name
+from rules.answering.about_results import last_result, result_pieces
+from rules.answering.classify import ABOUT_CITU, SMALL_TALK
+from rules.answering.offers import about_mentioned, example_questions, main_tables
+from rules.conversation.follow_ups import goes_on
+from rules.schema.lexicon import lexicon_of
+from rules.words.result_questions import kind_of_doubt
+
+_THANKS = re.compile(r"\b(thanks?|thank you|thx)\b|谢|感谢|辛苦", re.IGNORECASE)
+_FAREWELL = re.compile(r"\b(bye|goodbye|see you|good night)\b|再见|拜拜|晚安", re.IGNORECASE)
+_MAX_TABLES = 6
+_ONLY_DATA = Text(
+    "现在没有接入大模型，我只能根据数据库中的数据回答问题。",
+    "Without a language model I can only answer questions about the data. ",
+)
+_NOTHING_TO_CONTINUE = Text(
+    "这个对话里还没有可以接着追问的数据问题，请把问题说完整。",
+    "This conversation has no question about the data to go on from yet: please ask the whole question. ",
+)
+_TAKEN_AS_TALK = Text(
+    "这句话我当作聊天来理解，而现在没有接入大模型，我只能根据数据库中的数据回答。如果您想查询数据，可以这样问：\n",
+    "I took this as conversation, and without a language model I can only answer questions about the data. "
+    "If you meant the data, ask for example:\n",
+)
+
+
+def chat_pieces(inquiry: Inquiry) -> list[str]:
+    """An answer to a question that is not about the data, in pieces that concatenate to it."""
+    question = inquiry.question.strip()
+    if _THANKS.search(question):
+        return [
+            Text("不客气！还想查什么数据，直接问我就好。", "You're welcome! Ask me anything else about the data.").to(
+                inquiry.lang
+            )
+        ]
+    if _FAREWELL.search(question):
+        return [Text("再见！", "Goodbye!").to(inquiry.lang)]
+    if SMALL_TALK.match(question):
+        return [Text("你好！我是 Citu。", "Hello! I'm Citu. ").to(inquiry.lang), *_offer(inquiry)]
+    doubt, result = kind_of_doubt(question), last_result(inquiry)
+    if doubt is not None and result is not None:
+        return result_pieces(inquiry, result, doubt)
+    if ABOUT_CITU.search(question):
+        return [
+            Text(
+                "我是 Citu，用中文或英文回答数据库里的问题。",
+                "I'm Citu; I answer questions about a database in plain words. ",
+            ).to(inquiry.lang),
+            *_offer(inquiry),
+        ]
+    offers = about_mentioned(inquiry)
+    if offers:
+        lines = "\n".join(f"- {offer}" for offer in offers)
+        return [_TAKEN_AS_TALK.to(inquiry.lang), lines]
+    opening = _NOTHING_TO_CONTINUE if _lacks_beginning(inquiry) else _ONLY_DATA
+    return [opening.to(inquiry.lang), *_offer(inquiry)]
+
+
+def _lacks_beginning(inquiry: Inquiry) -> bool:
+    """Whether the question goes on from a question about the data that this conversation does not have."""
+    asked = any(turn.question_type == "DATABASE" for turn in inquiry.history)
+    return not asked and goes_on(inquiry.question, lexicon_of(inquiry.catalog), inquiry.table, lambda: False)
+
+
+def _offer(inquiry: Inquiry) -> list[str]:
+    lang = inquiry.lang
+    tables = main_tables(lexicon_of(inquiry.catalog))
+    if not tables:
+        return [Text("当前数据库中没有可以查询的表。", "The connected database has no table I may read.").to(lang)]
+    names = [spoken_name(table, lang) for table in tables[:_MAX_TABLES]]
+    about = Text(f"可以查询：{'、'.join(names)}。", f"There is data about: {', '.join(names)}. ").to(lang)
+    examples = example_questions(inquiry.catalog, lang)
+    if not examples:
+        return [about]
+    lines = "\n".join(f"- {example}" for example in examples)
+    return [about, Text("例如：\n", "For example:\n").to(lang), lines]

@@ -1,0 +1,209 @@
+"""Whether a question is about the connected database, judged by its words and the database's own."""
+
+import re
+from dataclasses import dataclass
+
+from common.inquiry import Inquiry
+from common.text import Text
+from common.values import Classification, QuestionType
+from knowledge.atoms import listed
+from rules.conversation.conversation import continues, is_understood, written_operation
+from rules.linking.marks import Mark, marks_of
+from rules.query.refusals import similar_names
+from rules.schema.lexicon import lexicon_of
+from rules.words.result_questions import kind_of_doubt
+from rules.words.talk import signs_of_talk
+from rules.words.writes import pasted_sql
+
+_DATA_INTENTS = listed(
+    "count sum avg max min share each by bucket trend super rank top cmp between null notnull list which "
+    "distinct avg_per "
+    "date_which per_entity above_average below_average compare"
+)
+_FIGURES = listed(
+    "count sum avg max min share each by bucket trend super rank top cmp between null notnull avg_per date_which "
+    "per_entity above_average below_average compare"
+)
+_CLEAR_QUALITY = 0.6
+
+SMALL_TALK = re.compile(
+    r"^\W*(hi|hello|hey|good (morning|afternoon|evening|night)|how are you|how do you do|what'?s up|nice to "
+    r"meet you|thanks?|"
+    r"thank you( very much| so much)?|thx|bye|goodbye|see you( (later|soon|then|tomorrow|next week|around))?|"
+    r"ok|okay|great|cool|well done|sorry|please|yes|no|test|"
+    r"你好|您好|嗨|哈喽|早上好|下午好|晚上好|早安|晚安|谢谢|感谢|多谢|谢谢你|辛苦了|再见|拜拜|"
+    r"明天见|回见|回头见|下次见|下周见|改天见|好的|嗯|是的|不是|对|没事|在吗|你好吗|"
+    r"最近怎么样|哈哈|测试|很好|不错|太棒了)([\s,，!！.。~?？呀啊吧呢了]*(there|citu|again|you|all|everyone)?)*$",
+    re.IGNORECASE,
+)
+ABOUT_CITU = re.compile(
+    r"\b(who|what) are you\b|\bwhat can (you|i) (do|ask|query|help)|\bhow (do|can) (i|you) (use|help|work)|"
+    r"\bwhat('s| is) your name|"
+    r"\byour (name|capabilities|abilities|features)\b|\bhelp\b\W*$|\bwhat (data|tables|information) (do you|"
+    r"can i|is|are)|"
+    r"\bwhat (questions|kind of questions)|\bare you (a |an )?(robot|human|ai|bot|chatgpt|gpt)|\bintroduce yourself|"
+    r"你是谁|你叫什么|你能做什么|你会做什么|你可以做什么|你会什么|能干什么|能做什么|怎么用|如何使用|使用方法|有什么功能|介绍一下你|自我介绍|"
+    r"你的功能|可以问什么|能问什么|能问哪些|可以问哪些|能查什么|可以查什么|能查哪些|可以查询哪些|有哪些数据|有什么数据|有哪些表|有什么表|^帮助$|你是(机器人|人|真人|AI)",
+    re.IGNORECASE,
+)
+_TO_CITU = re.compile(r"\b(your name|who are you|what are you|are you an?)\b|你是谁|你叫什么|你的名字", re.IGNORECASE)
+_THANKS = re.compile(r"^\W*(thanks|thank you|thx|谢谢|感谢|多谢)", re.IGNORECASE)
+_TO_SOMEBODY = re.compile(r"\b(you|your|i|i'm|i'll)\b|你|您|我", re.IGNORECASE)
+_GOES_ON = re.compile(r"[,，.。!！;；、]\s*\w")
+_GENERAL = re.compile(
+    r"\b(weather|joke|poem|poetry|story|song lyrics|recipe|translate|translation|meaning of life|capital of|"
+    r"president of|"
+    r"prime minister|who (invented|discovered|wrote|painted|won)|what is the meaning|define|definition of|tell "
+    r"me about yourself|"
+    r"news|stock market today|horoscope|movie recommendation|recommend (me )?a|write (me )?(a|an|some)|sing|"
+    r"favou?rite|do you (like|love|think|know)|"
+    r"how to (cook|make|learn|lose|write|code)|what time is it|who is the (president|king|queen)|chatgpt|"
+    r"python code|boil|square root|"
+    r"i('m| am) (sad|happy|tired|bored|hungry))\b|"
+    r"天气|笑话|故事|写(一首|首|一篇|篇|个)|作诗|唱歌|翻译|菜谱|怎么做菜|首都|总统|总理|谁发明|谁写的|世界上|新闻|推荐(一|几)|星座|几点了|"
+    r"现在几点|今天星期几|今天几号|心情|无聊|你喜欢|你觉得|人生|爱情|编程|代码怎么写|聊聊|聊天|讲个|讲一个|什么意思|是什么意思|等于几|宇宙|哲学",
+    re.IGNORECASE,
+)
+# Confidence of a verdict that the rules are not sure of: low enough that a model is asked, if there is one.
+_DOUBTFUL, _LIKELY = 0.5, 0.55
+_ORDERED = frozenset(listed("list show display give 列出 找出 显示 查询 统计 汇总"))
+_NO_FIGURES = ("=", "+date", "-date")  # 是 and 最近 are said of anything
+_BRIEF = 3  # words
+_MOST_UNREAD = 1  # words that name nothing, in a question that otherwise asks for figures
+_MOST_MISSPELT = 3  # words that are near to names, in a question that names nothing else
+
+
+def classified(inquiry: Inquiry) -> Classification:
+    """The kind of question, how sure that is, and why.
+
+    Sure are only SQL, requests to change data, questions that a query can be built for and that have no form of
+    conversation, and greetings, thanks and questions about Citu.
+    """
+    question = inquiry.question.strip()
+    operation = Text("问题是 SQL 语句或针对数据的操作", "The question is SQL or an operation on the data")
+    if pasted_sql(question) is not None:
+        return _verdict(inquiry, "DATABASE", 0.95, "rule_based_strong_business", operation)
+    if SMALL_TALK.match(question):
+        return _verdict(inquiry, "CHAT", 0.95, "rule_based_chat", Text("问题是寒暄", "The question is small talk"))
+    words = _words_of(inquiry)
+    if written_operation(inquiry) is not None:  # of nothing that is in the database, it may be talk: "add some salt"
+        # `add` alone may be a column's name (added_at).
+        is_named = len(words.names) > 1 or any(mark.links[0].kind != "column" for mark in words.names)
+        sure = 0.95 if is_named else _LIKELY
+        return _verdict(inquiry, "DATABASE", sure, "rule_based_strong_business", operation)
+    doubt = kind_of_doubt(question) if any(turn.sql is not None for turn in inquiry.history) else None
+    if doubt == "why" or (doubt is not None and not words.names):
+        reason = Text("问题与上一个结果有关", "The question is about an earlier result")
+        return _verdict(inquiry, "CHAT", 0.85, "rule_based_chat", reason)
+    chat = _chat_verdict(inquiry, question, words)
+    if chat is None and continues(inquiry):
+        return _follow_up_verdict(inquiry, words)
+    return chat or _data_verdict(inquiry, words)
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What the words of a question say: things of the database, figures and groups, and what is unknown.
+
+    `signs` counts the forms of conversation; `is_brief`: it is no more than a thing and what is said of it ("unfinished
+    projects").
+    """
+
+    names: tuple[Mark, ...]
+    asks: tuple[Mark, ...]
+    unknown: tuple[Mark, ...]
+    signs: int
+    is_brief: bool
+
+    @property
+    def figures(self) -> bool:
+        """Whether figures, groups, an order or a list are asked for."""
+        return any(
+            (mark.means(*_FIGURES) and mark.arg not in _NO_FIGURES) or mark.text.lower().split()[0] in _ORDERED
+            for mark in self.asks
+        )
+
+
+def _words_of(inquiry: Inquiry) -> _Words:
+    marks = marks_of(inquiry.question.strip(), lexicon_of(inquiry.catalog))
+    return _Words(
+        tuple(mark for mark in marks if mark.quality >= _CLEAR_QUALITY and not mark.means("noise")),
+        tuple(mark for mark in marks if mark.means(*_DATA_INTENTS) or mark.date is not None),
+        tuple(mark for mark in marks if mark.is_unknown),
+        signs_of_talk(inquiry.question),
+        len(marks) <= _BRIEF and any(mark.links and mark.links[0].kind == "table" for mark in marks),
+    )
+
+
+def _chat_verdict(inquiry: Inquiry, question: str, words: _Words) -> Classification | None:
+    if ABOUT_CITU.search(question) and (not words.names or _TO_CITU.search(question)):
+        return _verdict(
+            inquiry, "CHAT", 0.9, "rule_based_chat", Text("问题与本系统有关", "The question is about this system")
+        )
+    if _THANKS.search(question) and not words.names and not (_GOES_ON.search(question) and continues(inquiry)):
+        sure = _LIKELY if words.asks or words.unknown else 0.9
+        return _verdict(inquiry, "CHAT", sure, "rule_based_chat", Text("问题是寒暄", "The question is small talk"))
+    if _GENERAL.search(question) and (not words.names or (len(words.names) == 1 and len(words.asks) <= 1)):
+        reason = Text("问题像是闲聊或常识", "The question looks like general talk")
+        return _verdict(inquiry, "CHAT", _LIKELY, "rule_based_chat", reason)
+    return None
+
+
+def _follow_up_verdict(inquiry: Inquiry, words: _Words) -> Classification:
+    # The caller knows best whether the turn before was about data; the conversation shows that one was.
+    sure = 0.9 if inquiry.previous_type == "DATABASE" else 0.7
+    if words.signs or not is_understood(inquiry):
+        sure = _LIKELY
+    reason = Text("问题接着之前的查询追问", "The question goes on from an earlier one about the data")
+    return _verdict(inquiry, "DATABASE", sure, "rule_based_follow_up", reason)
+
+
+def _data_verdict(inquiry: Inquiry, words: _Words) -> Classification:
+    if not words.names and not (words.figures and not words.signs and is_understood(inquiry)):
+        return _unnamed_verdict(inquiry, words)
+    shown = [mark.text for mark in words.names[:4]]
+    zh, en = "、".join(f"“{word}”" for word in shown), ", ".join(f'"{word}"' for word in shown)
+    found = Text(f"问题提到了数据库中的{zh}", f"The question names {en} of the database")
+    if not (words.signs or words.unknown) and is_understood(inquiry):
+        return _verdict(inquiry, "DATABASE", 0.92 if words.asks else 0.85, "rule_based_strong_business", found)
+    if _is_likely_data(inquiry, words):
+        return _verdict(inquiry, "DATABASE", _LIKELY, "rule_based_medium_business", found)
+    mentioned = Text(f"问题像是闲聊或常识，只是提到了{zh}", f"The question looks like talk that merely mentions {en}")
+    return _verdict(inquiry, "CHAT", _DOUBTFUL, "rule_based_chat", mentioned)
+
+
+def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
+    """What a question is taken for without a model: one that names things and asks for figures is a data question."""
+    if words.signs:
+        return words.signs == 1 and words.figures and not words.unknown
+    if not words.unknown or is_understood(inquiry):
+        return True
+    asks = words.figures or words.is_brief or any(mark.date is not None for mark in words.asks)
+    return len(words.unknown) <= _MOST_UNREAD and asks
+
+
+def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
+    nudge = 0.1 if inquiry.previous_type == "DATABASE" else -0.1 if inquiry.previous_type == "CHAT" else 0.0
+    is_plain = inquiry.context_type is not None or not (words.unknown or _TO_SOMEBODY.search(inquiry.question))
+    goes_on = inquiry.previous_type == "DATABASE" and is_plain
+    if words.asks and not words.signs and (goes_on or (len(words.asks) >= 2 and words.figures)):
+        reason = Text(
+            "问法像数据查询，但没有提到数据库中的内容", "It is asked like a query, but names nothing in the database"
+        )
+        return _verdict(inquiry, "DATABASE", min(0.5 + nudge, _LIKELY), "rule_based_default", reason)
+    if words.figures and not words.signs and _is_misspelt(inquiry, words):
+        reason = Text("问题提到了与数据库相近的名称", "The question names something much like a name of the database")
+        return _verdict(inquiry, "DATABASE", _LIKELY, "rule_based_medium_business", reason)
+    reason = Text("没有提到数据库中的任何内容", "The question names nothing in the database")
+    kind: QuestionType = "DATABASE" if goes_on and words.asks else "CHAT"
+    return _verdict(inquiry, kind, 0.5 - nudge / 2 if kind == "CHAT" else _LIKELY, "rule_based_default", reason)
+
+
+def _is_misspelt(inquiry: Inquiry, words: _Words) -> bool:
+    unknown = [mark.text for mark in words.unknown]
+    lexicon = lexicon_of(inquiry.catalog)
+    return 0 < len(unknown) <= _MOST_MISSPELT and all(similar_names([word], lexicon) for word in unknown)
+
+
+def _verdict(inquiry: Inquiry, kind: QuestionType, confidence: float, method: str, reason: Text) -> Classification:
+    return Classification(kind, round(min(max(confidence, 0.0), 1.0), 2), method, reason.to(inquiry.lang))

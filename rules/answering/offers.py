@@ -1,0 +1,147 @@
+"""Questions that the connected database can really answer: to begin with, and about what a sentence mentions.
+
+Each is built from what it is to ask, put into words, and read again by the rules; it is offered only when they read
+just that out of it.
+"""
+
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from common.inquiry import Inquiry
+from common.text import Lang, Text
+from common.values import Catalog, Table
+from knowledge.naming import has_han, spoken_name
+from rules.conversation.planner import understand
+from rules.linking.marks import marks_of
+from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
+from rules.query.refusals import Refusal
+from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.schema.links import Link
+from rules.schema.schema import Facts, kind_of
+
+_EXAMPLES = 3
+_MAX_TRIED = 40  # tables
+_OFFERS = 2
+_CLEAR_QUALITY = 0.6
+
+
+def main_tables(lexicon: Lexicon) -> list[Table]:
+    """Base tables, those that many others refer to first."""
+    schema = lexicon.schema
+    tables = [table for table in schema.catalog.tables if table.kind == "table"] or list(schema.catalog.tables)
+    weight = {table.key: len(lexicon.graph.below(table.key)) + len(lexicon.graph.above(table.key)) for table in tables}
+    return sorted(tables, key=lambda table: (-weight[table.key], table.name))
+
+
+@dataclass(frozen=True)
+class _Example:
+    """A question, and what it is meant to ask: offered only when the rules read just that out of it."""
+
+    kind: str
+    question: Text
+    intended: Query
+
+
+_KNOWN: "weakref.WeakKeyDictionary[Lexicon, dict[Lang, tuple[str, ...]]]" = weakref.WeakKeyDictionary()
+
+
+def example_questions(catalog: Catalog, lang: Lang) -> tuple[str, ...]:
+    """Up to three questions in `lang` that the rules answer over this catalogue."""
+    known = _KNOWN.setdefault(lexicon_of(catalog), {})
+    if lang not in known:
+        known[lang] = tuple(_answerable(catalog, lang))
+    return known[lang]
+
+
+def _answerable(catalog: Catalog, lang: Lang) -> Iterator[str]:
+    lexicon = lexicon_of(catalog)
+    kinds: set[str] = set()
+    for table in main_tables(lexicon)[:_MAX_TRIED]:
+        for example in _candidates(lexicon.schema.facts[table.key], lexicon, lang):
+            if len(kinds) < _EXAMPLES and example.kind not in kinds and _is_read_as_meant(example, catalog, lang):
+                kinds.add(example.kind)
+                yield example.question.to(lang)
+
+
+def _is_read_as_meant(example: _Example, catalog: Catalog, lang: Lang) -> bool:
+    try:
+        read = understand(Inquiry(example.question.to(lang), lang, catalog)).query
+    except Refusal:
+        return False
+    return _essence(read) == _essence(example.intended)
+
+
+def _essence(query: Query) -> object:
+    """What a query asks, without what only arranges the answer."""
+    ranked_by = query.order[:1] if query.limit is not None else ()
+    asked = (query.base, query.dimensions, query.measures, query.conditions, query.related, query.having)
+    return (*asked, query.limit, ranked_by)
+
+
+def _candidates(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_Example]:
+    table, key = facts.table, facts.table.key
+    name = spoken_name(table, lang)
+    measures = [column for column in table.columns if facts.is_measure(column)]
+    parents = [lexicon.schema.table(edge.parent) for edge in facts.edges if lexicon.schema.facts[edge.parent].is_entity]
+    count = Measure("count", key)
+    if measures and parents and not facts.is_entity:
+        measure, parent = spoken_name(measures[0], lang), spoken_name(parents[0], lang)
+        function: Function = "avg" if facts.is_averaged(measures[0]) else "sum"
+        asked = Text(f"各{parent}的{measure}排行", f"total {measure} by {parent}")
+        if function == "avg":
+            asked = Text(f"各{parent}的平均{measure}", f"average {measure} by {parent}")
+        figure = Measure(function, key, measures[0].name)
+        yield _Example("rank", asked, Query(key, dimensions=(Dimension(parents[0].key),), measures=(figure,)))
+    if facts.is_entity:
+        asked = Text(f"一共有多少个{name}？", f"How many {_plural(name)} are there?")
+        yield _Example("count", asked, Query(key, measures=(count,)))
+    if facts.is_entity and measures:
+        measure = spoken_name(measures[0], lang)
+        order = Order(column=ColumnRef(key, measures[0].name))
+        asked = Text(f"{measure}最高的5个{name}", f"top 5 {_plural(name)} by {measure}")
+        yield _Example("top", asked, Query(key, order=(order,), limit=5))
+    for column in table.columns:
+        says_who = column.name in facts.display or facts.is_identifier(column)
+        if kind_of(column) == "text" and 2 <= len(column.values) <= 12 and not says_who:
+            group = spoken_name(column, lang)
+            asked = Text(f"各{group}的{name}数量", f"number of {_plural(name)} by {group}")
+            yield _Example("group", asked, Query(key, dimensions=(Dimension(key, column.name),), measures=(count,)))
+            break
+
+
+def _plural(name: str) -> str:
+    if name.endswith("s") or has_han(name):
+        return name
+    return f"{name[:-1]}ies" if name.endswith("y") and name[-2:-1] not in "aeiou" else f"{name}s"
+
+
+def about_mentioned(inquiry: Inquiry) -> list[str]:
+    """Questions that the rules answer, about things of the database that the question mentions."""
+    lexicon, lang = lexicon_of(inquiry.catalog), inquiry.lang
+    marks = [mark for mark in marks_of(inquiry.question, lexicon) if not mark.means("noise", "verb", "super", "count")]
+    links = [mark.links[0] for mark in marks if mark.quality >= _CLEAR_QUALITY]
+    found: dict[str, None] = {}
+    for link in sorted(links, key=lambda link: link.kind != "value"):
+        facts = lexicon.schema.facts[link.table]
+        examples = [_valued(link, lexicon, lang)] if link.kind == "value" else []
+        for example in (*examples, *_candidates(facts, lexicon, lang)):
+            if len(found) < _OFFERS and _is_read_as_meant(example, inquiry.catalog, lang):
+                found[example.question.to(lang)] = None
+    return list(found)
+
+
+def _valued(link: Link, lexicon: Lexicon, lang: Lang) -> _Example:
+    """The question how many rows have the value that the link means."""
+    assert link.column is not None and link.value is not None
+    name, column = (
+        spoken_name(lexicon.schema.table(link.table), lang),
+        spoken_name(lexicon.schema.column(link.table, link.column), lang),
+    )
+    asked = Text(
+        f"{column}为“{link.value}”的{name}有多少？", f'How many {_plural(name)} have the {column} "{link.value}"?'
+    )
+    condition = Condition(ColumnRef(link.table, link.column), "=", (link.value,))
+    return _Example(
+        "value", asked, Query(link.table, measures=(Measure("count", link.table),), conditions=(condition,))
+    )

@@ -1,0 +1,92 @@
+"""Questions that rules can answer, offered in place of one that they can't.
+
+Each is tried before it is offered: misspelt words replaced by names of the database, a word that may mean several
+things by each of them, what could not be placed left out; and as a last resort something plain about the same tables.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+from itertools import islice
+
+from common.inquiry import Inquiry
+from common.text import Lang, Text, language_of
+from common.values import Table
+from knowledge.naming import called, plural
+from rules.conversation.planner import understand
+from rules.linking.marks import marks_of
+from rules.query.refusals import Refusal, with_choice
+from rules.schema.lexicon import Lexicon, lexicon_of
+
+_OFFERED = 2
+_TRIED = 12
+_NEAR = 0.75  # how alike, from 0 to 1, a misspelt word and a word of the database are
+_TIES = r"(?:\b(?:by|per|of|in|for|with|and|the)\s+)*"
+_PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 {}"))
+
+
+def rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[str, ...]:
+    """At most two questions near to the refused one, each of which rules have understood."""
+    lexicon = lexicon_of(inquiry.catalog)
+    candidates = dict.fromkeys(map(_tidied, _candidates(inquiry.question, refusal, lexicon)))
+    candidates.pop(_tidied(inquiry.question), None)
+    tried = islice((one for one in candidates if one), _TRIED)
+    return tuple(islice((one for one in tried if _works(inquiry, one)), _OFFERED))
+
+
+def with_rewrites(refusal: Refusal, offered: tuple[str, ...]) -> Text:
+    """What the user is told."""
+    if not offered:
+        return refusal.text
+    zh = "、".join(f"“{one}”" for one in offered)
+    en = " or ".join(f'"{one}"' for one in offered)
+    return Text(f"{refusal.text.zh}可以这样问：{zh}。", f"{refusal.text.en} You could ask {en}.")
+
+
+def _works(inquiry: Inquiry, question: str) -> bool:
+    try:
+        understand(replace(inquiry, question=question, history=()))
+    except Refusal:
+        return False
+    return True
+
+
+def _candidates(question: str, refusal: Refusal, lexicon: Lexicon) -> Iterator[str]:
+    lang = language_of(question)
+    for spelling in range(2):
+        yield _respelt(question, refusal.words, lexicon, spelling)
+    for choice in refusal.choices:
+        yield from with_choice(question, refusal.words, choice.to(lang))
+    if refusal.reason != "missing_database_info":  # without the name of somebody, it is a question about all
+        yield _without(question, refusal.words)
+    yield from _plain(question, lexicon, lang)
+
+
+def _respelt(question: str, words: tuple[str, ...], lexicon: Lexicon, which: int) -> str:
+    """The question with each unknown word replaced by the word of the database that is spelled most like it."""
+    for word in words:
+        close = get_close_matches(word.lower(), lexicon.words_like(word), n=2, cutoff=_NEAR)
+        if close:
+            question = question.replace(word, close[min(which, len(close) - 1)], 1)
+    return question
+
+
+def _without(question: str, words: tuple[str, ...]) -> str:
+    for word in words:
+        question = re.sub(rf"{_TIES}{re.escape(word)}" if word.isascii() else re.escape(word), " ", question, count=1)
+    return question
+
+
+def _tidied(question: str) -> str:
+    return re.sub(r"\s+", " ", question).strip(" ,，、.。?？!！的")
+
+
+def _plain(question: str, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
+    links = [link for mark in marks_of(question, lexicon) for link in mark.links]
+    named = [lexicon.schema.table(link.table) for link in links]
+    tables: list[Table] = list({table.key: table for table in named if table.kind == "table"}.values())
+    for table in tables[:2] or lexicon.schema.catalog.tables[:1]:
+        name = called(table).to(lang)
+        for form in _PLAIN:
+            yield form.to(lang).format(plural(name) if lang == "en" else name)

@@ -1,0 +1,86 @@
+"""What a reading takes for granted where the question leaves a choice: which figure, which date, which groups,
+which value by a part of it.
+
+The answer says it, and names what else there was, so that a wrong guess is seen and can be put right.
+"""
+
+from collections.abc import Iterator
+
+from common.text import Text
+from knowledge.naming import called
+from rules.planning.plan import Plan
+from rules.query.query import Query
+from rules.query.refusals import enumerated
+from rules.reading.reading import ColumnIdentity
+from rules.schema.links import Link
+
+_NAMED = 0.95  # from this quality on a word is the column's own name, not a part of it
+_AS_GOOD = 0.1  # how much less another column may be called by the word and still be meant
+_MOST = 3  # other choices named
+
+
+def assumptions(plan: Plan, query: Query) -> tuple[Text, ...]:
+    """One sentence for each choice that was made; none where the question says which column or value it means."""
+    return (*plan.filters.notes, *_of_figures(plan, query), *_of_dates(plan, query), *_of_groups(plan, query))
+
+
+def _of_figures(plan: Plan, query: Query) -> Iterator[Text]:
+    used: set[ColumnIdentity] = {(one.table, one.column) for one in query.measures if one.column is not None}
+    used |= {(one.column.table, one.column.column) for one in query.order if one.column is not None}
+    for chosen, rivals in filter(None, (_choice(plan, index, used) for index in range(len(plan.reading)))):
+        names = enumerated([called(plan.reading.column_of(link)) for link in rivals])
+        taken = called(plan.reading.column_of(chosen))
+        yield Text(
+            f"这里按“{taken.zh}”统计，另有：{names.zh}。", f'This is by "{taken.en}"; there is also: {names.en}.'
+        )
+
+
+def _choice(plan: Plan, index: int, used: set[ColumnIdentity]) -> tuple[Link, list[Link]] | None:
+    """The column that the word at `index` was taken for, and those it could have meant as well."""
+    noun = plan.reading.nouns[index]
+    if noun is None or noun.is_value:
+        return None
+    links = [link for _, link in noun.columns if link.column is not None and link.derived is None]
+    links = [link for link in links if plan.reading.is_measure(link)]
+    chosen = next((link for link in links if (link.table, link.column) in used), None)
+    if chosen is None or chosen.quality >= _NAMED:
+        return None
+    rivals = [
+        link for link in links if link.column != chosen.column and link.table == chosen.table
+        and link.quality >= chosen.quality - _AS_GOOD
+    ]  # fmt: skip
+    return (chosen, rivals[:_MOST]) if rivals else None
+
+
+def _of_dates(plan: Plan, query: Query) -> Iterator[Text]:
+    conditions = [one.column for one in query.conditions if one.operator in ("during", "not during")]
+    used = {(one.table, one.column) for one in conditions}
+    used |= {(one.table, one.column) for one in query.dimensions if one.bucket is not None and one.column is not None}
+    named = {(link.table, link.column) for link in _said_dates(plan)}
+    for table, column in sorted(used - named, key=str):
+        facts = plan.reading.facts(table)
+        others = [facts.table.column(name) for name in facts.dates if name != column]
+        names = [called(other) for other in others if other is not None and not facts.is_housekeeping(other)]
+        taken = called(plan.reading.schema.column(table, str(column)))
+        if names:
+            listed = enumerated(names[:_MOST])
+            zh = f"时间按“{taken.zh}”计，另有：{listed.zh}。"
+            yield Text(zh, f'Dated by "{taken.en}"; there is also: {listed.en}.')
+
+
+def _of_groups(plan: Plan, query: Query) -> Iterator[Text]:
+    """An average over groups is one over those that have rows."""
+    for measure in query.measures:
+        if measure.per is not None and measure.per.column is None:
+            table = plan.reading.schema.table
+            group, rows = called(table(measure.per.table)), called(table(measure.table))
+            zh = f"只计入有“{rows.zh}”记录的“{group.zh}”。"
+            yield Text(zh, f'Only those of "{group.en}" that have "{rows.en}" are counted.')
+
+
+def _said_dates(plan: Plan) -> Iterator[Link]:
+    for noun in plan.reading.nouns:
+        if noun is None or noun.column is None or noun.is_value:
+            continue
+        if noun.table is None or noun.column.quality >= noun.table.quality:  # "order date", not "orders"
+            yield noun.column

@@ -1,0 +1,346 @@
+"""A question as a change to the one before it, and whether it is one.
+
+A question that names what it wants stands on its own, whatever was said before. One that only has dates, values,
+groups, a limit or an order needs the earlier question; words such as 那, "what about" and "of those" make one that
+could stand alone go on as well.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from common.text import language_of
+from rules.linking.dates import DateSpan
+from rules.linking.marks import Mark, marks_of
+from rules.planning.heads import sort_heads, split_attributes
+from rules.planning.plan import Plan
+from rules.query.query import Function
+from rules.query.refusals import Refusal, unknown_words, unsupported, unused_words
+from rules.query.wishes import AGGREGATES, Figure
+from rules.query.years import in_year
+from rules.reading.asks import read_asks
+from rules.reading.filters import read_filters
+from rules.reading.reading import Reading
+from rules.schema.lexicon import Lexicon
+from rules.schema.links import column_link
+from rules.schema.schema import TableKey
+from rules.words.follow_up_words import FOLLOW_UP_INTENTS, THANKS
+from rules.words.talk import without_courtesy
+
+# Characters of a question that goes on from others. Those before it are read anew with every question of the
+# conversation, on the event loop: ten of the length a question may have would hold it up for seconds.
+LONGEST = 200
+
+
+@dataclass
+class Change:
+    """What a question asks to be different.
+
+    Attributes:
+        plan: its own conditions, groups, figures, limits and things named.
+        cues: what it says about the earlier question, anywhere; see `follow_up_words`.
+        ties: the cues that its first or last words are.
+        shift: unit (or `period`: the earlier period's length) and count by which the earlier period moves.
+        function: an aggregate said of nothing in particular: the earlier figure's.
+        per_unit: a unit of time over which the earlier figure is to be averaged.
+        direction: an order said without by what (`asc`, `desc`).
+        counts_value: whether what has a named value is counted ("how many professors").
+        asks: whether it asks for things it names ("how many shops", "which companies").
+        lifts: columns, or whole tables (column None), whose restrictions it takes away (`不限省份`).
+    """
+
+    plan: Plan
+    cues: frozenset[str] = frozenset()
+    ties: frozenset[str] = frozenset()
+    shift: tuple[str, int] | None = None
+    function: Function | None = None
+    per_unit: str = ""
+    direction: str = ""
+    counts_value: bool = False
+    asks: bool = False
+    lifts: frozenset[tuple[TableKey, str | None]] = frozenset()
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The figures it names, in order."""
+        return sorted([*self.plan.asks.figures, *self.plan.bare], key=lambda figure: figure.position)
+
+    @property
+    def has_subject(self) -> bool:
+        """Whether it names what it wants."""
+        plan = self.plan
+        grouped = bool(plan.asks.dimensions)
+        ranked = any(one.figure is not None and (grouped or not one.is_order) for one in plan.asks.rankings)
+        named = plan.tables or plan.projection or plan.asks.qualifiers
+        return bool(named or self.figures or ranked or plan.asks.per_entity is not None)
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it says which rows."""
+        filters = self.plan.filters
+        return bool(
+            filters.conditions or filters.thresholds or filters.spans or filters.related or filters.with_deleted
+        )
+
+    @property
+    def has_slots(self) -> bool:
+        """Whether it says anything that can be changed."""
+        asks = self.plan.asks
+        shapes = asks.dimensions or asks.rankings or asks.limit or asks.trend or asks.share or asks.compare
+        turns = self.function or self.per_unit or self.direction or self.shift or self.lifts
+        return bool(self.restricts or shapes or turns or self.cues & {"reverse", "all", "all:dates"})
+
+    @property
+    def says_more_than_all(self) -> bool:
+        """Whether an "all" only goes with something else that it says."""
+        return bool(self.has_subject or replace(self, cues=self.cues - {"all", "all:dates"}).has_slots)
+
+    @property
+    def is_half_ranked(self) -> bool:
+        """`前5个服务区`: things are ranked, but by what was said before."""
+        half = [one for one in self.plan.asks.rankings if one.figure is None and not one.hint]
+        return bool(half and not self.figures and not self.plan.projection)
+
+    @property
+    def is_date_only(self) -> bool:
+        """Whether it says nothing but when."""
+        filters, asks = self.plan.filters, self.plan.asks
+        other = filters.conditions or filters.thresholds or filters.related or asks.dimensions or asks.rankings
+        return bool(filters.spans) and not (other or self.function or self.direction or asks.limit)
+
+
+def read_change(
+    question: str,
+    lexicon: Lexicon,
+    *,
+    hint: str | None = None,
+    context: Mapping[TableKey, float] | None = None,
+    year: str | None = None,
+    asks_back: bool = True,
+) -> Change:
+    """The question's parts, without what it leaves to the earlier question.
+
+    `context` are the tables that question spoke of, with their weights; `year` completes months and quarters said
+    without theirs. Without `asks_back`, the likeliest meaning of every word is good enough.
+
+    Raises:
+        Refusal: a word names nothing, or asks for what rules can't do.
+    """
+    text = THANKS.sub("", question) or question
+    is_chinese = language_of(without_courtesy(question)) == "zh"
+    marks = tuple(_dated(mark, year, is_chinese) for mark in marks_of(text, lexicon, FOLLOW_UP_INTENTS))
+    reading = Reading(marks, lexicon, hint, is_chinese, context=context, asks_back=asks_back)
+    for index in reading.having("unsupported"):
+        raise unsupported(marks[index].arg, marks[index].text)
+    filters = read_filters(reading)
+    if unknown := reading.unknown():
+        raise unknown_words([reading.widened(mark) for mark in unknown], lexicon)
+    per_unit = _unit_averaged_over(reading)
+    asks = read_asks(reading, frozenset(condition.column.table for condition in filters.conditions))
+    asks.compare = asks.compare or filters.compares
+    change = Change(Plan(reading, filters, asks, warnings=list(filters.notes)), per_unit=per_unit)
+    sort_heads(change.plan)
+    split_attributes(change.plan)
+    _say_cues(change)
+    _say_function(change)
+    _say_limit(change)
+    _say_direction(change)
+    change.asks = _asks_for_things(change)
+    _say_lifted(change)
+    return change
+
+
+def goes_on(question: str, lexicon: Lexicon, hint: str | None, stands_alone: Callable[[], bool]) -> bool:
+    """Whether a question of a conversation continues the one before it; `stands_alone` tries it by itself."""
+    if len(question) > LONGEST:
+        return False
+    try:
+        is_chinese = language_of(question) == "zh"
+        change = read_change(question, lexicon, hint=hint, year="今年" if is_chinese else "this year", asks_back=False)
+    except Refusal:
+        return False
+    if change.plan.reading.leftovers() or not (change.has_slots or change.has_subject):
+        return False
+    if change.counts_value:
+        return bool(change.cues & _TIES) or not stands_alone()
+    if not change.has_subject:
+        return change.has_slots and not _is_small_talk(change, question)
+    if "these" in change.cues:
+        return True
+    if change.asks or (change.is_half_ranked and not change.ties):
+        return bool(change.ties & {"lead", "end"}) or (change.is_half_ranked and not stands_alone())
+    if change.ties == {"only"}:
+        return change.restricts or bool(change.plan.projection or change.figures)
+    return bool(change.ties)
+
+
+_TIES = frozenset({"lead", "end", "these", "replace", "add", "only"})
+_SECOND_PERSON = re.compile(r"\b(you|your|u|i|i'm|i'll)\b|你|您|我", re.IGNORECASE)
+
+
+def _is_small_talk(change: Change, question: str) -> bool:
+    """`See you tomorrow` has a date, but asks for no data; so has a bare "all"."""
+    vague = change.is_date_only or not (change.restricts or change.plan.asks.rankings or change.plan.asks.dimensions)
+    return vague and not change.cues & _TIES and bool(_SECOND_PERSON.search(question))
+
+
+# -------------------------------------------------------------------------------------------------------------- dates
+
+_MONTH = re.compile(
+    r"^(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|dec(?:ember)?)$",
+    re.IGNORECASE,
+)
+
+
+def _dated(mark: Mark, year: str | None, is_chinese: bool) -> Mark:
+    """A month or quarter said without its year, in the year of the earlier question."""
+    month = mark.is_unknown and _MONTH.match(mark.text)
+    if year is None or not (month or (mark.date is not None and mark.date.missing_year)):
+        return mark
+    period = in_year(year, mark.text, is_chinese)
+    if period is None:
+        return mark
+    return replace(mark, date=DateSpan(0, len(mark.text), period), is_unknown=False)
+
+
+# --------------------------------------------------------------------------------------------------------------- cues
+
+_ADDING_JOINTS = frozenset({"还有", "加上", "以及", "plus", "and also", "as well as", "along with"})
+_TRAILING = frozenset({"end", "replace", "add", "these"})
+
+
+def _say_cues(change: Change) -> None:
+    reading = change.plan.reading
+    marks = reading.marks
+    said = {
+        index: mark.arg for index, mark in enumerate(marks) if mark.means("noise") and mark.arg and not mark.is_unknown
+    }
+    for index, arg in list(said.items()):
+        if reading.nouns[index] is not None and index not in reading.used:
+            del said[index]
+        elif arg.startswith("shift:"):
+            _, unit, count = arg.split(":")
+            change.shift = (unit, int(count))
+    opening = next((index for index, mark in enumerate(marks) if not _opens(mark)), len(marks))
+    ties = {arg for index, arg in said.items() if index < opening} | (
+        {said[len(marks) - 1]} & _TRAILING if len(marks) - 1 in said else set()
+    )
+    ties = {"these" if arg == "their" else arg for arg in ties}
+    if marks and marks[0].means("and"):
+        ties.add("add" if marks[0].text.lower() in _ADDING_JOINTS else "lead")
+    cues = set(said.values()) | ties
+    misplaced = {"lead", "end", "their"} - ties
+    change.cues = frozenset(cues - misplaced)
+    change.ties = frozenset(ties & _TIES)
+
+
+def _opens(mark: Mark) -> bool:
+    """Whether a mark may stand before the first word that says something."""
+    return mark.means("noise", "and", "list") and not mark.links
+
+
+# -------------------------------------------------------------------------------------------------------------- slots
+
+
+def _unit_averaged_over(reading: Reading) -> str:
+    """`日均呢`: the unit of an average of nothing named."""
+    for index in list(reading.having("avg_per")):
+        if reading.measured_beside(index, 1) is None and reading.measured_beside(index, -1) is None:
+            reading.use(index)
+            return reading.marks[index].arg
+    return ""
+
+
+def _say_function(change: Change) -> None:
+    """Aggregates and counts of nothing named."""
+    plan = change.plan
+    reading = plan.reading
+    for figure in list(plan.asks.figures):
+        if figure.link is None and reading.nouns[figure.position] is None:
+            plan.asks.figures.remove(figure)
+            change.counts_value = _counts_value(reading, figure.position)
+            change.function = "count"
+    for index in list(reading.having("avg", "sum", "max", "min", "count")):
+        kind = str(reading.marks[index].intent.kind)  # type: ignore[union-attr]
+        reading.use(index)
+        if kind != "count":
+            _refuse_verb_nouns(change)
+            change.function = AGGREGATES[kind]
+        elif reading.marks[index].text.lower() not in _HOW_MUCH and not change.figures:
+            change.function = change.function or "count"
+
+
+def _refuse_verb_nouns(change: Change) -> None:
+    """`The average rent`: a verb that may as well be what is averaged is not passed over."""
+    reading = change.plan.reading
+    verbs = [mark.text for mark in reading.marks if mark.means("verb")]
+    meant = [text for text in verbs if any(link.kind == "column" for link in reading.lexicon.find(text))]
+    if meant:
+        raise unused_words(meant)
+
+
+def _counts_value(reading: Reading, index: int) -> bool:
+    """Whether a count of nothing named counts what has the value beside it, or mere records."""
+    nouns = [reading.nouns[place] for place in (index - 1, index + 1) if 0 <= place < len(reading)]
+    return any(noun is not None and noun.is_value for noun in nouns) or any(
+        mark.text.lower() in _RECORDS for mark in reading.marks
+    )
+
+
+_RECORDS = frozenset({"记录", "数据", "record", "records", "row", "rows", "entry", "entries"})
+_HOW_MUCH = frozenset({"多少", "有多少", "量", "数", "共有多少", "一共有多少", "总共有多少", "数是"})
+
+
+def _say_limit(change: Change) -> None:
+    """`只要10个`, "just 5 of them": a number of nothing else."""
+    reading = change.plan.reading
+    numbers = [index for index, mark in enumerate(reading.marks) if reading.free(index) and mark.number is not None]
+    if len(numbers) != 1 or change.plan.asks.limit is not None or change.plan.asks.rankings:
+        return
+    value = reading.marks[numbers[0]].number.value  # type: ignore[union-attr]
+    after = numbers[0] + 1
+    counted = after < len(reading) and reading.marks[after].means("unit", "noise")
+    counted = counted and value != 1  # "one more", 再来一个
+    if (counted or "only" in change.cues) and value == int(value) and 0 < value <= 10_000:
+        reading.use(numbers[0])
+        change.plan.asks.limit = int(value)
+
+
+def _say_direction(change: Change) -> None:
+    """`升序`, "sort ascending": an order of what is there."""
+    asks, reading = change.plan.asks, change.plan.reading
+    for ranking in list(asks.rankings):
+        columns = [one for one in asks.dimensions if one.column is not None]
+        if ranking.is_order and ranking.figure is None and len(columns) == len(asks.dimensions) == 1:
+            # "sorted by opening date" groups nothing
+            link = column_link(columns[0].table, str(columns[0].column))
+            ranking.figure, asks.dimensions = Figure(None, link, position=ranking.position), []
+        if ranking.is_order and ranking.figure is None and not ranking.hint:
+            asks.rankings.remove(ranking)
+            said = [mark.arg for mark in reading.marks if mark.means("rank") and mark.arg]
+            if said or "reverse" not in change.cues:
+                change.direction = said[-1] if said else "desc"
+
+
+def _say_lifted(change: Change) -> None:
+    """`不限省份`, "any status": a column or thing named only to be free again."""
+    plan = change.plan
+    if "all" not in change.cues or change.figures or change.asks or change.restricts:
+        return
+    columns = {(link.table, link.column) for link in plan.projection}
+    change.lifts = frozenset(columns | {(key, None) for _, key in plan.tables})
+    plan.projection, plan.named_at, plan.tables = [], {}, []
+
+
+def _asks_for_things(change: Change) -> bool:
+    """Whether rows of a named table are asked for or counted."""
+    plan = change.plan
+    counted = any(
+        figure.link is None and plan.reading.marks[figure.position].links for figure in plan.asks.figures
+    ) and any(_COUNTS.match(mark.text) for mark in plan.reading.marks if mark.means("count"))
+    which = any(mark.means("which") and (change.restricts or "哪些" in mark.text) for mark in plan.reading.marks)
+    return counted or bool(plan.tables and (which or plan.asks.lists) and not change.figures)
+
+
+_COUNTS = re.compile(r"(?i)how many|.*多少|.*几")

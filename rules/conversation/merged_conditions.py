@@ -1,0 +1,306 @@
+"""Restrictions of an earlier query as a follow-up wants them: one about the same column replaces, another one adds."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from decimal import Decimal
+
+from common.text import Text
+from rules.conversation.follow_ups import Change
+from rules.linking.dates import Moment, Period, Unit
+from rules.planning.carrying import listed, named
+from rules.planning.event_dates import resolved
+from rules.planning.measuring import group_order
+from rules.planning.plan import Plan
+from rules.planning.restricting import with_conditions
+from rules.query.conditions import Span, Threshold
+from rules.query.query import ColumnRef, Condition, Dimension, Query, Related
+from rules.query.refusals import not_combinable, nothing_to_change
+from rules.schema.links import column_link
+from rules.schema.schema import is_year, kind_of
+
+
+def with_restrictions(query: Query, change: Change) -> Query:
+    """The query under the follow-up's conditions and those of its own that it leaves.
+
+    Raises:
+        Refusal: a condition can't be placed, or there is none to take away or to move.
+    """
+    plan = change.plan
+    if change.cues & {"all", "all:dates"}:
+        query = _without(query, change)
+    if change.shift is not None:
+        query = _shifted(query, plan, *change.shift)
+        if plan.asks.compare:
+            return _by_period(query, plan)
+    if not change.restricts:
+        return query
+    for span in plan.filters.spans:
+        _say_column(query, plan, span)
+    for threshold in plan.filters.thresholds:
+        _say_figure(query, threshold)
+    compared = plan.asks.compare and _compared(query, plan, plan.filters.spans)
+    plan.filters.with_deleted |= query.with_deleted
+    limit, plan.asks.limit = plan.asks.limit, None
+    wider = with_conditions(plan, replace(query, having=()))
+    plan.asks.limit = limit
+    if plan.asks.compare and len(plan.filters.spans) == 1 and len(plan.filters.spans[0].periods) == 1 and not compared:
+        raise nothing_to_change("可以对比的时间范围", "period to compare with")
+    adds = "add" in change.cues or compared
+    merged = _merged(plan, query, wider, adds=bool(adds), narrows=bool(change.cues & {"only", "these"}))
+    return _by_period(merged, plan) if compared else merged
+
+
+# ----------------------------------------------------------------------------------------------------------- together
+
+
+def _merged(plan: Plan, before: Query, after: Query, *, adds: bool, narrows: bool) -> Query:
+    """`after` has the follow-up's conditions beside the earlier ones: of each column, only those that hold now."""
+    new = [one for one in after.conditions if one not in before.conditions]
+    kept = [one for one in after.conditions if one in before.conditions]
+    measures = after.measures
+    for condition in new:
+        shares = [one for measure in measures for one in measure.share_of if one.column == condition.column]
+        if shares:
+            measures = tuple(
+                replace(one, share_of=tuple(_replaced(one.share_of, condition, adds=adds))) for one in measures
+            )
+            continue
+        same = [one for one in kept if _same_column(one, condition)]
+        if not same and not narrows and not adds:
+            kept = _without_narrower(plan, kept, condition)
+        kept = list(_replaced(kept, condition, adds=adds))
+    new_related = [one for one in after.related if one not in before.related]
+    sideways = {one.table for one in before.dimensions} - plan.reading.graph.above(before.base).keys()
+    if new_related and sideways:
+        raise not_combinable()  # whose rows they are would not be clear
+    related = _related(before.related, new_related)
+    measured = {one.measure for one in after.having}
+    having = (*(one for one in before.having if one.measure not in measured), *after.having)
+    order = before.order or after.order
+    return replace(
+        after,
+        measures=measures,
+        conditions=tuple(kept),
+        related=tuple(related),
+        having=having,
+        order=() if after.counts_rows else order,
+    )
+
+
+def _same_column(first: Condition, second: Condition) -> bool:
+    return (first.column.table, first.column.column) == (second.column.table, second.column.column)
+
+
+_POSITIVE, _NEGATIVE = ("=", "in"), ("!=", "not in")
+
+
+def _replaced(before: Iterable[Condition], new: Condition, *, adds: bool) -> list[Condition]:
+    """The conditions with `new` in place of those on its column, or together with them."""
+    before = list(before)
+    same = [one for one in before if _same_column(one, new)]
+    place = before.index(same[0]) if same else len(before)
+    others = [one for one in before if one not in same]
+    return [*others[:place], *_together(same, new, adds=adds), *others[place:]]
+
+
+def _together(same: list[Condition], new: Condition, *, adds: bool) -> list[Condition]:
+    """What one column must be, after `new` has been said about it."""
+    excluded = new.operator in _NEGATIVE
+    for one in same:
+        if excluded and one.operator in _POSITIVE:
+            left = tuple(operand for operand in one.operands if operand not in new.operands)
+            return [_among(one, left)] if left else [new]
+        if excluded and one.operator in _NEGATIVE:
+            both = tuple(dict.fromkeys((*one.operands, *new.operands)))
+            return [replace(new, operator="not in" if len(both) > 1 else "!=", operands=both)]
+        if adds and one.operator in _POSITIVE and new.operator in _POSITIVE:
+            return [_among(one, tuple(dict.fromkeys((*one.operands, *new.operands))))]
+        if adds and one.operator == new.operator == "during":
+            return [replace(new, operands=tuple(dict.fromkeys((*one.operands, *new.operands))))]
+    return [new]
+
+
+def _among(condition: Condition, operands: tuple[object, ...]) -> Condition:
+    return replace(condition, operator="=" if len(operands) == 1 else "in", operands=operands)  # type: ignore[arg-type]
+
+
+def _without_narrower(plan: Plan, kept: list[Condition], new: Condition) -> list[Condition]:
+    """One thing said before gives way to a wider restriction: `嘉兴服务区`, then `浙江的呢`."""
+    for one in kept:
+        facts = plan.reading.facts(one.column.table)
+        single = one.operator in _POSITIVE and one.column.column in (*facts.display, *facts.key)
+        if single and new.column.table in plan.reading.graph.above(one.column.table) and new.operator in _POSITIVE:
+            names = "、".join(map(str, one.operands))
+            plan.warnings.append(Text(f"不再限定“{names}”。", f'No longer restricted to "{names}".'))
+            return [other for other in kept if other != one]
+    return kept
+
+
+def _related(before: tuple[Related, ...], new: list[Related]) -> list[Related]:
+    """What must or must not exist: a new one about the same column replaces."""
+
+    def columns(one: Related) -> set[ColumnRef]:
+        return {condition.column for condition in one.conditions}
+
+    kept = [
+        one for one in before if not any(one.table == other.table and columns(one) == columns(other) for other in new)
+    ]
+    return [*kept, *new]
+
+
+# --------------------------------------------------------------------------------------------------------------- dates
+
+
+_OF_YEARS = ("=", "in", ">=", "<", ">", "<=", "between")
+
+
+def _date_columns(query: Query, plan: Plan) -> list[ColumnRef]:
+    """The columns that the earlier periods are about."""
+    found = []
+    for condition in query.conditions:
+        column = plan.reading.schema.column(condition.column.table, condition.column.column)
+        dated = kind_of(column) in ("date", "timestamp") and condition.operator in ("during", "not during")
+        if dated or (is_year(column) and condition.operator in _OF_YEARS):
+            found.append(condition.column)
+    return list(dict.fromkeys(found))
+
+
+def _say_column(query: Query, plan: Plan, span: Span) -> None:
+    """A period that names no column is about the one the earlier period was about."""
+    columns = _date_columns(query, plan)
+    if span.link is None and len(columns) == 1 and columns[0].via is None:
+        span.link = column_link(columns[0].table, columns[0].column)
+
+
+def _say_figure(query: Query, threshold: Threshold) -> None:
+    """A comparison with a figure that is shown is about that figure, as is one that says no figure at all."""
+    link = threshold.link
+    shown = [one for one in query.measures if link and (one.table, one.column) == (link.table, link.column)]
+    if shown and threshold.function is None and shown[0].function in ("avg", "min", "max"):
+        threshold.function = shown[0].function
+    first = query.measures[0] if query.measures else None
+    if first and first.function == "count_distinct" and link is None and threshold.table is None and first.column:
+        threshold.link, threshold.function = column_link(first.table, first.column), "count_distinct"
+        return
+    counts = bool(query.measures) and query.measures[0].column is None and bool(query.dimensions)
+    if counts and link is None and threshold.table is None and not threshold.hint:
+        threshold.table = query.measures[0].table
+    compared = {one.column for one in query.conditions if one.operator in _COMPARISONS}
+    if not query.measures and link is None and threshold.table is None and not threshold.hint and len(compared) == 1:
+        column = compared.pop()
+        threshold.link = replace(column_link(column.table, column.column), derived="age" if column.is_age else None)
+
+
+_COMPARISONS = ("between", ">", ">=", "<", "<=")
+
+
+def _compared(query: Query, plan: Plan, spans: list[Span]) -> bool:
+    """Whether the follow-up's period is to be held against the earlier one."""
+    return len(spans) == 1 and len(_date_columns(query, plan)) == 1 and bool(query.measures)
+
+
+def _by_period(query: Query, plan: Plan) -> Query:
+    """Groups by the unit that both periods are."""
+    periods = [one for condition in query.conditions for one in condition.operands if isinstance(one, Period)]
+    grains = {period.grain for period in periods}
+    grain = grains.pop() if len(grains) == 1 else None
+    if grain is None:
+        raise nothing_to_change("与之可比的时间范围", "period that could be compared with it")
+    unit = resolved(plan, Dimension(("", ""), None, grain), query.measures[0].table)
+    query = replace(query, dimensions=tuple(dict.fromkeys((*query.dimensions, unit))))
+    return replace(query, order=group_order(query))
+
+
+def _shifted(query: Query, plan: Plan, unit: str, count: int) -> Query:
+    """`去年同期`: every period of the earlier question moved."""
+    columns = _date_columns(query, plan)
+    if not columns:
+        raise nothing_to_change("时间范围", "period")
+    try:
+        moved = {one: _moved(one, unit, count) for one in query.conditions if one.column in columns}
+    except (ValueError, OverflowError) as failure:
+        raise nothing_to_change("可以这样移动的时间范围", "period that can be moved so") from failure
+    if plan.asks.compare:
+        moved = {one: replace(one, operands=(*one.operands, *other.operands)) for one, other in moved.items()}
+    return replace(query, conditions=tuple(moved.get(one, one) for one in query.conditions))
+
+
+def _moved(condition: Condition, unit: str, count: int) -> Condition:
+    """The condition's periods, or the numbers of its years, moved.
+
+    Raises:
+        OverflowError, ValueError: beyond the calendar, or by a unit that years don't have.
+    """
+    operands = []
+    for operand in condition.operands:
+        if isinstance(operand, Period):
+            operands.append(_moved_period(operand, unit, count))
+        elif isinstance(operand, Decimal) and unit in ("year", "period"):
+            operands.append(operand + count)  # type: ignore[arg-type]
+        else:
+            raise ValueError(unit)
+    return replace(condition, operands=tuple(operands))
+
+
+def _moved_period(period: Period, unit: str, count: int) -> Period:
+    if unit != "period":
+        return _both_shifted(period, unit, count)  # type: ignore[arg-type]
+    if period.grain is not None:
+        return _both_shifted(period, period.grain, count)
+    start, end = period.start, period.end
+    if start is None or end is None:
+        raise ValueError("an open period has no length")
+    if start.day is not None and end.day is not None:
+        if start.day.day == end.day.day == 1:
+            months = (end.day.year - start.day.year) * 12 + end.day.month - start.day.month
+            return _both_shifted(period, "month", count * months)
+        return _both_shifted(period, "day", count * (end.day - start.day).days)
+    if start.trunc != end.trunc:
+        raise ValueError("a period without a fixed length")
+    months, days = end.months - start.months, end.days - start.days
+    return _both_shifted(_both_shifted(period, "month", count * months), "day", count * days)
+
+
+def _both_shifted(period: Period, unit: Unit, count: int) -> Period:
+    def moved(moment: Moment | None) -> Moment | None:
+        return moment.shifted(unit, count) if moment is not None else None
+
+    return Period(moved(period.start), moved(period.end), period.grain)
+
+
+# ------------------------------------------------------------------------------------------------------------ taken off
+
+
+def _without(query: Query, change: Change) -> Query:
+    """`不限`, "all of them": without the limit, else without the one restriction there is."""
+    plan = change.plan
+    dates = set(_date_columns(query, plan))
+    if "all:dates" in change.cues:
+        return _dropped(query, plan, dates, "时间范围", "period")
+    lifted = {one.column for one in query.conditions if _is_lifted(one, change)}
+    if lifted or (change.lifts and query.limit is None):
+        return _dropped(query, plan, lifted, "这样的条件", "such condition")
+    if not change.lifts and change.says_more_than_all:
+        return query
+    if query.limit is not None:
+        return replace(query, limit=None, top_per=())
+    if query.having and not query.conditions:
+        return replace(query, having=())
+    columns = {condition.column for condition in query.conditions}
+    if len(columns) != 1 or query.having:
+        raise nothing_to_change("唯一可以取消的限制", "single restriction to lift")
+    return _dropped(query, plan, columns, "限制", "restriction")
+
+
+def _is_lifted(condition: Condition, change: Change) -> bool:
+    column = condition.column
+    return (column.table, column.column) in change.lifts or (column.table, None) in change.lifts
+
+
+def _dropped(query: Query, plan: Plan, columns: set[ColumnRef], zh: str, en: str) -> Query:
+    kept = tuple(one for one in query.conditions if one.column not in columns)
+    if len(kept) == len(query.conditions):
+        raise nothing_to_change(zh, en)
+    names = listed(named(plan, one.table, one.column) for one in columns)
+    plan.warnings.append(Text(f"不再限定“{names.zh}”。", f'No longer restricted by "{names.en}".'))
+    return replace(query, conditions=kept)

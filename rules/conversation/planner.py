@@ -1,0 +1,208 @@
+"""From a question to one `Query` and its statement, or a refusal that says what is missing.
+
+`understand` is the only entry. It reads the question, decides which table answers it, gives every wish and condition
+its place, and refuses when a meaningful word found none.
+"""
+
+from dataclasses import dataclass, replace
+
+from common.inquiry import Inquiry
+from common.text import Text, language_of
+from knowledge.atoms import key_of
+from knowledge.naming import called
+from knowledge.thesaurus import EVENTS_OF_VERBS
+from rules.conversation.assumptions import assumptions
+from rules.linking.marks import Mark, marks_of
+from rules.planning.heads import sort_heads, split_attributes, wants_figures
+from rules.planning.listing import listed_query
+from rules.planning.measuring import figures_query
+from rules.planning.periods import compares_periods, periods_query, take_compared_periods
+from rules.planning.placement import (
+    measured_columns,
+    refuse_answers_without_names,
+    refuse_leftovers,
+    refuse_unplaced,
+    said_reference,
+)
+from rules.planning.plan import Plan
+from rules.planning.ranked import ranked_query
+from rules.planning.restricting import with_conditions
+from rules.query.query import ColumnRef, Dimension, Query
+from rules.query.refusals import (
+    Refusal,
+    ambiguous_way,
+    not_combinable,
+    not_connected,
+    unknown_words,
+    unsupported,
+)
+from rules.reading.asks import read_asks
+from rules.reading.filters import read_filters
+from rules.reading.reading import ColumnIdentity, Reading
+from rules.schema.joins import AmbiguousPath
+from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.schema.schema import TableKey
+from rules.sql.render import render
+from rules.sql.statement import Unrenderable
+from rules.words.talk import without_courtesy
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """A question understood: the structure, its statement, and what the user should know about the reading.
+
+    Attributes:
+        warnings: for beside the answer.
+        assumptions: for the answer itself: what was chosen where the question left a choice.
+    """
+
+    query: Query
+    sql: str
+    warnings: tuple[str, ...] = ()
+    assumptions: tuple[Text, ...] = ()
+
+
+def understand(inquiry: Inquiry) -> Understanding:
+    """The structure and the statement of a question.
+
+    Raises:
+        Refusal: rules can't answer it.
+    """
+    lexicon = lexicon_of(inquiry.catalog)
+    marks = marks_of(inquiry.question, lexicon)
+    try:
+        return _understood(inquiry, lexicon, marks)
+    except Refusal as refusal:
+        if not any(_names_view(mark, lexicon) for mark in marks):
+            raise
+        try:  # a view's name may be several words of the question written together
+            return _understood(inquiry, lexicon, marks_of(inquiry.question, lexicon, with_views=False))
+        except Refusal:
+            raise refusal from None
+
+
+def _names_view(mark: Mark, lexicon: Lexicon) -> bool:
+    best = mark.links[0] if mark.links else None
+    return best is not None and best.kind == "table" and lexicon.schema.table(best.table).kind != "table"
+
+
+def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...]) -> Understanding:
+    avoided: frozenset[ColumnIdentity] = frozenset()
+    for is_last in (False, True):
+        is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
+        reading = Reading(marks, lexicon, inquiry.table, is_chinese, avoided)
+        _refuse_unknown(reading)
+        try:
+            plan = _planned(reading)
+            query, sql = rendered(plan, _query(plan))
+        except AmbiguousPath as ambiguity:
+            raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
+        except (Unrenderable, LookupError) as failure:
+            avoided = measured_columns(plan)
+            if is_last or not avoided:
+                raise _unconnected(reading, lexicon) from failure
+        else:
+            if is_last and not query.measures:
+                raise _unconnected(reading, lexicon)  # figures were asked for, and only rows are left of them
+            warnings = tuple(warning.to(inquiry.lang) for warning in plan.warnings)
+            return Understanding(query, sql, warnings, assumptions(plan, query))
+    raise AssertionError("the last turn returns or raises")
+
+
+def rendered(plan: Plan, query: Query) -> tuple[Query, str]:
+    """The query and its statement; of several references to a table, the one whose name the question says."""
+    schema, graph = plan.reading.lexicon.schema, plan.reading.lexicon.graph
+    try:
+        return query, render(query, schema, graph)
+    except AmbiguousPath as ambiguity:
+        via = said_reference(plan, ambiguity)
+        if via is None:
+            raise
+        query = with_role(query, ambiguity.target, via)
+        return query, render(query, schema, graph)
+
+
+def with_role(query: Query, table: TableKey, via: str) -> Query:
+    """The query with every mention of `table` reached through the referencing column `via`."""
+
+    def column(ref_: ColumnRef) -> ColumnRef:
+        return replace(ref_, via=via) if ref_.table == table and ref_.via is None else ref_
+
+    def dimension(dim: Dimension) -> Dimension:
+        return replace(dim, via=via) if dim.table == table and dim.via is None else dim
+
+    return replace(
+        query,
+        columns=tuple(map(column, query.columns)),
+        dimensions=tuple(map(dimension, query.dimensions)),
+        top_per=tuple(map(dimension, query.top_per)),
+        conditions=tuple(replace(one, column=column(one.column)) for one in query.conditions),
+        order=tuple(replace(one, column=column(one.column)) if one.column else one for one in query.order),
+    )
+
+
+def _refuse_unknown(reading: Reading) -> None:
+    for index in reading.having("unsupported"):
+        mark = reading.marks[index]
+        raise unsupported(mark.arg, mark.text)
+
+
+def _unconnected(reading: Reading, lexicon: Lexicon) -> Refusal:
+    tables = [
+        noun.table.table for noun in reading.nouns if noun is not None and noun.table is not None and noun.is_table
+    ]
+    keys = list(dict.fromkeys(tables))
+    names = [called(lexicon.schema.table(key)) for key in keys]
+    if len(names) >= 2:
+        return not_connected(names[0], names[1])
+    return not_combinable()
+
+
+def _planned(reading: Reading) -> Plan:
+    """The wishes and conditions of a reading.
+
+    Raises:
+        Refusal: a word names nothing in the database.
+    """
+    filters = read_filters(reading)
+    if unknown := reading.unknown():
+        raise unknown_words([reading.widened(mark) for mark in unknown], reading.lexicon)
+    restricted = frozenset(condition.column.table for condition in filters.conditions)
+    asks = read_asks(reading, restricted)
+    asks.compare = asks.compare or filters.compares
+    return Plan(reading, filters, asks, warnings=list(filters.notes))
+
+
+def _query(plan: Plan) -> Query:
+    """The structure.
+
+    Raises:
+        Refusal: something is missing, ambiguous, or found no place.
+    """
+    counts_periods = take_compared_periods(plan)
+    sort_heads(plan)
+    split_attributes(plan)
+    if plan.asks.rankings:
+        query = ranked_query(plan)
+    elif compares_periods(plan):
+        query = replace(periods_query(plan), counts_rows=counts_periods)
+    else:
+        query = figures_query(plan) if wants_figures(plan) else listed_query(plan)
+    query = replace(with_conditions(plan, query), through=_spoken_events(plan.reading))
+    refuse_leftovers(plan, query)
+    refuse_unplaced(plan, query)
+    refuse_answers_without_names(plan, query)
+    return query
+
+
+def _spoken_events(reading: Reading) -> frozenset[TableKey]:
+    """Tables of the events that verbs speak of: "bought" of orders, "reviewed" of reviews."""
+    found = {
+        noun.table.table for noun in reading.nouns if noun is not None and noun.is_table and noun.table is not None
+    }
+    for mark in reading.marks:
+        verb = key_of(mark.text, stems=True).rstrip("过了")
+        for name in EVENTS_OF_VERBS.get(verb, ()) if mark.means("verb") else ():
+            links = reading.lexicon.find(name)
+            found |= {link.table for link in links if link.kind == "table" and link.quality >= 0.6}
+    return frozenset(found)

@@ -1,0 +1,1 @@
+"""Covers a question with marks: names, values, intent words, numbers and dates."""

@@ -1,0 +1,306 @@
+"""Which table, column or value a word of the question means, given the other words.
+
+The same word often names several things ("name", "city", "Rock"). Each candidate is scored by how much of its name was
+said and by how near its table is to the tables the question mentions; two equally good candidates in different places
+stay a question for the user.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rules.linking.marks import Mark
+from rules.schema.joins import Graph, is_default
+from rules.schema.lexicon import Lexicon
+from rules.schema.links import Link
+from rules.schema.schema import TableKey
+
+_TIE = 0.015
+# What stands around a word may add this part of a candidate's quality: a part of a name never beats another's whole.
+_MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
+_HEAD_WORD, _NAMED, _OWN = 0.7, 0.7, 0.2
+_PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb", "which")
+_LEAST_QUALITY = 0.4
+_WHOLE_NAME = 0.9
+
+
+@dataclass(frozen=True)
+class _Surroundings:
+    """What stands around a word: tables mentioned anywhere or leant to, and what is named right before or after it."""
+
+    mentioned: dict[TableKey, float]
+    leaning: dict[TableKey, float]
+    tables_beside: set[TableKey]
+    columns_beside: set[tuple[TableKey, str | None]]
+
+
+@dataclass(frozen=True)
+class Noun:
+    """What one mark names; each sense may be missing.
+
+    Attributes:
+        columns: candidates with their scores, best first.
+        values: stored values it may be, with their scores, best first.
+    """
+
+    table: Link | None = None
+    columns: tuple[tuple[float, Link], ...] = ()
+    values: tuple[tuple[float, Link], ...] = ()
+
+    @property
+    def column(self) -> Link | None:
+        """The best column."""
+        return self.columns[0][1] if self.columns else None
+
+    @property
+    def value(self) -> Link | None:
+        """The best value."""
+        return self.values[0][1] if self.values else None
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is first of all a stored value."""
+        best = max(self.table.quality if self.table else 0, self.columns[0][1].quality if self.columns else 0)
+        return self.value is not None and self.value.quality > best
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is first of all a table."""
+        return self.table is not None and not self.is_value and self.table.quality >= self._column_quality - 0.1
+
+    @property
+    def _column_quality(self) -> float:
+        return self.columns[0][1].quality if self.columns else 0.0
+
+    def rivals(self) -> tuple[Link, ...]:
+        """Columns as good as the best one, in other tables; at least two when the word is ambiguous."""
+        best = self.columns[0][0]
+        return tuple(link for score, link in self.columns if score >= best - _TIE)
+
+
+class Linker:
+    """Resolves the marks of one question."""
+
+    def __init__(
+        self, lexicon: Lexicon, graph: Graph, hint: str | None, context: Mapping[TableKey, float] | None = None
+    ) -> None:
+        self._lexicon, self._graph, self._spoken_of = lexicon, graph, context or {}
+        self._hint = hint.lower() if hint else None
+
+    def nouns(self, marks: Sequence[Mark]) -> list[Noun | None]:
+        """One noun per mark, None for marks that name nothing."""
+        mentioned = self._mentioned_tables(marks)
+        first = [self._noun(marks, index, mentioned, {}) for index in range(len(marks))]
+        second = [
+            self._noun(marks, index, mentioned, self._leaning(first[:index] + first[index + 1 :]))
+            for index in range(len(marks))
+        ]
+        second = [None if self._only_counts(marks, second, index) else noun for index, noun in enumerate(second)]
+        self._join_parted(marks, second)
+        return second
+
+    def _join_parted(self, marks: Sequence[Mark], nouns: list[Noun | None]) -> None:
+        """`患者平均年龄`: a column's name with a function inside it is still that column (患者年龄)."""
+        for index in range(1, len(marks) - 1):
+            parted = marks[index].means("avg", "sum", "max", "min") and nouns[index] is None
+            grouped = index > 1 and (marks[index - 2].means("each", "by", "which") or marks[index - 2].arg == "kind")
+            if not parted or grouped or nouns[index - 1] is None or nouns[index + 1] is None:
+                continue
+            whole = self._lexicon.find(marks[index - 1].text + marks[index + 1].text)
+            columns = tuple((link.quality, link) for link in whole if link.kind == "column" and link.quality >= 0.95)
+            if columns and not marks[index - 1].text.isascii():
+                nouns[index - 1], nouns[index + 1] = None, Noun(columns=columns)
+
+    def _only_counts(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
+        """Whether a word that is also a column's name only counts or measures what stands before it.
+
+        `数量` counts the table before it, which has no such column; `kg` after a number is its unit.
+        """
+        noun, before = nouns[index], nouns[index - 1] if index else None
+        if noun is not None and index and marks[index].means("unit") and marks[index - 1].number is not None:
+            return True  # "over 1200 kg", where a column is called payload_kg
+        if noun is not None and marks[index].means("bucket") and not self._describes(noun, marks, nouns, index):
+            return True
+        if noun is not None and marks[index].means("sum", "avg", "max", "min", "count") and not noun.is_value:
+            after = self._next_noun(marks, nouns, index)
+            if after is not None and not after.is_value and self._is_measured(noun, after):
+                return True
+        if (
+            noun is None
+            or not marks[index].means("count")
+            or before is None
+            or before.table is None
+            or not before.is_table
+        ):
+            return False
+        return not any(link.table == before.table.table and link.quality >= 0.9 for _, link in noun.columns)
+
+    def _describes(self, noun: Noun, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
+        """Whether a word such as `annual` is a stored value there: right before its table or beside its column."""
+        after, before = self._next_noun(marks, nouns, index), nouns[index - 1] if index else None
+        for _, link in noun.values:
+            if after is not None and after.is_table and after.table is not None and after.table.table == link.table:
+                return True
+            for other in (after, before):
+                if other is not None and any(
+                    (one.table, one.column) == (link.table, link.column) for _, one in other.columns
+                ):
+                    return True
+        return not noun.values and noun.columns != () and noun.columns[0][1].quality >= 0.95
+
+    def _next_noun(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> Noun | None:
+        place = index + 1
+        while place < len(marks) and nouns[place] is None and marks[place].means("of", "noise"):
+            place += 1
+        return nouns[place] if place < len(marks) else None
+
+    def _is_measured(self, noun: Noun, after: Noun) -> bool:
+        """Whether an aggregate's word (`total`), though also a column's name, is followed by what it aggregates."""
+        if after.is_table and after.table is not None:
+            return not any(link.table == after.table.table for _, link in noun.columns)
+        schema = self._lexicon.schema
+        return any(
+            schema.facts[link.table].is_measure(schema.column(link.table, link.column or ""))
+            for _, link in after.columns[:1]
+        )
+
+    def _mentioned_tables(self, marks: Sequence[Mark]) -> dict[TableKey, float]:
+        mentioned: dict[TableKey, float] = {}
+        for mark in marks:
+            best = mark.quality
+            for link in mark.links:
+                if link.kind == "table" and link.quality >= max(0.6, best - 0.12):
+                    mentioned[link.table] = max(mentioned.get(link.table, 0.0), link.quality)
+        for key in self._lexicon.schema.facts if self._hint else ():
+            if self._hint in (key[1].lower(), f"{key[0]}.{key[1]}".lower()):
+                mentioned[key] = 1.5
+        for key, weight in self._spoken_of.items():
+            mentioned.setdefault(key, weight)
+        return mentioned
+
+    def _leaning(self, nouns: Sequence[Noun | None]) -> dict[TableKey, float]:
+        """Tables that clearly chosen columns and values belong to."""
+        leaning: dict[TableKey, float] = {}
+        for noun in nouns:
+            for scored in (noun.columns, noun.values) if noun else ():
+                close = [link.table for score, link in scored if score >= scored[0][0] - 0.1]
+                if 0 < len(close) <= 2:
+                    leaning.update(dict.fromkeys(close, 0.12 / len(close)))
+        return leaning
+
+    def _noun(
+        self, marks: Sequence[Mark], index: int, mentioned: dict[TableKey, float], leaning: dict[TableKey, float]
+    ) -> Noun | None:
+        mark = marks[index]
+        if not mark.links:
+            return None
+        around = _Surroundings(mentioned, leaning, *self._beside(marks, index))
+        tables = [link for link in mark.links if link.kind == "table" and link.quality >= _LEAST_QUALITY]
+        scored = [
+            (link.quality * (1 + self._context_within(link, around)), link)
+            for link in mark.links
+            if link.kind != "table" and link.quality >= _LEAST_QUALITY
+        ]
+        scored.sort(key=lambda item: -item[0])
+        columns = tuple(item for item in scored if item[1].kind == "column")
+        values = tuple(item for item in scored if item[1].kind == "value")
+        role = bool(columns) and columns[0][1].quality >= 0.5 and self._is_reference(columns[0][1])
+        if role and values and self._is_role(mark, columns[0][1], [link for _, link in values], mentioned):
+            values = ()  # "managers" beside a column manager_id, though a job is called "Manager"
+        names = max((link.quality for link in mark.links if link.kind != "value"), default=0.0)
+        if names >= _WHOLE_NAME and not self._is_said_as_value(mark, index, values, around):
+            # What a table or column is called is not one of the values that happen to read the same.
+            values = tuple((score, replace(link, quality=min(link.quality, names))) for score, link in values)
+        noun = Noun(self._best_table(tables, mentioned) or self._referenced(columns), columns, values)
+        noun = self._as_entity(noun)
+        referenced = self._referenced(columns)
+        if referenced is not None and (noun.table is None or noun.table.table == referenced.table):
+            noun = replace(noun, table=referenced)
+        return noun if tables or columns or values else None
+
+    def _is_said_as_value(
+        self, mark: Mark, index: int, values: Sequence[tuple[float, Link]], around: "_Surroundings"
+    ) -> bool:
+        """Whether a word that is a name as well is a value there: beside its column, or capitalised as it is stored."""
+        if any((link.table, link.column) in around.columns_beside for _, link in values):
+            return True
+        is_proper = index > 0 and mark.text != mark.text.lower()
+        return is_proper and any(link.value == mark.text for _, link in values)
+
+    def _context_within(self, link: Link, around: "_Surroundings") -> float:
+        """How much of the context counts: a named thing's own price comes before what its sales call a price."""
+        most = _MOST_CONTEXT[link.kind]
+        if link.kind == "column" and link.quality >= _HEAD_WORD and around.mentioned.get(link.table, 0.0) >= _NAMED:
+            return most + _OWN
+        return min(self._context(link, around), most)
+
+    def _as_entity(self, noun: Noun) -> Noun:
+        """A word that best matches a thing's name or key column (`公司` of 公司名称) means the thing."""
+        table, column = noun.table, noun.column
+        if table is None or column is None or table.quality < 0.6 or column.table != table.table:
+            return noun
+        facts = self._lexicon.schema.facts[table.table]
+        names = column.column in facts.display or facts.key == (column.column,)
+        if not facts.is_entity or not names or column.quality >= 0.9:
+            return noun
+        return replace(noun, table=replace(table, quality=max(table.quality, column.quality)))
+
+    def _is_role(
+        self, mark: Mark, reference: Link, values: Sequence[Link], mentioned: Mapping[TableKey, float]
+    ) -> bool:
+        """Whether a word is what a reference points to, not a value: "devices without an owner"."""
+        if mark.text != mark.text.lower():
+            return False
+        of_another = reference.table in mentioned and all(link.table not in mentioned for link in values)
+        return of_another or all(link.value != mark.text for link in values)
+
+    def _is_reference(self, link: Link) -> bool:
+        return link.column in self._lexicon.schema.facts[link.table].reference_columns
+
+    def _referenced(self, columns: tuple[tuple[float, Link], ...]) -> Link | None:
+        """The entity that the best column points to by its plain reference: `所属分类` names the category."""
+        if not columns or columns[0][1].quality < 0.6:
+            return None
+        link = columns[0][1]
+        for edge in self._lexicon.schema.facts[link.table].edges:
+            entity = self._lexicon.schema.facts[edge.parent]
+            if edge.columns == (link.column,) and is_default(edge) and entity.is_entity:
+                return Link("table", edge.parent, None, None, link.quality, link.spelling)
+        return None
+
+    def _best_table(self, tables: list[Link], mentioned: dict[TableKey, float]) -> Link | None:
+        return max(tables, key=lambda link: link.quality + 0.1 * (mentioned.get(link.table, 0) > 1), default=None)
+
+    def _beside(self, marks: Sequence[Mark], index: int) -> tuple[set[TableKey], set[tuple[TableKey, str | None]]]:
+        """Tables and columns named right before or after, over words that only tie."""
+        tables: set[TableKey] = set()
+        columns: set[tuple[TableKey, str | None]] = set()
+        for step in (-1, 1):
+            place = index + step
+            while 0 <= place < len(marks) and (marks[place].means(*_PASSED) and not marks[place].links):
+                place += step
+            if 0 <= place < len(marks):
+                best = marks[place].quality
+                tables |= {
+                    link.table for link in marks[place].links if link.kind == "table" and link.quality >= best - 0.15
+                }
+                columns |= {(link.table, link.column) for link in marks[place].links if link.kind == "column"}
+        return tables, columns
+
+    def _context(self, link: Link, around: "_Surroundings") -> float:
+        mentioned, leaning = around.mentioned, around.leaning
+        score = 0.25 if link.table in around.tables_beside else 0.0
+        if link.kind == "value":
+            score += 0.3 if (link.table, link.column) in around.columns_beside else 0.0
+        if self._lexicon.schema.table(link.table).kind != "table" and link.table not in mentioned:
+            score -= 0.35
+        score += leaning.get(link.table, 0.0) or (0.5 if mentioned else 1.0) * self._nearness(link.table, leaning)
+        return score + self._nearness(link.table, mentioned)
+
+    def _nearness(self, table: TableKey, mentioned: dict[TableKey, float]) -> float:
+        if not mentioned:
+            return 0.0
+        if table in mentioned:
+            return 0.12 * mentioned[table]
+        steps = [self._graph.distance(table, other) for other in mentioned]
+        known = [count for count in steps if count is not None]
+        return 0.12 / (1 + min(known)) if known else -0.1

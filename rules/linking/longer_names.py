@@ -1,0 +1,106 @@
+"""Whether a stored name in a question is the whole name that was said.
+
+A word is cut where letters meet digits, so PX100 can be read out of PX100A. A capitalised word beside a capitalised
+name may belong to it: New Old Mill. Chinese has no blanks, so 冯晨 can be read out of 冯晨明, who is somebody else.
+What directly follows a name must be a word that may follow one; else it belongs to the name, and nothing of that
+longer name is stored.
+"""
+
+from collections.abc import Sequence
+
+from knowledge.atoms import listed
+from knowledge.naming import has_han
+from rules.linking.marks import Mark
+
+_ENDS = frozenset("的呢吗吧啊呀么嘛了哈")  # may follow a name whatever comes next
+_JOINS = frozenset("和与及跟同或")  # only before another thing: 冯晨和李娜, but 冯晨和的订单
+# Only before what they govern. Those that also end given names are left out: 来 进 花 中 里 之 为 会 能 应 将 于 用 全.
+_GOVERNS = frozenset("在被把给对已曾还都共所是有各每前后从到自至最不没未这那总比占")
+_VERBS_IN_NAMES = frozenset("来进花")  # with 了 behind them they are other words
+_PLACES = frozenset("中里内上下")  # nothing is inside of somebody
+_ADVERBS = frozenset("是已曾还都共各每最不没未总")  # may come before 有 and 在
+_MOST_ADDED = 2
+_COUNTING = ("unit", "date_part")
+_TITLES = frozenset(listed("先生 女士 小姐 同学 老师 医生 师傅 经理 主任 教授"))
+
+
+def longer_word(marks: Sequence[Mark], place: int) -> str | None:
+    """The word that the name at `place` is only a part of, as written without a blank; None when it is all of it."""
+    text, first, last = marks[place].text, place, place
+    while first and marks[first - 1].end == marks[first].start and _is_one_word(marks[first - 1], marks[first]):
+        first -= 1
+        text = marks[first].text + text
+    while last + 1 < len(marks) and marks[last].end == marks[last + 1].start and _is_one_word(*marks[last : last + 2]):
+        last += 1
+        text += marks[last].text
+    return text if first < place or last > place else None
+
+
+def _is_one_word(mark: Mark, following: Mark) -> bool:
+    before, after = mark.text[-1:], following.text[:1]
+    return following.glued and all(char.isalnum() and not has_han(char) for char in (before, after))
+
+
+def longer_title(marks: Sequence[Mark], place: int, *, is_whole: bool) -> str | None:
+    """The longer name in capitals that the one at `place` is only a part of; None when it is all of it.
+
+    What names something stored is another name beside one that is whole ("Harbour Corner East" may mean both), and
+    part of the name beside one that is not. The first word of a sentence is written in capitals as well.
+    """
+    mark = marks[place]
+    if mark.literal is not None or not _is_title(mark):
+        return None
+    before, after = marks[place - 1] if place > 1 else None, marks[place + 1] if place + 1 < len(marks) else None
+    if before is not None and before.end == mark.start and _adds(before, is_whole):
+        return f"{before.text} {mark.text}"
+    is_longer = after is not None and mark.end == after.start and _adds(after, is_whole)
+    return f"{mark.text} {after.text}" if after is not None and is_longer else None
+
+
+def _adds(mark: Mark, is_whole: bool) -> bool:
+    named = bool(mark.links) and (is_whole or mark.links[0].kind != "value")
+    return _is_title(mark) and not named and mark.date is None and mark.number is None
+
+
+def _is_title(mark: Mark) -> bool:
+    return all(word[0].isupper() and word[1:].islower() for word in mark.text.split())
+
+
+def longer_name(marks: Sequence[Mark], place: int, is_named: Sequence[bool], *, of_person: bool) -> str | None:
+    """The longer name that the one at `place` is only the beginning of; None when it is all of it.
+
+    `is_named` says of each mark whether it names something of the database. More may follow the name of a thing than
+    that of a person (手机数码类, 高速上): only numbers that count nothing and verbs without an object belong to it.
+    """
+    mark, after = marks[place], place + 1
+    if not has_han(mark.text[-1]) or mark.literal is not None or after >= len(marks):
+        return None
+    following = marks[after]
+    if not of_person and following.number is None and not following.means("verb"):
+        return None
+    if following.start != mark.end or not has_han(following.text[:1]) or _is_explained(marks, after, is_named):
+        return None
+    added = following.text[:1] if following.means("like", "noise") else following.text
+    return mark.text + added if len(added) <= _MOST_ADDED else None
+
+
+def _is_explained(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -> bool:
+    mark, text = marks[place], marks[place].text
+    beyond = place + 1 if place + 1 < len(marks) and marks[place + 1].start == mark.end else None
+    if mark.is_unknown:
+        return text in _TITLES
+    if len(text) > 1:
+        return not (mark.means("like", "noise") and text[0] in _PLACES)
+    if text in _ENDS or is_named[place]:
+        return True
+    if text in _JOINS:
+        return beyond is not None and is_named[beyond]
+    if mark.number is not None:
+        return beyond is not None and marks[beyond].means(*_COUNTING)
+    if mark.means("verb") and text not in _VERBS_IN_NAMES:
+        return True
+    if text not in _GOVERNS or place + 1 == len(marks):
+        return False
+    return beyond is None or not (
+        marks[beyond].means("of") or (text not in _ADVERBS and marks[beyond].text.startswith(("有", "在")))
+    )

@@ -1,0 +1,282 @@
+"""The question as a sequence of marks: the cheapest way to cover its atoms with words that mean something.
+
+Chinese is written without spaces and names overlap ("月租金" holds "租金", "每月租金" begins with "每月"), so no greedy
+reading is right. Every stretch that is a name, a stored value, an intent word, a number or a date is a candidate with a
+cost; dynamic programming takes the cover of least total cost, which prefers few, long, exact matches.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from knowledge.atoms import Atom, atoms_of, join, listed, normalise
+from rules.linking.dates import DateSpan, spans_of
+from rules.schema.lexicon import MAX_PHRASE_ATOMS, Lexicon
+from rules.schema.links import Link
+from rules.words.numerals import Numeral, numerals_of
+from rules.words.talk import without_courtesy
+from rules.words.vocabulary import INTENTS, Intent
+
+_COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark": 0.0}
+_WHOLE_VALUE = 0.8
+_NEGATIONS = ("未", "没", "没有")
+_BUCKET_WORDS = frozenset(listed("daily weekly monthly quarterly yearly annual"))
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A stretch of the question and everything it may mean; the planner chooses.
+
+    Attributes:
+        start, end: positions in the sequence of atoms.
+        text: as written.
+        literal: the inside of a quotation.
+        is_unknown: whether nothing is known about it.
+        glued: whether no blank stands before it.
+    """
+
+    start: int
+    end: int
+    text: str
+    intent: Intent | None = None
+    links: tuple[Link, ...] = ()
+    number: Numeral | None = None
+    date: DateSpan | None = None
+    literal: str | None = None
+    is_unknown: bool = False
+    glued: bool = False
+
+    def means(self, *kinds: str) -> bool:
+        """Whether its intent is of one of these kinds."""
+        return self.intent is not None and self.intent.kind in kinds
+
+    @property
+    def arg(self) -> str:
+        """The argument of its intent, empty when there is none."""
+        return self.intent.arg if self.intent else ""
+
+    @property
+    def quality(self) -> float:
+        """Of its best link, 0 without one."""
+        return self.links[0].quality if self.links else 0.0
+
+
+@dataclass
+class _Candidates:
+    """Marks by start position; senses of one stretch are one mark."""
+
+    atoms: tuple[Atom, ...]
+    text: str
+    places: dict[tuple[int, int], Mark] = field(default_factory=dict)
+
+    def at(self, start: int, end: int) -> Mark:
+        known = self.places.get((start, end))
+        if known is None:
+            first, last = self.atoms[start], self.atoms[end - 1]
+            known = Mark(start, end, self.text[first.start : last.end], glued=first.glued)
+        return known
+
+    def put(self, mark: Mark) -> None:
+        self.places[mark.start, mark.end] = mark
+
+
+def marks_of(
+    question: str, lexicon: Lexicon, intents: Mapping[str, Intent] = INTENTS, *, with_views: bool = True
+) -> tuple[Mark, ...]:
+    """The marks of a question, in order; every atom that is not mere punctuation is inside exactly one.
+
+    `intents` are the words that ask for something, by comparison key. Without `with_views`, views have no names.
+    """
+    text = normalise(without_courtesy(question) or question)
+    atoms = atoms_of(text)
+    found = _Candidates(atoms, text)
+    stretches = [(start, *stretch) for start in range(len(atoms)) for stretch in _stretches(atoms, start)]
+    near = lexicon.near({stem_key for *_, stem_key in stretches})
+    for start, end, key, stem_key in stretches:
+        links = lexicon.links(key, stem_key, near) if stem_key else ()
+        _add_words(found, links, intents, start, end, key)
+    if not with_views:
+        _forget_views(found, lexicon)
+    _add_numbers_and_dates(found, lexicon)
+    return tuple(_merge_unknown(_cheapest(found), text, atoms))
+
+
+def _forget_views(found: _Candidates, lexicon: Lexicon) -> None:
+    tables = lexicon.schema.catalog.by_key
+    for place, mark in list(found.places.items()):
+        links = tuple(link for link in mark.links if link.kind != "table" or tables[link.table].kind == "table")
+        if links or mark.intent is not None or mark.literal is not None:
+            found.places[place] = replace(mark, links=links)
+        else:
+            del found.places[place]
+
+
+def _stretches(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[int, str, str]]:
+    """(end, exact key, loose key) of the stretches that begin at `start` and may be one phrase."""
+    first = atoms[start]
+    if first.kind == "mark":
+        yield start + 1, first.text, first.text
+        if start + 1 < len(atoms) and atoms[start + 1].kind == "mark" and atoms[start + 1].glued:
+            yield start + 2, first.text + atoms[start + 1].text, ""
+        return
+    if first.kind == "quote":
+        inside = atoms_of(normalise(first.text))
+        yield start + 1, join(inside), join(inside, stems=True)
+        return
+    # As `join` makes them, one atom longer at a time.
+    key = stem_key = ""
+    previous = "han"
+    for end in range(start + 1, min(start + MAX_PHRASE_ATOMS, len(atoms)) + 1):
+        last = atoms[end - 1]
+        if last.kind == "quote" or (last.kind == "mark" and not last.glued):
+            return
+        if last.kind != "mark":
+            blank = " " if key and last.kind != "han" and previous != "han" else ""
+            key, stem_key, previous = f"{key}{blank}{last.key}", f"{stem_key}{blank}{last.stem}", last.kind
+            yield end, key, stem_key
+
+
+def _add_words(
+    found: _Candidates,
+    links: tuple[Link, ...],
+    intents: Mapping[str, Intent],
+    start: int,
+    end: int,
+    key: str,
+) -> None:
+    atom = found.atoms[start]
+    is_quote = atom.kind == "quote"
+    intent = None if is_quote else intents.get(key)
+    if intent is None and not links and not is_quote:  # most stretches
+        return
+    written = found.text[atom.start : found.atoms[end - 1].end]
+    rest = found.text[found.atoms[end - 1].end :]
+    is_said = found.text[: atom.start].endswith(_NEGATIONS) or rest.startswith("的")
+    links = tuple(
+        link
+        for link in links
+        if not _is_chance(link, atom.text) and (intent is None or _outweighs(link, written, intent, is_said=is_said))
+    )
+    if intent is not None or links or is_quote:
+        literal = atom.text if is_quote else None
+        found.put(Mark(start, end, written, intent=intent, links=links, literal=literal, glued=atom.glued))
+
+
+def _is_chance(link: Link, written: str) -> bool:
+    """Whether a common word merely happens to be a part of a stored value: parts of names are capitalised."""
+    partial = link.kind == "value" and link.quality < _WHOLE_VALUE
+    return partial and written.isascii() and not written[:1].isupper()
+
+
+def _outweighs(link: Link, written: str, intent: Intent, *, is_said: bool) -> bool:
+    """Whether a name that is also an intent word may be meant: only as a whole name, or a value written as stored."""
+    if is_said and intent.kind == "noise" and link.kind == "column":
+        return link.quality >= _WHOLE_VALUE  # `未完成` and `完成的` say something of 完成时间
+    if link.kind == "value":
+        verb = intent.kind == "verb" and link.quality >= _WHOLE_VALUE  # `处理` is not 处理中
+        return verb or intent.kind == "bucket" or (link.value == written and written != written.lower())
+    if intent.kind == "named":
+        return False
+    if intent.kind == "verb":
+        return link.quality >= 0.72
+    if intent.kind == "unsupported" and link.spelling != normalise(written).lower():
+        return False  # a `rate` is no rating
+    if intent.kind == "unit":
+        return link.quality >= 0.6
+    return link.quality >= (0.9 if intent.kind in ("noise", "list", "which", "of", "with", "and") else 0.7)
+
+
+def _ranks_dates(found: _Candidates, lexicon: Lexicon, start: int) -> bool:
+    """`营业收入前3天`, `收入排名前3天`: there 前 begins the days that have the most, not those before today."""
+    atom = found.atoms[start]
+    if atom.text != "前" or not atom.glued:
+        return False
+    facts = lexicon.schema.facts
+    ending = [mark for (_, end), mark in found.places.items() if end == start and mark.end - mark.start > 1]
+    if any(mark.means("rank") for mark in ending):
+        return True
+    best = next((mark.links[0] for mark in sorted(ending, key=lambda mark: mark.start) if mark.links), None)
+    if best is None:
+        return False
+    measures = [column for column in facts[best.table].table.columns if facts[best.table].is_measure(column)]
+    return not facts[best.table].is_entity if best.kind == "table" else best.column in {one.name for one in measures}
+
+
+def _add_numbers_and_dates(found: _Candidates, lexicon: Lexicon) -> None:
+    for numeral in numerals_of(found.atoms):
+        found.put(replace(found.at(numeral.start, numeral.end), number=numeral))
+    starts = {atom.start: index for index, atom in enumerate(found.atoms)}
+    ends = {atom.end: index + 1 for index, atom in enumerate(found.atoms)}
+    for span in spans_of(found.text):
+        start, end = starts.get(span.start), ends.get(span.end)
+        if start is not None and end is not None and not _ranks_dates(found, lexicon, start):
+            mark = found.at(start, end)
+            if mark.date is None:
+                found.put(replace(mark, date=span))
+
+
+def _cost(mark: Mark) -> float:
+    costs = []
+    if mark.intent is not None and not any(char.isalnum() for char in mark.text):
+        return -0.5 * (mark.end - mark.start)  # signs are never better left out
+    if mark.intent is not None:
+        costs.append(1.05 if mark.intent.kind == "noise" else 1.0)
+    if mark.links:
+        best = mark.links[0]
+        split = best.kind == "table" and best.spelling.split(" ")[0] in _BUCKET_WORDS
+        partial = 2.5 * max(0.0, 0.8 - best.quality)
+        costs.append(
+            1.0 + (0.3 if best.kind == "value" else 0.8) * (1 - best.quality) + partial + (1.5 if split else 0.0)
+        )
+    if mark.number is not None:
+        costs.append(1.0)
+    if mark.date is not None:
+        costs.append(1.0 if mark.date.is_bare else 0.9)
+    if mark.literal is not None:
+        costs.append(1.0)
+    return min(costs)
+
+
+def _cheapest(found: _Candidates) -> list[Mark]:
+    atoms = found.atoms
+    by_end: dict[int, list[Mark]] = {}
+    for mark in found.places.values():
+        by_end.setdefault(mark.end, []).append(mark)
+    costs = [0.0]
+    chosen: list[Mark] = []
+    for end in range(1, len(atoms) + 1):
+        atom = atoms[end - 1]
+        unknown = Mark(end - 1, end, atom.text, is_unknown=atom.kind != "mark", glued=atom.glued)
+        best, best_cost = unknown, costs[end - 1] + _COST_OF_UNKNOWN[atom.kind]
+        for mark in by_end.get(end, ()):
+            cost = costs[mark.start] + _cost(mark)
+            if cost < best_cost or (cost == best_cost and mark.start < best.start):
+                best, best_cost = mark, cost
+        costs.append(best_cost)
+        chosen.append(best)
+    cover: list[Mark] = []
+    end = len(atoms)
+    while end > 0:
+        cover.append(chosen[end - 1])
+        end = chosen[end - 1].start
+    return [mark for mark in reversed(cover) if mark.is_unknown or not _is_bare_punctuation(mark, atoms)]
+
+
+def _is_bare_punctuation(mark: Mark, atoms: tuple[Atom, ...]) -> bool:
+    return atoms[mark.start].kind == "mark" and mark.intent is None and mark.number is None
+
+
+def _merge_unknown(marks: list[Mark], text: str, atoms: tuple[Atom, ...]) -> Iterator[Mark]:
+    """Unknown Han characters in a row are one unknown word; Latin words stay apart."""
+    pending: Mark | None = None
+    for mark in marks:
+        joins = mark.is_unknown and atoms[mark.start].kind == "han" and mark.glued
+        if pending is not None and joins and pending.end == mark.start and atoms[pending.start].kind == "han":
+            pending = replace(pending, end=mark.end, text=text[atoms[pending.start].start : atoms[mark.end - 1].end])
+            continue
+        if pending is not None:
+            yield pending
+        pending = mark if mark.is_unknown else None
+        if pending is None:
+            yield mark
+    if pending is not None:
+        yield pending

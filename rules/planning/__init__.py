@@ -1,0 +1,1 @@
+"""Completes what was read: tables, measures, dates and where conditions apply."""

@@ -1,0 +1,213 @@
+"""The nouns that are neither conditions nor figures: the asked table, plain measures, shown columns."""
+
+import re
+
+from knowledge.atoms import listed
+from rules.planning.plan import Plan
+from rules.query.conditions import ref
+from rules.query.query import Condition
+from rules.query.refusals import unused_words
+from rules.query.wishes import Figure
+from rules.schema.links import Link, column_link
+from rules.schema.schema import TableKey
+
+
+def sort_heads(plan: Plan) -> None:
+    """Splits the nouns left over into the asked table, plain measures and shown columns."""
+    reading = plan.reading
+    tables: list[tuple[int, TableKey]] = []
+    for index in plan.asks.heads:
+        noun = reading.nouns[index]
+        assert noun is not None
+        measure = reading.plain_measure(index)
+        if measure is not None:
+            plan.bare.append(Figure(None, measure, position=index))
+        elif noun.is_table and noun.table is not None:
+            tables.append((index, noun.table.table))
+        elif (link := _left_column(plan, index)) is not None and not _is_attributive(plan, index, link):
+            _refuse_foreign_state(plan, index, link)
+            plan.projection.append(link)
+            plan.named_at[index] = link
+        reading.use(index)
+    for index in list(reading.having("count")):
+        conditions = [one for one in plan.filters.conditions[:1] if not _names_thing(plan, one)]
+        nothing_else = not (tables or plan.asks.figures or plan.bare or plan.projection)
+        if nothing_else and conditions and reading.counts_conditions(conditions[0]):
+            reading.use(index)  # "how many records have no amount": rows of the condition's table
+            plan.asks.figures.append(Figure("count", table=conditions[0].column.table, position=index))
+    plan.bare = _without_echoes(plan)
+    plan.tables = tables
+    named = tables or plan.asks.qualifiers
+    if not reading.is_chinese:
+        named = sorted([*tables, *plan.asks.qualifiers])
+    plan.head = _choose_head(plan, named)
+    if plan.head is None and any(mark.arg == "person" for mark in reading.marks) and not plan.asks.dimensions:
+        plan.head = _person_concerned(plan)
+
+
+def _without_echoes(plan: Plan) -> list[Figure]:
+    """The plain measures without those that only say what the one right before is (`保费收入` beside 年收入).
+
+    Raises:
+        Refusal: two measures in a row, of which neither is named better.
+    """
+    kept: list[Figure] = []
+    for figure in plan.bare:
+        before = kept[-1] if kept and plan.reading.is_chinese else None
+        if before is None or before.link is None or figure.link is None or before.position != figure.position - 1:
+            kept.append(figure)
+        elif figure.link.quality > before.link.quality - _ECHO:
+            raise unused_words([plan.reading.marks[figure.position].text])
+    return kept
+
+
+def _names_thing(plan: Plan, condition: Condition) -> bool:
+    """Whether a condition only says which thing is meant, of which there is one."""
+    return condition.operator == "=" and condition.column.column in plan.reading.facts(condition.column.table).display
+
+
+def _refuse_foreign_state(plan: Plan, index: int, link: Link) -> None:
+    """`open tickets` are not told by when their site was opened.
+
+    Raises:
+        Refusal: a word before a thing names a date of something else.
+    """
+    reading = plan.reading
+    after = reading.nouns[index + 1] if index + 1 < len(reading) else None
+    said = after is not None and after.is_table and after.table is not None and after.table.table != link.table
+    if said and not reading.is_chinese and reading.is_date(link) and not _DATE_WORD.search(reading.marks[index].text):
+        raise unused_words([reading.marks[index].text])
+
+
+def _person_concerned(plan: Plan) -> TableKey | None:
+    """`Who placed the most orders?`: the nearest people that the rows spoken of belong to."""
+    figures = [*plan.asks.figures, *plan.bare, *(ranking.figure for ranking in plan.asks.rankings)]
+    spoken = [figure.link.table if figure.link else figure.table for figure in figures if figure]
+    spoken += [condition.column.table for condition in plan.filters.conditions]
+    for table in spoken:
+        above = plan.reading.graph.above(table) if table else {}
+        people = sorted((steps, key) for key, steps in above.items() if plan.reading.facts(key).is_person)
+        if people and (len(people) == 1 or people[0][0] < people[1][0]):
+            return people[0][1]
+    return None
+
+
+def split_attributes(plan: Plan) -> None:
+    """`各公司名称和成立日期`: columns of the very thing grouped by are shown, not grouped by."""
+    dimensions = plan.asks.dimensions
+    if plan.asks.figures or plan.asks.rankings or len(dimensions) < 2 or dimensions[0].column is not None:
+        return
+    own = [dim for dim in dimensions[1:] if dim.table == dimensions[0].table and dim.column and not dim.bucket]
+    if len(own) == len(dimensions) - 1:
+        plan.asks.dimensions = dimensions[:1]
+        for place, dim in enumerate(own):
+            link = column_link(dim.table, str(dim.column))
+            plan.projection.append(link)
+            plan.named_at[-1 - place] = link
+
+
+def _left_column(plan: Plan, index: int) -> Link | None:
+    """The column a noun left over shows; a plain "name" is that of the thing named beside it."""
+    owner = plan.reading.named_thing(index)
+    if owner is not None:
+        return column_link(owner, plan.reading.facts(owner).display[-1])
+    return plan.reading.pick(index)
+
+
+def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
+    """`shipped orders`, `注册用户`: the verb of a date beside the table says that the date is there."""
+    reading = plan.reading
+    text = reading.marks[index].text
+    if not reading.is_date(link) or not 0.68 <= link.quality < 0.9 or _NOT_DONE.search(text):
+        return False
+    for step in (1,) if reading.is_chinese else (1, -1):
+        skip = ("noise", "of", "verb") if step == 1 else ("noise", "verb", "which", "with")
+        place = reading.beside(index, step, skip, through_used=False)
+        noun = reading.nouns[place] if place is not None else None
+        if noun is not None and noun.is_table and noun.table is not None and noun.table.table == link.table:
+            plan.filters.conditions.append(Condition(ref(link), "not null"))
+            return True
+    return False
+
+
+def _choose_head(plan: Plan, tables: list[tuple[int, TableKey]]) -> TableKey | None:
+    """The table whose rows answer: after `which`, else the last one in Chinese and the first in English."""
+    if not tables:
+        return None
+    reading = plan.reading
+    for index, key in tables:
+        before = reading.beside(index, -1, ("noise", "of", "unit", "top", "super"))
+        if before is not None and reading.asks_for(before):
+            return key
+    return tables[-1][1] if reading.is_chinese else tables[0][1]
+
+
+def wants_figures(plan: Plan) -> bool:
+    """Whether the answer is figures rather than rows."""
+    if plan.asks.figures or plan.asks.share or (plan.asks.per_entity is not None and plan.bare):
+        return True
+    if _counts_implied(plan):
+        plan.asks.figures.append(Figure("count", table=plan.head))
+        return True
+    if not plan.bare:
+        return False
+    if _grouped_dimensions(plan):
+        return not is_attribute_listing(plan)
+    return _bare_is_total(plan)
+
+
+def _counts_implied(plan: Plan) -> bool:
+    """`orders by status`, `shops per company`: rows of a thing by group, without a figure, are counted."""
+    several = any(len(span.periods) > 1 for span in plan.filters.spans) or bool(plan.filters.compared)
+    compared = plan.asks.compare and several
+    if plan.head is not None and not plan.bare and not plan.projection and compared:
+        return True
+    grouped = any(dimension.table != plan.head for dimension in plan.asks.dimensions) or _groups_by_kind(plan)
+    plain = plan.head is not None and not plan.bare and not plan.projection and grouped
+    per = not plan.asks.lists and any(mark.text.lower() == "per" for mark in plan.reading.marks)
+    return plain and (per or any(mark.means("by", "bucket") for mark in plan.reading.marks))
+
+
+def _groups_by_kind(plan: Plan) -> bool:
+    """`orders by status`, `按户型统计房屋`: by columns that say of which kind the thing is, and no list of it."""
+    reading = plan.reading
+    lists = any(mark.means("list") and mark.text not in _REPORTS for mark in reading.marks)
+    by = any(mark.means("by") for mark in reading.marks)
+    links = [column_link(dim.table, dim.column) for dim in plan.asks.dimensions if dim.column and not dim.bucket]
+    kinds = bool(links) and all(reading.kind(link) in ("text", "boolean", "number") for link in links)
+    return by and kinds and not lists and len(links) == len(plan.asks.dimensions)
+
+
+def _grouped_dimensions(plan: Plan) -> bool:
+    return bool(plan.asks.dimensions or plan.asks.trend)
+
+
+def is_attribute_listing(plan: Plan) -> bool:
+    """`各店铺的月租金`: the measure is an attribute of the very entity it is asked for."""
+    dimensions = plan.asks.dimensions
+    return (
+        len(dimensions) == 1
+        and dimensions[0].column is None
+        and dimensions[0].bucket is None
+        and all(figure.link is not None and figure.link.table == dimensions[0].table for figure in plan.bare)
+        and plan.reading.facts(dimensions[0].table).is_entity
+    )
+
+
+def _bare_is_total(plan: Plan) -> bool:
+    """Whether plain measures are to be added up: measures of events are, attributes of things are shown."""
+    figure = plan.bare[0]
+    assert figure.link is not None
+    facts = plan.reading.facts(figure.link.table)
+    if plan.head is not None and plan.head != figure.link.table:
+        return figure.link.table not in plan.reading.graph.above(plan.head)
+    if not facts.is_entity and facts.edges:
+        return not plan.asks.lists or plan.head is None
+    return False
+
+
+_ECHO = 0.15
+_REPORTS = frozenset(listed("统计 汇总 计算 统计一下 求 算一下 查询"))
+_DATE_WORD = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$", re.IGNORECASE)
+# A date, or a state rather than what was done.
+_NOT_DONE = re.compile(rf"{_DATE_WORD.pattern}|^(open|live)$", re.IGNORECASE)

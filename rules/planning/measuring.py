@@ -1,0 +1,226 @@
+"""Queries whose answer is figures: totals, averages, counts and shares, by group or alone."""
+
+import itertools
+from dataclasses import replace
+
+from knowledge.naming import called
+from rules.planning.event_dates import date_column, resolved, trend_dimension
+from rules.planning.plan import Plan, is_asked, is_restricted, leads
+from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
+from rules.query.refusals import missing_measure, not_understood, unused_words
+from rules.query.wishes import Figure
+from rules.reading.groups import column_dimension
+from rules.schema.links import column_link
+from rules.schema.schema import TableKey
+
+
+def measure_of(plan: Plan, figure: Figure, default: Function | None = None) -> Measure:
+    """The measure a figure asks for; a plain column is added up, rates and prices are averaged."""
+    if figure.link is None:
+        assert figure.table is not None
+        return Measure("count", figure.table)
+    column = plan.reading.column_of(figure.link)
+    is_age = figure.link.derived == "age"
+    averaged = is_age or (figure.link.factor is None and plan.reading.facts(figure.link.table).is_averaged(column))
+    function = figure.function or default or ("avg" if averaged else "sum")
+    if figure.per_unit is not None:
+        per = Dimension(figure.link.table, date_column(plan, figure.link.table, figure.per_unit), figure.per_unit)
+        return Measure("sum", figure.link.table, figure.link.column, per=per)
+    if plan.reading.is_date(figure.link) and function in ("sum", "avg"):
+        raise unused_words([column.name])
+    return Measure(function, figure.link.table, figure.link.column, figure.link.factor, is_age=is_age)
+
+
+def figures_query(plan: Plan) -> Query:
+    """Figures, by group where there are groups."""
+    figures = sorted([*plan.asks.figures, *plan.bare], key=lambda figure: figure.position)
+    if not figures:
+        figures = _shared_figure(plan)
+    _refuse_compounds(plan, figures)
+    measures = list(dict.fromkeys(measure_of(plan, figure) for figure in figures))
+    base = measures[0].table
+    dimensions = [dim for dim in _dimensions_of(plan, base, measures) if not _is_each_row(plan, dim, measures)]
+    _refuse_foreign_averages(plan, figures, dimensions)
+    if plan.asks.per_entity is not None:
+        return _average_per_entity(plan, measures, dimensions)
+    if plan.asks.share:
+        return _share_query(plan, base, measures, dimensions)
+    if len(measures) == 1 and (per := _averaged_over(plan, measures[0], dimensions)) is not None:
+        return Query(base, measures=(replace(measures[0], function="sum", per=per),))
+    if len(measures) == 1 and len(dimensions) == 1 and (averages := _on_average(plan, measures[0], dimensions[0])):
+        plan.reading.use(*averages)
+        return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
+    if any(_is_of_parts(plan, measure) for measure in measures):
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("super", "max", "min")])
+    query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
+    return replace(query, order=group_order(query))
+
+
+def _on_average(plan: Plan, measure: Measure, dimension: Dimension) -> list[int]:
+    """The words that ask for the average over periods of what is added up or counted: "orders per day on average"."""
+    if measure.function not in ("sum", "count") or dimension.bucket is None:
+        return []
+    return [index for index in plan.reading.having("avg") if plan.reading.marks[index].text.lower() == "on average"]
+
+
+def _is_of_parts(plan: Plan, measure: Measure) -> bool:
+    """`最高营业收入`: the greatest part of a day's figure, where it is not said that single records are meant."""
+    facts = plan.reading.facts(measure.table)
+    if measure.function not in ("max", "min") or measure.column is None or not facts.is_report:
+        return False
+    column = plan.reading.schema.column(measure.table, measure.column)
+    records = any(mark.means("noise") and mark.arg == "rows" for mark in plan.reading.marks)
+    return facts.is_measure(column) and not facts.is_averaged(column) and not records
+
+
+def _refuse_compounds(plan: Plan, figures: list[Figure]) -> None:
+    """`订单金额`, "order value": two figures said in one breath are a third one."""
+    said = {figure.position: (figure.link.table, figure.link.column) for figure in figures if figure.link is not None}
+    for first, second in itertools.pairwise(sorted(said)):
+        named = plan.reading.nouns[first] is not None and plan.reading.nouns[second] is not None
+        if second == first + 1 and named and said[first] != said[second]:
+            raise unused_words([plan.reading.marks[first].text, plan.reading.marks[second].text])
+
+
+def _refuse_foreign_averages(plan: Plan, figures: list[Figure], dimensions: list[Dimension]) -> None:
+    """`cost of parts per ticket` is not the average of the unit costs of a ticket's parts.
+
+    Raises:
+        Refusal: a rate or price is asked for by something its rows do not belong to.
+    """
+    for figure in figures:
+        if figure.function is None and figure.link is not None and figure.link.factor is None:
+            above = plan.reading.graph.above(figure.link.table)
+            averaged = plan.reading.facts(figure.link.table).is_averaged(plan.reading.column_of(figure.link))
+            if averaged and any(dimension.table not in above for dimension in dimensions):
+                raise unused_words([plan.reading.marks[figure.position].text])
+
+
+def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
+    """Shares of groups in the total, or, without groups, of what meets the conditions in everything."""
+    if dimensions:
+        above = {key for one in dimensions for key in plan.reading.graph.above(one.table)}
+        if any(condition.column.table not in above for condition in plan.filters.conditions):
+            # `各服务区新能源车占比`: a share of each area's own, or of all areas'?
+            raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
+        measures += [replace(measure, is_share=True) for measure in measures]
+        query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
+        return replace(query, order=group_order(query))
+    part = tuple(plan.filters.conditions)
+    reachable = plan.reading.graph.above(base)
+    if (
+        not part
+        or plan.filters.thresholds
+        or len(measures) != 1
+        or any(one.column.table not in reachable for one in part)
+    ):
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
+    plan.filters.conditions.clear()
+    return Query(base, measures=(replace(measures[0], is_share=True, share_of=part),))
+
+
+def _is_each_row(plan: Plan, dimension: Dimension, measures: list[Measure]) -> bool:
+    """`average fare per trip`: per row of the measured events is no group."""
+    same = dimension.column is None and dimension.bucket is None and dimension.table == measures[0].table
+    per = any(mark.text.lower() == "per" for mark in plan.reading.marks)
+    averaged = measures[0].function == "avg" and len(measures) == 1
+    return same and averaged and (per or not plan.reading.facts(dimension.table).is_entity)
+
+
+def _averaged_over(plan: Plan, measure: Measure, dimensions: list[Dimension]) -> Dimension | None:
+    """`average revenue per day`: of the days' totals, where single rows are parts of a day that nobody speaks of.
+
+    Raises:
+        Refusal: the average is asked for by period, and it is not said of what.
+    """
+    periods = [dimension for dimension in dimensions if dimension.bucket is not None]
+    whole = [dimension for dimension in dimensions if dimension.column is None]
+    facts = plan.reading.facts(measure.table)
+    if measure.function != "avg" or measure.per is not None or not facts.is_report or not (periods or whole):
+        return None
+    said = [mark.text.lower() for mark in plan.reading.marks if mark.means("each", "bucket")]
+    if len(dimensions) == 1 and all(text.split(" ")[0] == "per" for text in said):
+        return dimensions[0]
+    if periods:
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("avg")])
+    return None
+
+
+def _shared_figure(plan: Plan) -> list[Figure]:
+    """A share of nothing named: of the things asked for, or of the one figure of the events grouped or restricted."""
+    named = [dimension.table for dimension in plan.asks.dimensions if dimension.column is not None]
+    named += [condition.column.table for condition in plan.filters.conditions]
+    table = plan.head or next(iter(named), None)
+    if table is None:
+        raise not_understood(plan.reading.lexicon)
+    facts = plan.reading.facts(table)
+    if plan.head is not None or facts.is_entity:
+        return [Figure("count", table=table)]
+    measures = [column for column in facts.table.columns if facts.is_measure(column)]
+    if len(measures) > 1:
+        raise missing_measure(called(facts.table), [called(column) for column in measures])
+    return [Figure("sum", column_link(table, measures[0].name)) if measures else Figure("count", table=table)]
+
+
+def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Dimension]) -> Query:
+    """`平均每个服务区有多少店铺`: one figure, the average over entities."""
+    named = [column_dimension(plan.reading, link) for link in plan.named_at.values()]
+    entity = next(iter([*dimensions, *named]), None) or (Dimension(plan.head) if plan.head else None)
+    others = {key for _, key in plan.tables} - {measures[0].table, entity.table if entity else None}
+    if entity is None or len(dimensions) + len(named) > 1 or others:
+        raise unused_words([plan.reading.marks[plan.asks.per_entity or 0].text])
+    return Query(measures[0].table, measures=(replace(measures[0], per=entity),))
+
+
+def group_order(query: Query) -> tuple[Order, ...]:
+    """The order of groups when none is asked for: time as it passes, else the greatest figure first."""
+    if not query.dimensions:
+        return ()
+    if any(dimension.bucket for dimension in query.dimensions):
+        return (Order(descending=False),)
+    return (Order(measure=query.measures[0]), Order(descending=False))
+
+
+def _dimensions_of(plan: Plan, base: TableKey, measures: list[Measure]) -> list[Dimension]:
+    """Groups said, with dates resolved; plus things named beside a figure of something else."""
+    dimensions = [resolved(plan, dimension, base) for dimension in plan.asks.dimensions]
+    for said in plan.asks.dimensions:  # `各月完成的工单数`: of those that are completed
+        if said.bucket is not None and said.column is not None:
+            column = plan.reading.schema.column(said.table, said.column)
+            plan.filters.conditions += [Condition(ColumnRef(said.table, said.column), "not null")] * column.nullable
+    if plan.asks.trend and not any(dimension.bucket for dimension in dimensions):
+        dimensions.insert(0, trend_dimension(plan, base))
+    if plan.asks.compare:
+        dimensions += _compared_dimensions(plan, base, dimensions)
+    if not dimensions:
+        dimensions = _implied_dimensions(plan, measures)
+    return list(dict.fromkeys(dimensions))
+
+
+def _compared_dimensions(plan: Plan, base: TableKey, others: list[Dimension]) -> list[Dimension]:
+    """What is set side by side: the values of a column, and periods."""
+    links = [column_link(column.table, column.column) for column in plan.filters.compared]
+    found = [column_dimension(plan.reading, link) for link in links]
+    grains = {period.grain for span in plan.filters.spans if len(span.periods) > 1 for period in span.periods}
+    if len(grains) == 1 and (grain := grains.pop()) is not None and not any(one.bucket for one in others):
+        found.append(resolved(plan, Dimension(("", ""), None, grain), base))
+    return found
+
+
+def _implied_dimensions(plan: Plan, measures: list[Measure]) -> list[Dimension]:
+    """`服务区的店铺数量`, "customers and their number of orders": per thing named, unless it is restricted."""
+    found: list[Dimension] = []
+    measured = {measure.table for measure in measures}
+    explicit_total = any(figure.function in ("sum", "avg", "max", "min") for figure in plan.asks.figures)
+    for index, key in plan.tables:
+        if key in measured or not plan.reading.facts(key).is_entity:
+            continue
+        asked = is_asked(plan, index) or leads(plan.reading, index)
+        if asked or (plan.reading.is_chinese and not explicit_total and not is_restricted(plan)):
+            found.append(Dimension(key))
+    if found:
+        return found
+    for index, link in plan.named_at.items():
+        if is_asked(plan, index) or plan.asks.which or plan.asks.lists:
+            found.append(column_dimension(plan.reading, link))
+    return found

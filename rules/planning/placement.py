@@ -1,0 +1,110 @@
+"""Whether every named thing found its place; what did not makes the rules refuse."""
+
+from knowledge.atoms import stem, words_of
+from knowledge.naming import comment_names, english_words
+from rules.planning.listing import shown_column
+from rules.planning.plan import Plan, shown_names
+from rules.query.query import ColumnRef, Query
+from rules.query.refusals import several_people, unused_words
+from rules.reading.reading import ColumnIdentity
+from rules.schema.joins import AmbiguousPath
+from rules.schema.links import Link
+from rules.schema.schema import TableKey
+
+
+def measured_columns(plan: Plan) -> frozenset[ColumnIdentity]:
+    """What the figures were taken from, so that another reading of the same words can be tried."""
+    figures = [*plan.asks.figures, *plan.bare, *(ranking.figure for ranking in plan.asks.rankings)]
+    return frozenset((figure.link.table, figure.link.column) for figure in figures if figure and figure.link)
+
+
+def said_reference(plan: Plan, ambiguity: AmbiguousPath) -> str | None:
+    """The one referencing column of which a word stands in the question ("trips *started* at Harbor")."""
+    said = {stem(word) for mark in plan.reading.marks for word in words_of(mark.text)}
+    target = {stem(word) for word in words_of(ambiguity.target[1])}
+    scored = []
+    for key, column in ambiguity.choices:
+        names = [column, *comment_names(plan.reading.schema.column(key, column).comment)] if column else []
+        words = {stem(word) for name in names for word in english_words(name)} - target - {"id"}
+        scored.append((len(words & said), column))
+    scored.sort(reverse=True)
+    return scored[0][1] if scored[0][0] > 0 and (len(scored) == 1 or scored[0][0] > scored[1][0]) else None
+
+
+def refuse_unplaced(plan: Plan, query: Query) -> None:
+    """Tables and columns that were named must show up somewhere, or at least lie on the way up."""
+    spoken_of = touched(query)
+    reachable = {key for table in spoken_of for key in plan.reading.graph.above(table)}
+    lost = [plan.reading.marks[index].text for index, key in plan.tables if key not in reachable]
+    averaged = any(measure.function == "avg" and measure.per is None for measure in query.measures)
+    if averaged:  # "average revenue of shops" may mean per shop: not the average of all rows
+        lost += [plan.reading.marks[index].text for index, key in plan.tables if key not in spoken_of]
+    shown = {(column.table, column.column) for column in query.columns}
+    shown |= {(dim.table, dim.column or name) for dim in query.dimensions for name in shown_names(plan, dim)}
+    shown |= {(one.per.table, one.per.column) for one in query.measures if one.per and one.per.column}
+    shown |= {(order.column.table, order.column.column) for order in query.order if order.column is not None}
+    shown |= {
+        (column.table, column.column)
+        for index, link in plan.named_at.items()
+        if query.columns
+        for column in [ColumnRef(link.table, str(link.column))]
+        if set(shown_column(plan, index, link)) <= set(query.columns)
+    }
+    for index, link in plan.named_at.items():
+        if (link.table, link.column) not in shown and not _is_reference_to(plan, link, query):
+            lost.append(plan.reading.marks[index].text)
+    if lost:
+        raise unused_words(lost)
+
+
+def _is_reference_to(plan: Plan, link: Link, query: Query) -> bool:
+    """Whether the column only points to a thing that is shown or grouped by."""
+    grouped = {dimension.table for dimension in query.dimensions if dimension.column is None}
+    facts = plan.reading.facts(link.table)
+    return any(edge.columns == (link.column,) and edge.parent in grouped for edge in facts.edges) or (
+        link.table in grouped and link.column in facts.key
+    )
+
+
+def refuse_leftovers(plan: Plan, query: Query) -> None:
+    """Refuses when a meaningful word is still unused."""
+    left = [*plan.reading.leftovers(), *plan.reading.stray_groups()]
+    if query.measures or plan.named_at or plan.bare:
+        left = [mark for mark in left if not mark.means("count")]  # "is how much" asks for what is there already
+    if left:
+        raise unused_words([mark.text for mark in left])
+
+
+def touched(query: Query) -> set[TableKey]:
+    """Tables that the structure mentions."""
+    keys = {query.base, *(column.table for column in query.columns), *(measure.table for measure in query.measures)}
+    keys |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}
+    keys |= {condition.column.table for condition in query.conditions}
+    keys |= {having.measure.table for having in query.having}
+    return keys | {related.table for related in query.related}
+
+
+def refuse_answers_without_names(plan: Plan, query: Query) -> None:
+    """`Who manages the Sales department?` is not answered by a department, "which customer" not by an order.
+
+    Raises:
+        Refusal: what is asked for is not among what is shown.
+    """
+    reading = plan.reading
+    asked = [index for index in range(len(reading)) if reading.asks_for(index)]
+    shown = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
+    shown |= {dimension.table for dimension in query.dimensions}
+    people = [index for index in asked if reading.marks[index].arg == "person"]
+    people += [0] if reading.marks[0].text.lower().split()[0] == "who" and 0 not in asked else []  # "who has …"
+    if people and not any(reading.facts(key).is_person for key in shown):
+        persons = [key for key in reading.graph.above(query.base) if reading.facts(key).is_person]
+        if len(persons) > 1:
+            raise several_people(reading.marks[people[0]].text.split()[0], persons, reading.lexicon)
+        raise unused_words([reading.marks[index].text for index in people])
+    for index in asked:
+        place = reading.beside(index, 1, ("noise", "of", "unit", "number"), through_used=False)
+        noun = reading.nouns[place] if place is not None else None
+        if noun is None or not noun.is_table or noun.table is None or noun.table.table in shown:
+            continue
+        if reading.facts(noun.table.table).display and reading.marks[index].arg != "kind":
+            raise unused_words([reading.marks[index].text + reading.marks[place or 0].text])

@@ -1,0 +1,71 @@
+"""Everything known about a question while its query is built, and what every part of the building needs."""
+
+from dataclasses import dataclass, field
+
+from common.text import Text
+from rules.query.conditions import Filters
+from rules.query.query import ColumnRef, Dimension, Order
+from rules.query.wishes import Asks, Figure
+from rules.reading.reading import Reading
+from rules.schema.links import Link
+from rules.schema.schema import TableKey
+
+
+@dataclass
+class Plan:
+    """What is known so far.
+
+    Attributes:
+        head: the table whose rows answer, where one is named.
+        projection: columns to be shown, with `named_at` their positions in the question.
+        bare: measures named without a function.
+        tables: tables named, with their positions.
+    """
+
+    reading: Reading
+    filters: Filters
+    asks: Asks
+    head: TableKey | None = None
+    projection: list[Link] = field(default_factory=list)
+    bare: list[Figure] = field(default_factory=list)
+    named_at: dict[int, Link] = field(default_factory=dict)
+    tables: list[tuple[int, TableKey]] = field(default_factory=list)
+    warnings: list[Text] = field(default_factory=list)
+
+
+def is_asked(plan: Plan, index: int) -> bool:
+    """Whether the noun directly follows a word that asks for it."""
+    reading = plan.reading
+    before = reading.beside(index, -1, ("noise", "of", "unit"))
+    return before is not None and (reading.marks[before].means("list") or reading.asks_for(before))
+
+
+def is_restricted(plan: Plan) -> bool:
+    """Whether any condition on rows is known."""
+    filters = plan.filters
+    return bool(filters.conditions or filters.related)
+
+
+def shown_names(plan: Plan, dimension: Dimension) -> tuple[str, ...]:
+    """The columns that show a dimension."""
+    facts = plan.reading.facts(dimension.table)
+    return (dimension.column,) if dimension.column else facts.shown
+
+
+def all_columns(plan: Plan, table: TableKey) -> list[str]:
+    """The columns of a table that serve the reader."""
+    facts = plan.reading.facts(table)
+    names = [column.name for column in facts.table.columns if not facts.is_housekeeping(column)]
+    return names or [column.name for column in facts.table.columns]
+
+
+def tie_break(plan: Plan, table: TableKey) -> tuple[Order, ...]:
+    """An order that makes the rows of a table come out the same every time."""
+    facts = plan.reading.facts(table)
+    return tuple(Order(column=ColumnRef(table, name), descending=False) for name in (facts.key or facts.display)[:2])
+
+
+def leads(reading: Reading, index: int) -> bool:
+    """Whether a noun is followed by what is told about it: "customers and their orders", `服务区及其店铺数量`."""
+    joint = reading.beside(index, 1, ("noise",))
+    return joint is not None and reading.marks[joint].means("and", "with")

@@ -1,0 +1,309 @@
+"""Queries for the most and the least: rows, groups, and the extreme value itself."""
+
+import re
+
+from common.text import Text
+from knowledge.naming import called
+from rules.planning.event_dates import resolved
+from rules.planning.measuring import figures_query, measure_of
+from rules.planning.plan import Plan, all_columns, is_asked, shown_names, tie_break
+from rules.query.conditions import ref
+from rules.query.query import ColumnRef, Dimension, Function, Order, Query
+from rules.query.refusals import missing_measure, unused_words
+from rules.query.wishes import Figure, Ranking
+from rules.reading.groups import column_dimension
+from rules.reading.reading import Reading
+from rules.schema.links import Link, column_link
+from rules.schema.schema import TableKey
+
+
+def ranked_query(plan: Plan) -> Query:
+    """The most or least of something.
+
+    Raises:
+        Refusal: it is not said by which figure.
+    """
+    ranking = plan.asks.rankings[0]
+    _refuse_owner(plan, ranking)
+    _refuse_joined_share(plan)
+    if len(plan.asks.rankings) > 1:
+        return _ranked_twice(plan)
+    if ranking.figure is None and not ranking.hint:
+        ranking.figure = _implied_figure(plan)
+    _drop_single_rows(plan, ranking)
+    if ranking.is_value and ranking.figure is not None:
+        return _extreme_value(plan, ranking)
+    entity = _ranked_entity(plan, ranking)
+    figure = ranking.figure or _hinted_figure(plan, ranking, entity)
+    return _ranked_by(plan, ranking, figure, entity)
+
+
+def _refuse_owner(plan: Plan, ranking: Ranking) -> None:
+    """The owner of the one that has the most (`收入最高的店铺属于哪个服务区`) is another question."""
+    reading = plan.reading
+    if not reading.is_chinese and (owned := _restricted_thing(plan, ranking)) is not None:
+        raise unused_words([reading.marks[owned].text])
+    is_thing_said = False
+    for index in range(ranking.position, len(reading)):
+        mark, noun = reading.marks[index], reading.nouns[index]
+        owns = mark.means("noise", "which", "verb") and _OWNS.match(mark.text.lower())
+        if owns and (is_thing_said or mark.text.startswith(("所属", "所在"))):
+            raise unused_words([mark.text])
+        is_thing_said = is_thing_said or (noun is not None and noun.is_table)
+
+
+def _drop_single_rows(plan: Plan, ranking: Ranking) -> None:
+    """ "the highest average rent per shop": an average over shops, not one for each."""
+    figure = ranking.figure
+    if plan.head is None or figure is None or figure.function != "avg" or figure.link is None:
+        return
+    own = Dimension(figure.link.table)
+    if plan.head != own.table and own in plan.asks.dimensions:
+        plan.asks.dimensions.remove(own)
+
+
+def _refuse_joined_share(plan: Plan) -> None:
+    """`收入最高的店铺及占比`: a share beside what is ranked, not the one it is ranked by."""
+    marks = plan.reading.marks
+    for index, mark in enumerate(marks):
+        before = plan.reading.beside(index, -1, ("noise", "of"), through_used=False) if mark.means("share") else None
+        if before is not None and marks[before].means("and"):
+            raise unused_words([mark.text])
+
+
+def _restricted_thing(plan: Plan, ranking: Ranking) -> int | None:
+    """The shop of "which area is the shop with the highest rent in": said after what is asked for, with what it has."""
+    reading = plan.reading
+    asked = next((index for index in range(ranking.position) if reading.asks_for(index)), None)
+    if asked is None:
+        return None
+    things = [index for index, _ in plan.tables if asked < index < ranking.position]
+    first = next((index for index in range(asked + 1, len(reading)) if reading.nouns[index] is not None), None)
+    for index in things:
+        after = reading.beside(index, 1, ("noise",))
+        if index != first and after is not None and after < ranking.position and reading.marks[after].means("with"):
+            return index
+    return None
+
+
+_OWNS = re.compile("所属|所在|属于|位于|在|belong|located|part of")
+
+
+def _ranked_twice(plan: Plan) -> Query:
+    """Highest and lowest of one figure, as values."""
+    rankings = plan.asks.rankings
+    first, last = rankings[0].position, rankings[-1].position
+    things = any(index > last if plan.reading.is_chinese else index < first for index, _ in plan.tables)
+    if things or not all(ranking.is_value or ranking.figure is None for ranking in rankings):
+        raise unused_words([plan.reading.marks[ranking.position].text for ranking in rankings])
+    link = next((ranking.figure.link for ranking in rankings if ranking.figure is not None), None)
+    if link is None:
+        raise unused_words([plan.reading.marks[ranking.position].text for ranking in rankings])
+    for ranking in rankings:
+        plan.asks.figures.append(Figure("max" if ranking.descending else "min", link, position=ranking.position))
+    plan.asks.rankings.clear()
+    return figures_query(plan)
+
+
+def _implied_figure(plan: Plan) -> Figure | None:
+    """A figure named elsewhere: a count asked for, or the one plain measure."""
+    if plan.asks.figures:
+        return plan.asks.figures.pop(0)
+    if plan.bare:
+        return plan.bare.pop(0)
+    return None
+
+
+def _extreme_value(plan: Plan, ranking: Ranking) -> Query:
+    figure = ranking.figure
+    assert figure is not None
+    function: Function = "max" if ranking.descending else "min"
+    if figure.function is not None:
+        raise unused_words([plan.reading.marks[ranking.position].text])
+    plan.asks.figures.insert(0, replace_figure(figure, function))
+    plan.asks.rankings.clear()
+    return figures_query(plan)
+
+
+def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
+    """The thing ranked: its kinds where they are asked for, else the asked table or column, else the only group."""
+    kind = plan.asks.kind
+    if kind is not None and kind in plan.asks.dimensions and len(plan.tables) <= 1:
+        plan.asks.dimensions.remove(kind)  # `每类店铺收入最高的店铺` names the thing again, and wants it in every kind
+        return kind
+    if plan.asks.dimensions and plan.head is not None and ranking.figure and _is_total_of(ranking.figure, plan.head):
+        return plan.asks.dimensions.pop()  # `各省份店铺平均月租金从高到低`: provinces
+    if plan.head is not None and plan.head != (ranking.figure.table if ranking.figure else None):
+        return Dimension(plan.head)
+    for index, link in plan.named_at.items():
+        named_first = plan.reading.beside(ranking.position, 1, ("noise", "of", "unit"), through_used=False) == index
+        if not plan.asks.dimensions or is_asked(plan, index) or named_first:
+            plan.projection.remove(link)
+            return column_dimension(plan.reading, link)
+    if plan.asks.dimensions:
+        return plan.asks.dimensions.pop()
+    if plan.head is not None:
+        return Dimension(plan.head)
+    return _thing_behind_figure(plan) if ranking.hint == "date" else None
+
+
+def _thing_behind_figure(plan: Plan) -> Dimension | None:
+    """The table whose name was read as a figure: no figure is latest, so "latest sales" are rows of it."""
+    for figure in plan.bare:
+        noun = plan.reading.nouns[figure.position]
+        if noun is not None and noun.table is not None:
+            plan.bare.remove(figure)
+            return Dimension(noun.table.table)
+    return None
+
+
+def _is_total_of(figure: Figure, table: TableKey) -> bool:
+    """Whether the figure sums the rows of the table up, so that it is no figure of single ones."""
+    return figure.function is not None and figure.link is not None and figure.link.table == table
+
+
+def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Figure:
+    """The column an adjective speaks of: the price of the cheapest, the date of the latest."""
+    reading = plan.reading
+    name = (
+        called(reading.schema.table(entity.table))
+        if entity and entity.table != ("", "")
+        else reading.marks[ranking.position].text
+    )
+    if entity is None or entity.table == ("", "") or not ranking.hint:
+        raise missing_measure(name, _measure_labels(plan, entity))
+    link = concept_column(reading, entity.table, ranking.hint)
+    if link is None and ranking.hint == "age" and not reading.facts(entity.table).is_person:
+        link = concept_column(reading, entity.table, "date")  # the oldest order is the first one
+    if link is None:
+        raise missing_measure(name, _measure_labels(plan, entity))
+    if ranking.hint == "date" or (ranking.hint == "age" and reading.is_date(link)):
+        ranking.descending = ranking.descending if ranking.hint == "date" else not ranking.descending
+    return Figure(None, link)
+
+
+def _measure_labels(plan: Plan, entity: Dimension | None) -> list[Text]:
+    if entity is None or entity.table == ("", ""):
+        return []
+    facts = plan.reading.facts(entity.table)
+    return [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
+
+
+def _ranked_by(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension | None) -> Query:
+    limit = ranking.limit if not ranking.is_order else plan.asks.limit
+    if limit is None and not ranking.is_order:
+        limit = 1
+    plan.asks.limit = None
+    link = figure.link
+    if entity is None and link is not None:
+        entity = Dimension(link.table)
+    if entity is None:
+        raise missing_measure(plan.reading.marks[ranking.position].text, [])
+    if link is not None and figure.function is None and _is_attribute(plan, link, entity):
+        return _ranked_rows(plan, ranking, link, entity, limit)
+    return _ranked_groups(plan, ranking, figure, entity, limit)
+
+
+def _is_attribute(plan: Plan, link: Link, entity: Dimension) -> bool:
+    """Whether the figure is a column of the ranked thing itself (or of something above it)."""
+    if entity.column is not None or entity.bucket is not None:
+        return False
+    return link.table in plan.reading.graph.above(entity.table) and (
+        link.table == entity.table or not plan.reading.facts(link.table).edges or True
+    )
+
+
+def _ranked_rows(plan: Plan, ranking: Ranking, link: Link, entity: Dimension, limit: int | None) -> Query:
+    facts = plan.reading.facts(entity.table)
+    columns = [ColumnRef(entity.table, name) for name in facts.display or all_columns(plan, entity.table)]
+    columns += [ref(shown) for shown in plan.projection]
+    columns += [ref(bare.link) for bare in plan.bare if bare.link is not None]
+    columns.append(ref(link))
+    top_per = tuple(resolved(plan, dimension, entity.table) for dimension in plan.asks.dimensions)
+    columns = [ColumnRef(dim.table, name) for dim in top_per for name in shown_names(plan, dim)] + columns
+    order = (Order(column=ref(link), descending=ranking.descending), *tie_break(plan, entity.table))
+    return Query(
+        entity.table, tuple(dict.fromkeys(columns)), order=order, limit=limit, top_per=top_per if limit else ()
+    )
+
+
+def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension, limit: int | None) -> Query:
+    default: Function | None = None
+    if figure.link is not None and plan.reading.facts(figure.link.table).is_averaged(
+        plan.reading.column_of(figure.link)
+    ):
+        default = "max" if ranking.descending else "min"
+    if figure.link is not None and not plan.reading.is_measure(figure.link):
+        if not plan.reading.is_date(figure.link):
+            raise missing_measure(plan.reading.marks[ranking.position].text, _measure_labels(plan, entity))
+        default = "max" if ranking.descending else "min"
+    measure = measure_of(plan, figure, default)
+    entity = resolved(plan, entity, measure.table)
+    others = [measure_of(plan, other) for other in [*plan.asks.figures, *plan.bare]]
+    # `单日收入最高的店铺`: shops and days are ranked together.
+    together = [resolved(plan, one, measure.table) for one in plan.asks.dimensions if one in plan.asks.ranked_dates]
+    top_per = tuple(resolved(plan, one, measure.table) for one in plan.asks.dimensions)
+    top_per = tuple(one for one in top_per if one not in together)
+    if ranking.is_order:
+        entity_dimensions, top_per = (*top_per, entity), ()
+    else:
+        entity_dimensions = (*top_per, entity, *together)
+    order = (Order(measure=measure, descending=ranking.descending), Order(descending=False))
+    measures = tuple(dict.fromkeys((measure, *others)))
+    return Query(
+        measure.table,
+        dimensions=tuple(dict.fromkeys(entity_dimensions)),
+        measures=measures,
+        order=order,
+        limit=limit,
+        top_per=top_per,
+    )
+
+
+def replace_figure(figure: Figure, function: Function) -> Figure:
+    """The figure with another function."""
+    return Figure(function, figure.link, figure.table, figure.position)
+
+
+def concept_column(reading: Reading, table: TableKey, hint: str) -> Link | None:
+    """The table's column for a concept that only an adjective names."""
+    facts = reading.facts(table)
+    if hint == "date":
+        return column_link(table, facts.dates[0]) if facts.dates else None
+    for name in _HINTS[hint]:
+        for link in reading.lexicon.find(name):
+            if (
+                link.kind == "column"
+                and link.table == table
+                and link.quality >= 0.5
+                and (reading.is_measure(link) or reading.is_date(link))
+            ):
+                return link
+    return None
+
+
+_HINTS = {
+    "price": (
+        "price",
+        "cost",
+        "unit price",
+        "fee",
+        "fare",
+        "total amount",
+        "amount",
+        "total",
+        "价格",
+        "单价",
+        "费用",
+        "金额",
+    ),
+    "length": ("length", "duration", "时长", "长度"),
+    "weight": ("weight", "重量"),
+    "height": ("height", "高度", "身高"),
+    "age": ("age", "birth date", "年龄", "出生日期"),
+    "rating": ("rating", "score", "评分"),
+    "salary": ("salary", "工资"),
+    "quantity": ("quantity", "sales", "销量", "数量"),
+    "traffic": ("traffic", "visitors", "visits", "客流量", "访问量"),
+    "population": ("population", "人口"),
+}

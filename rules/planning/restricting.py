@@ -1,0 +1,256 @@
+"""Conditions put in their place: on rows, on groups, on what exists, in a period."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+from knowledge.naming import called
+from rules.linking.dates import Period
+from rules.linking.units import in_stored_unit
+from rules.planning.event_dates import no_date_of, span_date
+from rules.planning.measuring import measure_of
+from rules.planning.periods import compares_periods
+from rules.planning.plan import Plan
+from rules.planning.ranked import concept_column
+from rules.query.conditions import Span, Threshold, ref
+from rules.query.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
+from rules.query.refusals import missing_measure, no_date_column, unused_words
+from rules.query.wishes import Figure
+from rules.schema.links import Link, column_link
+from rules.schema.schema import TableKey, is_year, tells_days
+
+
+def with_conditions(plan: Plan, query: Query) -> Query:
+    """The query with every condition in its place."""
+    filters = plan.filters
+    query = _with_thresholds(plan, query)
+    query = _with_spans(plan, query)
+    conditions = (*query.conditions, *filters.conditions)
+    _refuse_averages_of_parts(plan, query)
+    query = replace(query, conditions=tuple(dict.fromkeys(conditions)), with_deleted=frozenset(filters.with_deleted))
+    query, related = _with_references(plan, query, [*query.related, *filters.related])
+    query, lacking = _split_lacking(plan, query)
+    related = _with_existence(plan, query, [*related, *lacking])
+    return _limited(plan, replace(query, related=tuple(related)))
+
+
+def _refuse_averages_of_parts(plan: Plan, query: Query) -> None:
+    """`收入高于平均的店铺`: what a shop has in all is to be compared, not its single days."""
+    above = plan.reading.graph.above(query.base)
+    for condition in plan.filters.conditions:
+        averages = condition.operator in ("above average", "below average")
+        if averages and condition.column.table not in above:
+            words = [mark.text for mark in plan.reading.marks if mark.means("above_average", "below_average")]
+            raise unused_words(words)
+
+
+def _with_references(plan: Plan, query: Query, related: list[Related]) -> tuple[Query, list[Related]]:
+    """`orders without an employee`: a row points to one thing at most, so that its reference is empty or not."""
+    kept: list[Related] = []
+    conditions = list(query.conditions)
+    graph = plan.reading.graph
+    for one in related:
+        path = graph.up(query.base, one.table) if one.table != query.base else None
+        if not path or one.conditions or graph.is_linked_closer(query.base, one.table, path):
+            kept.append(one)
+        else:
+            reference = ColumnRef(path[-1].child, path[-1].columns[0])
+            conditions.append(Condition(reference, "null" if one.negated else "not null"))
+    return replace(query, conditions=tuple(conditions)), kept
+
+
+def _split_lacking(plan: Plan, query: Query) -> tuple[Query, list[Related]]:
+    """`没有加油站的服务区`: another value somewhere below is no answer; there must be no row with that value."""
+    above = plan.reading.graph.above(query.base)
+    summed = any(measure.function in ("sum", "avg") for measure in query.measures)
+    kept: list[Condition] = []
+    lacking: list[Related] = []
+    for condition in query.conditions:
+        key, operator = condition.column.table, _POSITIVE.get(condition.operator)
+        beside = key not in above and not query.dimensions and not summed
+        if operator is not None and beside:
+            positive = replace(condition, operator=operator)
+            lacking.append(Related(key, (positive,), negated=True))
+        elif beside and condition.operator == "in" and condition.column in plan.filters.conjoined:
+            each = [replace(condition, operator="=", operands=(operand,)) for operand in condition.operands]
+            lacking += [Related(key, (one,)) for one in each]  # bought this *and* that
+        else:
+            kept.append(condition)
+    return replace(query, conditions=tuple(kept)), lacking
+
+
+def _with_existence(plan: Plan, query: Query, related: list[Related]) -> list[Related]:
+    """Tables merely mentioned below the listed one: "customers with orders"."""
+    used = {query.base, *(column.table for column in query.columns), *(dim.table for dim in query.dimensions)}
+    used |= {measure.table for measure in query.measures} | {one.table for one in related}
+    used |= {condition.column.table for condition in query.conditions}
+    above = plan.reading.graph.above(query.base)
+    for index, key in plan.tables:
+        if key not in used and key not in above:
+            before = plan.reading.beside(index, -1, ("noise", "of", "unit"))
+            if before is not None and plan.reading.marks[before].means("with", "and", "verb", "which"):
+                related.append(Related(key))
+    return related
+
+
+def is_aggregate(plan: Plan, threshold: Threshold) -> bool:
+    """Whether a comparison is about a figure of the asked thing, not about one of its columns."""
+    if threshold.function is not None or threshold.table is not None:
+        return True
+    counted = [figure.table for figure in plan.asks.figures if figure.link is None]
+    link, head = threshold.link, plan.head or next((shown.table for shown in plan.named_at.values()), None)
+    head = head or next(iter(counted), None)
+    if compares_periods(plan):
+        return True
+    if link is None or head is None:
+        return False
+    if plan.head is None and plan.reading.facts(head).is_report and plan.reading.is_measure(link):
+        return True  # of a payment type, all rows are compared: single ones are parts of a day
+    return link.table not in plan.reading.graph.above(head)
+
+
+def _with_thresholds(plan: Plan, query: Query) -> Query:
+    for threshold in plan.filters.thresholds:
+        query = _with_threshold(plan, query, threshold)
+    return query
+
+
+def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
+    if threshold.hint:
+        link = concept_column(plan.reading, query.base, threshold.hint)
+        if link is None:
+            raise missing_measure(called(plan.reading.schema.table(query.base)), [])
+        threshold.link = (
+            replace(link, derived="age") if threshold.hint == "age" and plan.reading.is_date(link) else link
+        )
+    if threshold.link is None and threshold.table is None:
+        threshold.link = _implied_threshold(plan, query, threshold)
+    if threshold.link is not None and threshold.link.derived is None:
+        column = plan.reading.column_of(threshold.link)
+        threshold.operands = in_stored_unit(threshold.operands, column, plan.reading.marks)
+    grouped = bool(query.measures and query.dimensions)
+    aggregated = is_aggregate(plan, threshold)
+    if threshold.link is not None and not aggregated and not (grouped and _compares_figure(query, threshold.link)):
+        condition = Condition(ref(threshold.link), threshold.operator, threshold.operands)
+        return replace(query, conditions=(*query.conditions, condition))
+    figure = Figure(threshold.function, threshold.link, threshold.table)  # type: ignore[arg-type]
+    measure = measure_of(plan, figure)
+    having = Having(measure, threshold.operator, threshold.operands)
+    return _with_having(plan, query, having)
+
+
+def _implied_threshold(plan: Plan, query: Query, threshold: Threshold) -> Link | None:
+    """`超过5个的服务区` after the measure was already taken: compare the figure asked for."""
+    if threshold.operator in ("=", "!="):
+        raise unused_words([plan.reading.marks[threshold.position].text])  # `编号为101的`: a number, but which?
+    after = plan.reading.beside(threshold.position, 1, ("noise", "unit"), through_used=False)
+    if not plan.reading.is_chinese and after is not None and plan.reading.nouns[after] is not None:
+        raise unused_words([plan.reading.marks[threshold.position].text])  # "at least 3 open areas": of the areas
+    measure = next((measure for measure in query.measures), None)
+    if measure is None and (only := _only_measure(plan, query.base)) is not None:
+        return only
+    if measure is None or measure.column is None:
+        words = [mark.text for mark in plan.reading.marks if mark.means("cmp", "between")]
+        raise unused_words(words or ["?"])
+    return column_link(measure.table, measure.column)
+
+
+def _only_measure(plan: Plan, table: TableKey) -> Link | None:
+    """The measure of a table that has just one ("invoices over 15")."""
+    facts = plan.reading.facts(table)
+    names = [column.name for column in facts.table.columns if facts.is_measure(column)]
+    return column_link(table, names[0]) if len(names) == 1 else None
+
+
+def _compares_figure(query: Query, link: Link) -> bool:
+    return any(measure.column == link.column and measure.table == link.table for measure in query.measures)
+
+
+def _with_having(plan: Plan, query: Query, having: Having) -> Query:
+    if not query.dimensions:
+        if query.measures and query.measures[0].column is None and query.measures[0].function == "count":
+            entity = query.measures[0].table
+            query = replace(
+                query, measures=(having.measure,), dimensions=(Dimension(entity),), base=entity, counts_rows=True
+            )
+        else:
+            raise unused_words([mark.text for mark in plan.reading.marks if mark.means("cmp", "between")])
+    measures = query.measures or (having.measure,)
+    if having.measure.table not in {measure.table for measure in measures}:
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("cmp", "between")])
+    order = query.order or (Order(measure=measures[0]), Order(descending=False))
+    if query.counts_rows:
+        order = ()
+    return replace(query, base=measures[0].table, measures=measures, having=(*query.having, having), order=order)
+
+
+def _limited(plan: Plan, query: Query) -> Query:
+    return replace(query, limit=plan.asks.limit) if plan.asks.limit and query.limit is None else query
+
+
+def _with_spans(plan: Plan, query: Query) -> Query:
+    plain = [span for span in plan.filters.spans if span.link is None]
+    if len(plain) > 1 and not _are_bounds(plain):
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.date is not None])
+    bases = list(dict.fromkeys(measure.table for measure in query.measures)) or [query.base]
+    for span in plan.filters.spans:
+        for base in bases if len(bases) > 1 and span.link is None else [query.base]:
+            date = (ref(span.link) if span.link else None) or span_date(plan, base)
+            if date is None or _is_of_another(plan, date, base):
+                raise no_date_of(plan, base)
+            query = replace(query, conditions=(*query.conditions, *_during_conditions(plan, date, span)))
+    return query
+
+
+def _is_of_another(plan: Plan, date: ColumnRef, base: TableKey) -> bool:
+    """`去年开业的店铺`: the date is that of a thing above those asked for, which nobody speaks of."""
+    both = plan.reading.facts(date.table).is_entity and plan.reading.facts(base).is_entity
+    spoken = {noun.table.table for noun in plan.reading.nouns if noun is not None and noun.table and noun.is_table}
+    above = date.table != base and date.table in plan.reading.graph.above(base)
+    return both and above and date.table not in spoken
+
+
+def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Condition]:
+    """The period as a condition on a date column, or on a column of years.
+
+    Raises:
+        Refusal: it begins or ends within what the column tells apart.
+    """
+    column = plan.reading.schema.column(date.table, date.column)
+    if not is_year(column):
+        bounds = [moment for period in span.periods for moment in (period.start, period.end) if moment is not None]
+        if not tells_days(column) and not all(moment.begins_month for moment in bounds):
+            raise no_date_column(called(plan.reading.schema.table(date.table)))
+        return [Condition(date, "not during" if span.negated else "during", tuple(span.periods))]
+    found: list[Condition] = []
+    for period in span.periods:
+        found += year_conditions(date, period)
+    if not found or (len(span.periods) > 1 and any(condition.operator != "=" for condition in found)):
+        raise no_date_column(called(plan.reading.schema.table(date.table)))
+    if len(found) > 1 and len(span.periods) > 1:
+        return [Condition(date, "in", tuple(condition.operands[0] for condition in found))]
+    return found
+
+
+def _are_bounds(spans: list[Span]) -> bool:
+    """Whether several periods are one beginning and one end ("since 2022 … until 2024")."""
+    starts = [span for span in spans if span.periods[0].start is None]
+    ends = [span for span in spans if span.periods[0].end is None]
+    return len(spans) == 2 and len(starts) == len(ends) == 1
+
+
+def year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
+    """A period of whole calendar years as conditions on a number column; empty when it is no such period."""
+    bounds = [moment for moment in (period.start, period.end) if moment is not None]
+    if any(moment.day is None or (moment.day.month, moment.day.day) != (1, 1) for moment in bounds):
+        return []
+    if period.grain == "year" and period.start is not None and period.start.day is not None:
+        return [Condition(column, "=", (Decimal(period.start.day.year),))]
+    found = []
+    if period.start is not None and period.start.day is not None:
+        found.append(Condition(column, ">=", (Decimal(period.start.day.year),)))
+    if period.end is not None and period.end.day is not None:
+        found.append(Condition(column, "<", (Decimal(period.end.day.year),)))
+    return found
+
+
+_POSITIVE: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not contains": "contains"}

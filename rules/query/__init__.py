@@ -1,0 +1,1 @@
+"""The structure that a question is understood as."""

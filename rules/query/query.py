@@ -1,0 +1,141 @@
+"""The question as structure: what is measured or listed, grouped by what, under which conditions, in which order.
+
+It holds references into the catalogue and no SQL, so that it can be looked at, compared, and combined with a follow-up
+question before it is rendered. Joins are not part of it: they follow from the tables that take part.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from rules.linking.dates import Period, Unit
+from rules.schema.schema import TableKey
+
+Function = Literal["count", "count_distinct", "sum", "avg", "min", "max"]
+Operator = Literal[
+    "=", "!=", ">", ">=", "<", "<=", "between", "in", "not in", "null", "not null", "true", "false", "contains",
+    "not contains", "prefix", "suffix", "during", "not during", "above average", "below average",
+]  # fmt: skip
+Operand = str | Decimal | Period
+
+# What a negation makes of an operator.
+OPPOSITE: dict[Operator, Operator] = {
+    "=": "!=", "in": "not in", "null": "not null", "not null": "null", "true": "false", "false": "true",
+    "contains": "not contains", "during": "not during", ">": "<=", "<": ">=", ">=": "<", "<=": ">",
+}  # fmt: skip  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ColumnRef:
+    """A column.
+
+    Attributes:
+        via: the referencing column when its table is reached in a role (the *seller* of a contract).
+        is_age: the years since the column's date are meant.
+    """
+
+    table: TableKey
+    column: str
+    via: str | None = None
+    is_age: bool = False
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """What rows are grouped by: one column, a date column cut to a `bucket`, or (`column` None) a whole entity.
+
+    An entity is grouped by its key and shown by its display columns, so that two of the same name stay apart.
+    """
+
+    table: TableKey
+    column: str | None = None
+    bucket: Unit | None = None
+    via: str | None = None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`column operator operands`, on single rows."""
+
+    column: ColumnRef
+    operator: Operator
+    operands: tuple[Operand, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure over the rows of `table`.
+
+    Attributes:
+        column: None counts rows.
+        times: multiply by this column of the same row before aggregating (price by quantity).
+        per: first aggregate per this dimension, then average those figures ("daily average").
+        is_share: as a percentage of the figure over all groups, or of the rows that don't meet `share_of` too.
+        is_age: over the years since the column's date.
+    """
+
+    function: Function
+    table: TableKey
+    column: str | None = None
+    times: str | None = None
+    per: Dimension | None = None
+    is_share: bool = False
+    share_of: tuple[Condition, ...] = ()
+    is_age: bool = False
+
+
+@dataclass(frozen=True)
+class Related:
+    """Rows of `table` that belong to the row exist (or, `negated`, don't), under `conditions` on them."""
+
+    table: TableKey
+    conditions: tuple[Condition, ...] = ()
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Having:
+    """A condition on a group's figure."""
+
+    measure: Measure
+    operator: Operator
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """One sort key: a measure, a column, or (both None) the first dimension."""
+
+    measure: Measure | None = None
+    column: ColumnRef | None = None
+    descending: bool = True
+
+
+@dataclass(frozen=True)
+class Query:
+    """One question.
+
+    Attributes:
+        base: the table whose rows are listed, or measured by the first measure.
+        columns: what a listing shows; empty with measures.
+        distinct: list each combination of values once.
+        top_per: the limit holds within each of these groups.
+        with_deleted: tables whose soft-deleted rows take part.
+        through: events that a verb of the question speaks of, through which tables are to be tied.
+        counts_rows: the answer is how many rows the rest of the query gives.
+    """
+
+    base: TableKey
+    columns: tuple[ColumnRef, ...] = ()
+    dimensions: tuple[Dimension, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    related: tuple[Related, ...] = ()
+    having: tuple[Having, ...] = ()
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    distinct: bool = False
+    top_per: tuple[Dimension, ...] = ()
+    with_deleted: frozenset[TableKey] = frozenset()
+    through: frozenset[TableKey] = frozenset()
+    counts_rows: bool = False

@@ -1,0 +1,314 @@
+"""Why the rules give no statement, in words the user can act on. Answering something else would be worse."""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from common.text import Lang, Text, language_of
+from common.values import FailureReason, NoSql
+from knowledge.naming import called, has_han
+from knowledge.spelling import alike, did_you_mean
+from rules.schema.lexicon import Lexicon
+from rules.schema.schema import TableKey
+
+
+def _in_both(name: str | Text) -> Text:
+    """A name in both languages; what the question says is the same in either."""
+    return name if isinstance(name, Text) else Text(name, name)
+
+
+class Refusal(Exception):
+    """The question can't be answered by rules; `text` tells the user why and what would help.
+
+    Attributes:
+        words: those of the question that are the trouble.
+        choices: what may be meant by them, or what is still to be said.
+    """
+
+    def __init__(
+        self, reason: FailureReason, text: Text, *, words: Iterable[str] = (), choices: Iterable[Text] = ()
+    ) -> None:
+        super().__init__(text.en)
+        self.reason: FailureReason = reason
+        self.text = text
+        self.words = tuple(words)
+        self.choices = tuple(choices)
+
+    def draft(self, lang: Lang) -> NoSql:
+        """The refusal as a draft in the language of the answer."""
+        return NoSql(self.reason, self.text.to(lang))
+
+
+_BY = Text("{}，按{}", "{} by {}")
+
+
+def with_choice(question: str, words: Iterable[str], choice: str) -> Iterator[str]:
+    """The question with the choice in the place of each of the words, and with the choice said at its end."""
+    yield from (question.replace(word, choice, 1) for word in words if word in question)
+    yield _BY.to(language_of(question)).format(question.rstrip("?？。. "), choice)
+
+
+_UNSUPPORTED = {
+    "why": Text("解释原因", "explain why something is so"),
+    "forecast": Text("预测或发现异常", "forecast, estimate or find anomalies"),
+    "statistics": Text(
+        "这类统计（相关性、中位数、累计等）", "compute this kind of statistics (correlation, median, running totals, …)"
+    ),
+    "calendar": Text("按星期、工作日、小时等划分时间", "divide time by weekdays or hours"),
+    "growth": Text("计算同比、环比、增长或差额", "compute growth, differences or ratios"),
+    "set": Text("处理“同时”“只有”“相同”“第几名”这类条件", 'handle conditions such as "both", "same", "second highest"'),
+}
+
+
+def unsupported(kind: str, word: str) -> Refusal:
+    """A construct that rules don't cover; `kind` is the argument of the `unsupported` intent."""
+    what = _UNSUPPORTED[kind]
+    return Refusal(
+        "unknown_generation_failure",
+        Text(
+            f"“{word}”：离线规则无法{what.zh}。请换一种问法，例如按时间或类别分组查询具体数字，或配置大模型后再试。",
+            f'"{word}": the offline rules can\'t {what.en}. Ask for the figures by period or group instead, '
+            "or configure a language model.",
+        ),
+    )
+
+
+def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
+    """Words of the question that name nothing in the database."""
+    shown_zh = "、".join(f"“{word}”" for word in words)
+    shown_en = ", ".join(f'"{word}"' for word in words)
+    near = similar_names(words, lexicon)
+    tables = _tables(lexicon)
+    hint_zh = f"您是不是要找：{'、'.join(near)}？" if near else f"可以查询的内容有：{tables.zh}。"
+    hint_en = f"Did you mean: {', '.join(near)}?" if near else f"There is data about: {tables.en}."
+    return Refusal(
+        "missing_database_info",
+        Text(
+            f"数据库中没有找到与{shown_zh}对应的表、字段或取值。{hint_zh}",
+            f"Nothing in the database is called {shown_en}. {hint_en}",
+        ),
+        words=words,
+    )
+
+
+def nobody_called(said: str, choices: Sequence[str]) -> Refusal:
+    """A name that nobody bears; `choices` are stored ones that resemble it."""
+    return Refusal("missing_database_info", did_you_mean(said, choices))
+
+
+def similar_names(words: Iterable[str], lexicon: Lexicon, count: int = 3) -> list[str]:
+    """Names of the catalogue spelled like one of the words."""
+    found: dict[str, None] = {}
+    for word in words:
+        lowered = word.lower()
+        names = lexicon.names_like(lowered)
+        close = difflib.get_close_matches(lowered, names, n=count, cutoff=0.72)
+        if has_han(word):
+            close += [name for name in names if len(set(name) & set(word)) >= 2 and name not in close][:count]
+        found.update(dict.fromkeys(close))
+    return list(found)[:count] or _similar_values(words, lexicon)[:count]
+
+
+def _similar_values(words: Iterable[str], lexicon: Lexicon) -> list[str]:
+    """Stored names of people and things that resemble one of the words."""
+    return [value for word in words for column in lexicon.people for value in alike(word, column.values)]
+
+
+def _tables(lexicon: Lexicon, count: int = 6) -> Text:
+    """What the first tables of the catalogue are called."""
+    tables = [table for table in lexicon.schema.catalog.tables if table.kind == "table"]
+    return enumerated([called(table) for table in (tables or lexicon.schema.catalog.tables)[:count]])
+
+
+def enumerated(names: Sequence[Text]) -> Text:
+    """Several names."""
+    return Text("、".join(name.zh for name in names), ", ".join(name.en for name in names))
+
+
+def ambiguous_column(word: str | Text, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon) -> Refusal:
+    """A word that names several columns equally well."""
+    named, word = enumerated([describe(lexicon, key, column) for key, column in choices]), _in_both(word)
+    columns = [lexicon.schema.table(key).column(column) for key, column in choices]
+    return Refusal(
+        "ambiguous_question",
+        Text(
+            f"“{word.zh}”可以指多个字段：{named.zh}。请说明是哪一个。",
+            f'"{word.en}" can mean several columns: {named.en}. Please say which one.',
+        ),
+        words=dict.fromkeys((word.zh, word.en)),
+        choices=[called(column) for column in columns if column is not None],
+    )
+
+
+def several_people(word: str, tables: Sequence[TableKey], lexicon: Lexicon) -> Refusal:
+    """`谁` where several kinds of people have to do with the rows."""
+    kinds = [called(lexicon.schema.table(key)) for key in tables]
+    choices = [Text(f"哪个{kind.zh}", f"which {kind.en}") for kind in kinds]
+    named = enumerated(kinds)
+    return Refusal(
+        "ambiguous_question",
+        Text(f"“{word}”可以指：{named.zh}。请说明是哪一个。", f'"{word}" can be one of: {named.en}. Please say which.'),
+        words=(word,),
+        choices=choices,
+    )
+
+
+def ambiguous_way(table: TableKey, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon) -> Refusal:
+    """Two tables are tied in several ways."""
+    named = enumerated(
+        [describe(lexicon, key, column) if column else called(lexicon.schema.table(key)) for key, column in choices]
+    )
+    target = called(lexicon.schema.table(table))
+    return Refusal(
+        "ambiguous_question",
+        Text(
+            f"与“{target.zh}”有多种关联方式：{named.zh}。请说明按哪一种。",
+            f'There are several ways to relate to "{target.en}": {named.en}. Please say which one.',
+        ),
+    )
+
+
+def describe(lexicon: Lexicon, key: TableKey, column: str) -> Text:
+    """A column for a sentence: its label, and its place in the database."""
+    found = lexicon.schema.table(key).column(column)
+    named = called(found) if found is not None else Text(column, column)
+    place = f"{key[1]}.{column}"
+    return Text(*(f"{name}（{place}）" if has_han(name) else f"{name} ({place})" for name in named))
+
+
+def missing_measure(entity: str | Text, choices: Sequence[Text]) -> Refusal:
+    """A ranking that does not say by what."""
+    entity, named = _in_both(entity), enumerated(choices)
+    zh = f"，例如：{named.zh}" if choices else ""
+    en = f", for example: {named.en}" if choices else ""
+    return Refusal(
+        "ambiguous_question",
+        Text(
+            f"请说明“{entity.zh}”按什么指标排序{zh}。",
+            f'Please say by which figure "{entity.en}" should be ranked{en}.',
+        ),
+        choices=choices,
+    )
+
+
+def unused_words(words: Sequence[str]) -> Refusal:
+    """Words that were recognised but found no place in the statement."""
+    shown_zh = "".join(f"“{word}”" for word in words) or "某些部分"
+    shown_en = ", ".join(f'"{word}"' for word in words) or "asking for this"
+    return Refusal(
+        "unknown_generation_failure",
+        Text(
+            f"没能理解问题中的{shown_zh}所起的作用，为避免答非所问，没有生成SQL。请把问题拆开或换一种说法。",
+            f"The part {shown_en} of the question could not be placed, so no SQL was written rather than a wrong one. "
+            "Please split or rephrase the question.",
+        ),
+        words=words,
+    )
+
+
+def missing_year(word: str) -> Refusal:
+    """A month or quarter without its year."""
+    return Refusal(
+        "ambiguous_question",
+        Text(f"“{word}”是哪一年的？请补充年份。", f'Which year is "{word}" in? Please add the year.'),
+        words=(word,),
+        choices=(Text(f"今年{word}", f"{word} this year"), Text(f"去年{word}", f"{word} last year")),
+    )
+
+
+def no_date_column(what: Text) -> Refusal:
+    """A period was given, but the rows asked about carry no date."""
+    return Refusal(
+        "missing_database_info",
+        Text(f"“{what.zh}”没有可用于时间筛选的日期字段。", f'"{what.en}" has no date column to apply the period to.'),
+    )
+
+
+def not_understood(lexicon: Lexicon) -> Refusal:
+    """Nothing in the question names anything of the database."""
+    tables = _tables(lexicon)
+    return Refusal(
+        "missing_database_info",
+        Text(
+            f"没有从问题中识别出要查询的内容。可以查询的内容有：{tables.zh}。",
+            f"The question names nothing in the database. There is data about: {tables.en}.",
+        ),
+    )
+
+
+def not_connected(first: Text, second: Text) -> Refusal:
+    """Nothing relates two tables."""
+    return Refusal(
+        "missing_database_info",
+        Text(
+            f"数据库中没有“{first.zh}”与“{second.zh}”之间的关联关系。",
+            f'Nothing in the database relates "{first.en}" to "{second.en}".',
+        ),
+    )
+
+
+def not_combinable() -> Refusal:
+    """The tables needed can't be joined without counting rows several times."""
+    return Refusal(
+        "unknown_generation_failure",
+        Text(
+            "这个问题涉及的数据无法在不重复计算的情况下合并成一条查询。请把问题拆成几个分别提问。",
+            "The data this question needs can't be combined in one query without counting rows twice. "
+            "Please ask for the parts separately.",
+        ),
+    )
+
+
+def not_carried(name: Text, what: Text) -> Refusal:
+    """Groups of the earlier question mean nothing for the new figure."""
+    return Refusal(
+        "unknown_generation_failure",
+        Text(f"“{what.zh}”不能按“{name.zh}”分组", f'"{what.en}" can\'t be grouped by "{name.en}"'),
+    )
+
+
+def nothing_to_change(zh: str, en: str) -> Refusal:
+    """A follow-up changes what the earlier question does not have."""
+    return Refusal("ambiguous_question", Text(f"上一个问题没有{zh}", f"the previous question has no {en}"))
+
+
+def not_continued(refusal: Refusal, question: str) -> Refusal:
+    """A follow-up to `question` that can't be followed, and why."""
+    why = grounds(refusal)
+    return Refusal(
+        refusal.reason,
+        Text(
+            f"这句话被理解为接着“{question}”的追问，但没有生成SQL：{why.zh}。请把问题说完整。",
+            f'This was understood as following up on "{question}", but no SQL was written: {why.en}. '
+            "Please ask the whole question.",
+        ),
+    )
+
+
+def grounds(refusal: Refusal) -> Text:
+    """Why it was refused, without the advice at the end and the last full stop."""
+    zh = re.sub("。请(?!说明)[^。]*。?$", "", refusal.text.zh).removesuffix("，为避免答非所问，没有生成SQL")
+    en = re.sub(r"\. Please (?!say)[^.]*\.?$", "", refusal.text.en).removesuffix(
+        ", so no SQL was written rather than a wrong one"
+    )
+    return Text(zh.rstrip("。"), en.rstrip("."))
+
+
+def not_by_rules(question: str) -> Refusal:
+    """The earlier answer came from a model or from SQL, and rules can't tell what it asked."""
+    return Refusal(
+        "ambiguous_question",
+        Text(
+            f"上一个回答（“{question}”）不是按离线规则得出的，离线规则无法接着它追问。请把问题说完整。",
+            f'The offline rules did not work out the previous answer ("{question}") and can\'t go on from it. '
+            "Please ask the whole question.",
+        ),
+    )
+
+
+def which_one(words: str) -> Refusal:
+    """A thing is pointed at, but the result before is not about one such thing."""
+    return Refusal(
+        "ambiguous_question",
+        Text(f"“{words}”指的是哪一个？请写出它的名称。", f'Which one is "{words}"? Please give its name.'),
+    )

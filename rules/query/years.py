@@ -1,0 +1,60 @@
+"""The year an earlier question spoke of, said so that a month or quarter without its year can be completed by it."""
+
+import re
+from decimal import Decimal
+
+from common.text import language_of
+from rules.linking.dates import Moment, Period, whole_period
+from rules.query.query import Operand, Query
+
+_LEADING = re.compile(r"^(?:in|of|for|during|since) ")
+_RELATIVE = {0: ("今年", "this year"), -12: ("去年", "last year"), -24: ("前年", "")}
+
+
+def year_of(question: str, query: Query) -> str | None:
+    """The year of the query's one period in the question's language; None when it has none, or several."""
+    is_chinese = language_of(question) == "zh"
+    years = {
+        year
+        for condition in query.conditions
+        if condition.operator in ("during", "=")
+        for operand in condition.operands
+        if (year := _year(operand, is_chinese)) is not None
+    }
+    return years.pop() if len(years) == 1 else None
+
+
+def _year(operand: Operand, is_chinese: bool) -> str | None:
+    if isinstance(operand, Decimal):
+        whole = operand == int(operand) and 1900 <= operand < 2100
+        return _spelled(int(operand), is_chinese) if whole else None
+    if not isinstance(operand, Period) or operand.start is None or operand.end is None:
+        return None
+    return _year_of_moment(operand.start, is_chinese)
+
+
+def _year_of_moment(start: Moment, is_chinese: bool) -> str | None:
+    if start.day is not None:
+        return _spelled(start.day.year, is_chinese)
+    if start.trunc != "year":
+        return None
+    spoken = _RELATIVE.get(start.months - start.months % 12)
+    return (spoken[0] if is_chinese else spoken[1] or None) if spoken else None
+
+
+def in_year(year: str, said: str, is_chinese: bool) -> Period | None:
+    """The period of a month, day or quarter said without its year."""
+    core = _LEADING.sub("", said.lower())
+    if is_chinese:
+        return whole_period(f"{year}{core}")
+    return whole_period(f"{core} of {year}") or whole_period(f"{core} {year}")
+
+
+def in_year_of(period: Period, said: str, is_chinese: bool) -> Period | None:
+    """What is said without its year, in the year that the period begins in."""
+    year = _year_of_moment(period.start, is_chinese) if period.start is not None else None
+    return in_year(year, said, is_chinese) if year is not None else None
+
+
+def _spelled(year: int, is_chinese: bool) -> str:
+    return f"{year}年" if is_chinese else str(year)

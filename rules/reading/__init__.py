@@ -1,0 +1,1 @@
+"""Reads conditions, figures, groups and orders out of marks."""

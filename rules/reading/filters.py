@@ -1,0 +1,28 @@
+"""Conditions: from words such as "above 5000", "为空", "in 2024", "微信和支付宝", "without orders" to structure."""
+
+from rules.query.conditions import Filters
+from rules.reading.absences import AbsenceReader
+from rules.reading.patterns import PatternReader
+from rules.reading.reading import Reading
+from rules.reading.said_values import ValueReader
+from rules.reading.spans import SpanReader
+from rules.reading.thresholds import ThresholdReader
+
+
+def read_filters(reading: Reading) -> Filters:
+    """Every condition of the question, most specific constructs first; uses up their marks."""
+    found = Filters()
+    for index in list(reading.having("deleted")):
+        reading.use(index)
+        found.with_deleted.update(reading.schema.facts)
+    SpanReader(reading, found).read()
+    absences = AbsenceReader(reading, found)
+    absences.read()
+    PatternReader(reading, found).read()
+    ThresholdReader(reading, found).read()
+    values = ValueReader(reading, found)
+    values.read()
+    absences.read_negated_nouns()
+    absences.read_possessions()
+    values.merge_alternatives()
+    return found

@@ -1,0 +1,193 @@
+"""Ways from table to table along references, always knowing whether a step can multiply rows.
+
+Going *up* (child to parent) keeps one row per child. Two tables that are not above one another meet in a third that is
+below both, an order line between orders and products; whoever aggregates over such a meeting must not count twice.
+"""
+
+import heapq
+from collections import deque
+from dataclasses import dataclass
+
+from knowledge.naming import core_words, english_words
+from rules.schema.schema import Edge, Schema, TableKey
+
+Path = tuple[Edge, ...]
+_MAX_STEPS = 5
+
+
+class AmbiguousPath(Exception):
+    """Several equally good ways lead to a table; `choices` are the referencing columns to choose from."""
+
+    def __init__(self, target: TableKey, choices: tuple[tuple[TableKey, str], ...]) -> None:
+        super().__init__(f"several ways to {target}: {choices}")
+        self.target = target
+        self.choices = choices
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The table `at` is below both others, with the path up from it to the first (empty when it is the first)."""
+
+    at: TableKey
+    to_first: Path
+
+
+class Graph:
+    """The references of one catalogue."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._children: dict[TableKey, list[Edge]] = {}
+        self._reached: dict[tuple[str, TableKey], dict[TableKey, float]] = {}
+        self._distances: dict[tuple[TableKey, TableKey], float | None] = {}
+        for facts in schema.facts.values():
+            for edge in facts.edges:
+                self._children.setdefault(edge.parent, []).append(edge)
+
+    def up(self, start: TableKey, target: TableKey, via: str | None = None) -> Path | None:
+        """The shortest way up, through the referencing column `via` when given; None when there is none.
+
+        Raises:
+            AmbiguousPath: several shortest ways, none of them the obvious one.
+        """
+        if start == target and via is None:
+            return ()
+        found: list[Path] = []
+        queue: deque[Path] = deque([()])
+        while queue:
+            path = queue.popleft()
+            if found and len(path) >= len(found[0]):
+                break
+            here = path[-1].parent if path else start
+            for edge in self._schema.facts[here].edges:
+                if any(edge.parent == step.child for step in path) or len(path) >= _MAX_STEPS:
+                    continue
+                longer = (*path, edge)
+                if edge.parent == target and (via is None or via in edge.columns):
+                    found.append(longer)
+                elif edge.parent != start:
+                    queue.append(longer)
+        shortest = [path for path in found if len(path) == len(found[0])]
+        return self._obvious(shortest, target) if shortest else None
+
+    def above(self, start: TableKey) -> dict[TableKey, float]:
+        """Every table that can be reached going up, with its distance; `start` itself at 0."""
+        return self._reach("above", start)
+
+    def below(self, start: TableKey) -> dict[TableKey, float]:
+        """Every table from which `start` can be reached going up, with its distance; `start` itself at 0."""
+        return self._reach("below", start)
+
+    def _reach(self, direction: str, start: TableKey) -> dict[TableKey, float]:
+        known = self._reached.get((direction, start))
+        if known is not None:
+            return known
+        distances: dict[TableKey, float] = {}
+        heap: list[tuple[float, TableKey]] = [(0.0, start)]
+        while heap:
+            distance, key = heapq.heappop(heap)
+            if key in distances or distance > _MAX_STEPS:
+                continue
+            distances[key] = distance
+            for other, cost in self._neighbours(direction, key):
+                heapq.heappush(heap, (distance + cost, other))
+        self._reached[direction, start] = distances
+        return distances
+
+    def _neighbours(self, direction: str, key: TableKey) -> list[tuple[TableKey, float]]:
+        if direction == "above":
+            return [(edge.parent, _cost(edge)) for edge in self._schema.facts[key].edges]
+        return [(edge.child, _cost(edge)) for edge in self._children.get(key, ())]
+
+    def meeting(
+        self, first: TableKey, second: TableKey, preferred: frozenset[TableKey] = frozenset(), *, below: bool = False
+    ) -> Meeting | None:
+        """Where two tables meet, by the fewest steps; tables in `preferred` (named in the question) win.
+
+        With `below`, only tables strictly below the first.
+
+        Raises:
+            AmbiguousPath: two tables are equally near to both.
+        """
+        below_first, below_second = self.below(first), self.below(second)
+        said = preferred - {first, second}
+        common = [
+            (
+                bool(said) and not said & self.above(key).keys(),
+                below_first[key] + below_second[key],
+                key not in (first, second),
+                key,
+            )
+            for key in below_first
+            if key in below_second and self._schema.table(key).kind == "table" and not (below and key == first)
+        ]
+        if not common:
+            return None
+        common.sort()
+        best = common[0]
+        rivals = [item[3] for item in common[1:] if self._rivals(best, item, {first, second})]
+        if rivals:
+            raise AmbiguousPath(second, tuple((key, "") for key in (best[3], *rivals)))
+        to_first = self.up(best[3], first)
+        return None if to_first is None or self.up(best[3], second) is None else Meeting(best[3], to_first)
+
+    def _rivals(
+        self, best: tuple[bool, float, bool, TableKey], other: tuple[bool, float, bool, TableKey], ends: set[TableKey]
+    ) -> bool:
+        """Whether another event ties the two about as closely (products are both ordered and reviewed by customers)."""
+        near = other[0] == best[0] and other[1] <= best[1] + 1 and best[3] not in ends and other[3] not in ends
+        return near and other[3] not in self.below(best[3]) and best[3] not in self.below(other[3])
+
+    def is_linked_closer(self, first: TableKey, second: TableKey, path: Path) -> bool:
+        """Whether a table below both ties them by fewer steps than the path from one up to the other."""
+        below_first, below_second = self.below(first), self.below(second)
+        steps = [
+            count + below_second[key] for key, count in below_first.items() if key in below_second and key != first
+        ]
+        return min(steps, default=float("inf")) < sum(_cost(edge) for edge in path)
+
+    def distance(self, first: TableKey, second: TableKey) -> float | None:
+        """Steps between two tables through their nearest meeting; None when nothing connects them."""
+        if (first, second) not in self._distances:
+            below_first, below_second = self.below(first), self.below(second)
+            sums = [steps + below_second[key] for key, steps in below_first.items() if key in below_second]
+            above_first, above_second = self.above(first), self.above(second)
+            sums += [steps + above_second[key] + 3 for key, steps in above_first.items() if key in above_second]
+            self._distances[first, second] = min(sums, default=None)
+        return self._distances[first, second]
+
+    def _obvious(self, paths: list[Path], target: TableKey) -> Path:
+        if len(paths) == 1:
+            return paths[0]
+        scores = sorted(((self._default_score(path), -index) for index, path in enumerate(paths)), reverse=True)
+        if scores[0][0] == scores[1][0]:
+            raise AmbiguousPath(target, tuple((path[0].child, path[0].columns[0]) for path in paths))
+        return paths[-scores[0][1]]
+
+    def _default_score(self, path: Path) -> tuple[bool, int, bool]:
+        """How much a path looks like *the* reference: declared, called as the target's key, not nullable."""
+        named = is_default(path[-1])
+        first = self._schema.column(path[0].child, path[0].columns[0])
+        return (all(edge.is_declared for edge in path), 1 if named else 0, not first.nullable)
+
+
+def is_default(edge: Edge) -> bool:
+    """Whether a reference is *the* reference to its parent, rather than one in a role (a department's manager)."""
+    return edge.columns == edge.parent_columns or any(
+        column.lower() in _default_names(edge.parent[1]) for column in edge.columns
+    )
+
+
+def _cost(edge: Edge) -> float:
+    return 1.0 if is_default(edge) else 1.5
+
+
+def _default_names(table: str) -> set[str]:
+    words = core_words(english_words(table))
+    names = (table.lower(), *("_".join(words[start:]) for start in range(len(words))))
+    bases = {base for name in names for base in (name, _singular(name))}
+    return {f"{base}{tail}" for base in bases for tail in ("_id", "id", "_no", "_code")}
+
+
+def _singular(name: str) -> str:
+    return name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s")

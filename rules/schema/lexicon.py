@@ -1,0 +1,374 @@
+"""The words of one catalogue: every name of every table, column and stored value, and what each may refer to.
+
+Columns that are equal and stand in tables alike (thousands of tables have an `id` and a `status`) share their phrases,
+and names that begin with the table's (`order amount`) are put together when they are looked up: so ten thousand tables
+take seconds and little memory.
+"""
+
+import gc
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar
+
+from common.values import Catalog, Column, Table
+from knowledge.atoms import key_of
+from knowledge.identity import names_people
+from knowledge.likeness import LikeNames
+from knowledge.naming import called, has_han, owner_names
+from knowledge.prepared import Prepared
+from rules.schema.joins import Graph
+from rules.schema.links import Link, TableKey
+from rules.schema.phrases import (
+    borrowed_column_phrases,
+    borrowed_table_phrases,
+    column_phrases,
+    column_traits,
+    measure_phrases,
+    owned_phrases,
+    table_phrases,
+)
+from rules.schema.schema import Schema
+
+MAX_PHRASE_ATOMS = 16
+"""Longest phrase looked up, in atoms."""
+_MOST_LINKS = 200  # of one phrase; where thousands of columns have the same name, those near what else is named count
+_MOST_NEAR = 400  # tables that are near what else is named
+_MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
+_MOST_REMEMBERED_NEAR = 200  # the same, of phrases with the most links
+_MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
+_MOST_NAMED_IN_PART = 30_000  # different columns; of more, parts of their names are not looked up
+_SPARED = 500  # tables after which what was made of them is kept from the garbage collector, which would stop all
+_CLEAR, _CLEARLY_NAMED = 0.6, 0.8
+_INFLECTION, _OTHER_WORD = 0.03, 0.25
+_BORROWED_BESIDE_OWN = 0.25
+_MISSPELT = 2  # letters more or fewer than the word that is meant
+_COLUMN_BITS = 12  # a column's number in a place; PostgreSQL allows 1,600
+_AFTER_COLUMNS = (1 << _COLUMN_BITS) - 1
+
+K = TypeVar("K")
+_Identity = tuple[str, TableKey, str | None, str | None, str | None]
+
+
+@dataclass(eq=False, slots=True)
+class _Source:
+    """What phrases come from: a table, or a column and its equals. `places` are numbers of tables and columns."""
+
+    places: list[int] = field(default_factory=list)
+
+
+_Sense = tuple[Link, _Source]
+"""What a phrase means: the link of one of the source's places."""
+
+
+class Lexicon:
+    """Phrases of one catalogue. Build it through `lexicon_of`, which keeps it as long as its catalogue lives."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.schema = Schema(catalog)
+        self.graph = Graph(self.schema)
+        self._tables = catalog.tables
+        self._own: dict[str, list[_Sense]] = {}
+        self._borrowed: dict[str, list[_Sense]] = {}
+        self._columns: list[tuple[_Source, ...]] = []  # of each table
+        self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
+        self._least = _least_quality(catalog)
+        self._known: dict[str, tuple[Link, ...]] = {}
+        self._known_near: dict[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = {}  # of phrases of very many
+        sources: dict[object, _Source] = {}
+        for number, table in enumerate(catalog.tables):
+            if number % _SPARED == _SPARED - 1:
+                gc.freeze()
+            self._add_table(number, table, sources)
+        self._beginnings = frozenset(owner[:1] for owner in self._owners)
+        self._crowded = frozenset(key for key, senses in self._own.items() if _size(senses) > _MOST_LINKS)
+
+    def _add_table(self, number: int, table: Table, sources: dict[object, _Source]) -> None:
+        place = number << _COLUMN_BITS
+        self._add(self._own, table_phrases(self.schema, table), _Source([place]))
+        # A figure that goes by several names stands where its column does, a product of two after all columns.
+        numbers = {column.name: index for index, column in enumerate(table.columns, 1)}
+        for phrases, senses in (
+            (measure_phrases(self.schema, table), self._own),
+            (borrowed_table_phrases(self.schema, table), self._borrowed),
+        ):
+            for phrase, link in phrases:
+                at = _AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0)
+                self._add(senses, ((phrase, link),), _Source([place + at]))
+        found = []
+        for index, column in enumerate(table.columns, 1):
+            kind = (column, column_traits(table, column))
+            source = sources.get(kind)
+            if source is None:
+                source = sources[kind] = _Source()
+                self._add(self._own, column_phrases(table, column), source)
+                self._add(self._borrowed, borrowed_column_phrases(table, column), source)
+            source.places.append(place + index)
+            found.append(source)
+        self._columns.append(tuple(found))
+        for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
+            self._owners[owner].append(number)
+
+    def _add(self, senses: dict[str, list[_Sense]], phrases: Iterable[tuple[str, Link]], to: _Source) -> None:
+        best: dict[tuple[str, _Identity], Link] = {}
+        for phrase, link in phrases:
+            if link.quality < self._least and link.kind == "column":
+                continue
+            sense = (key_of(phrase, stems=True), link.identity)
+            known = best.get(sense)
+            if known is None or known.quality < link.quality:
+                best[sense] = link
+        for (key, _), link in best.items():
+            meant = senses.get(key)
+            if meant is None:
+                senses[key] = [(link, to)]
+            else:
+                meant.append((link, to))
+
+    # ------------------------------------------------------------------------------------------------- looking up
+
+    def links(self, key: str, stem_key: str, near: tuple[TableKey, ...] = ()) -> tuple[Link, ...]:
+        """What a phrase may refer to, best first; `key` is its exact form, `stem_key` the form without inflection.
+
+        Of a phrase that very many things go by, those in the tables `near` (see `near`) and the best others.
+        """
+        found = self._known.get(stem_key) or self._known_near.get((stem_key, near))
+        if found is None:
+            found = self._found(stem_key, near)
+        if not found:
+            return ()
+        inflected = [
+            link if link.spelling == key else replace(link, quality=link.quality - _inflection(link, key))
+            for link in found
+            if link.spelling == key or not link.is_exact  # "Ann Lees" is not Ann Lee
+        ]
+        return tuple(sorted(inflected, key=lambda link: -link.quality))
+
+    def find(self, phrase: str) -> tuple[Link, ...]:
+        """What a whole phrase may refer to, best first."""
+        return self.links(key_of(phrase), key_of(phrase, stems=True))
+
+    def near(self, stem_keys: Collection[str]) -> tuple[TableKey, ...]:
+        """The tables named by the phrases of a question, and what they refer to; none where all phrases are rare."""
+        if self._crowded.isdisjoint(stem_keys):
+            return ()
+        named: dict[TableKey, None] = {}
+        for key in sorted(stem_keys, key=len, reverse=True):  # the longest say the most
+            if key not in self._crowded:
+                named.update(dict.fromkeys(link.table for link in self._found(key, ()) if link.quality >= _CLEAR))
+        near = dict.fromkeys(list(named)[: _MOST_NEAR // 2])
+        for table in tuple(near):
+            near.update(dict.fromkeys((*self.graph.above(table), *self.graph.below(table))))
+        return tuple(near)[:_MOST_NEAR]
+
+    def _found(self, stem_key: str, near: tuple[TableKey, ...]) -> tuple[Link, ...]:
+        own = self._own.get(stem_key, [])
+        owned = self._owned(stem_key, near)
+        borrowed = self._borrowed.get(stem_key, [])
+        if not own and not borrowed and not owned:
+            return ()
+        found: dict[_Identity, Link] = {}
+        for link in self._placed([*own, *owned], near):
+            _take(found, link)
+        clear = {identity for identity, link in found.items() if link.quality >= _CLEAR}
+        for link in self._placed(borrowed, near):
+            has_rival = _has_rival(link, clear)
+            _take(found, replace(link, quality=link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
+        links = tuple(found.values())
+        if _size(own) + _size(owned) + _size(borrowed) <= _MOST_LINKS:
+            _remember(self._known, stem_key, links, _MOST_REMEMBERED)
+        else:
+            _remember(self._known_near, (stem_key, near), links, _MOST_REMEMBERED_NEAR)
+        return links
+
+    def _placed(self, senses: list[_Sense], near: Collection[TableKey]) -> list[Link]:
+        """A link for each place of the senses, in the order of tables and columns."""
+        if _size(senses) > _MOST_LINKS:
+            chosen = [*self._near_places(senses, near), *_best_places(senses)]
+            placed = list(dict.fromkeys(chosen))[:_MOST_LINKS]
+        else:
+            placed = [(place, index) for index, (_, source) in enumerate(senses) for place in source.places]
+        return [self._at(place, senses[index][0]) for place, index in sorted(placed)]
+
+    def _near_places(self, senses: list[_Sense], near: Collection[TableKey]) -> Iterator[tuple[int, int]]:
+        for key in near:
+            first = self._numbers[key] << _COLUMN_BITS
+            for index, (_, source) in enumerate(senses):
+                at = bisect_left(source.places, first)
+                while at < len(source.places) and source.places[at] <= first + _AFTER_COLUMNS:
+                    yield source.places[at], index
+                    at += 1
+
+    @cached_property
+    def _numbers(self) -> dict[TableKey, int]:
+        return {table.key: number for number, table in enumerate(self._tables)}
+
+    def _at(self, place: int, link: Link) -> Link:
+        table = self._tables[place >> _COLUMN_BITS]
+        if link.table == table.key and (link.column is None or link.derived):
+            return link
+        column = table.columns[(place & _AFTER_COLUMNS) - 1].name if link.column is not None else None
+        return replace(link, table=table.key, column=column)
+
+    def _owned(self, stem_key: str, near: Collection[TableKey]) -> list[_Sense]:
+        """What the phrase means as the name of a table and one of its columns."""
+        if stem_key[:1] not in self._beginnings:
+            return []
+        found: list[_Sense] = []
+        for owner, rest in _cuts(stem_key):
+            numbers = self._owners.get(owner, ())
+            named = self._own.get(rest, ()) if numbers else ()
+            called = {id(source) for link, source in named if link.kind == "column"}
+            for number in self._limited(numbers, near) if called else ():
+                for index, source in enumerate(self._columns[number]):
+                    if id(source) in called:
+                        found += self._owned_by(number, index, stem_key)
+        return found
+
+    def _limited(self, numbers: Sequence[int], near: Collection[TableKey]) -> Collection[int]:
+        if len(numbers) <= _MOST_LINKS:
+            return numbers
+        close = {self._numbers[key] for key in near}
+        return sorted(numbers, key=lambda number: number not in close)[:_MOST_LINKS]
+
+    def _owned_by(self, number: int, index: int, stem_key: str) -> Iterator[_Sense]:
+        table = self._tables[number]
+        source = _Source([(number << _COLUMN_BITS) + index + 1])
+        for phrase, link in owned_phrases(table, table.columns[index]):
+            if key_of(phrase, stems=True) == stem_key:
+                yield link, source
+
+    # ------------------------------------------------------------------------------------------------- suggesting
+
+    def names_like(self, word: str) -> list[str]:
+        """Names to suggest for an unknown word that may be spelled like it; all of them where there are few."""
+        names, like = self._suggested
+        return [names[number] for number in like.like(word)]
+
+    @cached_property
+    def _suggested(self) -> tuple[tuple[str, ...], LikeNames]:
+        spoken: dict[str, str] = {}
+        for key, link in self._spoken():
+            if link.quality >= _CLEARLY_NAMED and link.kind != "value":
+                spoken.setdefault(key, link.spelling)
+        names = tuple(spoken.values())
+        return names, LikeNames(names)
+
+    def words_like(self, word: str) -> list[str]:
+        """Words of the names of tables and columns that `word` may be a misspelling of, sorted."""
+        words, like = self._words
+        return [words[number] for number in like.like(word) if abs(len(words[number]) - len(word)) <= _MISSPELT]
+
+    @cached_property
+    def _words(self) -> tuple[tuple[str, ...], LikeNames]:
+        """A Chinese name is one word."""
+        things: dict[tuple[str, str | None], Table | Column] = {}  # thousands of tables have the same columns
+        for table in self._tables:
+            things[table.name, table.comment] = table
+            things |= {(column.name, column.comment): column for column in table.columns}
+        names = map(called, things.values())
+        words = sorted({word for name in names for word in (name.zh, *name.en.lower().split())})
+        return tuple(words), LikeNames(words)
+
+    @cached_property
+    def people(self) -> tuple[Column, ...]:
+        """Columns whose stored values name people."""
+        return tuple(
+            column
+            for table in self._tables
+            for column in table.columns
+            if column.values and names_people(table, column)
+        )
+
+    def _spoken(self) -> Iterator[tuple[str, Link]]:
+        yield from ((key, link) for key, senses in self._own.items() for link, _ in senses)
+        if sum(map(len, self._columns)) <= _MOST_OWNED_NAMES:
+            for table in self._tables:
+                for column in table.columns:
+                    yield from ((key_of(phrase, stems=True), link) for phrase, link in owned_phrases(table, column))
+        for key, senses in self._borrowed.items():
+            own = {link.kind for link, _ in self._own.get(key, ()) if link.quality >= _CLEAR}
+            yield from ((key, link) for link, _ in senses if link.kind not in own)
+
+    def prepare(self) -> None:
+        """Does now, in the thread that builds it, what the first unknown word would wait for."""
+        _ = self._suggested, self._words, self._numbers, self.people
+
+
+def _least_quality(catalog: Catalog) -> float:
+    """How much of a column's name a phrase must be: where very many have names of their own, parts take too much."""
+    named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
+    return _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
+
+
+def _size(senses: list[_Sense]) -> int:
+    """How many things go by a phrase of these senses."""
+    return sum([len(source.places) for _, source in senses])
+
+
+def _remember(known: dict[K, tuple[Link, ...]], key: K, links: tuple[Link, ...], most: int) -> None:
+    if len(known) >= most:
+        known.clear()
+    known[key] = links
+
+
+def _take(found: dict[_Identity, Link], link: Link) -> None:
+    known = found.get(link.identity)
+    if known is None or known.quality < link.quality:
+        found[link.identity] = link
+
+
+def _best_places(senses: list[_Sense]) -> Iterator[tuple[int, int]]:
+    for index in sorted(range(len(senses)), key=lambda index: -senses[index][0].quality):
+        yield from ((place, index) for place in senses[index][1].places[:_MOST_LINKS])
+
+
+def _cuts(stem_key: str) -> Iterator[tuple[str, str]]:
+    """The key cut in two, at each boundary of words or Han characters."""
+    for at in range(1, len(stem_key)):
+        if stem_key[at] == " ":
+            yield stem_key[:at], stem_key[at + 1 :]
+        elif has_han(stem_key[at - 1 : at + 1]):
+            yield stem_key[:at], stem_key[at:]
+
+
+def _has_rival(borrowed: Link, own: set[_Identity]) -> bool:
+    """Whether something of the same kind goes by that name itself; of columns, another one."""
+    if borrowed.kind == "column":
+        return any(identity[0] == "column" and identity != borrowed.identity for identity in own)
+    return any(identity[0] == borrowed.kind for identity in own)
+
+
+def _inflection(link: Link, key: str) -> float:
+    """How much less another form of a word is: `scans` are things, scanned_at only says when one was made."""
+    is_event = link.kind == "column" and link.spelling.endswith("ed") and " " not in link.spelling
+    return _OTHER_WORD if is_event and not key.endswith("ed") else _INFLECTION
+
+
+def _prepared(catalog: Catalog) -> Lexicon:
+    lexicon = Lexicon(Catalog(catalog.tables, catalog.search_path))  # the catalogue's own would keep it alive
+    lexicon.prepare()
+    return lexicon
+
+
+LEXICONS = Prepared(_prepared)
+"""Of each catalogue object; dropped with it."""
+
+
+def lexicon_of(catalog: Catalog) -> Lexicon:
+    """The lexicon of this very catalogue object, built on first use and dropped with it."""
+    return LEXICONS.of(catalog)
+
+
+def says_the_same(catalog: Catalog, other: Catalog) -> bool:
+    """Whether their lexicons are the same: the number of rows says nothing."""
+    return (
+        catalog.search_path == other.search_path
+        and len(catalog.tables) == len(other.tables)
+        and all(
+            one is another or replace(one, row_estimate=-1) == replace(another, row_estimate=-1)
+            for one, another in zip(catalog.tables, other.tables, strict=True)
+        )
+    )

@@ -1,0 +1,225 @@
+"""Every phrase that may stand for something in one catalogue, with what it stands for."""
+
+import re
+from collections.abc import Iterator
+
+from common.values import Column, Table
+from knowledge.atoms import key_of, listed, words_of
+from knowledge.identity import identifies, names_people
+from knowledge.naming import (
+    bare_names,
+    borrowed_names,
+    column_names,
+    comment_names,
+    english_words,
+    owned_names,
+    owner_traits,
+    table_names,
+)
+from knowledge.stored_values import gender_names, labelled_values, negated_names, partial_names, value_names
+from rules.schema.links import Link
+from rules.schema.schema import Schema, flag_codes, is_birth_date, kind_of
+
+_BARE_MEASURES = frozenset(listed("amount total value sum money count quantity qty 金额 数量 总额 数额 总金额")) | {
+    "total amount", "grand total", "total price", "amount total", "net amount", "sales amount", "sale amount",
+}  # fmt: skip
+_MASS_NOUNS = frozenset(
+    key_of(word, stems=True)
+    for word in listed(
+        "revenue sales income turnover cost expense spending profit traffic consumption usage production output"
+    )
+)
+_MASS_QUALITY = 0.88  # above the rest of `traffic_date` without its date: asked for a mass, people want its figure
+_PARTIAL = frozenset(listed("discount refund tax fee shipping freight tip deposit balance budget fine penalty cost"))
+_PARTIAL_HAN = re.compile("优惠|退款|折扣|税|运费|手续费|罚款|押金|余额|定金|成本|预算")
+_AMOUNT_HAN = re.compile("(金额|总额|总价|小计)$")
+_COUNTED = frozenset(listed("quantity qty count 数量 件数"))
+_SELLING = frozenset(
+    key_of(word, stems=True) for word in listed("order sale invoice transaction bill receipt 订单 销售")
+)
+_MONEY_NAMES = listed(
+    "revenue|sales|total sales|sales amount|turnover|spent|spend|spending|"
+    "营业收入|营收|收入|销售额|营业额|消费|消费金额|花费",
+    "|",
+)
+_AGGREGATED = re.compile(
+    "(合计|总额|总数|总量|汇总|平均|均值)$|^(total|sum|avg|average|count)\\b|\\b(total|sum|average|count)$"
+)
+_VIEW_PENALTY = 0.08
+_IN_MODULE = 0.95
+
+
+Phrases = Iterator[tuple[str, Link]]
+
+
+def table_phrases(schema: Schema, table: Table) -> Phrases:
+    """Phrases from the table's own names."""
+    penalty = _penalty(table)
+    for phrase, quality in table_names(table).items():
+        # Part of a view's name is more likely a figure and a group: "revenue per service area".
+        partial = 0.25 if penalty and quality < 0.97 else 0.0
+        yield phrase, Link("table", table.key, None, None, quality - penalty - partial, phrase)
+    if (name := schema.name_in_module(table)) is not None:
+        yield name, Link("table", table.key, None, None, _IN_MODULE - penalty, name)
+
+
+def column_phrases(table: Table, column: Column) -> Phrases:
+    """Phrases from the names, comment and values of the column, but those that begin with the table's name.
+
+    They are the same for equal columns of tables of the same `column_traits`.
+    """
+    penalty = _penalty(table)
+    yield from _named(table, column, bare_names(table, column), penalty)
+    yield from _age(table, column, penalty)
+    yield from _values(table, column, penalty)
+
+
+def owned_phrases(table: Table, column: Column) -> Phrases:
+    """Phrases that name the column by its table's name and its own."""
+    return _named(table, column, owned_names(table, column), _penalty(table))
+
+
+def column_traits(table: Table, column: Column) -> tuple[object, ...]:
+    """Those traits of the table on which `column_phrases` and `borrowed_column_phrases` depend."""
+    return (table.kind == "table", _is_exact(table, column), *owner_traits(table, column))
+
+
+def measure_phrases(schema: Schema, table: Table) -> Phrases:
+    """Phrases for a column with a table's figures, because of what the table is about."""
+    penalty = _penalty(table)
+    for column in table.columns:
+        yield from _bare_measure(schema, table, column, penalty)
+    yield from _line_amount(schema, table, penalty)
+
+
+def borrowed_table_phrases(schema: Schema, table: Table) -> Phrases:
+    """Phrases that mean the table, or the mass it is called after, in general language only."""
+    penalty = _borrowed_penalty(table)
+    for phrase, quality in borrowed_names(table_names(table)).items():
+        yield phrase, Link("table", table.key, None, None, quality - penalty, phrase)
+    for column in table.columns:
+        # Whatever else the mass is called, its figure is as likely meant as its table.
+        for phrase, quality in borrowed_names(dict(_mass_names(schema, table, column))).items():
+            yield phrase, _link(table, column, quality - penalty, phrase)
+
+
+def borrowed_column_phrases(table: Table, column: Column) -> Phrases:
+    """Phrases that mean the column in general language only."""
+    return _named(
+        table, column, borrowed_names(column_names(table, column, with_owner=False)), _borrowed_penalty(table)
+    )
+
+
+def _penalty(table: Table) -> float:
+    return 0.0 if table.kind == "table" else _VIEW_PENALTY
+
+
+def _borrowed_penalty(table: Table) -> float:
+    return 0.0 if table.kind == "table" else _VIEW_PENALTY + 0.2
+
+
+def _named(table: Table, column: Column, names: dict[str, float], penalty: float) -> Phrases:
+    for phrase, quality in names.items():
+        # "revenue total" in a view's column is more likely a figure of the table below it, added up.
+        summed = 0.45 if penalty and _AGGREGATED.search(phrase) else 0.0
+        yield phrase, _link(table, column, quality - penalty - summed, phrase)
+
+
+def _link(table: Table, column: Column, quality: float, phrase: str, derived: str | None = None) -> Link:
+    return Link("column", table.key, column.name, None, quality, phrase, derived)
+
+
+def _age(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
+    """A date of birth also says the age, where no column does."""
+    if kind_of(column) in ("date", "timestamp") and is_birth_date(column):
+        for phrase in ("age", "ages", "年龄", "岁数"):
+            yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
+
+
+def _bare_measure(schema: Schema, table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
+    """Names of a bare measure (`amount`, `total`): what its table counts, and money words when it records events.
+
+    `daily_revenue.amount` is what people mean by "revenue", `orders.total_amount` what they mean by "sales".
+    """
+    facts = schema.facts[table.key]
+    if facts.is_entity or not facts.is_measure(column):
+        return
+    for phrase, quality in _mass_names(schema, table, column):
+        yield phrase, _link(table, column, max(quality * 0.95, _MASS_QUALITY) - penalty, phrase)
+    if not _is_amount(column):
+        return
+    if column.name.lower() not in _COUNTED:
+        sells = any(key_of(word, stems=True) in _SELLING for word in words_of(table.name))
+        weight = 0.7 if not facts.dates else 0.74 if sells else 0.72
+        for phrase in _MONEY_NAMES if facts.dates or sells else ():
+            yield phrase, _link(table, column, weight - penalty, phrase)
+
+
+def _mass_names(schema: Schema, table: Table, column: Column) -> Iterator[tuple[str, float]]:
+    """The names of a table called after a mass (`daily_revenue`), which its bare measure goes by as well.
+
+    `daily_traffic.vehicle_count`: the only figure of a table named after a mass is that mass, money or not.
+    """
+    facts = schema.facts[table.key]
+    if facts.is_entity or not facts.is_measure(column):
+        return
+    if not _is_amount(column) and sum(map(facts.is_measure, table.columns)) > 1:
+        return
+    for phrase, quality in table_names(table).items():
+        if quality >= 0.5 and key_of(phrase.split(" ")[-1], stems=True) in _MASS_NOUNS:
+            yield phrase, quality
+
+
+def _is_amount(column: Column) -> bool:
+    """Whether the column is the amount of its event, not a part of it such as the discount."""
+    words = english_words(column.name)
+    names = comment_names(column.comment)
+    if _PARTIAL & {*words} or any(_PARTIAL_HAN.search(name) for name in names):
+        return False
+    return (
+        key_of(column.name) in _BARE_MEASURES
+        or words[-1:] in (("amount",), ("total",))
+        or any(_AMOUNT_HAN.search(name) for name in names[:1])
+    )
+
+
+def _line_amount(schema: Schema, table: Table, penalty: float) -> Iterator[tuple[str, Link]]:
+    """The money of an order line that stores only price and quantity: their product."""
+    facts = schema.facts[table.key]
+    if not facts.edges or facts.is_entity:
+        return
+    measures = [column for column in table.columns if facts.is_measure(column)]
+    prices = [column for column in measures if "price" in english_words(column.name) or "单价" in _texts(column)]
+    counts = [column for column in measures if _COUNTED & {*english_words(column.name)} or "数量" in _texts(column)]
+    has_amount = any(key_of(column.name) in _BARE_MEASURES - _COUNTED for column in measures)
+    if len(prices) != 1 or len(counts) != 1 or has_amount:
+        return
+    for phrase in _MONEY_NAMES:
+        yield phrase, _link(table, prices[0], 0.71 - penalty, phrase, f"times:{counts[0].name}")
+
+
+def _texts(column: Column) -> str:
+    return f"{column.name} {column.comment or ''}"
+
+
+def _values(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
+    found = [*labelled_values(column), *value_names(column), *gender_names(column), *partial_names(column)]
+    if (absent := _undone_value(column)) is not None:
+        found += negated_names(bare_names(table, column), absent)
+    is_exact = _is_exact(table, column)
+    for value, phrase, quality in found:
+        yield phrase, Link("value", table.key, column.name, value, quality - penalty, key_of(phrase), is_exact=is_exact)
+
+
+def _is_exact(table: Table, column: Column) -> bool:
+    """Whether the column's values are names of people or identifiers, which no other word is taken for."""
+    return bool(column.values) and (names_people(table, column) or identifies(table, column))
+
+
+def _undone_value(column: Column) -> str | None:
+    """What a column stores where what it is called after is not so: `false`, the code of no, nothing in a date."""
+    kind = kind_of(column)
+    codes = flag_codes(column)
+    if codes is not None:
+        return codes[1]
+    return "false" if kind == "boolean" else "null" if kind in ("date", "timestamp") and column.nullable else None

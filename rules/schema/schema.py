@@ -1,0 +1,488 @@
+"""What each table and column is for: keys, display names, measures, dates, soft deletion — derived from the catalogue.
+
+Everything here is a guess from names, types and keys, made once per catalogue, in one place, so that planning and
+rendering agree about it.
+"""
+
+import itertools
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Literal
+
+from common.values import Catalog, Column, Table
+from knowledge.atoms import listed, stem
+from knowledge.codes import flag_of, labels_of
+from knowledge.naming import comment_names, core_words, english_words, has_han
+from knowledge.stored_values import has_labels
+
+TableKey = tuple[str, str]
+Kind = Literal["number", "text", "date", "timestamp", "time", "boolean", "array", "json", "other"]
+
+_KINDS: tuple[tuple[str, Kind], ...] = (
+    (r".*\[\]$", "array"),
+    (r"(smallint|integer|bigint|numeric|decimal|real|double precision|money|int\d)", "number"),
+    (r"timestamp", "timestamp"),
+    (r"date\b", "date"),
+    (r"(time\b|interval)", "time"),
+    (r"bool", "boolean"),
+    (r"(text|character|varchar|char|citext|name|bpchar|\"char\")", "text"),
+    (r"jsonb?\b", "json"),
+)
+_SPELLED = re.compile(r"(text|character|varchar|char|citext|name|bpchar)")
+_MONTH, _DAY = "(19|20)[0-9]{2}{0}(0[1-9]|1[0-2])", "{0}(0[1-9]|[12][0-9]|3[01])"
+_DATE_FORMS = {
+    f"YYYY{sign}MM{sign}DD": (_MONTH + _DAY).replace("{0}", re.escape(sign)) for sign in ("-", "/", ".", "")
+} | {f"YYYY{sign}MM": _MONTH.replace("{0}", re.escape(sign)) for sign in ("-", "/", ".", "")}
+_HOUSEKEEPING = re.compile(
+    r"^(updated?|modified|changed|last_?updated?|last_?modified|sync(ed)?|etl|load(ed)?|inserted|gmt_modified)"
+    r"(_?(at|on|time|date|ts|by))?$|^(version|row_?version|tenant_id|password\w*|pwd|.*_hash)$",
+    re.IGNORECASE,
+)
+_CREATED = re.compile(r"^(created?|gmt_create|added|create)(_?(at|on|time|date|ts|by))?$", re.IGNORECASE)
+# What may come of it later: such a date says less about when something happened than the record of its creation.
+_OUTCOMES = frozenset(
+    stem(word)
+    for word in listed(
+        "delivered delivery shipped paid payment pay finished finish completed complete closed close ended end ends "
+        "returned return resolved cancelled canceled due expires expired expiry acknowledged approved refunded settled"
+    )
+)
+_ADJECTIVES = frozenset(stem(word) for word in listed("daily weekly monthly quarterly yearly annual hourly new old"))
+_OUTCOMES_HAN = re.compile("归还|完成|完工|结束|结案|支付|付款|缴费|发货|送达|签收|关闭|退款|审核|到货|解决")
+_RECORDING = frozenset(
+    stem(word) for word in listed("create created update updated modify modified last delete deleted")
+)
+_DELETED = re.compile(r"^(is_?)?(soft_?)?(deleted|delete|del)(_?(flag|at|on|time|ts|date|mark))?$", re.IGNORECASE)
+_DELETED_HAN = re.compile("逻辑删除|软删除|是否已?删除|删除(标志|标记|标识|时间|状态)")
+_NAME_WORDS = ("name", "title", "label")
+_GIVEN = (("first", "name"), ("given", "name"), ("fname",), ("forename",))
+_FAMILY = (("last", "name"), ("family", "name"), ("surname",), ("lname",))
+_WHOLE_NAMES = frozenset(stem(word) for word in listed("full display real nick short"))
+_HAN_NAME = re.compile("(名称|姓名|名字|昵称|标题|书名|片名|品名|名)$")
+_LINES_HAN = re.compile("明细|流水|日志|子表|记录")  # of something else, whose parts they are
+_TEXT_KEYS = ("code", "sku", "username", "login", "number", "email", "symbol", "slug", "subject")
+_CODE_WORDS = frozenset(
+    listed(
+        "id no code zip zipcode postcode phone mobile fax tel telephone year month day week quarter hour lat "
+        "latitude lng "
+        "lon longitude number isbn ssn flag version seq sequence rank sort order_no level"
+    )
+)
+_CODE_HAN = re.compile("(编号|编码|代码|号码|号|年份|年度|月份|序号|排序|邮编|电话|经度|纬度|标志|标识|ID|id)$")
+_AVERAGED = frozenset(
+    listed(
+        "price rate ratio percent percentage age rating score temperature grade gpa discount average avg "
+        "latitude longitude "
+        "height weight speed length duration margin interest cost_per pct mark level size"
+    )
+)
+_SUMMED = (("total",), ("grand",), ("sub",), ("subtotal",), ("line",))
+_AVERAGED_HAN = re.compile(
+    "(单价|价格|售价|定价|率|比例|百分比|年龄|评分|得分|分数|成绩|温度|身高|体重|均价|折扣|平均.*|时长|速度)$"
+)
+_COUNTED = re.compile("(_count|_num|_qty|count|quantity|qty)$|^(num|number|n)_|^num$", re.IGNORECASE)
+_NUMBER_WORDS = (("no",), ("reference",), ("ref",), ("serial",), ("sn",))
+_NUMBERED = frozenset(listed("serial reference tracking document"))
+_PEOPLE = frozenset(
+    stem(word)
+    for word in listed(
+        "person people employee staff worker customer client user member student pupil teacher instructor professor "
+        "author actor artist driver rider doctor patient guest passenger reader manager agent player contact candidate "
+        "applicant owner tenant subscriber supplier vendor friend buyer seller host singer director trainer "
+        "coach lawyer nurse"
+    )
+)
+_PEOPLE_HAN = re.compile(
+    "姓名|full_?name|员工|雇员|职员|客户|顾客|用户|"
+    "会员|学生|学员|教师|老师|作者|演员|医生|患者|读者|司机|乘客|经理|人员"
+)
+# Columns that point to another row of their own table.
+_FLAG = re.compile(r"^(is|has)(_|(?=[A-Z]))")
+_OWN_KIND = {("manager",), ("supervisor",), ("boss",), ("parent",), ("reports", "to"), ("report", "to"), ("leader",)}
+_COUNTED_HAN = re.compile("(数量|数|量|次数|人数)$")
+_CODED = frozenset(listed("status state type flag gender sex kind category class code enabled active"))
+_CODED_HAN = re.compile("(状态|类型|类别|标志|标识|性别|等级|级别|方式|是否.*)$")
+
+
+def kind_of(column: Column) -> Kind:
+    """What can be done with the column's values; enums and domains are `text` when values are known, else `other`.
+
+    Text that is dates, all of one form, is `date`: see `date_form`.
+    """
+    if date_form(column) is not None:
+        return "date"
+    return _kind_of_type(column.type) or ("text" if column.values else "other")
+
+
+@lru_cache(maxsize=4096)
+def _kind_of_type(type_: str) -> Kind | None:
+    spelled = type_.lower().split(".")[-1]
+    return next((kind for pattern, kind in _KINDS if re.match(pattern, spelled)), None)
+
+
+def date_form(column: Column) -> str | None:
+    """How a text column spells its dates (`2024-03`, `20240315`), as `to_date` has it; None when it holds others."""
+    if len(column.values) < 2 or not column.values[0].startswith(("19", "20")):
+        return None  # most columns, at once
+    if not _SPELLED.match(column.type.lower()):
+        return None
+    return next(
+        (form for form, pattern in _DATE_FORMS.items() if all(map(re.compile(pattern).fullmatch, column.values))), None
+    )
+
+
+def is_outcome(column: Column) -> bool:
+    """Whether a date says what came of something in the end, which may not have happened yet."""
+    said = bool(_OUTCOMES & {stem(word) for word in english_words(column.name)})
+    return column.nullable and (said or any(_OUTCOMES_HAN.search(name) for name in comment_names(column.comment)[:1]))
+
+
+def tells_days(column: Column) -> bool:
+    """Whether a date column tells days apart, not only months."""
+    return not (date_form(column) or "DD").endswith("MM")
+
+
+def flag_codes(column: Column) -> tuple[str, str] | None:
+    """What a column that is no boolean stores for yes and for no; None when it says anything else."""
+    kind = kind_of(column)
+    if kind not in ("number", "text"):
+        return None
+    if labels := labels_of(column.comment):
+        return flag_of(dict(labels))
+    if not _FLAG.search(column.name) and not any(name.startswith("是否") for name in comment_names(column.comment)):
+        return None
+    return ("1", "0") if kind == "number" else flag_of({value: value for value in column.values})
+
+
+def is_birth_date(column: Column) -> bool:
+    """Whether the column holds dates of birth."""
+    texts = (column.name, *comment_names(column.comment))
+    return any(re.search(r"birth|\bdob\b|出生|生日", text, re.IGNORECASE) for text in texts)
+
+
+def needs_cast(column: Column) -> bool:
+    """Whether the column must be cast to text before text operators apply (enums, domains, uuid, …)."""
+    return kind_of(column) in ("text", "other") and not _SPELLED.match(column.type.lower())
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A row of `child` has at most one row of `parent`: the equality of these columns, in order."""
+
+    child: TableKey
+    columns: tuple[str, ...]
+    parent: TableKey
+    parent_columns: tuple[str, ...]
+    is_declared: bool = True
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one table is for.
+
+    Attributes:
+        display: columns that name a row to people; empty when nothing does.
+        deleted: the column that marks soft deletion.
+        dates: columns that say when the row's event happened, best first; housekeeping ones are not among them.
+        year: the number column that says in which year, where there is one.
+        edges: its references to parents.
+    """
+
+    table: Table
+    display: tuple[str, ...]
+    deleted: str | None
+    dates: tuple[str, ...]
+    edges: tuple[Edge, ...]
+    year: str | None = None
+
+    @cached_property
+    def reference_columns(self) -> frozenset[str]:
+        """Columns that point to other rows."""
+        return frozenset(name for edge in self.edges for name in edge.columns)
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        """Columns that identify a row; empty when unknown."""
+        return self.table.primary_key
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """Columns that show a row: its names, else the number people know it by, else its key."""
+        own = set(_stems(self.table.name)) | _NUMBERED
+        numbers = [
+            (column.name,)
+            for column in self.table.columns
+            if kind_of(column) == "text"
+            and column.name not in self.reference_columns
+            and (words := english_words(column.name))[-1:] in _NUMBER_WORDS
+            and {stem(word) for word in words[:-1]} <= own
+        ]
+        return self.display or next(iter(numbers), self.key or (self.table.columns[0].name,))
+
+    def is_identifier(self, column: Column) -> bool:
+        """Whether the column's values name things rather than measure them."""
+        words = english_words(column.name)
+        names = comment_names(column.comment)
+        single_key = self.key == (column.name,)
+        coded = bool(words and words[-1] in _CODE_WORDS) or any(_CODE_HAN.search(name) for name in names[:1])
+        return single_key or column.name in self.reference_columns or (coded and not self.is_count(column))
+
+    def is_count(self, column: Column) -> bool:
+        """Whether the column says how many there are of something."""
+        return bool(_COUNTED.search(column.name)) or any(
+            _COUNTED_HAN.search(name) for name in comment_names(column.comment)[:1]
+        )
+
+    def is_measure(self, column: Column) -> bool:
+        """Whether totals or averages of the column mean something."""
+        coded = bool(english_words(column.name)[-1:] and english_words(column.name)[-1] in _CODED)
+        coded = (
+            coded or bool(_CODED_HAN.search((comment_names(column.comment) or [column.name])[0])) or has_labels(column)
+        )
+        return (
+            kind_of(column) == "number" and not coded and not self.is_identifier(column) and column.name != self.deleted
+        )
+
+    def is_averaged(self, column: Column) -> bool:
+        """Whether the column is a rate, price, age or score, whose plain sum means nothing."""
+        names = comment_names(column.comment) or [column.name]
+        words = english_words(column.name)
+        if words[:1] in _SUMMED or names[0].startswith("总"):
+            return False
+        return bool(_AVERAGED & {*words[-1:]}) or words[:1] == ("unit",) or bool(_AVERAGED_HAN.search(names[0]))
+
+    def is_housekeeping(self, column: Column) -> bool:
+        """Whether the column serves the application rather than the reader."""
+        return bool(_HOUSEKEEPING.match(column.name)) or column.name == self.deleted
+
+    @property
+    def is_person(self) -> bool:
+        """Whether rows are people."""
+        if len(self.display) > 1:
+            return True
+        named = " ".join((self.table.name, *self.display, *comment_names(self.table.comment))).lower()
+        return bool(_PEOPLE & {stem(word) for word in english_words(self.table.name)}) or bool(
+            _PEOPLE_HAN.search(named)
+        )
+
+    @property
+    def is_entity(self) -> bool:
+        """Whether rows are things with a name rather than events."""
+        return bool(self.display)
+
+    @property
+    def is_report(self) -> bool:
+        """Whether a row is a part of a period's figures (`day, shop, payment type`) rather than one thing or event."""
+        return not self.is_entity and len(self.key) > 1 and bool({*self.key} & {*self.dates})
+
+
+def deletion_column(table: Table) -> str | None:
+    """The column that marks soft-deleted rows, by its name or comment."""
+    for column in table.columns:
+        by_comment = bool(column.comment and _DELETED_HAN.search(column.comment))
+        if (_DELETED.match(column.name) or by_comment) and kind_of(column) in (
+            "boolean",
+            "number",
+            "date",
+            "timestamp",
+            "text",
+        ):
+            return column.name
+    return None
+
+
+def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
+    references = {name for edge in edges for name in edge.columns}
+    points_up = any(edge.parent != edge.child for edge in edges)
+    texts = [column for column in table.columns if kind_of(column) == "text" and column.name not in references]
+    by_words = {english_words(column.name): column.name for column in texts}
+    for first, last in itertools.product(_GIVEN, _FAMILY):
+        if first in by_words and last in by_words:
+            return (by_words[first], by_words[last])
+    own = set(_stems(table.name))
+    ranked = sorted(
+        (
+            (score, -index, column.name)
+            for index, column in enumerate(texts)
+            if (score := _display_score(column, table, own, points_up=points_up)) > 0
+        ),
+        reverse=True,
+    )
+    return (ranked[0][2],) if ranked else ()
+
+
+def _stems(name: str) -> tuple[str, ...]:
+    return tuple(stem(word) for word in core_words(english_words(name)))
+
+
+def _display_score(column: Column, table: Table, own: set[str], *, points_up: bool) -> int:
+    """How well the column names the rows; 0 not at all. Names of other things serve where nothing points up."""
+    words = english_words(column.name)
+    spelled = [name for name in (*comment_names(column.comment)[:1], column.name) if _HAN_NAME.search(name)]
+    if spelled:
+        owner = "".join(name for name in (*comment_names(table.comment)[:1], table.name))
+        rest = _HAN_NAME.sub("", spelled[0])
+        of_line = points_up and _LINES_HAN.search(owner)
+        return 9 if not rest or (set(rest) & set(owner) and not of_line) else 0 if points_up else 3
+    if any(has_han(name) for name in comment_names(column.comment)[:1]):
+        return 4 if words and words[-1].endswith("name") else 2 if words and words[-1] in _TEXT_KEYS else 0
+    if words and words[-1] in _NAME_WORDS:
+        rest_words = {stem(word) for word in words[:-1]}
+        if not rest_words or rest_words <= own:
+            return 10
+        return 8 if rest_words <= _WHOLE_NAMES else 6 if rest_words & own else 0 if points_up else 3
+    if {stem(word) for word in words} == own:
+        return 5
+    if words and words[-1].endswith("name"):
+        return 4
+    return 2 if words and words[-1] in _TEXT_KEYS else 0
+
+
+def _dates(table: Table) -> tuple[str, ...]:
+    """Date columns of the row's event: the one named like the table first, records of creation last but outcomes."""
+    own = set(_stems(table.name))
+
+    def rank(item: tuple[int, Column]) -> tuple[int, int]:
+        index, column = item
+        words = set(english_words(column.name))
+        if _CREATED.match(column.name):
+            return (3, index)
+        if is_outcome(column):
+            return (4, index)
+        if {stem(word) for word in words} & own or words <= {"date", "day", "time", "at", "on", "timestamp"}:
+            return (0, index)
+        return (1, index)
+
+    deleted = deletion_column(table)
+    found = [
+        item
+        for item in enumerate(table.columns)
+        if kind_of(item[1]) in ("date", "timestamp")
+        and not _HOUSEKEEPING.match(item[1].name)
+        and item[1].name != deleted
+    ]
+    return tuple(column.name for _, column in sorted(found, key=rank))
+
+
+def _year(table: Table) -> str | None:
+    """The one integer column that holds a year."""
+    found = [column.name for column in table.columns if is_year(column)]
+    return found[0] if len(found) == 1 else None
+
+
+def is_year(column: Column) -> bool:
+    """Whether a number column holds years."""
+    named = english_words(column.name)[-1:] == ("year",) or any(
+        name.endswith(("年份", "年度", "年")) for name in (column.name, *comment_names(column.comment)[:1])
+    )
+    return named and kind_of(column) == "number"
+
+
+class Schema:
+    """The catalogue with its facts and its reference graph."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        identified = {
+            table.primary_key[0].lower(): table
+            for table in reversed(catalog.tables)
+            if len(table.primary_key) == 1 and table.primary_key[0].lower() != "id"
+        }
+        self._by_id_name = identified
+        self._by_stem = {
+            tuple(sorted(set(_stems(table.name)))): table for table in catalog.tables if table.kind == "table"
+        }
+        firsts = Counter(_stems(table.name)[0] for table in self._by_stem.values() if len(_stems(table.name)) > 1)
+        shared = {word for word, count in firsts.items() if count > 1 and (word,) not in self._by_stem}
+        self._modules = shared - _ADJECTIVES
+        self._within_module: dict[tuple[str, ...], list[Table]] = {}
+        for table in self._by_stem.values():
+            self._within_module.setdefault(_stems(table.name)[1:], []).append(table)
+        self.facts: dict[TableKey, Facts] = {table.key: self._facts_of(table) for table in catalog.tables}
+
+    def table(self, key: TableKey) -> Table:
+        """The table of that key."""
+        return self.catalog.by_key[key]
+
+    def column(self, key: TableKey, name: str) -> Column:
+        """The column of that name, which must exist."""
+        column = self.table(key).column(name)
+        assert column is not None
+        return column
+
+    def name_in_module(self, table: Table) -> str | None:
+        """`contract` for `crm_contract`, where several tables begin so and none is called `crm`."""
+        words = core_words(english_words(table.name))
+        return " ".join(words[1:]) if len(words) > 1 and stem(words[0]) in self._modules else None
+
+    def _facts_of(self, table: Table) -> Facts:
+        edges = [
+            Edge(table.key, fk.columns, fk.target, fk.target_columns)
+            for fk in table.foreign_keys
+            if fk.target in self.catalog.by_key
+        ]
+        declared = {name for edge in edges for name in edge.columns}
+        edges.extend(self._inferred_edges(table, declared))
+        return Facts(table, _display(table, edges), deletion_column(table), _dates(table), tuple(edges), _year(table))
+
+    def _inferred_edges(self, table: Table, declared: set[str]) -> list[Edge]:
+        """References nobody declared: a column called as another table's only key column, or `<table>_id`."""
+        edges: list[Edge] = []
+        for column in table.columns:
+            if column.name in declared or table.primary_key == (column.name,):
+                continue
+            target = self._by_id_name.get(column.name.lower()) or self._by_suffix(table, column)
+            if target is None or target.key == table.key:
+                continue
+            identity = target.column(target.primary_key[0]) if target.primary_key else None
+            if identity is not None and kind_of(identity) == kind_of(column):
+                edges.append(Edge(table.key, (column.name,), target.key, target.primary_key, is_declared=False))
+        own = self._self_edge(table, declared)
+        return [*edges, own] if own is not None else edges
+
+    def _self_edge(self, table: Table, declared: set[str]) -> Edge | None:
+        """An undeclared reference to another row of the same table, by the words such columns are called."""
+        if len(table.primary_key) != 1:
+            return None
+        identity = table.column(table.primary_key[0])
+        for column in table.columns:
+            words = tuple(word for word in english_words(column.name) if word not in ("id", "no", "code"))
+            if (
+                column.name not in declared
+                and words in _OWN_KIND
+                and identity is not None
+                and column.name != identity.name
+            ) and kind_of(column) == kind_of(identity) == "number":
+                return Edge(table.key, (column.name,), table.key, table.primary_key, is_declared=False)
+        return None
+
+    def _by_suffix(self, table: Table, column: Column) -> Table | None:
+        """The table that `<name>_id` points to: the one of that name, else what else the name may stand for."""
+        words = english_words(column.name)
+        if len(words) < 2 or words[-1] != "id":
+            return None
+        said = tuple(stem(word) for word in words[:-1])
+        target = self._called(said) or self._owner_called(said, table) or self._in_role(said)
+        return target if target is not None and len(target.primary_key) == 1 else None
+
+    def _called(self, said: tuple[str, ...]) -> Table | None:
+        """The table of that name, else the only one that has but the name of its module before it (`crm_customer`)."""
+        exact = self._by_stem.get(tuple(sorted(set(said))))
+        within = self._within_module.get(said, ())
+        return exact or (within[0] if len(within) == 1 else None)
+
+    def _owner_called(self, said: tuple[str, ...], table: Table) -> Table | None:
+        """`order_id` of `repair_order_item`: of `repair_order`."""
+        own = _stems(table.name)
+        for end in range(len(own) - 1, len(said) - 1, -1):
+            if own[end - len(said) : end] == said:
+                return self._by_stem.get(tuple(sorted(set(own[:end]))))
+        return None
+
+    def _in_role(self, said: tuple[str, ...]) -> Table | None:
+        """`sign_user_id`: a user, in the role of who signs; who keeps the records is not of interest."""
+        if len(said) < 2 or said[0] in _RECORDING:
+            return None
+        return self._by_id_name.get("_".join((*said[1:], "id"))) or self._called(said[1:])

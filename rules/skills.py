@@ -1,0 +1,104 @@
+"""The five skills by rules: the default without a model, and the fallback when the model is down."""
+
+import asyncio
+
+from common.errors import ForbiddenStatement, InvalidSql
+from common.inquiry import Emit, Inquiry
+from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Sql, Thought
+from knowledge.near_names import KNOWN_NAMES
+from rules.answering.chat import chat_pieces
+from rules.answering.classify import classified
+from rules.answering.repair import repaired
+from rules.answering.rewrites import rewrites, with_rewrites
+from rules.answering.summarize import (
+    column_labels,
+    cuts_rows,
+    spoken_assumptions,
+    summary_pieces,
+    with_spoken_periods,
+)
+from rules.conversation.conversation import understand_in_context, written_operation
+from rules.conversation.planner import Understanding
+from rules.query.refusals import Refusal
+from rules.schema.lexicon import LEXICONS, lexicon_of, says_the_same
+from rules.words.writes import pasted_sql
+
+
+class OfflineSkills:
+    """Thinking by rules; implements `agent.thinking.Skills`. Holds no state and does no I/O."""
+
+    name = "offline"
+
+    async def prepare(self, catalog: Catalog, before: Catalog | None = None) -> None:
+        """Reads the words of a catalogue that questions will be about, which takes seconds when it is large.
+
+        Args:
+            before: the catalogue of the same database until now, whose words may still be the same ones.
+        """
+        if before is not None and await asyncio.to_thread(says_the_same, catalog, before):
+            LEXICONS.keep(catalog, before)
+        await asyncio.gather(LEXICONS.ready(catalog), KNOWN_NAMES.ready(catalog))
+
+    async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
+        """See `Skills.classify`."""
+        await LEXICONS.ready(inquiry.catalog)
+        return Thought(classified(inquiry))
+
+    async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
+        """See `Skills.write_sql`. SQL pasted into the question is the draft, verbatim: the guard judges it."""
+        await LEXICONS.ready(inquiry.catalog)
+        pasted = pasted_sql(inquiry.question)
+        if pasted is not None:
+            return Thought(Sql(pasted))
+        operation = written_operation(inquiry)
+        if operation is not None:
+            raise ForbiddenStatement(operation)
+        try:
+            understanding = understand_in_context(inquiry)
+        except Refusal as refusal:
+            text = with_rewrites(refusal, rewrites(inquiry, refusal))
+            return Thought(NoSql(refusal.reason, text.to(inquiry.lang)))
+        return Thought(Sql(understanding.sql), warnings=understanding.warnings)
+
+    async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
+        """See `Skills.repair_sql`. Mends misspelt tables and columns only."""
+        try:
+            return Thought(Sql(repaired(sql, error, inquiry.catalog)))
+        except Refusal as refusal:
+            return Thought(refusal.draft(inquiry.lang))
+
+    async def summarize(
+        self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
+    ) -> Thought[str]:
+        """See `Skills.summarize`."""
+        await LEXICONS.ready(inquiry.catalog)
+        schema = lexicon_of(inquiry.catalog).schema
+        understanding = _understanding_of(inquiry, sql)
+        query = understanding.query if understanding is not None else None
+        labels = column_labels(query, result, schema, inquiry.lang)
+        is_whole = not result.is_limited and not cuts_rows(sql)
+        pieces = summary_pieces(with_spoken_periods(query, result), inquiry.lang, labels, is_whole=is_whole)
+        if understanding is not None:
+            pieces += spoken_assumptions(understanding.assumptions, inquiry.lang)
+        return Thought(_emitted(pieces, emit))
+
+    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
+        """See `Skills.chat`."""
+        await LEXICONS.ready(inquiry.catalog)
+        # The examples it offers are tried first, which takes a while over a large catalogue.
+        return Thought(_emitted(await asyncio.to_thread(chat_pieces, inquiry), emit))
+
+
+def _emitted(pieces: list[str], emit: Emit | None) -> str:
+    for piece in pieces if emit is not None else ():
+        emit(piece)  # type: ignore[misc]
+    return "".join(pieces)
+
+
+def _understanding_of(inquiry: Inquiry, sql: str) -> Understanding | None:
+    """What is behind `sql`, when it was these rules that wrote it."""
+    try:
+        understanding = understand_in_context(inquiry)
+    except Refusal:
+        return None
+    return understanding if understanding.sql == sql else None

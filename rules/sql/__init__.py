@@ -1,0 +1,1 @@
+"""Renders a query structure as SQL."""

@@ -1,0 +1,313 @@
+"""The FROM and WHERE of one statement: which tables are joined, under which aliases, and what restricts their rows.
+
+Conditions on tables above the root are joined; conditions on tables beside or below it become EXISTS, so that they can
+never multiply rows. Soft-deleted rows of every table that takes part are left out unless the query says otherwise.
+"""
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+
+from knowledge.naming import english_words
+from rules.linking.dates import Period
+from rules.query.query import ColumnRef, Condition, Operand, Operator, Related
+from rules.schema.joins import Graph, Path
+from rules.schema.schema import Schema, TableKey, date_form, kind_of, needs_cast
+from rules.sql.identifiers import is_reserved, like_pattern, literal, moment_sql, number, quoted, table_name
+
+
+class Frame:
+    """Tables joined from one root upward.
+
+    Attributes:
+        multiplies: whether a row of the base may appear more than once.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        graph: Graph,
+        base: TableKey,
+        with_deleted: frozenset[TableKey],
+        taken: frozenset[str] = frozenset(),
+        through: frozenset[TableKey] = frozenset(),
+    ) -> None:
+        self._schema, self._graph, self._base, self._with_deleted = schema, graph, base, with_deleted
+        self._root = base
+        self._through = through
+        self._taken = set(taken)
+        self._nodes: dict[Path, str] = {}
+        self._conditions: list[str] = []
+        self._needed: list[tuple[TableKey, str | None]] = []
+        self._must_qualify = bool(taken)
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether a row of the base may appear more than once."""
+        return self._root != self._base
+
+    def include(self, needed: Iterable[tuple[TableKey, str | None]], preferred: frozenset[TableKey]) -> bool:
+        """Makes these tables part of the frame, moving the root below the base where that is needed.
+
+        Returns whether everything is connected.
+        """
+        self._needed = list(dict.fromkeys(needed))
+        for table, via in self._needed:
+            if self._path(table, via) is None:
+                meeting = self._graph.meeting(self._root, table, preferred)
+                if meeting is None:
+                    return False
+                self._root = meeting.at
+        self._nodes[()] = self._new_alias(self._root)
+        if any(self._path(table, via) is None for table, via in [(self._base, None), *self._needed]):
+            return False
+        for table, via in [(self._base, None), *self._needed]:
+            self._join(table, via)
+        return True
+
+    def is_keyed_by_meeting(self) -> bool:
+        """Whether the root's key is exactly its references to the base and the other side, as link tables have it."""
+        paths = [self._path(table, via) for table, via in [(self._base, None), *self._needed]]
+        columns = {column for path in paths if path for column in path[0].columns}
+        return set(self._schema.facts[self._root].key) == columns
+
+    def _path(self, table: TableKey, via: str | None) -> Path | None:
+        """The way up to a table; None when there is none, or when a table that links the two ties them closer."""
+        path = self._graph.up(self._root, table, via)
+        if path is None or via is not None or len(path) < 2 or self._root != self._base:
+            return path
+        return None if self._graph.is_linked_closer(self._root, table, path) else path
+
+    def _join(self, table: TableKey, via: str | None) -> str:
+        path = self._path(table, via)
+        assert path is not None
+        for length in range(1, len(path) + 1):
+            if path[:length] not in self._nodes:
+                self._nodes[path[:length]] = self._new_alias(path[length - 1].parent)
+        return self._nodes[path]
+
+    def _new_alias(self, table: TableKey) -> str:
+        initials = (
+            "".join(word[0] for word in english_words(table[1]) if word[0].isascii() and word[0].isalpha()) or "t"
+        )
+        alias, count = initials, 1
+        while alias in self._taken or is_reserved(alias):
+            count += 1
+            alias = f"{initials}{count}"
+        self._taken.add(alias)
+        return alias
+
+    # ------------------------------------------------------------------------------------------------------- columns
+
+    def column(self, ref: ColumnRef) -> str:
+        """The column's expression, qualified when more than one table takes part."""
+        alias = self._join(ref.table, ref.via)
+        qualified = len(self._nodes) > 1 or self._must_qualify
+        sql = f"{alias}.{quoted(ref.column)}" if qualified else quoted(ref.column)
+        return f"date_part('year', age({sql}))" if ref.is_age else sql
+
+    def dated(self, ref: ColumnRef) -> str:
+        """The column as a date or timestamp that can be cut and compared."""
+        sql, form = self.column(ref), date_form(self._schema.column(ref.table, ref.column))
+        return f"to_date({sql}, '{form}')" if form is not None else sql
+
+    def numeric(self, ref: ColumnRef) -> str:
+        """The column as a number that can be aggregated and compared."""
+        sql = self.column(ref)
+        return f"{sql}::numeric" if self._schema.column(ref.table, ref.column).type == "money" else sql
+
+    # ---------------------------------------------------------------------------------------------------- conditions
+
+    def restrict(self, conditions: Iterable[Condition], related: Iterable[Related]) -> None:
+        """Takes conditions into the frame; those on tables not above the root become EXISTS."""
+        beside: dict[TableKey, list[Condition]] = {}
+        above: list[Condition] = []
+        for condition in conditions:
+            table, via = condition.column.table, condition.column.via
+            if self._path(table, via) is None:
+                beside.setdefault(table, []).append(condition)
+            else:
+                self._join(table, via)
+                above.append(condition)
+        needs = _existence(list(related), beside)
+        self._must_qualify = self._must_qualify or bool(needs)
+        self._conditions = [self.condition(condition) for condition in above]
+        self._conditions += [self._exists(one) for one in needs]
+
+    def has_beside(self, conditions: Iterable[Condition]) -> bool:
+        """Whether any condition is on a table that is not above the root."""
+        return any(self._path(condition.column.table, condition.column.via) is None for condition in conditions)
+
+    def conditions(self) -> list[str]:
+        """Everything that restricts rows, soft deletion last."""
+        return [*self._conditions, *self._not_deleted()]
+
+    def _not_deleted(self) -> list[str]:
+        found = []
+        for path, alias in self._nodes.items():
+            key = path[-1].parent if path else self._root
+            name = self._schema.facts[key].deleted
+            if name is not None and key not in self._with_deleted:
+                qualified = len(self._nodes) > 1 or self._must_qualify
+                found.append(not_deleted(self._schema, key, name, f"{alias}." if qualified else ""))
+        return found
+
+    def condition(self, condition: Condition) -> str:
+        """One condition on the frame's rows as SQL."""
+        ref = condition.column
+        column = self._schema.column(ref.table, ref.column)
+        kind = "number" if ref.is_age else kind_of(column)
+        sql = self.numeric(ref) if kind == "number" else self.column(ref)
+        if condition.operator in ("above average", "below average"):
+            sign = ">" if condition.operator == "above average" else "<"
+            return f"{sql} {sign} ({self._average(ref)})"
+        if kind in ("text", "other") and needs_cast(column) and condition.operator not in ("null", "not null"):
+            sql = f"{sql}::text"
+        if condition.operator in ("during", "not during"):
+            sql = self.dated(ref)
+        operands = tuple(_as_stored(operand, kind) for operand in condition.operands)
+        if column.nullable and condition.operator in _NEGATIVE:
+            return self._unlike(sql, condition.operator, operands)
+        return self.comparison(sql, condition.operator, operands)
+
+    def _unlike(self, sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
+        """A negative comparison that also holds for NULL: what has no city is not in Berlin."""
+        if operator == "!=":
+            return f"{sql} IS DISTINCT FROM {_spelled(operands[0])}"
+        if operator == "not during":
+            return f"({self.comparison(sql, 'during', operands)}) IS NOT TRUE"
+        return f"({self.comparison(sql, operator, operands)} OR {sql} IS NULL)"
+
+    def _average(self, ref: ColumnRef) -> str:
+        inner = Frame(self._schema, self._graph, ref.table, self._with_deleted, frozenset(self._taken))
+        inner.include((), frozenset())
+        where = inner.conditions()
+        tail = f" WHERE {' AND '.join(where)}" if where else ""
+        return f"SELECT avg({inner.numeric(ColumnRef(ref.table, ref.column))}) {' '.join(inner.from_lines())}{tail}"
+
+    def comparison(self, sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
+        """`sql operator operands`; text operands are literals, periods become half-open ranges."""
+        if operator in _UNARY:
+            return _UNARY[operator].format(sql)
+        if operator in ("during", "not during"):
+            ranges = [_range_sql(sql, operand) for operand in operands if isinstance(operand, Period)]
+            text = ranges[0] if len(ranges) == 1 else "(" + " OR ".join(f"({one})" for one in ranges) + ")"
+            return f"NOT ({text})" if operator == "not during" else text
+        if operator in _PATTERNS:
+            template, prefix, suffix = _PATTERNS[operator]
+            return template.format(sql, like_pattern(str(operands[0]), prefix=prefix, suffix=suffix))
+        spelled = list(map(_spelled, operands))
+        if operator == "between":
+            return f"{sql} BETWEEN {spelled[0]} AND {spelled[1]}"
+        if operator in ("in", "not in"):
+            return f"{sql} {operator.upper()} ({', '.join(spelled)})"
+        return f"{sql} {'<>' if operator == '!=' else operator} {spelled[0]}"
+
+    def _exists(self, related: Related) -> str:
+        """`EXISTS (…)` for rows of the related table that belong to the base's row."""
+        meeting = self._graph.meeting(self._base, related.table, self._through, below=True)
+        if meeting is None or not meeting.to_first:
+            raise LookupError(f"nothing connects {self._base} with {related.table}")
+        inner = Frame(self._schema, self._graph, meeting.at, self._with_deleted, frozenset(self._taken), self._through)
+        last = meeting.to_first[-1]
+        inner.include([(related.table, None), (last.child, None)], frozenset())
+        inner.restrict(related.conditions, ())
+        outer = self._join(self._base, None)
+        child = inner._join(last.child, None)
+        ties = [
+            f"{child}.{quoted(column)} = {outer}.{quoted(parent)}"
+            for column, parent in zip(last.columns, last.parent_columns, strict=True)
+        ]
+        where = " AND ".join([*ties, *inner.conditions()])
+        text = f"EXISTS (SELECT 1 {' '.join(inner.from_lines())} WHERE {where})"
+        return f"NOT {text}" if related.negated else text
+
+    # ---------------------------------------------------------------------------------------------------------- from
+
+    def from_lines(self) -> list[str]:
+        """FROM and JOIN lines."""
+        catalog = self._schema.catalog
+        aliased = len(self._nodes) > 1 or self._must_qualify
+        root = table_name(catalog, self._root)
+        lines = [f"FROM {root} AS {self._nodes[()]}" if aliased else f"FROM {root}"]
+        for path, alias in self._nodes.items():
+            if not path:
+                continue
+            edge, child = path[-1], self._nodes[path[:-1]]
+            ties = [
+                f"{alias}.{quoted(parent)} = {child}.{quoted(column)}"
+                for column, parent in zip(edge.columns, edge.parent_columns, strict=True)
+            ]
+            lines.append(f"JOIN {table_name(catalog, edge.parent)} AS {alias} ON {' AND '.join(ties)}")
+        return lines
+
+
+_NEGATIVE = ("!=", "not in", "not during", "not contains")
+_UNARY = {"null": "{} IS NULL", "not null": "{} IS NOT NULL", "true": "{}", "false": "NOT {}"}
+_PATTERNS = {
+    "contains": ("{} ILIKE {}", False, False),
+    "not contains": ("{} NOT ILIKE {}", False, False),
+    "prefix": ("{} ILIKE {}", True, False),
+    "suffix": ("{} ILIKE {}", False, True),
+}
+_FALSE_TEXT = ("0", "N", "n", "F", "f", "no", "No", "NO", "false", "否", "未删除", "正常")
+
+
+def not_deleted(schema: Schema, key: TableKey, name: str, qualifier: str) -> str:
+    """The condition that keeps rows that are not soft-deleted."""
+    column = schema.column(key, name)
+    sql = f"{qualifier}{quoted(name)}"
+    kind = kind_of(column)
+    if kind == "boolean":
+        return f"{sql} IS NOT TRUE" if column.nullable else f"NOT {sql}"
+    if kind in ("date", "timestamp"):
+        return f"{sql} IS NULL"
+    if kind == "number":
+        return f"coalesce({sql}, 0) = 0" if column.nullable else f"{sql} = 0"
+    kept = next((value for value in _FALSE_TEXT if value in column.values), "0")
+    return f"coalesce({sql}, {literal(kept)}) = {literal(kept)}"
+
+
+def _existence(related: list[Related], beside: dict[TableKey, list[Condition]]) -> list[Related]:
+    """Every existence to test: those asked for, with what is said about their rows, and those conditions imply."""
+    found: list[Related] = []
+    for one in related:
+        own = [condition for condition in beside.get(one.table, ()) if not one.conditions or _is_period(condition)]
+        found.append(Related(one.table, (*one.conditions, *own), one.negated))
+    for table, conditions in beside.items():
+        asked = [one for one in related if one.table == table]
+        if any(not one.conditions for one in asked):
+            continue
+        left = [condition for condition in conditions if not (asked and _is_period(condition))]
+        if left:
+            found.append(Related(table, tuple(left)))
+    return found
+
+
+def _is_period(condition: Condition) -> bool:
+    return condition.operator in ("during", "not during")
+
+
+def _spelled(operand: Operand) -> str:
+    return number(operand) if isinstance(operand, Decimal) else literal(str(operand))
+
+
+def _as_stored(operand: Operand, kind: str) -> Operand:
+    """The operand in the column's kind of value: codes of numeric columns are numbers, digits of text columns text."""
+    if kind == "number" and isinstance(operand, str) and re.fullmatch(r"-?\d+(\.\d+)?", operand):
+        try:
+            return Decimal(operand)
+        except InvalidOperation:
+            return operand
+    if kind in ("text", "other") and isinstance(operand, Decimal):
+        return number(operand)
+    return operand
+
+
+def _range_sql(sql: str, period: Period) -> str:
+    parts = []
+    if period.start is not None:
+        parts.append(f"{sql} >= {moment_sql(period.start)}")
+    if period.end is not None:
+        parts.append(f"{sql} < {moment_sql(period.end)}")
+    return " AND ".join(parts) or "TRUE"

@@ -1,0 +1,275 @@
+"""One SELECT: what is shown, grouped, compared and ordered, over one frame."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rules.query.query import ColumnRef, Dimension, Having, Measure, Order, Query
+from rules.schema.joins import Graph
+from rules.schema.schema import Facts, Schema, TableKey, kind_of
+from rules.sql.frame import Frame
+from rules.sql.identifiers import quoted
+
+
+class Unrenderable(Exception):
+    """The structure can't be put into one correct statement; the message names the reason for the log."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of the result: its expression and the name it gets (None keeps the column's own)."""
+
+    sql: str
+    alias: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.sql} AS {quoted(self.alias)}" if self.alias else self.sql
+
+
+class Statement:
+    """Renders one query as one SELECT; `whole` is the query that names the figures, where this is a part of it."""
+
+    def __init__(self, query: Query, schema: Schema, graph: Graph, whole: Query | None = None) -> None:
+        self.query, self.schema, self.graph = query, schema, graph
+        self._whole = whole or query
+
+    def alias(self, measure: Measure) -> str:
+        """The result column's name of a figure."""
+        return measure_alias(measure, self._whole)
+
+    def frame(self) -> Frame:
+        """The FROM and WHERE the query needs."""
+        query = self.query
+        base = query.measures[0].table if query.measures else query.base
+        frame = Frame(self.schema, self.graph, base, query.with_deleted, through=query.through)
+        needed = [(dim.table, dim.via) for dim in (*query.dimensions, *query.top_per)]
+        needed += [(column.table, column.via) for column in query.columns]
+        needed += [(key.column.table, key.column.via) for key in query.order if key.column is not None]
+        needed += [(one.column.table, one.column.via) for measure in query.measures for one in measure.share_of]
+        preferred = query.through | {related.table for related in query.related}
+        if not frame.include(needed, preferred):
+            raise Unrenderable(f"nothing connects {base} with {needed}")
+        added = any(measure.function in ("sum", "avg") for measure in query.measures)
+        if added and not self._facts(base).is_entity and frame.has_beside(query.conditions):
+            raise Unrenderable("a sum over events can't be restricted by what only parts of them have")
+        frame.restrict(query.conditions, query.related)
+        return frame
+
+    def key_names(self) -> list[str]:
+        """Names of the outputs that identify the entities grouped by, where they are asked for."""
+        keys = [
+            name
+            for dimension in self.query.dimensions
+            if not dimension.column
+            for name in self._facts(dimension.table).key
+        ]
+        return [f"key{index}" for index in range(len(keys))]
+
+    def _key_outputs(self, frame: Frame) -> list[Output]:
+        columns = [
+            frame.column(ColumnRef(dimension.table, name, dimension.via))
+            for dimension in self.query.dimensions
+            if not dimension.column
+            for name in self._facts(dimension.table).key
+        ]
+        return [Output(sql, name) for sql, name in zip(columns, self.key_names(), strict=True)]
+
+    def text(self, *, with_keys: bool = False) -> str:
+        """The statement, of one SELECT; `with_keys` adds what identifies the entities, for joining it with others."""
+        frame = self.frame()
+        query = self.query
+        if frame.multiplies and any(_adds_rows(measure) for measure in query.measures):
+            frame = self._deduplicated(frame)
+        outputs = [*self.dimension_outputs(frame), *self.column_outputs(frame)]
+        outputs += [self.measure_output(frame, measure) for measure in query.measures]
+        outputs += self._key_outputs(frame) if with_keys else []
+        lines = [
+            f"SELECT {'DISTINCT ' if query.distinct else ''}" + ", ".join(map(str, outputs)),
+            *frame.from_lines(),
+            *where_lines(frame.conditions()),
+            *self.group_by(frame),
+            *self._having(frame),
+            *self._order_by(frame),
+        ]
+        if query.limit is not None:
+            lines.append(f"LIMIT {query.limit}")
+        return "\n".join(lines)
+
+    def _deduplicated(self, frame: Frame) -> Frame:
+        """A frame that counts each measured row once per group; only meeting tables keyed by the two sides do."""
+        if not frame.is_keyed_by_meeting():
+            raise Unrenderable("the joins would count measured rows several times")
+        return frame
+
+    def _facts(self, key: TableKey) -> Facts:
+        return self.schema.facts[key]
+
+    def shown(self, dimension: Dimension) -> tuple[str, ...]:
+        """Columns that show a dimension's entity."""
+        facts = self._facts(dimension.table)
+        return facts.shown
+
+    def dimension_outputs(self, frame: Frame) -> list[Output]:
+        """What a dimension shows."""
+        outputs: list[Output] = []
+        for dimension in self.query.dimensions:
+            if dimension.column is None:
+                outputs += [
+                    Output(frame.column(ColumnRef(dimension.table, name, dimension.via)))
+                    for name in self.shown(dimension)
+                ]
+            else:
+                outputs.append(Output(self._dimension_sql(frame, dimension), dimension.bucket))
+        return _disambiguated(outputs, self.query, self.schema)
+
+    def _dimension_sql(self, frame: Frame, dimension: Dimension) -> str:
+        assert dimension.column is not None
+        ref = ColumnRef(dimension.table, dimension.column, dimension.via)
+        if dimension.bucket is None:
+            return frame.column(ref)
+        column = frame.dated(ref)
+        kind = kind_of(self.schema.column(dimension.table, dimension.column))
+        if dimension.bucket == "day" and kind == "date":
+            return column
+        if dimension.bucket == "day":
+            return f"{column}::date"
+        return f"date_trunc('{dimension.bucket}', {column})::date"
+
+    def column_outputs(self, frame: Frame) -> list[Output]:
+        """The listed columns."""
+        names = [column.column for column in self.query.columns]
+        outputs = []
+        for column in self.query.columns:
+            twice = names.count(column.column) > 1
+            alias = f"{column.table[1]}_{column.column}" if twice and column.table != self.query.base else None
+            outputs.append(Output(frame.column(column), alias))
+        return outputs
+
+    def measure_output(self, frame: Frame, measure: Measure) -> Output:
+        """One figure."""
+        return Output(self._measure_sql(frame, measure), self.alias(measure))
+
+    def _measure_sql(self, frame: Frame, measure: Measure) -> str:
+        plain = self.aggregate_sql(frame, measure)
+        if not measure.is_share:
+            return plain
+        if measure.share_of:
+            part = " AND ".join(frame.condition(condition) for condition in measure.share_of)
+            return f"round(100.0 * {plain} FILTER (WHERE {part}) / nullif({plain}, 0), 2)"
+        return f"round(100.0 * {plain} / nullif(sum({plain}) OVER (), 0), 2)"
+
+    def aggregate_sql(self, frame: Frame, measure: Measure) -> str:
+        """A measure as an aggregate function."""
+        if measure.column is None:
+            return self._count_rows_sql(frame, measure)
+        column = frame.column(ColumnRef(measure.table, measure.column, is_age=measure.is_age))
+        if kind_of(self.schema.column(measure.table, measure.column)) == "number":
+            column = frame.numeric(ColumnRef(measure.table, measure.column))
+        if measure.times is not None:
+            column = f"{column} * {frame.numeric(ColumnRef(measure.table, measure.times))}"
+        if measure.function == "count_distinct":
+            return f"count(DISTINCT {column})"
+        return f"{measure.function}({column})"
+
+    def _count_rows_sql(self, frame: Frame, measure: Measure) -> str:
+        if not frame.multiplies:
+            return "count(*)"
+        key = self._facts(measure.table).key
+        if not key:
+            raise Unrenderable(f"{measure.table} has no key to count by")
+        columns = ", ".join(frame.column(ColumnRef(measure.table, name)) for name in key)
+        return f"count(DISTINCT {columns})" if len(key) == 1 else f"count(DISTINCT ({columns}))"
+
+    def group_columns(self, frame: Frame, dimension: Dimension) -> list[str]:
+        """What a dimension groups by: its column, or the key and names of its entity."""
+        if dimension.column is not None:
+            return [self._dimension_sql(frame, dimension)]
+        names = dict.fromkeys((*self._facts(dimension.table).key, *self.shown(dimension)))
+        return [frame.column(ColumnRef(dimension.table, name, dimension.via)) for name in names]
+
+    def group_by(self, frame: Frame) -> list[str]:
+        """The GROUP BY line, when there are groups."""
+        if not self.query.measures or not self.query.dimensions:
+            return []
+        columns = dict.fromkeys(sql for dim in self.query.dimensions for sql in self.group_columns(frame, dim))
+        return ["GROUP BY " + ", ".join(columns)]
+
+    def _having(self, frame: Frame) -> list[str]:
+        if not self.query.having:
+            return []
+        return ["HAVING " + " AND ".join(self._having_sql(frame, having) for having in self.query.having)]
+
+    def _having_sql(self, frame: Frame, having: Having) -> str:
+        return frame.comparison(self.aggregate_sql(frame, having.measure), having.operator, having.operands)
+
+    def _order_by(self, frame: Frame) -> list[str]:
+        keys = [self._order_sql(frame, order) for order in self.query.order]
+        return ["ORDER BY " + ", ".join(dict.fromkeys(keys))] if keys else []
+
+    def _order_sql(self, frame: Frame, order: Order) -> str:
+        if order.measure is not None:
+            alias = quoted(self.alias(order.measure))
+            return f"{alias} DESC NULLS LAST" if order.descending else alias
+        if order.column is not None:
+            column = frame.column(order.column)
+            return f"{column} DESC NULLS LAST" if order.descending else column
+        dimension = self.query.dimensions[0]
+        columns = self.group_columns(frame, dimension)
+        if dimension.column is None:
+            columns = [frame.column(ColumnRef(dimension.table, name, dimension.via)) for name in self.shown(dimension)]
+        return ", ".join(f"{column} DESC" if order.descending else column for column in columns)
+
+
+def where_lines(conditions: Iterable[str]) -> list[str]:
+    """The WHERE line, when there are conditions."""
+    conditions = list(conditions)
+    return ["WHERE " + "\n  AND ".join(conditions)] if conditions else []
+
+
+def _disambiguated(outputs: list[Output], query: Query, schema: Schema) -> list[Output]:
+    """Two entities shown by columns of one name (customer.name, product.name) get their table's name in front."""
+    bare = [output.sql.split(".")[-1] for output in outputs]
+    if len(set(bare)) == len(bare):
+        return outputs
+    owners: list[str] = []
+    for dimension in query.dimensions:
+        facts = schema.facts[dimension.table]
+        shown = 1 if dimension.column else len(facts.shown)
+        owners += [dimension.table[1]] * shown
+    return [
+        output if bare.count(name) == 1 or output.alias else Output(output.sql, f"{owner}_{name}".replace('"', ""))
+        for output, name, owner in zip(outputs, bare, owners, strict=True)
+    ]
+
+
+_PREFIXES = {
+    "sum": "total",
+    "avg": "average",
+    "min": "min",
+    "max": "max",
+    "count": "count",
+    "count_distinct": "distinct",
+}
+
+
+def measure_alias(measure: Measure, query: Query) -> str:
+    """The result column's name of a measure, unique within the query."""
+    if measure.column is None:
+        name = f"{measure.table[1]}_count"
+    elif measure.function == "count_distinct":
+        name = f"{measure.column}_count"
+    elif measure.times is not None:
+        name = f"{_PREFIXES[measure.function]}_{measure.column}_x_{measure.times}"
+    else:
+        name = f"{_PREFIXES[measure.function]}_{measure.column}"
+    if measure.per is not None:
+        name = f"average_{name}"
+    if measure.is_share:
+        name = f"{name}_percent"
+    twins = [other for other in query.measures if other != measure and other.column == measure.column]
+    clash = any(other.function == measure.function and other.table != measure.table for other in twins)
+    return f"{measure.table[1]}_{name}" if clash and measure.column is not None else name
+
+
+def _adds_rows(measure: Measure) -> bool:
+    """Whether the figure grows with a row that is joined twice."""
+    return measure.function in ("sum", "avg") or (measure.function == "count" and measure.column is not None)

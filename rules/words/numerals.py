@@ -1,0 +1,112 @@
+"""Numbers as people write them: digits, Chinese numerals, English number words, and the units that scale them."""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from knowledge.atoms import Atom, listed
+
+_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_PLACES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
+_HAN_NUMERAL = re.compile("[零〇一二两三四五六七八九十百千万亿]+")
+_SCALES = {
+    "千": 10**3, "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8, "百": 100, "十万": 10**5,
+    "k": 10**3, "thousand": 10**3, "million": 10**6, "m": 10**6, "mn": 10**6, "billion": 10**9, "bn": 10**9,
+    "hundred": 100, "dozen": 12,
+}  # fmt: skip
+ENGLISH_NUMBERS = {
+    word: value
+    for value, word in enumerate(
+        listed(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+            "seventeen eighteen nineteen twenty"
+        )
+    )
+} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100}
+
+
+@dataclass(frozen=True)
+class Numeral:
+    """A number covering the atoms from `start` up to `end`.
+
+    Attributes:
+        scale: what a unit such as 万 or "million" multiplied it by.
+    """
+
+    start: int
+    end: int
+    value: Decimal
+    scale: int = 1
+
+    @property
+    def unscaled(self) -> Decimal:
+        """The number before its unit."""
+        return self.value / self.scale
+
+
+def chinese_number(text: str) -> int | None:
+    """The value of a Chinese numeral (`三百二十`, `一万五千`, `二〇二四`), or None when it isn't one."""
+    if not text or not _HAN_NUMERAL.fullmatch(text):
+        return None
+    if all(char in _DIGITS for char in text):
+        return int("".join(str(_DIGITS[char]) for char in text))
+    total = section = digit = 0
+    for char in text:
+        if char in _DIGITS:
+            digit = _DIGITS[char]
+        elif _PLACES[char] >= 10**4:
+            counted = section + digit
+            total = total + counted * _PLACES[char] if counted else (total or 1) * _PLACES[char]
+            section = digit = 0
+        else:
+            section += (digit or 1) * _PLACES[char]
+            digit = 0
+    return total + section + digit
+
+
+def numerals_of(atoms: tuple[Atom, ...]) -> list[Numeral]:
+    """Every reading of a run of atoms as a number, longest first at each place."""
+    found: list[Numeral] = []
+    for start in range(len(atoms)):
+        base = _base_at(atoms, start)
+        if base is not None:
+            found.append(_scaled(atoms, base))
+    return found
+
+
+def _base_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
+    atom = atoms[start]
+    if atom.kind == "number":
+        negative = start > 0 and atoms[start - 1].key == "-" and atom.glued and not _glued_to_word(atoms, start - 1)
+        return Numeral(start - negative, start + 1, Decimal(atom.key) * (-1 if negative else 1))
+    if atom.kind == "word" and atom.key in ENGLISH_NUMBERS:
+        return Numeral(start, start + 1, Decimal(ENGLISH_NUMBERS[atom.key]))
+    if not _is_numeral(atom) or (start > 0 and _is_numeral(atoms[start - 1])):
+        return None
+    end = start
+    while end < len(atoms) and _is_numeral(atoms[end]):
+        end += 1
+    text = "".join(atom.text for atom in atoms[start:end])
+    value = chinese_number(text)
+    scale = _PLACES.get(text[-1], 1) if len(text) > 1 else 1
+    return None if value is None else Numeral(start, end, Decimal(value), scale=scale if scale > 10 else 1)
+
+
+def _glued_to_word(atoms: tuple[Atom, ...], index: int) -> bool:
+    return atoms[index].glued and index > 0 and atoms[index - 1].kind in ("word", "number", "han")
+
+
+def _is_numeral(atom: Atom) -> bool:
+    return atom.kind == "han" and bool(_HAN_NUMERAL.fullmatch(atom.text))
+
+
+def _scaled(atoms: tuple[Atom, ...], base: Numeral) -> Numeral:
+    """`base` with a following scale (`100万`, `5 million`, `20k`) or percent sign taken in."""
+    for length in (2, 1):
+        following = atoms[base.end : base.end + length]
+        scale = _SCALES.get("".join(atom.key for atom in following))
+        if len(following) == length and scale is not None and (following[0].key not in "km" or following[0].glued):
+            return Numeral(base.start, base.end + length, base.value * scale, scale=scale)
+    if base.end < len(atoms) and atoms[base.end].key in ("%", "percent"):
+        return Numeral(base.start, base.end + 1, base.value)
+    return base

@@ -1,0 +1,1 @@
+"""How gunicorn serves Citu: its worker, its sockets, and where it may listen."""

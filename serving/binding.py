@@ -1,0 +1,41 @@
+"""Where a service may listen: without API keys, where only this machine can connect."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from api.access.key_file import KeyFile
+from common.loopback import is_loopback
+
+
+class OpenToOthers(Exception):
+    """Others than this machine could ask, and nothing tells them apart; the message says what to do."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            f"{address} can be reached by others than this machine, and there are no API keys: make one with "
+            "'.venv/bin/python -m api.keys create --user NAME', or listen on 127.0.0.1, or, if everybody who can "
+            "connect may ask, set ALLOW_ANONYMOUS=true."
+        )
+
+
+class Listening(Protocol):
+    """A socket, or what gunicorn wraps around one."""
+
+    def getsockname(self) -> Any:
+        """Its address: a tuple that begins with the IP address, or the path of a Unix socket."""
+
+
+def refuse_strangers(listening: Iterable[Listening], *, keys: KeyFile, is_open: bool) -> None:
+    """Raises `OpenToOthers` when somebody could come in whom nobody let in on purpose.
+
+    Args:
+        listening: it is the real addresses that count, wherever they were configured.
+        keys: once there are any, everybody may connect.
+        is_open: everybody may connect and ask.
+    """
+    if is_open or keys.is_needed():
+        return
+    for one in listening:
+        address = one.getsockname()
+        if isinstance(address, tuple) and not is_loopback(str(address[0])):
+            raise OpenToOthers(f"The address {address[0]}")
