@@ -6,9 +6,9 @@
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
-from common.store import Claim, Frame, Retention, RunHead, RunRecord, RunState, RunWrite, Unkept
+from common.store import Claim, Frame, Resumption, Retention, RunHead, RunRecord, RunState, RunWrite, Unkept
 from common.store.pages import packed, unpacked
 from common.store.postgres_access import PostgresAccess, Row
 from common.store.record_json import from_text, head_from_text, head_to_text, key, title_of, to_text, turn_to_text
@@ -131,6 +131,20 @@ class PostgresRuns:
     async def request_cancel(self, user_id: str, run_id: str) -> None:
         """Asks for a run's end."""
         await self._access.rows(_REQUEST_CANCEL, (key(run_id), key(user_id)))
+
+    async def resume(self, user_id: str, run_id: str, interrupt_id: str, answer: Any, worker_id: str) -> Resumption:
+        """Accepts an answer."""
+        raise NotImplementedError
+
+    async def adopt(self, run_id: str, worker_id: str) -> bool:
+        """Takes over a resumed run."""
+        raise NotImplementedError
+
+    async def end_waiting(
+        self, user_id: str, run_id: str, frame: Frame, state: Literal["error", "cancelled"] = "cancelled"
+    ) -> bool:
+        """Ends a waiting run."""
+        raise NotImplementedError
 
     async def orphans(self) -> tuple[RunRecord, ...]:
         """Runs whose workers are gone; now and then removes what has expired."""

@@ -5,9 +5,9 @@ is empty, no more: the next write of a run makes it known again.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
-from common.store import Claim, Frame, Retention, RunRecord, RunState, RunWrite, Unkept, redis_keys
+from common.store import Claim, Frame, Resumption, Retention, RunRecord, RunState, RunWrite, Unkept, redis_keys
 from common.store.record_json import from_text, head_from_text, head_to_text, title_of, to_text, turn_to_text
 from common.store.redis_access import Command, RedisAccess, Script
 
@@ -203,6 +203,20 @@ class RedisRuns:
         """Asks for a run's end."""
         keys = [redis_keys.run(redis_keys.digest(run_id))]
         await self._access.reply(_REQUEST_CANCEL.command(keys, redis_keys.digest(user_id)))
+
+    async def resume(self, user_id: str, run_id: str, interrupt_id: str, answer: Any, worker_id: str) -> Resumption:
+        """Accepts an answer."""
+        raise NotImplementedError
+
+    async def adopt(self, run_id: str, worker_id: str) -> bool:
+        """Takes over a resumed run."""
+        raise NotImplementedError
+
+    async def end_waiting(
+        self, user_id: str, run_id: str, frame: Frame, state: Literal["error", "cancelled"] = "cancelled"
+    ) -> bool:
+        """Ends a waiting run."""
+        raise NotImplementedError
 
     async def orphans(self) -> tuple[RunRecord, ...]:
         """Runs whose workers are gone."""
