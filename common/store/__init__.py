@@ -156,6 +156,13 @@ class RunWrite:
     end: RunEnd | None = None
     waiting: Waiting | None = None
 
+    @property
+    def state(self) -> RunState:
+        """What the run is in once this is kept."""
+        if self.end:
+            return self.end.state
+        return "waiting" if self.waiting else "running"
+
 
 @dataclass(frozen=True)
 class RunRecord:
