@@ -11,7 +11,7 @@ from agent.runs.desk import RunDesk
 from agent.runs.events import Event
 from agent.runs.live_run import LiveRun
 from agent.runs.runner import Question
-from api.access.callers import acting_user, untrusted_user_warning
+from api.access.callers import acting_as, untrusted_user_warning
 from api.places import Place, Places
 from api.requests import AskRequest, json_object, parse_ask, parse_idempotency_key
 from api.responses import reply_of
@@ -53,7 +53,7 @@ class _Asked:
         self._desk = desk
         self._places = places
         self._key = parse_idempotency_key(request.headers.get("Idempotency-Key"))
-        self._question = _for_caller(asked.question)
+        self._question = _for_caller(asked)
         # A request with a key is meant to be sent again when its connection breaks: what it began goes on.
         self._outlives_clients = asked.on_disconnect == "continue" or (
             not asked.on_disconnect and self._key is not None
@@ -132,11 +132,11 @@ class _Asked:
         return reply_of(view.terminal)
 
 
-def _for_caller(question: Question) -> Question:
-    """`question` asked by the one the caller may ask for."""
-    ignored = untrusted_user_warning(question.user_id)
+def _for_caller(asked: AskRequest) -> Question:
+    """The question, asked by the one the caller may ask for; it says so when that is not who the body names."""
+    ignored = untrusted_user_warning(asked.user_id)
     notices = (ignored,) if ignored is not None else ()
-    return replace(question, user_id=acting_user(question.user_id), notices=(*notices, *question.notices))
+    return replace(asked.question, actor=acting_as(asked.user_id), notices=(*notices, *asked.question.notices))
 
 
 def _fingerprint(body: object) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from flask import Blueprint, Response, request
 
-from api.access.callers import acting_user
+from api.access.callers import acting_as
 from api.requests import Reader, json_object, parse_conversation_id, parse_page, parse_reader, parse_title
 from api.responses import reply
 from api.waiting import from_store
@@ -80,7 +80,7 @@ def _reader(fields: Mapping[str, Any]) -> Reader:
 
 
 def _user(reader: Reader) -> str:
-    return acting_user(reader.user_id)
+    return acting_as(reader.user_id).owner
 
 
 def _found(work: Coroutine[Any, Any, T]) -> T:

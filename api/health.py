@@ -9,9 +9,9 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from api.access.callers import Caller
 from api.access.rate_limits import RateLimits
 from api.responses import reply
+from common.actor import NOBODY
 from common.envelope import failure, success
 from common.errors import CituError
 from common.runtime import run
@@ -85,7 +85,7 @@ def health_blueprint(checks: Mapping[str, Check], required: frozenset[str]) -> B
 
     @blueprint.get("/ready")
     def ready() -> Response:
-        limits.count(Caller(), request.remote_addr)
+        limits.count(NOBODY, request.remote_addr)
         found = run(readiness.found(), 2 * _CHECK_TIMEOUT_S)
         if any(found[name]["status"] == "unavailable" for name in required):
             return reply(failure(503, "not ready", dict(found)))

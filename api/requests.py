@@ -46,10 +46,13 @@ class AskRequest:
     """A checked body of both ask endpoints.
 
     Attributes:
+        question: without its actor, whom the body alone can't tell.
+        user_id: whom the body names; not every caller may.
         on_disconnect: what becomes of the run when the client leaves; None: it does not say.
     """
 
     question: Question
+    user_id: str | None
     on_disconnect: Literal["cancel", "continue"] | None
 
 
@@ -120,13 +123,13 @@ def parse_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
             conversation_id=_optional(body, "conversation_id", _identifier) or new_conversation_id(),
             continues=body.get("conversation_id") is not None,
             notices=_unknown_fields(body, _ASK_FIELDS),
-            user_id=_optional(body, "user_id", _name),
             lang=_optional(body, "lang", _choice("zh", "en")),
             routing_mode=_optional(body, "routing_mode", _choice(*ROUTING_MODES)),
             context_type=_optional(body, "context_type", _choice("DATABASE", "CHAT")),
             table=_optional(body, "table", _name),
             stream_tokens=_optional(body, "stream_tokens", _flag) is not False,
         ),
+        user_id=parse_user_id(body),
         on_disconnect=_optional(body, "on_disconnect", _choice("cancel", "continue")),
     )
 
@@ -143,8 +146,17 @@ def parse_sql(body: dict[str, Any], accept_language: str | None) -> GivenSql:
     if not isinstance(sql, str):
         raise _wrong("sql", "一个字符串", "a string")
     lang = _optional(body, "lang", _choice("zh", "en")) or language_of_body({}, accept_language)
-    user_id, notices = _optional(body, "user_id", _name), _unknown_fields(body, _SQL_FIELDS)
-    return GivenSql(sql=sql, lang=lang, user_id=user_id, notices=notices)
+    return GivenSql(sql=sql, lang=lang, notices=_unknown_fields(body, _SQL_FIELDS))
+
+
+def parse_user_id(fields: Mapping[str, Any]) -> str | None:
+    """`user_id` of a query string or a body, which not every caller may choose; None: it names nobody.
+
+    Raises:
+        InvalidRequest: naming the field and what is allowed.
+    """
+    name: str | None = _optional(fields, "user_id", _name)
+    return name
 
 
 def parse_reader(fields: Mapping[str, Any], accept_language: str | None) -> Reader:
@@ -154,7 +166,7 @@ def parse_reader(fields: Mapping[str, Any], accept_language: str | None) -> Read
         InvalidRequest: naming the field and what is allowed.
     """
     lang = _optional(fields, "lang", _choice("zh", "en")) or language_of_body({}, accept_language)
-    return Reader(_optional(fields, "user_id", _name), lang)
+    return Reader(parse_user_id(fields), lang)
 
 
 def parse_page(query: Mapping[str, str]) -> tuple[int, str | None]:

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from agent.runs.desk import RunDesk, RunView
-from api.access.callers import acting_user
+from api.access.callers import acting_as
 from api.places import Places
 from api.requests import Reader, body_of, json_object, parse_after, parse_reader, parse_run_id
 from api.responses import reply
@@ -29,11 +29,11 @@ def runs_blueprint(desk: RunDesk, places: Places, *, ping_interval_s: float) -> 
     @blueprint.get("/<run_id>")
     def read_run(run_id: str) -> Response:
         reader = _reader()
-        return _shown(from_store(desk.look(acting_user(reader.user_id), parse_run_id(run_id))), reader)
+        return _shown(from_store(desk.look(acting_as(reader.user_id).owner, parse_run_id(run_id))), reader)
 
     @blueprint.get("/<run_id>/events")
     def follow_run(run_id: str) -> Response:
-        user_id, known = acting_user(_reader().user_id), parse_run_id(run_id)
+        user_id, known = acting_as(_reader().user_id).owner, parse_run_id(run_id)
         # An EventSource that comes back asks for the same address again, and says how far it has read since.
         after = max(parse_after(request.args, known) or 0, last_event_seq(known))
         places.take()
@@ -45,7 +45,7 @@ def runs_blueprint(desk: RunDesk, places: Places, *, ping_interval_s: float) -> 
     @blueprint.post("/<run_id>/cancel")
     def cancel_run(run_id: str) -> Response:
         reader = _reader(json_object(request) if body_of(request) else {})
-        view = from_store(desk.cancel(acting_user(reader.user_id), parse_run_id(run_id)))
+        view = from_store(desk.cancel(acting_as(reader.user_id).owner, parse_run_id(run_id)))
         return _shown(view, reader, 200 if view.terminal is not None else 202)
 
     return blueprint

@@ -5,9 +5,9 @@ from dataclasses import replace
 from flask import Blueprint, Response, request
 
 from agent.ask.sql_desk import GivenSql, SqlDesk
-from api.access.callers import acting_user
+from api.access.callers import acting_as
 from api.places import Places
-from api.requests import json_object, parse_sql
+from api.requests import json_object, parse_sql, parse_user_id
 from api.responses import reply
 from api.waiting import result_of
 from common.envelope import success
@@ -37,5 +37,6 @@ def sql_blueprint(desk: SqlDesk, places: Places) -> Blueprint:
 
 
 def _given() -> GivenSql:
-    given = parse_sql(json_object(request), request.headers.get("Accept-Language"))
-    return replace(given, user_id=acting_user(given.user_id))
+    body = json_object(request)
+    given = parse_sql(body, request.headers.get("Accept-Language"))
+    return replace(given, actor=acting_as(parse_user_id(body)))

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from common.actor import NOBODY, Actor
 from common.envelope import to_bytes
 from common.logs import request_id
 
@@ -33,13 +34,13 @@ class Occasion:
 
     Attributes:
         source: the endpoint's kind: a question, or SQL given as such.
-        user_id: who asks, as the caller says.
+        actor: who asks.
         question: None when SQL was given.
     """
 
     source: Source
     run_id: str
-    user_id: str | None = None
+    actor: Actor = NOBODY
     conversation_id: str | None = None
     question: str | None = None
 
@@ -164,7 +165,8 @@ def _line(occasion: Occasion, sql: str, outcome: Outcome) -> Mapping[str, Any]:
     return {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "source": occasion.source,
-        "user_id": occasion.user_id,
+        "user_id": occasion.actor.owner,
+        "groups": list(occasion.actor.groups),
         "conversation_id": occasion.conversation_id,
         "run_id": occasion.run_id,
         "request_id": request_id.get(),

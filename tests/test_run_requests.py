@@ -21,9 +21,10 @@ from agent.bootstrap import bootstrap
 from agent.runs import desk as run_desk
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.events import Event
-from agent.runs.runner import ANONYMOUS, CituLangGraphAgent, Question
+from agent.runs.runner import CituLangGraphAgent, Question
 from app_config import Settings
 from common import runtime
+from common.actor import ANONYMOUS
 from common.store import Frame, RunRecord, Runs, RunWrite, Unkept
 from common.store.journal import Journal
 from common.store.record_json import key

@@ -21,6 +21,7 @@ from agent.ask.faces import STEPS, Described, Step, running_message
 from agent.ask.graph import LAST_NODE, compiled_graph
 from agent.ask.state import Ask, State, Update, merge
 from agent.runs.events import Event
+from common.actor import NOBODY, Actor
 from common.envelope import error_data
 from common.errors import (
     CANCELLED_TEXT,
@@ -38,8 +39,6 @@ from common.text import Lang, Text, language_of
 from common.values import Usage
 
 _log = logging.getLogger(__name__)
-
-ANONYMOUS = "anonymous"  # the user of all who do not say who they are
 
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
@@ -65,7 +64,7 @@ class Question:
     """One question as a caller asks it.
 
     Attributes:
-        user_id: who asks; None: nobody says.
+        actor: who asks.
         continues: whether the conversation may have earlier turns.
         notices: what the answer must say about the request itself.
         lang: language of the answer; None follows the question.
@@ -76,7 +75,7 @@ class Question:
     question: str
     conversation_id: str = field(default_factory=new_conversation_id)
     run_id: str = field(default_factory=new_run_id)
-    user_id: str | None = None
+    actor: Actor = NOBODY
     lang: Lang | None = None
     routing_mode: str | None = None
     context_type: str | None = None
@@ -88,7 +87,7 @@ class Question:
     @property
     def owner(self) -> str:
         """Whose the conversation and the run are."""
-        return self.user_id or ANONYMOUS
+        return self.actor.owner
 
 
 class CituLangGraphAgent:

@@ -35,6 +35,7 @@ class Admission:
         g.caller = caller = authenticated(request, self.keys)
         if caller.user_id is None:
             self.anonymity.admit(request)
+            g.is_sent_by_operator = self.anonymity.is_sent_by_operator(request)
         if self.rate_limits is not None and request.url_rule is not None and request.url_rule.rule in _COSTLY:
             self.rate_limits.count(caller, request.remote_addr)
 

@@ -59,6 +59,10 @@ class Anonymity:
         if _is_cross_site(request) and not self._allows(request.headers.get("Origin", "")):
             raise ForbiddenOrigin(_CROSS_SITE)
 
+    def is_sent_by_operator(self, request: Request) -> bool:
+        """Whether only somebody at this machine can have meant the request: no stranger, and no other site's page."""
+        return not self.is_open and _is_local(request, self.own_host) and not _is_cross_site(request)
+
     def _allows(self, origin: str) -> bool:
         return _ANY in self.origins or origin.lower() in self.origins
 

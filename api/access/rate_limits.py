@@ -15,7 +15,7 @@ from redis import ConnectionError, ConnectionPool
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from api.access.callers import Caller
+from common.actor import Actor
 from common.errors import RateLimited
 from common.text import Text
 
@@ -34,7 +34,7 @@ class RateLimits:
         self._lock = threading.Lock()
         self._paused_until = -math.inf
 
-    def count(self, caller: Caller, address: str | None) -> None:
+    def count(self, caller: Actor, address: str | None) -> None:
         """Counts one request, of the caller's user or, when it has none, of `address`.
 
         Raises:
@@ -84,7 +84,7 @@ class RateLimits:
             )
 
 
-def _identity(caller: Caller, address: str | None) -> tuple[str, str]:
+def _identity(caller: Actor, address: str | None) -> tuple[str, str]:
     if caller.user_id is not None:
         return "user", caller.user_id
     return "address", _network(address or "")
