@@ -1,4 +1,4 @@
-"""`/api/v0/runs`: a question being answered or answered a while ago, found again by its run id from any worker."""
+"""`/api/v0/runs`: shows, follows and cancels a run by its id, from any worker, while it runs and for a while after."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ _STATES = {
 
 
 def runs_blueprint(desk: RunDesk, places: Places, *, ping_interval_s: float) -> Blueprint:
-    """All endpoints over one desk; a stream takes one of the `places` that questions take."""
+    """The blueprint of all endpoints, over one desk. A stream takes one of the `places` for questions."""
     blueprint = Blueprint("runs", __name__, url_prefix="/api/v0/runs")
 
     @blueprint.get("/<run_id>")
@@ -34,12 +34,12 @@ def runs_blueprint(desk: RunDesk, places: Places, *, ping_interval_s: float) -> 
     @blueprint.get("/<run_id>/events")
     def follow_run(run_id: str) -> Response:
         user_id, known = acting_as(_reader().user_id).owner, parse_run_id(run_id)
-        # An EventSource that comes back asks for the same address again, and says how far it has read since.
+        # An EventSource that reconnects repeats the address with its old `after`, so the header may be further on.
         after = max(parse_after(request.args, known) or 0, last_event_seq(known))
         places.take()
         view = from_store(desk.look(user_id, known))
         if view.terminal is not None and after >= view.record.last_seq:
-            return Response(status=204)  # a native EventSource then asks no more
+            return Response(status=204)  # tells a native EventSource to stop reconnecting
         return streamed(desk.follow(user_id, known, after), known, ping_interval_s=ping_interval_s)
 
     @blueprint.post("/<run_id>/cancel")

@@ -1,4 +1,4 @@
-"""`POST /api/v0/sql/validate` and `POST /api/v0/sql/run`: SQL given as such, judged or run like the agent's own."""
+"""`POST /api/v0/sql/validate` judges SQL that the caller gives, `POST /api/v0/sql/run` runs it like the agent's own."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ _DONE = Text("处理完成", "Done")
 
 
 def sql_blueprint(desk: SqlDesk, places: Places) -> Blueprint:
-    """Both endpoints over one desk; each request takes one of the `places` that questions take."""
+    """The blueprint of both endpoints, over one desk. Each request takes one of the `places` for questions."""
     blueprint = Blueprint("sql", __name__)
 
     @blueprint.post("/api/v0/sql/validate")

@@ -1,4 +1,4 @@
-"""Who a request comes from, and whose conversations and runs it is about."""
+"""Who sent a request, and on whose behalf: whose conversations, runs and audit lines it is about."""
 
 from flask import Request, g
 
@@ -39,10 +39,10 @@ def is_authenticated() -> bool:
 
 
 def is_sent_by_operator() -> bool:
-    """Whether the request being served needs no key because it comes from the machine that only serves itself.
+    """Whether the request being served was admitted without a key, on a service that only answers its own machine.
 
-    False for a request that another site's page sent, for everybody while `ALLOW_ANONYMOUS` lets strangers in, and at
-    addresses that are open to all.
+    False for requests that another site's page sent, for all requests while `ALLOW_ANONYMOUS` lets strangers in, and at
+    addresses that need no admission.
     """
     return bool(g.get("is_sent_by_operator", False))
 
@@ -62,15 +62,15 @@ def acting_as(given: str | None) -> Actor:
 
 
 def untrusted_user_warning(given: str | None) -> Text | None:
-    """What to tell a caller whose `user_id` names somebody it may not act for."""
+    """The warning for a caller whose `user_id` was ignored; None when it was not."""
     return _IGNORED if given and acting_as(given).user_id != given else None
 
 
 def authenticated(request: Request, keys: KeyFile) -> Actor:
-    """Whose key the request carries; nobody's, when keys are not needed.
+    """The holder of the key that the request carries; `NOBODY` while the service has no keys.
 
     Raises:
-        Unauthorized: a key is needed, and this is none.
+        Unauthorized: a key is needed, and the request has none, or one that is not valid.
         KeysUnavailable: the keys can't be read.
     """
     if not keys.is_needed():
@@ -89,5 +89,5 @@ def authenticated(request: Request, keys: KeyFile) -> Actor:
 
 def _presented(request: Request) -> str:
     scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
-    # A proxy in front may have an Authorization header of its own (Basic), so this one goes first.
+    # X-API-Key goes first, because a proxy in front may use the Authorization header for itself (Basic).
     return request.headers.get("X-API-Key", "").strip() or (credentials.strip() if scheme.lower() == "bearer" else "")
