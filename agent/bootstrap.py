@@ -104,7 +104,7 @@ def bootstrap(settings: Settings) -> Services:
     def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(thinking, rules) if thinking else rules
-        return Context(AuditedDatabase(database, audit, occasion), skills, rules, behaviour, recall)
+        return Context(AuditedDatabase(database, audit, occasion), skills, rules, behaviour, recall, occasion.actor)
 
     store, retention = _store(settings, sources.app)
     journal = Journal(store)
@@ -237,7 +237,7 @@ def _audit(settings: Settings) -> Audit:
 
 
 def _occasion(question: Question) -> Occasion:
-    return Occasion("ask", question.run_id, question.user_id, question.conversation_id, question.question)
+    return Occasion("ask", question.run_id, question.actor, question.conversation_id, question.question)
 
 
 def _listed(text: str) -> list[str]:

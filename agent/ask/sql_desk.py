@@ -10,6 +10,7 @@ from typing import Any
 from agent.ask.context import Context
 from agent.ask.nodes.format_response import result_body
 from agent.flow import new_run_id
+from common.actor import NOBODY, Actor
 from common.audit import Occasion
 from common.errors import CostExceeded, InvalidSql, QueryTimeout, StatementRejected
 from common.ports import Database, Inspected
@@ -28,13 +29,13 @@ class GivenSql:
 
     Attributes:
         lang: language of messages.
-        user_id: who gives it, as the caller says.
+        actor: who gives it.
         notices: what the answer must say about the request itself.
     """
 
     sql: str
     lang: Lang
-    user_id: str | None = None
+    actor: Actor = NOBODY
     run_id: str = field(default_factory=new_run_id)
     notices: tuple[Text, ...] = ()
 
@@ -82,7 +83,7 @@ class SqlDesk:
         Raises:
             StatementRejected, QueryTimeout, DatabaseUnavailable: as for SQL of the agent's.
         """
-        context = self._new_context(Occasion("sql_run", given.run_id, given.user_id))
+        context = self._new_context(Occasion("sql_run", given.run_id, given.actor))
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._request_timeout_s):
