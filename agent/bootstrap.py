@@ -181,6 +181,7 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
         max_turns=settings.max_turns,
         run_ttl_s=settings.run_ttl_s,
         lease_s=settings.run_lease_s * _LEASE_SHARE,
+        waiting_ttl_s=settings.run_waiting_ttl_s,
     )
     store = open_store(
         app_source=source,
