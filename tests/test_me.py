@@ -9,15 +9,22 @@ from typing import Any
 import pytest
 from flask import Flask, jsonify
 from flask.testing import FlaskClient
+from langgraph.checkpoint.memory import InMemorySaver
 
+from agent import bootstrap
 from agent.ask.context import Context
+from agent.flow import Question
+from agent.runs.resuming import GivenAnswer, Pause
 from api.access.callers import acting_as
 from api.access.key_file import KeyFile
 from api.access.rights import Rights
 from app_config import ConfigurationError, Settings
 from common.actor import Actor
+from common.text import Text
 from common.values import PlanEstimate
-from tests.asking import SYNC, Asking
+from tests.asking import SYNC, Asking, frames
+from tests.live import GAUGES
+from tests.survey.flow import SURVEY, SurveyFlow
 from unified_api import create_app
 
 ME, RUN = "/api/v0/me", "/api/v0/sql/run"
@@ -228,3 +235,43 @@ def test_the_actor_reaches_the_context_and_the_audit_log(
     alice_herself, bob = Actor("alice", ("sales", "ops")), Actor("bob", ("apps",))
     service = Actor("backend", ("apps",), acts_for_others=True)
     assert seen == [Actor(), alice_herself, bob, alice_herself, bob, service]
+
+
+def test_a_run_that_waited_goes_on_with_the_rights_of_who_answers(
+    tmp_path: Path, make_database: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def survey(workshop: bootstrap.Workshop) -> SurveyFlow:
+        return SurveyFlow(replace(workshop, store=replace(workshop.store, checkpoints=InMemorySaver())))
+
+    monkeypatch.setattr(bootstrap, "FLOWS", [*bootstrap.FLOWS, survey])
+    keys, audit = KeyFile(tmp_path / "api_keys.json"), tmp_path / "audit.jsonl"
+    lost, key = keys.create("alice", groups=("sales",))
+    settings = Settings(data_dir=str(tmp_path), database_url=make_database(GAUGES), audit_log=str(audit))
+    with Asking(settings) as asking:
+        asked = asking.client.post(SYNC, json={"question": SURVEY, "agent": "survey"}, headers=bearer(lost))
+        data = json.loads(asked.get_data())["data"]
+        keys.revoke(key.key_id)
+        run, headers = f"/api/v0/runs/{data['run_id']}", bearer(keys.create("alice", groups=("ops",))[0])
+
+        def answer(question: dict[str, Any], given: Any) -> dict[str, Any]:
+            """The last event after the answer."""
+            body = {"interrupt_id": question["interrupt_id"], "answer": given}
+            assert asking.client.post(f"{run}/resume", json=body, headers=headers).status_code == 202
+            with asking.client.get(f"{run}/events", headers=headers) as response:
+                return dict(list(frames(response.get_data().decode()))[-1]["data"])
+
+        assert answer(answer(data, "n"), 2)["response"] == "1, 2"
+    (line,) = [json.loads(line) for line in audit.read_text("utf-8").splitlines()]
+    assert (line["sql"], line["user_id"], line["groups"]) == (
+        "SELECT n FROM gauge ORDER BY 1 LIMIT 2",
+        "alice",
+        ["ops"],
+    )
+
+
+def test_what_the_store_keeps_of_an_actor_is_the_actor() -> None:
+    actor = Actor("张三", ("sales", "ops"), acts_for_others=True)
+    given = GivenAnswer({"column": ["n"]}, actor)
+    assert GivenAnswer.from_json(json.loads(json.dumps(given.to_json()))) == given
+    pause = Pause(Question("q", actor=actor, notices=(Text("一", "one"),)), "interrupt", 1, "mark")
+    assert Pause.from_json(json.loads(json.dumps(pause.to_json()))) == pause

@@ -21,6 +21,7 @@ from tests.redis_server import redis_server
 TALK = Reply(pieces=["One ", "two ", "three."])
 RUNS = "/api/v0/runs"
 LEASE_S = "1"
+SURVEY_TOO = "tests/survey/serve.py"  # with a second flow
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +59,14 @@ def start(
     settings = {"DATABASE_URL": make_database(GAUGES), "RUN_LEASE_S": LEASE_S, "PING_INTERVAL_S": "0.2", **store}
     with ExitStack() as stack:
         yield lambda **changes: stack.enter_context(
-            serving(tmp_path_factory.mktemp("citu") / "log", model=model, **settings | changes)
+            serving(tmp_path_factory.mktemp("citu") / "log", model=model, program=SURVEY_TOO, **settings | changes)
         )
+
+
+@pytest.fixture(params=["ask", "survey"])
+def hello(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """A question to each flow that is answered with talk."""
+    return {**CHAT, "agent": request.param}
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +119,10 @@ def state(citu: Citu, run_id: str, query: str = "") -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------------- seen again
 
 
-def test_another_process_shows_the_same_bytes_from_any_event_on(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    with scripted(model, TALK), Stream(here.port, STREAM, CHAT) as stream:
+def test_another_process_shows_the_same_bytes_from_any_event_on(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
+    with scripted(model, TALK), Stream(here.port, STREAM, hello) as stream:
         live = blocks(stream)
     retry, *frames = live
     run_id = run_id_of(frames[0])
@@ -127,11 +136,13 @@ def test_another_process_shows_the_same_bytes_from_any_event_on(here: Citu, ther
             assert stream.status == 204, "an EventSource stops asking"
 
 
-def test_a_client_cut_off_at_any_event_goes_on_elsewhere(here: Citu, there: Citu, model: OpenAiServer) -> None:
+def test_a_client_cut_off_at_any_event_goes_on_elsewhere(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
     read, length = 1, 2
     while read < length:
         with scripted(model, TALK):  # the run may only ask the model after its client has left
-            with Stream(here.port, STREAM, {**CHAT, "on_disconnect": "continue"}) as stream:
+            with Stream(here.port, STREAM, {**hello, "on_disconnect": "continue"}) as stream:
                 retry, *seen = begun(stream, read + 1)
             run_id = run_id_of(seen[0])
             rest = follow(there, run_id, f"?after={run_id}:{read}")
@@ -141,9 +152,11 @@ def test_a_client_cut_off_at_any_event_goes_on_elsewhere(here: Citu, there: Citu
         read, length = read + 1, len(seen) + len(rest) - 1
 
 
-def test_a_run_is_followed_live_from_another_process(here: Citu, there: Citu, model: OpenAiServer) -> None:
+def test_a_run_is_followed_live_from_another_process(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
     gate = Gate()
-    with scripted(model, Reply(pieces=["One ", gate, "two."])), Stream(here.port, STREAM, CHAT) as stream:
+    with scripted(model, Reply(pieces=["One ", gate, "two."])), Stream(here.port, STREAM, hello) as stream:
         told = begun(stream, 4)
         run_id = run_id_of(told[1])
         with Stream(there.port, f"{RUNS}/{run_id}/events", None, method="GET") as elsewhere:
@@ -162,8 +175,8 @@ def test_the_state_holds_the_sync_answer(here: Citu, there: Citu, model: OpenAiS
     assert found["conversation_id"] == answer["data"]["conversation_id"]
 
 
-def test_who_is_somebody_else_sees_no_run(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    _, answer = post_json(here.port, SYNC, {**CHAT, "user_id": "alice"})
+def test_who_is_somebody_else_sees_no_run(hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer) -> None:
+    _, answer = post_json(here.port, SYNC, {**hello, "user_id": "alice"})
     run_id = answer["data"]["run_id"]
     assert state(there, run_id, "?user_id=alice")["state"] == "completed"
     for citu in (here, there):
@@ -184,9 +197,11 @@ def test_an_event_that_can_not_be_is_said_to_be(query: str, here: Citu) -> None:
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["by its own process", "by another"])
-def test_a_run_is_cancelled_by_its_id(elsewhere: bool, here: Citu, there: Citu, model: OpenAiServer) -> None:
+def test_a_run_is_cancelled_by_its_id(
+    hello: dict[str, Any], elsewhere: bool, here: Citu, there: Citu, model: OpenAiServer
+) -> None:
     gate = Gate()
-    with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, CHAT) as stream:
+    with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, hello) as stream:
         run_id = run_id_of(begun(stream, 2)[1])
         assert gate.reached.wait(10)
         status, envelope = post_json((there if elsewhere else here).port, f"{RUNS}/{run_id}/cancel", {})
@@ -200,11 +215,11 @@ def test_a_run_is_cancelled_by_its_id(elsewhere: bool, here: Citu, there: Citu, 
 
 @pytest.mark.parametrize(("wish", "end"), [("cancel", "cancelled"), ("continue", "completed")])
 def test_what_becomes_of_a_run_whose_client_leaves(
-    wish: str, end: str, here: Citu, there: Citu, model: OpenAiServer
+    hello: dict[str, Any], wish: str, end: str, here: Citu, there: Citu, model: OpenAiServer
 ) -> None:
     gate = Gate()
     with scripted(model, Reply(pieces=["One ", gate, "two."])):
-        with Stream(here.port, STREAM, {**CHAT, "on_disconnect": wish}) as stream:
+        with Stream(here.port, STREAM, {**hello, "on_disconnect": wish}) as stream:
             run_id = run_id_of(begun(stream, 2)[1])
             assert gate.reached.wait(10)
         if wish == "cancel":
@@ -214,10 +229,10 @@ def test_what_becomes_of_a_run_whose_client_leaves(
     assert state(there, run_id)["state"] == end
 
 
-def test_who_looks_on_does_not_change_what_was_wished(here: Citu, model: OpenAiServer) -> None:
+def test_who_looks_on_does_not_change_what_was_wished(hello: dict[str, Any], here: Citu, model: OpenAiServer) -> None:
     gate = Gate()
     with scripted(model, Reply(pieces=["One ", gate])):
-        with Stream(here.port, STREAM, {**CHAT, "on_disconnect": "cancel"}) as stream:
+        with Stream(here.port, STREAM, {**hello, "on_disconnect": "cancel"}) as stream:
             run_id = run_id_of([stream.next_block() for _ in range(2)][1])
             assert gate.reached.wait(10)
             with Stream(here.port, f"{RUNS}/{run_id}/events", None, method="GET") as onlooker:
@@ -229,9 +244,11 @@ def test_who_looks_on_does_not_change_what_was_wished(here: Citu, model: OpenAiS
     assert state(here, run_id)["state"] == "cancelled"
 
 
-def test_the_runs_of_a_killed_worker_end(start: Callable[..., Citu], there: Citu, model: OpenAiServer) -> None:
+def test_the_runs_of_a_killed_worker_end(
+    hello: dict[str, Any], start: Callable[..., Citu], there: Citu, model: OpenAiServer
+) -> None:
     doomed, gate = start(), Gate()
-    with scripted(model, Reply(pieces=["One ", gate])), Stream(doomed.port, STREAM, CHAT) as stream:
+    with scripted(model, Reply(pieces=["One ", gate])), Stream(doomed.port, STREAM, hello) as stream:
         seen = begun(stream, 4)
         run_id = run_id_of(seen[1])
         assert gate.reached.wait(10)
@@ -248,11 +265,13 @@ def test_the_runs_of_a_killed_worker_end(start: Callable[..., Citu], there: Citu
     ]
 
 
-def test_runs_of_a_process_that_is_stopped_say_so(start: Callable[..., Citu], there: Citu, model: OpenAiServer) -> None:
+def test_runs_of_a_process_that_is_stopped_say_so(
+    hello: dict[str, Any], start: Callable[..., Citu], there: Citu, model: OpenAiServer
+) -> None:
     # However busy the machine is, nobody else may say meanwhile that the process has died.
     stopped, gate = start(RUN_LEASE_S="60"), Gate()
     with scripted(model, Reply(pieces=["One ", gate])):
-        with Stream(stopped.port, STREAM, {**CHAT, "on_disconnect": "continue"}) as stream:
+        with Stream(stopped.port, STREAM, {**hello, "on_disconnect": "continue"}) as stream:
             run_id = run_id_of(begun(stream, 2)[1])
             assert gate.reached.wait(10)
         stopped.signal(signal.SIGINT)
@@ -264,33 +283,37 @@ def test_runs_of_a_process_that_is_stopped_say_so(start: Callable[..., Citu], th
 # ----------------------------------------------------------------------------------------------------- asked once more
 
 
-def test_the_same_key_is_the_same_run(here: Citu, there: Citu, model: OpenAiServer) -> None:
+def test_the_same_key_is_the_same_run(hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer) -> None:
     before = len(model.requests)
-    first = post_json(here.port, SYNC, CHAT, **{"Idempotency-Key": "k-1"})
+    first = post_json(here.port, SYNC, hello, **{"Idempotency-Key": f"k-1-{hello['agent']}"})
     for citu in (here, there):
-        assert post_json(citu.port, SYNC, CHAT, **{"Idempotency-Key": "k-1"}) == first
-        with Stream(citu.port, STREAM, CHAT, **{"Idempotency-Key": "k-1"}) as stream:
+        assert post_json(citu.port, SYNC, hello, **{"Idempotency-Key": f"k-1-{hello['agent']}"}) == first
+        with Stream(citu.port, STREAM, hello, **{"Idempotency-Key": f"k-1-{hello['agent']}"}) as stream:
             run_id = first[1]["data"]["run_id"]
             assert blocks(stream) == follow(citu, run_id)
     assert len(model.requests) == before + 1
-    status, envelope = post_json(there.port, SYNC, {**CHAT, "lang": "zh"}, **{"Idempotency-Key": "k-1"})
+    status, envelope = post_json(
+        there.port, SYNC, {**hello, "lang": "zh"}, **{"Idempotency-Key": f"k-1-{hello['agent']}"}
+    )
     assert (status, envelope["data"]["error_type"]) == (422, "idempotency_key_reused")
-    other = post_json(there.port, SYNC, {**CHAT, "user_id": "bob"}, **{"Idempotency-Key": "k-1"})
+    other = post_json(there.port, SYNC, {**hello, "user_id": "bob"}, **{"Idempotency-Key": f"k-1-{hello['agent']}"})
     assert other[1]["data"]["run_id"] != run_id, "keys are a user's own"
 
 
-def test_a_run_in_flight_is_joined_by_its_key(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    gate, key = Gate(), {"Idempotency-Key": "k-2"}
+def test_a_run_in_flight_is_joined_by_its_key(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
+    gate, key = Gate(), {"Idempotency-Key": f"k-2-{hello['agent']}"}
     with (
         scripted(model, Reply(pieces=["One ", gate, "two."])),
-        Stream(here.port, STREAM, CHAT, **key) as first,
-        Stream(there.port, STREAM, CHAT, **key) as second,
-        Stream(here.port, STREAM, CHAT, **key) as third,
+        Stream(here.port, STREAM, hello, **key) as first,
+        Stream(there.port, STREAM, hello, **key) as second,
+        Stream(here.port, STREAM, hello, **key) as third,
     ):
         assert gate.reached.wait(10)
         told = begun(first, 2)
         for citu in (here, there):
-            status, envelope = post_json(citu.port, SYNC, CHAT, **key)
+            status, envelope = post_json(citu.port, SYNC, hello, **key)
             assert (status, envelope["data"]["error_type"]) == (409, "conflict")
             assert envelope["data"]["run_id"] == run_id_of(told[1])
         gate.open()
@@ -299,44 +322,48 @@ def test_a_run_in_flight_is_joined_by_its_key(here: Citu, there: Citu, model: Op
         assert blocks(third) == told
 
 
-def test_a_client_that_comes_back_with_its_key_finds_its_run(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    gate, key = Gate(), {"Idempotency-Key": "k-3"}
+def test_a_client_that_comes_back_with_its_key_finds_its_run(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
+    gate, key = Gate(), {"Idempotency-Key": f"k-3-{hello['agent']}"}
     with scripted(model, Reply(pieces=["One ", gate, "two."])):
-        with Stream(here.port, STREAM, CHAT, **key) as stream:
+        with Stream(here.port, STREAM, hello, **key) as stream:
             seen = begun(stream, 3)
             assert gate.reached.wait(10)
-        with Stream(there.port, STREAM, CHAT, **key, **{"Last-Event-ID": f"{run_id_of(seen[1])}:2"}) as stream:
+        with Stream(there.port, STREAM, hello, **key, **{"Last-Event-ID": f"{run_id_of(seen[1])}:2"}) as stream:
             gate.open()
             rest = blocks(stream)
     assert [*seen, *rest[1:]] == follow(here, run_id_of(seen[1]))
 
 
-def test_a_cancelled_run_lets_go_of_its_key(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    gate, key = Gate(), {"Idempotency-Key": "k-4"}
-    with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, CHAT, **key) as stream:
+def test_a_cancelled_run_lets_go_of_its_key(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
+    gate, key = Gate(), {"Idempotency-Key": f"k-4-{hello['agent']}"}
+    with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, hello, **key) as stream:
         run_id = run_id_of(begun(stream, 2)[1])
         assert gate.reached.wait(10)
         post_json(there.port, f"{RUNS}/{run_id}/cancel", {})
-    status, envelope = post_json(there.port, SYNC, CHAT, **key)
+    status, envelope = post_json(there.port, SYNC, hello, **key)
     assert (status, envelope["data"]["response"]) == (200, "hello")
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 256])
-def test_a_key_that_is_none_is_refused(key: str, here: Citu) -> None:
+def test_a_key_that_is_none_is_refused(hello: dict[str, Any], key: str, here: Citu) -> None:
     connection = HTTPConnection("127.0.0.1", here.port, timeout=30)
-    connection.request("POST", SYNC, json.dumps(CHAT), {"Idempotency-Key": key.encode().decode("latin-1")})
+    connection.request("POST", SYNC, json.dumps(hello), {"Idempotency-Key": key.encode().decode("latin-1")})
     envelope = json.loads(connection.getresponse().read())
     connection.close()
     assert (envelope["code"], envelope["data"]["field"]) == (400, "Idempotency-Key")
 
 
-def test_every_answer_is_one_turn(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    ask = {**CHAT, "conversation_id": "c-turns"}
+def test_every_answer_is_one_turn(hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer) -> None:
+    ask = {**hello, "conversation_id": f"c-turns-{hello['agent']}"}
     with scripted(model, Reply("Hi."), TALK):
         post_json(here.port, SYNC, ask)
         with Stream(there.port, STREAM, {**ask, "question": "and?"}) as stream:
             blocks(stream)
-    status, told = get_json(there.port, "/api/v0/conversations/c-turns")
+    status, told = get_json(there.port, f"/api/v0/conversations/{ask['conversation_id']}")
     assert status == 200
     assert [(turn["question"], turn["response"]) for turn in told["data"]["turns"]] == [
         ("hello", "Hi."),
