@@ -31,7 +31,7 @@ _RUNNING = Text(
 def ask_blueprint(
     desk: RunDesk, agents: Collection[str], places: Places, *, max_question_chars: int, ping_interval_s: float
 ) -> Blueprint:
-    """The blueprint of both endpoints, which share one desk; a request may name one of the `agents`."""
+    """The blueprint of both endpoints, which share one desk; requests name one of the `agents`, or none."""
     blueprint = Blueprint("ask", __name__)
 
     def asked() -> "_Asked":

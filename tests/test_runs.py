@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
@@ -12,11 +13,12 @@ from typing import Any
 import pytest
 
 from tests.http_stream import Stream, get_json, post_json
-from tests.live import GAUGES, Citu, serving
+from tests.live import GAUGES, Citu, serving, thread_count
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.questions import ASK, CHAT, ROWS, STREAM, SYNC, scripted
 from tests.redis_server import redis_server
+from tests.survey.flow import COUNT_SCHEMA, SURVEY
 
 TALK = Reply(pieces=["One ", "two ", "three."])
 RUNS = "/api/v0/runs"
@@ -284,11 +286,11 @@ def test_runs_of_a_process_that_is_stopped_say_so(
 
 
 def test_the_same_key_is_the_same_run(hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer) -> None:
-    before = len(model.requests)
-    first = post_json(here.port, SYNC, hello, **{"Idempotency-Key": f"k-1-{hello['agent']}"})
+    before, key = len(model.requests), {"Idempotency-Key": f"k-1-{hello['agent']}"}
+    first = post_json(here.port, SYNC, hello, **key)
     for citu in (here, there):
-        assert post_json(citu.port, SYNC, hello, **{"Idempotency-Key": f"k-1-{hello['agent']}"}) == first
-        with Stream(citu.port, STREAM, hello, **{"Idempotency-Key": f"k-1-{hello['agent']}"}) as stream:
+        assert post_json(citu.port, SYNC, hello, **key) == first
+        with Stream(citu.port, STREAM, hello, **key) as stream:
             run_id = first[1]["data"]["run_id"]
             assert blocks(stream) == follow(citu, run_id)
     assert len(model.requests) == before + 1
@@ -296,7 +298,7 @@ def test_the_same_key_is_the_same_run(hello: dict[str, Any], here: Citu, there: 
         there.port, SYNC, {**hello, "lang": "zh"}, **{"Idempotency-Key": f"k-1-{hello['agent']}"}
     )
     assert (status, envelope["data"]["error_type"]) == (422, "idempotency_key_reused")
-    other = post_json(there.port, SYNC, {**hello, "user_id": "bob"}, **{"Idempotency-Key": f"k-1-{hello['agent']}"})
+    other = post_json(there.port, SYNC, {**hello, "user_id": "bob"}, **key)
     assert other[1]["data"]["run_id"] != run_id, "keys are a user's own"
 
 
@@ -369,6 +371,152 @@ def test_every_answer_is_one_turn(hello: dict[str, Any], here: Citu, there: Citu
         ("hello", "Hi."),
         ("and?", "One two three."),
     ]
+
+
+# ----------------------------------------------------------------------------------------------- waiting for the user
+
+
+SURVEY_ASK = {"question": SURVEY, "agent": "survey"}
+
+
+def asked_by(citu: Citu, run_id: str) -> dict[str, Any]:
+    """What the run asks, seen from that process."""
+    found = state(citu, run_id)
+    assert (found["state"], found["result"]) == ("waiting", None)
+    question: dict[str, Any] = found["question"]
+    return question
+
+
+def answer(citu: Citu, run_id: str, interrupt_id: str, given: Any, **more: Any) -> tuple[int, dict[str, Any]]:
+    status, envelope = post_json(
+        citu.port, f"{RUNS}/{run_id}/resume", {"interrupt_id": interrupt_id, "answer": given, **more}
+    )
+    return status, envelope["data"]
+
+
+def begin_survey(citu: Citu, **more: Any) -> tuple[str, list[str]]:
+    """A run that waits, and the frames it has sent."""
+    with Stream(citu.port, STREAM, {**SURVEY_ASK, **more}) as stream:
+        seen = blocks(stream)
+    return run_id_of(seen[1]), seen
+
+
+def kinds(frames: list[str]) -> list[str]:
+    return [json.loads(frame.partition("data: ")[2])["data"]["type"] for frame in frames if "data: " in frame]
+
+
+def test_a_run_asks_twice_and_goes_on_wherever_the_answer_comes_in(here: Citu, there: Citu) -> None:
+    run_id, seen = begin_survey(here, conversation_id="c-survey")
+    assert kinds(seen) == ["progress", "question"]
+    last = json.loads(seen[-1].partition("data: ")[2])
+    assert (last["code"], last["success"]) == (200, True)
+    first = asked_by(there, run_id)
+    assert first == {key: last["data"][key] for key in ("interrupt_id", "kind", "prompt", "choices")}
+    assert (first["kind"], first["choices"]) == ("choice", ["n", "name"])
+    with Stream(there.port, f"{RUNS}/{run_id}/events?after={len(seen) - 1}", None, method="GET") as stream:
+        assert stream.status == 204, "nothing follows until there is an answer"
+
+    status, told = answer(there, run_id, first["interrupt_id"], "name")
+    assert (status, told["state"]) == (202, "running")
+    more = follow(there, run_id, f"?after={len(seen) - 1}")
+    assert kinds(more) == ["progress", "progress", "progress", "question"]
+    second = asked_by(here, run_id)
+    assert second["schema"] == COUNT_SCHEMA
+    assert second["interrupt_id"] != first["interrupt_id"]
+
+    assert answer(here, run_id, second["interrupt_id"], 2)[0] == 202
+    whole = follow(here, run_id)
+    assert kinds(whole)[-1] == "completed"
+    assert whole == follow(there, run_id)
+    assert whole[: len(seen)] == seen
+    assert [block.partition("\n")[0] for block in whole[1:]] == [f"id: {run_id}:{n}" for n in range(1, len(whole))]
+    result = state(there, run_id)["result"]
+    assert result["data"]["response"] == "gauge 1, gauge 2"
+    _, conversation = get_json(there.port, "/api/v0/conversations/c-survey")
+    assert [turn["response"] for turn in conversation["data"]["turns"]] == ["gauge 1, gauge 2"]
+    for interrupt_id in (first["interrupt_id"], second["interrupt_id"]):
+        assert answer(there, run_id, interrupt_id, "n")[0] == 409
+
+
+def test_the_sync_endpoint_answers_with_the_question(here: Citu, there: Citu) -> None:
+    status, envelope = post_json(here.port, SYNC, SURVEY_ASK, **{"Idempotency-Key": "survey"})
+    data = envelope["data"]
+    assert (status, data["type"], data["prompt"]) == (200, "question", "Which column?")
+    again = post_json(there.port, SYNC, SURVEY_ASK, **{"Idempotency-Key": "survey"})
+    assert again == (status, envelope), "a waiting run keeps its key"
+    assert answer(there, data["run_id"], data["interrupt_id"], "n")[0] == 202
+
+
+def test_a_wrong_answer_is_refused_and_the_run_waits_on(here: Citu, there: Citu) -> None:
+    run_id, _ = begin_survey(here)
+    asked = asked_by(here, run_id)
+    for body, field in (
+        ({"answer": "n"}, "interrupt_id"),
+        ({"interrupt_id": asked["interrupt_id"]}, "answer"),
+        ({"interrupt_id": asked["interrupt_id"], "answer": "price"}, "answer"),
+        ({"interrupt_id": asked["interrupt_id"], "answer": ["n"]}, "answer"),
+    ):
+        status, envelope = post_json(there.port, f"{RUNS}/{run_id}/resume", body)
+        assert (status, envelope["data"]["field"]) == (400, field)
+    assert answer(there, run_id, "other-1", "n")[0] == 404
+    assert answer(there, run_id, asked["interrupt_id"], "n", user_id="bob")[0] == 404
+    assert answer(there, "run_00", asked["interrupt_id"], "n")[0] == 404
+    assert asked_by(there, run_id) == asked
+    assert answer(there, run_id, asked["interrupt_id"], "n")[0] == 202
+    follow(there, run_id)
+    for wrong in (0, 4, "2", None, True, 1.5):
+        status, data = answer(here, run_id, asked_by(here, run_id)["interrupt_id"], wrong)
+        assert (status, data["field"]) == (400, "answer")
+
+
+def test_of_two_answers_at_once_one_is_taken(here: Citu, there: Citu) -> None:
+    run_id, _ = begin_survey(here)
+    interrupt_id = asked_by(here, run_id)["interrupt_id"]
+    with ThreadPoolExecutor(6) as pool:
+        given = [
+            pool.submit(answer, citu, run_id, interrupt_id, column)
+            for citu, column in ((here, "n"), (there, "name"), (here, "n")) * 2
+        ]
+        statuses = sorted(one.result()[0] for one in given)
+    assert statuses == [202, *[409] * 5]
+    follow(here, run_id)
+    assert answer(here, run_id, asked_by(here, run_id)["interrupt_id"], 1)[0] == 202
+    follow(there, run_id)
+    assert state(there, run_id)["result"]["data"]["response"] in ("1", "gauge 1")
+
+
+def test_runs_that_wait_hold_no_place_and_no_thread(start: Callable[..., Citu]) -> None:
+    small = start(MAX_STREAMS="2")
+    begin_survey(small)
+    before = thread_count(small.worker())
+    waiting = [begin_survey(small)[0] for _ in range(5)]
+    assert thread_count(small.worker()) <= before
+    for run_id in waiting:
+        assert answer(small, run_id, asked_by(small, run_id)["interrupt_id"], "n")[0] == 202
+        follow(small, run_id)
+
+
+def test_a_waiting_run_is_cancelled_from_anywhere(here: Citu, there: Citu) -> None:
+    run_id, seen = begin_survey(here)
+    asked = asked_by(there, run_id)
+    status, envelope = post_json(there.port, f"{RUNS}/{run_id}/cancel", {})
+    assert (status, envelope["data"]["state"]) == (200, "cancelled")
+    assert kinds(follow(here, run_id)) == [*kinds(seen), "error"]
+    assert answer(here, run_id, asked["interrupt_id"], "n")[0] == 409
+
+
+def test_a_killed_worker_takes_no_waiting_run_and_no_answer_with_it(
+    start: Callable[..., Citu], there: Citu, model: OpenAiServer
+) -> None:
+    doomed = start()
+    run_id, _ = begin_survey(doomed)
+    asked = asked_by(there, run_id)
+    os.kill(doomed.worker(), signal.SIGKILL)
+    assert answer(there, run_id, asked["interrupt_id"], "n")[0] == 202
+    follow(there, run_id)
+    assert answer(there, run_id, asked_by(there, run_id)["interrupt_id"], 3)[0] == 202
+    follow(there, run_id)
+    assert state(there, run_id)["result"]["data"]["response"] == "1, 2, 3"
 
 
 def test_a_log_of_it_all_has_no_fault(here: Citu, there: Citu) -> None:

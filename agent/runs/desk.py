@@ -20,7 +20,7 @@ from agent.flow import Question
 from agent.runs.answer_check import check_answer
 from agent.runs.events import Event, error_event, stored_event
 from agent.runs.live_run import LiveRun
-from agent.runs.resuming import GivenAnswer, Pause, Resumption
+from agent.runs.resuming import GivenAnswer, Resumption
 from agent.runs.runner import Runner
 from common.actor import Actor
 from common.errors import (
@@ -33,7 +33,7 @@ from common.errors import (
     WorkerLost,
 )
 from common.runtime import is_ending
-from common.store import Claim, Frame, RunHead, RunRecord, Store, Waiting
+from common.store import Claim, Frame, RunHead, RunRecord, Store
 from common.store.journal import Journal
 from common.text import Text
 
@@ -93,7 +93,7 @@ class RunDesk:
         self._live: dict[str, LiveRun] = {}
         self._beating: asyncio.Task[None] | None = None
         self._clearing: set[asyncio.Task[None]] = set()
-        self._answered: dict[str, str] = {}  # by run: the question whose answer this process has last accepted
+        self._accepting: set[tuple[str, str]] = set()  # run and question of answers that this process works on
         self._suspects: dict[str, float] = {}  # since when, on time.monotonic(), a run is seen to be an orphan
 
     def watch_over(self) -> None:
@@ -148,10 +148,8 @@ class RunDesk:
         run_id = run.head.run_id
         if self._live.get(run_id) is run:  # it may go on already, as another live run
             del self._live[run_id]
-        if run.record.state != "waiting":
-            self._answered.pop(run_id, None)
-            if keeps_state:
-                self._clear_up(run_id)
+        if keeps_state and run.record.state != "waiting":
+            self._clear_up(run_id)
 
     def _clear_up(self, run_id: str) -> None:
         """Deletes the checkpoints of a run that has ended; if that fails, the store does it when the run expires."""
@@ -287,30 +285,32 @@ class RunDesk:
             StoreUnavailable: nobody can say.
         """
         record = await self._record(actor.owner, run_id)
-        asked, given = record.waiting, GivenAnswer(answer, actor)
+        asked = record.waiting
         if record.state == "waiting" and asked is not None and asked.interrupt_id == interrupt_id:
             self._check(await self._kept_end(record), asked.flow, answer)
         earlier = await self._all_frames(record)  # first: from accepting the answer to working on it nothing may fail
+        given = GivenAnswer(answer, actor)
         await self._accept(record, interrupt_id, given)
         assert asked is not None, "an answer was accepted"
-        run = self._go_on(record, asked, given, earlier, on_end)
+        run = self._go_on(record, Resumption.of(asked.request, given), earlier, on_end)
         return RunView(run.record, None)
 
     async def _accept(self, record: RunRecord, interrupt_id: str, given: GivenAnswer) -> None:
         """Takes the answer, the first one only: the store takes one twice when the same worker brings it."""
         run_id = record.head.run_id
-        if self._answered.get(run_id) == interrupt_id:
+        answer_to = (run_id, interrupt_id)
+        if answer_to in self._accepting:
             raise Conflict(_ANSWERED, run_id=run_id)
-        self._answered[run_id] = interrupt_id
+        self._accepting.add(answer_to)
         try:
             verdict = await self._store.runs.resume(
                 record.head.user_id, run_id, interrupt_id, given.to_json(), self._worker_id
             )
         except BaseException:
-            del self._answered[run_id]
+            self._accepting.discard(answer_to)
             raise
         if verdict != "resumed":
-            del self._answered[run_id]
+            self._accepting.discard(answer_to)
             raise NotFound(_NEVER_ASKED) if verdict == "unknown" else Conflict(_ANSWERED, run_id=run_id)
 
     def _check(self, question: Event | None, flow: str, answer: Any) -> None:
@@ -321,25 +321,28 @@ class RunDesk:
     def _go_on(
         self,
         record: RunRecord,
-        asked: Waiting,
-        given: GivenAnswer,
+        resumed: Resumption,
         earlier: Sequence[Frame],
         on_end: Callable[[], None] = lambda: None,
     ) -> LiveRun:
         """The run in this process, which holds its lease, from where its graph stands."""
         self.watch_over()
-        pause = Pause.from_json(asked.request)
-        question = replace(pause.question, actor=given.actor)
+        question = resumed.pause.question
+
+        def on_kept() -> None:
+            self._accepting.discard((question.run_id, resumed.pause.interrupt_id))
+            self._forget(run, keeps_state=True)
+
         head = replace(record.head, worker_id=self._worker_id)
         run = LiveRun(
             head,
-            self._runner.events(question, Resumption(pause, given.value)),
+            self._runner.events(question, resumed),
             self._journal,
             self._store.runs,
             is_watched=True,
             outlives_readers=True,
             on_end=on_end,
-            on_kept=lambda: self._forget(run, keeps_state=True),
+            on_kept=on_kept,
             earlier=earlier,
         )
         self._live[head.run_id] = run
@@ -463,7 +466,8 @@ class RunDesk:
             await self._bury(record)
         elif await self._store.runs.adopt(record.head.run_id, self._worker_id):
             _log.warning("a run's worker is gone; going on with it", extra={"run_id": record.head.run_id})
-            self._go_on(record, asked, GivenAnswer.from_json(record.answer), await self._all_frames(record))
+            given = GivenAnswer.from_json(record.answer)
+            self._go_on(record, Resumption.of(asked.request, given), await self._all_frames(record))
 
     async def _bury(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)

@@ -39,20 +39,16 @@ class Pause:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> "Pause":
-        """What `to_json` gave."""
-        asked = dict(kept["question"])
+    def from_json(cls, kept: Mapping[str, Any], actor: Actor) -> "Pause":
+        """What `to_json` gave; for the actor who answers, whose rights may differ by now from those of who asked."""
+        asked = {**kept["question"], "actor": actor}
         asked["notices"] = tuple(Text(*notice) for notice in asked["notices"])
-        asked["actor"] = _actor(asked["actor"])
         return cls(Question(**asked), kept["graph_interrupt"], kept["answers"], kept["mark"])
 
 
 @dataclass(frozen=True)
 class GivenAnswer:
-    """The user's answer, and who gave it.
-
-    The run goes on with the rights of whoever answers: a run may wait for days, and its key may have lost groups since.
-    """
+    """The user's answer, and who gave it, so that a worker that adopts the run goes on for the same actor."""
 
     value: Any
     actor: Actor
@@ -64,11 +60,8 @@ class GivenAnswer:
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "GivenAnswer":
         """What `to_json` gave."""
-        return cls(kept["value"], _actor(kept["actor"]))
-
-
-def _actor(kept: Mapping[str, Any]) -> Actor:
-    return Actor(kept["user_id"], tuple(kept["groups"]), kept["acts_for_others"])
+        actor = kept["actor"]
+        return cls(kept["value"], Actor(actor["user_id"], tuple(actor["groups"]), actor["acts_for_others"]))
 
 
 @dataclass(frozen=True)
@@ -77,6 +70,11 @@ class Resumption:
 
     pause: Pause
     answer: Any
+
+    @classmethod
+    def of(cls, asked: Mapping[str, Any], given: GivenAnswer) -> "Resumption":
+        """The run that `Pause.to_json` describes, with its answer."""
+        return cls(Pause.from_json(asked, given.actor), given.value)
 
 
 async def mark_of(saver: BaseCheckpointSaver[Any], config: RunnableConfig) -> str:
