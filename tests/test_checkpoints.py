@@ -26,7 +26,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send, interrupt
 
 from common import runtime
-from common.errors import StateTooLarge, StoreUnavailable
+from common.errors import StateLost, StateTooLarge, StoreUnavailable
 from common.store import Frame, Retention, RunEnd, RunHead, RunWrite, Store, Waiting, redis_keys
 from common.store.checkpoints import MAX_BYTES, StateSerializer
 from common.store.opening import BACKENDS
@@ -432,7 +432,7 @@ def test_a_flow_names_its_own_types(place: Place, thread: RunnableConfig) -> Non
 
 def test_a_restarted_server_is_found_again(place: Place, thread: RunnableConfig) -> None:
     async def scenario(store: Store, impatient: Store) -> None:
-        first = await put(store, thread, {"a": 1})
+        first = await put(store, thread, {"a": 1})  # which nothing that is written later has to bring to the disk
         await asyncio.gather(*(found(each, thread) for each in (store, impatient) for _ in range(4)))
         await asyncio.to_thread(place.stop, signal.SIGKILL)
         try:
@@ -615,6 +615,23 @@ def test_checkpoints_of_runs_that_are_gone_are_swept(make_app_database: Callable
     keeping = BACKENDS["postgresql"](lambda: url, Retention(), PATIENT_S)
     sweeping = BACKENDS["postgresql"](lambda: url, Retention(run_ttl_s=0), PATIENT_S)
     play(scenario, keeping, sweeping, BACKENDS["postgresql"](lambda: url, Retention(), PATIENT_S))
+
+
+def test_a_checkpoint_that_lost_values_is_refused(place: Place, thread: RunnableConfig) -> None:
+    if place.name != "redis" or place.lose is None:
+        pytest.skip("it loses nothing that it has confirmed")
+    lose = place.lose
+
+    async def scenario(store: Store) -> None:
+        first = await put(store, thread, {"a": [1]}, "1")
+        await asyncio.to_thread(lose)
+        checkpoint: Any = {**empty_checkpoint(), "channel_values": {"a": [1], "b": [2]}}
+        checkpoint["channel_versions"] = {"a": "1", "b": "2"}
+        await store.checkpoints.aput(first, checkpoint, {"source": "loop", "step": 1, "parents": {}}, {"b": "2"})
+        with pytest.raises(StateLost):
+            await store.checkpoints.aget_tuple(thread)
+
+    play(scenario, place.open())
 
 
 def test_a_thread_in_redis_expires(thread: RunnableConfig) -> None:

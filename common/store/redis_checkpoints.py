@@ -5,7 +5,8 @@ that others run often don't offer. What LangGraph needs is little: the latest ch
 
 Fields are named by JSON arrays and hold what the serializer makes:
 
-    ["checkpoint", namespace, id]          the checkpoint without its values, its metadata, and its parent's id
+    ["checkpoint", namespace, id]          the checkpoint without its values, its metadata, its parent's id, and which
+                                           channels have values
     ["value", namespace, channel, version] one value; checkpoints that share it name the same version
     ["write", namespace, id, task, number] what a task wrote after checkpoint `id`, before the next one
 
@@ -28,6 +29,7 @@ from langgraph.checkpoint.base import (
     writes_sort_key,
 )
 
+from common.errors import StateLost
 from common.store import Retention, redis_keys
 from common.store.checkpoints import Checkpoints, limited
 from common.store.record_json import from_text, to_text
@@ -69,7 +71,7 @@ class RedisCheckpoints(Checkpoints):
             for channel, version in new_versions.items()
             if channel in values
         ]
-        about = [rest, dict(get_checkpoint_metadata(config, metadata)), parent_id]
+        about = [rest, dict(get_checkpoint_metadata(config, metadata)), parent_id, list(values)]
         fields.append((_REPLACE, ("checkpoint", namespace, checkpoint["id"]), about))
         await self._put(thread_id, fields)
         return _config(thread_id, namespace, checkpoint["id"])
@@ -99,7 +101,12 @@ class RedisCheckpoints(Checkpoints):
         ]
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that `config` names, else the thread's latest; None when there is none."""
+        """The checkpoint that `config` names, else the thread's latest; None when there is none.
+
+        Raises:
+            StateLost: Redis came back without values that the checkpoint has.
+            StoreUnavailable: nobody can say.
+        """
         thread_id, namespace, checkpoint_id = _names(config)
         fields = await self._fields(thread_id)
         if checkpoint_id is None:
@@ -156,15 +163,13 @@ class RedisCheckpoints(Checkpoints):
         if not found:  # deleted meanwhile, or never there
             return None
         checkpoint: Checkpoint
-        checkpoint, metadata, parent_id = found[0]
+        checkpoint, metadata, parent_id, channels = found[0]
         versions = checkpoint["channel_versions"]
-        known = set(fields)
-        named = {channel: ("value", namespace, channel, str(version)) for channel, version in versions.items()}
-        values = {channel: field for channel, field in named.items() if field in known}
+        values = {channel: ("value", namespace, channel, str(versions[channel])) for channel in channels}
         writes = [field for field in fields if field[:3] == ("write", namespace, checkpoint_id)]
         kept = await self._values(thread_id, [*values.values(), *writes])
-        if len(kept) < len(values) + len(writes):  # deleted meanwhile
-            return None
+        if len(kept) < len(values) + len(writes):
+            raise StateLost
         checkpoint["channel_values"] = dict(zip(values, kept, strict=False))
         written = [(field[3], int(field[4]), *each) for field, each in zip(writes, kept[len(values) :], strict=True)]
         written.sort(key=lambda each: writes_sort_key(each[2], each[0], each[1]))
