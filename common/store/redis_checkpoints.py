@@ -129,21 +129,13 @@ class RedisCheckpoints(Checkpoints):
         """
         if config is None:
             raise NotImplementedError("checkpoints are listed thread by thread")
-        configurable = config["configurable"]
-        thread_id, only = str(configurable["thread_id"]), get_checkpoint_id(config)
+        fields = await self._fields(_names(config)[0])
         bound = get_checkpoint_id(before) if before else None
-        fields = await self._fields(thread_id)
-        found = sorted((field[2], field[1]) for field in fields if field[0] == "checkpoint")
-        left = len(found) if limit is None else limit
-        for checkpoint_id, namespace in reversed(found):
+        left = len(fields) if limit is None else limit
+        for checkpoint_id, namespace in _listed(fields, config, bound):
             if left <= 0:
                 return
-            is_named = namespace == configurable.get("checkpoint_ns", namespace) and checkpoint_id == (
-                only or checkpoint_id
-            )
-            if not is_named or (bound and checkpoint_id >= bound):
-                continue
-            each = await self._tuple(thread_id, namespace, checkpoint_id, fields)
+            each = await self._tuple(_names(config)[0], namespace, checkpoint_id, fields)
             if each is not None and (filter or {}).items() <= dict(each.metadata).items():
                 left -= 1
                 yield each
@@ -187,6 +179,18 @@ class RedisCheckpoints(Checkpoints):
             return []
         found = await self._access.reply(("HMGET", _key(thread_id), *map(to_text, fields)))
         return [self.serde.loads_typed(("msgpack", data))[0] for data in found if data is not None]
+
+
+def _listed(fields: Sequence[_Field], config: RunnableConfig, before: str | None) -> list[tuple[str, str]]:
+    """Ids and namespaces of the checkpoints that `config` names and that come before one, the latest first."""
+    only, namespace = get_checkpoint_id(config), config["configurable"].get("checkpoint_ns")
+    listed = [(field[2], field[1]) for field in fields if field[0] == "checkpoint"]
+    found = [
+        (each, space)
+        for each, space in listed
+        if (only is None or each == only) and namespace in (None, space) and (before is None or each < before)
+    ]
+    return sorted(found, reverse=True)
 
 
 def _key(thread_id: str) -> str:
