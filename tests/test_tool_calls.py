@@ -199,6 +199,16 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
         delta(entry(index=1, id="tool_call", arguments=TEXT_B[:4])),
         delta(entry(index=1, id="tool_call", arguments=TEXT_B[4:])),
     ],
+    "one id and one index for all": [
+        delta(entry(index=0, id="tool_call", name="count_rows", arguments=TEXT_A)),
+        delta(entry(index=0, id="tool_call", name="run_sql", arguments=TEXT_B)),
+    ],
+    "each whole, then once more without arguments": [
+        delta(entry(index=0, id="a", name="count_rows", arguments=TEXT_A)),
+        delta(entry(index=0, id="a", name="count_rows", arguments="")),
+        delta(entry(index=1, id="b", name="run_sql", arguments=TEXT_B)),
+        delta(entry(index=1, id="b", name="run_sql", arguments="")),
+    ],
     "empty ids and one index": [
         delta(entry(index=0, id="", name="count_rows", arguments=TEXT_A)),
         delta(entry(index=0, id="", name="run_sql", arguments=TEXT_B)),
@@ -222,6 +232,17 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
         delta(entry(index=0, arguments=TEXT_A)),
         delta(entry(index=1, id="b", name="run_sql", arguments={})),
         delta(entry(index=1, arguments=TEXT_B)),
+    ],
+    "an empty object, written out, until the arguments come": [
+        delta(entry(index=0, id="a", name="count_rows", arguments="{}")),
+        delta(entry(index=0, arguments=TEXT_A)),
+        delta(entry(index=1, id="b", name="run_sql", arguments="{}")),
+        delta(entry(index=1, arguments=TEXT_B[:5])),
+        delta(entry(index=1, arguments=TEXT_B[5:])),
+    ],
+    "the name after the id": [
+        delta(entry(index=0, id="a"), entry(index=1, id="b")),
+        delta(entry(index=1, name="run_sql", arguments=TEXT_B), entry(index=0, name="count_rows", arguments=TEXT_A)),
     ],
     "the id after the name": [
         delta(entry(index=0, name="count_rows")),
@@ -299,6 +320,13 @@ def test_half_a_character_is_replaced() -> None:
 
 
 # --- ids
+
+
+@pytest.mark.parametrize(
+    "shape", ["both in one chunk", "a known id under another index", "a new id in every piece", "the name after the id"]
+)
+def test_ids_are_those_that_came_first(shape: str) -> None:
+    assert [call.id for call in streamed(*SHAPES[shape]).tool_calls] == ["a", "b"]
 
 
 def test_ids_are_kept_and_missing_ones_made_up() -> None:
