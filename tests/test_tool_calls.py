@@ -199,6 +199,10 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
         delta(entry(index=1, id="tool_call", arguments=TEXT_B[:4])),
         delta(entry(index=1, id="tool_call", arguments=TEXT_B[4:])),
     ],
+    "one id for all, interleaved": [
+        delta(entry(index=0, id="tool_call", name="count_rows"), entry(index=1, id="tool_call", name="run_sql")),
+        delta(entry(index=0, id="tool_call", arguments=TEXT_A), entry(index=1, id="tool_call", arguments=TEXT_B)),
+    ],
     "one id and one index for all": [
         delta(entry(index=0, id="tool_call", name="count_rows", arguments=TEXT_A)),
         delta(entry(index=0, id="tool_call", name="run_sql", arguments=TEXT_B)),
@@ -296,6 +300,17 @@ def test_two_calls_of_one_tool_without_id_and_index() -> None:
         delta(entry(arguments=": 1}")),
     ]
     assert meant(streamed(*pieces, *pieces)) == [("run_sql", {"a": 1})] * 2
+    at_once = delta(entry(name="run_sql", arguments=TEXT_B))
+    assert meant(streamed(at_once, at_once)) == meant(streamed(delta(*at_once["tool_calls"] * 2))) == [BOTH[1]] * 2
+
+
+def test_a_name_of_equal_pieces() -> None:
+    """It could be a short name that is repeated; the tools that were offered decide."""
+    pieces = [entry(index=0, id="a", name="go"), entry(index=0, name="go", arguments="{}")]
+    for offered, name in ((("gogo",), "gogo"), (("go",), "go"), (("run",), "go")):
+        assembly = CallAssembly(offered)
+        assembly.take_delta(delta(*pieces))
+        assert [call.name for call in assembly.calls(is_cut=False)] == [name]
 
 
 @pytest.mark.parametrize("arguments", ["", None, " ", "{}", {}])
