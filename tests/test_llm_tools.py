@@ -298,8 +298,14 @@ def test_a_model_that_knows_no_tools_is_named(server: OpenAiServer, status: int,
         ask(server, None)
 
 
-def test_a_refused_schema_is_no_refusal_of_tools(server: OpenAiServer) -> None:
-    message = "Invalid schema for function 'run_sql': None is not of type 'object'. param: tools[0].function.parameters"
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Invalid schema for function 'run_sql': None is not of type 'object'. param: tools[0].function.parameters",
+        "Unsupported parameter: 'tools[0].function.description'",
+    ],
+)
+def test_a_tool_that_is_refused_is_no_refusal_of_tools(server: OpenAiServer, message: str) -> None:
     server.default = lambda request: Reply(status=400, body={"error": {"message": message}})
     with pytest.raises(LlmMisconfigured, match="refused the request"):
         ask(server)
