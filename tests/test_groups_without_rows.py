@@ -253,6 +253,11 @@ def test_a_chinese_follow_up_lets_all_groups_count(follow_up: str) -> None:
     assert _sql(follow_up, (before,), STORES) == _sql("平均每个员工有多少订单，没有的也算", (), STORES)
 
 
+def test_a_follow_up_for_few_means_none_as_well() -> None:
+    before = _turn("which customers have more than 5 orders", SHOP)
+    assert _sql("fewer than 3 orders", (before,)) == _sql("which customers have fewer than 3 orders")
+
+
 def test_later_follow_ups_keep_what_counts_while_the_groups_stay() -> None:
     first = _turn("number of orders per customer", SHOP)
     second = _turn("including those without orders", SHOP, (first,))

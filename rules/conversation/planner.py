@@ -139,20 +139,28 @@ class _NoGroups(Exception):
 
 
 def _rendered_with_groups(plan: Plan, query: Query, inclusion: Inclusion | None) -> tuple[Query, str]:
-    """The query and its statement; groups without rows are among them where the words or the figure wanted say so."""
-    if inclusion is not None:
-        groups = {link.table for links in inclusion.named for link in links if link.kind == "table"}
-        if not query.measures or (inclusion.is_aside and grouped_table(query) not in groups):
-            raise _NoGroups
-        return rendered(plan, with_all_groups(plan, query, inclusion))
-    if holds_for_none(query):
-        with suppress(Unrenderable, LookupError):
-            return rendered(plan, replace(query, all_of=grouped_table(query)))
-    return rendered(plan, query)
+    """The query and its statement, with the groups without rows where the words ask for them."""
+    if inclusion is None:
+        return rendered(plan, query)
+    groups = {link.table for links in inclusion.named for link in links if link.kind == "table"}
+    if not query.measures or (inclusion.is_aside and grouped_table(query) not in groups):
+        raise _NoGroups
+    return rendered(plan, with_all_groups(plan, query, inclusion))
 
 
 def rendered(plan: Plan, query: Query) -> tuple[Query, str]:
-    """The query and its statement; of several references to a table, the one whose name the question says."""
+    """The query and its statement.
+
+    Groups without rows are among the wanted ones where they meet what is asked of the groups. Of several references to
+    a table, the one whose name the question says is taken.
+    """
+    if query.all_of is None and holds_for_none(query):
+        with suppress(Unrenderable, LookupError):
+            return _rendered(plan, replace(query, all_of=grouped_table(query)))
+    return _rendered(plan, query)
+
+
+def _rendered(plan: Plan, query: Query) -> tuple[Query, str]:
     schema, graph = plan.reading.lexicon.schema, plan.reading.lexicon.graph
     try:
         return query, render(query, schema, graph)
