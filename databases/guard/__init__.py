@@ -18,6 +18,7 @@
     xpath      which XPaths may be evaluated
     lengths    how long the values may get that a query builds, with the modules `*_sizes` that its docstring lists
     facts      what the connected server has
+    refusal_texts  what users are told
 
 Everything is an allow-list: what is not known to belong to a query is refused.
 """

@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
-from common.text import Text
+from databases.guard import refusal_texts as texts
 from databases.guard.facts import Key, ServerFacts
 from databases.guard.functions import probed_types, reads_unseen
 from databases.guard.parsing import Node, parse
+from databases.guard.refusal_texts import refused
 from databases.guard.rules import AccessRules
 from databases.guard.scopes import Scope
 from databases.guard.walk import Findings, Name, Relation, relation_of, strings, walk
@@ -75,10 +76,12 @@ class AccessCheck:
     def _judge(self, read: Read) -> ForbiddenObject | None:
         key = read.key
         if not self.rules.may_read(key) or any(map(self.rules.denies, self.facts.parents.get(key, ()))):
-            return _denied_table(key)
+            return refused(_dotted(key), texts.DENIED_TABLE)
         if self._is_closed_view(key):
-            return _closed_view(key)
-        return _closed_parts(key) if any(map(self.rules.denies, self._family(read))) else None
+            return refused(_dotted(key), texts.CLOSED_VIEW)
+        if any(map(self.rules.denies, self._family(read))):
+            return refused(_dotted(key), texts.CLOSED_PARTS)
+        return None
 
     def may_read_column(self, read: Read, column: str) -> bool:
         """Whether that column of a readable relation may be read."""
@@ -187,8 +190,9 @@ class AccessCheck:
         reads = {read for block in blocks for _, read in block.tables}
         yield from filter(None, map(self.refusal, sorted(reads)))
         yield from self._type_refusals(found)
-        yield from (_reading(name) for name in found.operators if name and name[-1] in self.facts.reading_operators)
-        yield from (_reading(name) for name, _ in found.casts if name[-1] in self.facts.reading_cast_types)
+        reading = [name for name in found.operators if name and name[-1] in self.facts.reading_operators]
+        reading += [name for name, _ in found.casts if name[-1] in self.facts.reading_cast_types]
+        yield from (refused(_dotted(name), texts.READS_CLOSED) for name in reading)
         if any(map(self.has_secrets, reads)):
             yield from self._column_refusals(found, blocks)
         yield from (_missing(relation, place) for block in blocks for relation, place in block.unknown)
@@ -206,22 +210,22 @@ class AccessCheck:
 
     def _block_refusals(self, block: _Block, read: Read) -> Iterator[ForbiddenObject]:
         if block.has_star or block.hides_names or read in block.renamed:
-            yield _whole_row(read.key)
-        yield from (_denied_column(read.key, name) for name in block.merged if not self._may_mean(read, name))
+            yield refused(_dotted(read.key), texts.WHOLE_ROW)
+        yield from (_closed(read, name) for name in block.merged if not self._may_mean(read, name))
 
     def _reference_refusals(self, column: Name, exposed: dict[str, set[Read]]) -> Iterator[ForbiddenObject]:
         """What `column` (`name`, `t.name`, `t.*`, `schema.t.name`, or a row `t`) could read of the exposed tables."""
         last = column[-1]
         qualifier = _folded(column[-2]) if len(column) > 1 else None
         if last == "*":
-            yield from (_whole_row(read.key) for read in exposed.get(qualifier or "", ()))
+            yield from (refused(_dotted(read.key), texts.WHOLE_ROW) for read in exposed.get(qualifier or "", ()))
             return
         owners = exposed.get(qualifier, ()) if qualifier is not None else set().union(*exposed.values())
-        yield from (_denied_column(read.key, last) for read in sorted(owners) if not self._may_mean(read, last))
+        yield from (_closed(read, last) for read in sorted(owners) if not self._may_mean(read, last))
         for read in sorted(exposed.get(_folded(last), ())):
             is_row = qualifier is None and last not in self._columns(read.key)
             if is_row or qualifier == read.key[0]:
-                yield _whole_row(read.key)
+                yield refused(_dotted(read.key), texts.WHOLE_ROW)
 
     def _may_mean(self, read: Read, column: str) -> bool:
         """Whether what a statement calls `column` may be read, however the server folds its letters."""
@@ -243,7 +247,7 @@ class AccessCheck:
                 and key in self.facts.relations
                 and (self.refusal(Read(key)) or self.has_secrets(Read(key)))
             ):
-                yield _row_type(key)
+                yield refused(_dotted(key), texts.ROW_TYPE)
 
     # ---------------------------------------------------------------------------------------------------------- blocks
 
@@ -315,57 +319,15 @@ def _is_star(value: Node) -> bool:
     return strings(value.get("ColumnRef", {}).get("fields", ())) == ("*",)
 
 
-# -------------------------------------------------------------------------------------------------------- what is said
+def _dotted(name: Name) -> str:
+    return ".".join(name)
 
 
-def _denied_table(key: Key) -> ForbiddenObject:
-    name = ".".join(key)
-    zh = f"管理员未开放表 {name}。"
-    return ForbiddenObject(name, Text(zh, f"The operator does not allow reading {name}."))
-
-
-def _closed_view(key: Key) -> ForbiddenObject:
-    name = ".".join(key)
-    zh = f"视图 {name} 读取了管理员未开放的内容；管理员可在 ALLOWED_OBJECTS 中写明它的全名来开放。"
-    en = f"The view {name} reads what the operator does not allow; ALLOWED_OBJECTS can open it by its full name."
-    return ForbiddenObject(name, Text(zh, en))
-
-
-def _closed_parts(key: Key) -> ForbiddenObject:
-    name = ".".join(key)
-    zh = f"表 {name} 的部分分区或子表未开放，不能整体查询；可用 FROM ONLY 只查询它自身的行。"
-    en = f"Some partitions or child tables of {name} may not be read: FROM ONLY reads nothing but its own rows."
-    return ForbiddenObject(name, Text(zh, en))
-
-
-def _denied_column(key: Key, column: str) -> ForbiddenObject:
-    name = ".".join((*key, column))
-    zh = f"管理员未开放列 {name}。"
-    return ForbiddenObject(name, Text(zh, f"The operator does not allow reading the column {name}."))
-
-
-def _whole_row(key: Key) -> ForbiddenObject:
-    name = ".".join(key)
-    zh = f"表 {name} 有未开放的列，请逐一列出需要的列，不要使用 * 、整行、NATURAL JOIN 或列改名。"
-    en = f"Some columns of {name} may not be read: name those you need instead of *, whole rows, NATURAL or renaming."
-    return ForbiddenObject(name, Text(zh, en))
-
-
-def _row_type(key: Key) -> ForbiddenObject:
-    name = ".".join(key)
-    zh = f"不能使用表 {name} 的行类型：其中有未开放的列。"
-    return ForbiddenObject(name, Text(zh, f"The row type of {name} may not be used: not all of it may be read."))
-
-
-def _reading(name: Name) -> ForbiddenObject:
-    """For an operator or a type."""
-    symbol = ".".join(name)
-    zh = f"不允许使用 {symbol}：它调用的自定义函数可能读取未开放的内容。"
-    en = f"{symbol} may not be used: it calls a user-defined function that may read what is not allowed."
-    return ForbiddenObject(symbol, Text(zh, en))
+def _closed(read: Read, column: str) -> ForbiddenObject:
+    return refused(_dotted((*read.key, column)), texts.DENIED_COLUMN)
 
 
 def _missing(relation: Relation, location: int) -> InvalidSql:
     """What PostgreSQL would say; it is not asked, so that a view made meanwhile can't slip through."""
-    name = ".".join(relation.parts)
+    name = _dotted(relation.parts)
     return InvalidSql(f'relation "{name}" does not exist', sqlstate=_UNDEFINED_TABLE, position=location + 1)

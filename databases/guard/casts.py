@@ -7,10 +7,11 @@ composite types, tables' rows, domains over it) passes on what happens to it. Wh
 from collections.abc import Iterator
 
 from common.errors import ForbiddenObject, StatementRejected
-from common.text import Text
+from databases.guard import refusal_texts as texts
 from databases.guard.facts import ServerFacts, TypeEffect
 from databases.guard.functions import FunctionRule, probed_types
 from databases.guard.parsing import parse
+from databases.guard.refusal_texts import refused
 from databases.guard.walk import Findings, Name, walk
 
 
@@ -30,7 +31,9 @@ class TypeRule:
     def refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Every refusal."""
         yield from (refusal for name in found.types if (refusal := self._named(name)))
-        yield from (_cast(name[-1]) for name, source in found.casts if self._is_risky_cast(name, source))
+        yield from (
+            refused(name[-1], texts.RISKY_CAST) for name, source in found.casts if self._is_risky_cast(name, source)
+        )
         # What a text would be read as is looked at by the same checks.
         probed = ((word,) for call in found.calls for word in probed_types(call))
         yield from (refusal for name in probed if (refusal := self._named(name)))
@@ -41,7 +44,10 @@ class TypeRule:
         """The refusal of `type(value)` or `value.type`, which is a cast where there is no such function."""
         if name[-1] not in self._facts.types:
             return None
-        return self._named(name) or (_cast(name[-1]) if self._is_risky_cast(name, "value") else None)
+        refusal = self._named(name)
+        if refusal is None and self._is_risky_cast(name, "value"):
+            return refused(name[-1], texts.RISKY_CAST)
+        return refusal
 
     def is_risky_check(self, effect: TypeEffect) -> bool:
         """Whether checking a value of the type, by a domain's CHECK or a range's bounds, may have side effects."""
@@ -69,29 +75,11 @@ class TypeRule:
         if name[:-1] == ("pg_catalog",):
             return None
         if name[-1] in self._catalog:
-            return _catalog_type(name[-1])
-        return _check(name[-1]) if name[-1] in self._checking else None
+            return refused(name[-1], texts.HOLDS_CATALOG_TYPE)
+        return refused(name[-1], texts.RISKY_CHECK) if name[-1] in self._checking else None
 
     def _is_risky_cast(self, name: Name, source: str) -> bool:
         if source == "text" or name[:-1] == ("pg_catalog",):
             return False
         # A row is taken apart and each of its fields cast.
         return name[-1] in (self._holding_cast_to if source == "row" else self._cast_to)
-
-
-def _cast(name: str) -> ForbiddenObject:
-    zh = f"不允许使用类型 {name}：转换为它会调用可能有副作用的自定义函数。"
-    en = f"The type {name} may not be used: a cast to it calls a function that may have side effects."
-    return ForbiddenObject(name, Text(zh, en))
-
-
-def _check(name: str) -> ForbiddenObject:
-    zh = f"不允许使用类型 {name}：它的约束会调用可能有副作用的函数。"
-    en = f"The type {name} may not be used: its constraint calls a function that may have side effects."
-    return ForbiddenObject(name, Text(zh, en))
-
-
-def _catalog_type(name: str) -> ForbiddenObject:
-    zh = f"不允许使用类型 {name}：它含有读取系统目录的类型。"
-    en = f"The type {name} may not be used: it holds a type that reads the system catalogue."
-    return ForbiddenObject(name, Text(zh, en))

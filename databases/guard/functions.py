@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.text import Text
+from databases.guard import refusal_texts as texts
 from databases.guard.facts import Key, ServerFacts
 from databases.guard.grammar import SYNTAX_SINCE
+from databases.guard.refusal_texts import refused
 
 HARMLESS_VOLATILE = frozenset(
     ("random", "random_normal", "gen_random_uuid", "uuidv4", "uuidv7", "clock_timestamp", "timeofday")
@@ -144,10 +146,10 @@ class FunctionRule:
 
     def _unless_configured(self, call: Call, schemas: Sequence[str]) -> StatementRejected | None:
         harmless = self.facts.range_constructors
-        refused = [
+        closed = [
             place for place in schemas if (place, call.name) not in harmless and not self._is_configured(place, call)
         ]
-        return _not_configured(refused[0], call) if refused else None
+        return refused(f"{closed[0]}.{call.name}", texts.RISKY_FUNCTION) if closed else None
 
     def _is_builtin(self, call: Call) -> bool:
         if call.schema is not None:
@@ -236,13 +238,6 @@ def _forbidden(call: Call, reason: Text) -> ForbiddenObject:
     name = ".".join(call.parts)
     zh = f"不允许使用函数 {name}：{reason.zh}。"
     return ForbiddenObject(name, Text(zh, f"The function {name} may not be used: {reason.en}."))
-
-
-def _not_configured(schema: str, call: Call) -> ForbiddenObject:
-    name = f"{schema}.{call.name}"
-    zh = f"不允许使用自定义函数 {name}：请管理员将其加入 ALLOWED_FUNCTIONS。"
-    en = f"The user-defined function {name} may not be used unless the operator lists it in ALLOWED_FUNCTIONS."
-    return ForbiddenObject(name, Text(zh, en))
 
 
 def _missing(call: Call) -> InvalidSql:

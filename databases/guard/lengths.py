@@ -18,11 +18,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from common.errors import ForbiddenObject, ValidationFailed
-from common.text import Text
+from databases.guard import refusal_texts as texts
 from databases.guard.expression_sizes import PADDED_TYPES, Expressions
 from databases.guard.facts import words
 from databases.guard.function_sizes import series_rows
 from databases.guard.parsing import TOO_DEEP, Node
+from databases.guard.refusal_texts import refused
 from databases.guard.row_sizes import (
     AGGREGATES,
     Everything,
@@ -79,7 +80,7 @@ def refusal(select: Node, text_length: int) -> ForbiddenObject | None:
     try:
         Bounds(_MAX_VISITS + _MAX_VISITS_PER_CHAR * text_length).query(select, Place())
     except TooLong as exc:
-        return _too_long(str(exc))
+        return refused(str(exc) or "||", texts.TOO_LONG)
     except RecursionError as exc:
         raise ValidationFailed(TOO_DEEP) from exc
     return None
@@ -244,10 +245,3 @@ class Bounds(Expressions):
             return len(arguments[0]["A_ArrayExpr"].get("elements", ()))
         given = self.each(arguments, place)
         return 1 if any(size.is_stored for size in given) else max((size.length for size in given), default=1)
-
-
-def _too_long(name: str) -> ForbiddenObject:
-    name = name or "||"
-    zh = f"{name} 会生成过长的值或过长时间的计算，且无法中途停止。请使用更小的常量，例如 least(n, 1000)。"
-    en = f"{name} would build too much, or work on it for too long, and nothing could stop it: use smaller constants,"
-    return ForbiddenObject(name, Text(zh, f"{en} least(n, 1000) for example."))

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from common.errors import ForbiddenObject
-from common.text import Text
+from databases.guard import refusal_texts as texts
 from databases.guard.carriers import Carriers, Group, is_comparison, nodes, targets, targets_or_rows, type_of
 from databases.guard.casts import TypeRule
 from databases.guard.facts import POPULATING, SHOWING_FUNCTIONS, ServerFacts, words
 from databases.guard.grammar import SYNTAX_NODES
 from databases.guard.operators import compared, plain_operators_used, symbols
 from databases.guard.parsing import Node, parse
+from databases.guard.refusal_texts import refused
 from databases.guard.walk import Findings, strings
 
 _KINDS = ("operator", "catalog", "check", "from", "implicit", "sorting")  # as they are told
@@ -64,15 +65,17 @@ class ValueRule:
         try:
             tree = {"SelectStmt": parse(text)[0].node}
             if found.has_table_names and (self._has_false_column or _renames_system_column(tree)):
-                yield _value("tableoid::regclass")
+                yield refused("tableoid::regclass", texts.RISKY_VALUE)
             # Nodes within others come before them; names and constants are looked at where they are used.
             inner = [(key, node) for key, node in nodes(tree) if key not in _LEAVES][::-1]
             if self._facts.plain_operators:
-                yield from map(_operator, plain_operators_used(self._facts, inner))
+                yield from (
+                    refused(symbol, texts.RISKY_OPERATOR_HERE) for symbol in plain_operators_used(self._facts, inner)
+                )
             for (kind, detail), group in groups.items():
                 yield from _Look(self._facts, group, inner).refusals(kind, detail)
         except RecursionError:
-            yield _value("SELECT")
+            yield refused("SELECT", texts.RISKY_VALUE)
 
     def _concerned(self, found: Findings) -> dict[tuple[str, str], Group]:
         if not self._groups:
@@ -123,7 +126,7 @@ class _Look:
         operands = (values for key, node in self._nodes for values in compared(key, node, symbol))
         is_joined = symbol == "=" and any(self._joins(key, node) for key, node in self._nodes)
         if is_joined or any(map(self.carries, operands)):
-            yield _operator(symbol)
+            yield refused(symbol, texts.RISKY_OPERATOR_HERE)
 
     def _joins(self, key: str, node: Node) -> bool:
         """Whether the node is a join by columns with such values."""
@@ -136,13 +139,13 @@ class _Look:
         for key, node in self._nodes:
             is_cast = key == "TypeCast" and (type_of(node).removeprefix("_") == target or "RowExpr" in node["arg"])
             if is_cast and self.carries(node["arg"]):
-                yield _value(type_of(node))
+                yield refused(type_of(node), texts.RISKY_VALUE)
             if target == "text" and _makes_text(key, node) and self.carries(list(node.values())):
-                yield _value("text")
+                yield refused("text", texts.RISKY_VALUE)
             # These look for a cast to JSON of whatever they are given.
             is_json = key in SYNTAX_NODES or (key == "FuncCall" and "json" in strings(node["funcname"])[-1])
             if target == "json" and is_json and self.carries(list(node.values())):
-                yield _value("json")
+                yield refused("json", texts.RISKY_VALUE)
 
     def _sorted(self) -> Iterator[ForbiddenObject]:
         for key, node in self._nodes:
@@ -156,14 +159,14 @@ class _Look:
             if is_comparing or node.get("agg_distinct"):
                 values.append(node.get("args"))
             if self._joins(key, node) or any(map(self.carries, values)):
-                yield _value(self._example())
+                yield refused(self._example(), texts.RISKY_VALUE)
 
     def _turned(self) -> Iterator[ForbiddenObject]:
         for key, node in self._nodes:
             values = [node[clause] for clause in _TURNING.intersection(node)]
             values.append(node.get(_TURNING_NODES.get(key, "")))
             if any(map(self.carries, values)):
-                yield _value(self._example())
+                yield refused(self._example(), texts.RISKY_VALUE)
 
     def _mixed(self, may_take: Callable[[Node], bool], *, is_text_like: bool) -> Iterator[ForbiddenObject]:
         """Refuses what would turn such values, or others into such values.
@@ -190,15 +193,15 @@ class _Look:
             else:
                 wrong = any(map(is_mixed, _meeting(key, node)))
             if wrong:
-                yield _value(self._example())
+                yield refused(self._example(), texts.RISKY_VALUE)
 
     def _populated(self) -> Iterator[ForbiddenObject]:
         for key, node in self._nodes:
             name = strings(node["funcname"])[-1] if key == "FuncCall" else ""
             if name in POPULATING and self.carries(node.get("args", [])[:1]):
-                yield _value(name)
+                yield refused(name, texts.RISKY_VALUE)
             if key == "A_Expr" and _POPULATING_OPERATOR in symbols(node) and self.carries(node.get("lexpr")):
-                yield _operator(_POPULATING_OPERATOR)
+                yield refused(_POPULATING_OPERATOR, texts.RISKY_OPERATOR_HERE)
 
     def _takes_any_type(self, call: Node) -> bool:
         name = strings(call["funcname"])[-1]
@@ -274,18 +277,3 @@ def _renames_system_column(tree: Node) -> bool:
         if _SYSTEM_COLUMN in names:
             return True
     return False
-
-
-def _operator(symbol: str) -> ForbiddenObject:
-    zh = f"不允许在此使用运算符 {symbol}：它可能调用有副作用的自定义函数。"
-    en = f"The operator {symbol} may not be used here: it may call a user-defined function with side effects."
-    return ForbiddenObject(symbol, Text(zh, en))
-
-
-def _value(name: str) -> ForbiddenObject:
-    zh = f"不能这样使用 {name}：它的类型会被转换或比较，可能调用有副作用的自定义函数或读取系统目录。请只显示它。"
-    en = (
-        f"{name} may not be used like this: its type would be converted or compared, which may call a user-defined"
-        " function with side effects or read the system catalogue. Only show it."
-    )
-    return ForbiddenObject(name, Text(zh, en))
