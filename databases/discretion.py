@@ -14,7 +14,10 @@ from databases.guard import ServerFacts
 from databases.references import references
 
 _QUOTED = re.compile(r'["“”„«‹「『]([^"“”„«»‹›「」『』]+)["“”»›」』]')
-_DETAIL = "PostgreSQL's message is not shown: it names what may not be read"
+_UNSHOWN = Text(
+    "PostgreSQL 的错误信息提到了不可读取的对象，因此不予显示",
+    "PostgreSQL's message is not shown: it names what may not be read",
+)
 _NO_PRIVILEGE = Text(
     "数据库账号没有读取查询所需的某个对象的权限。", "The database role may not read something that the query needs."
 )
@@ -36,8 +39,8 @@ def discreet(
     hides = any(_is_hidden(name, sql, catalog, facts) for name in _names(error.detail))
     if hint == error.hint and not hides:
         return error
-    detail = _DETAIL if hides else error.detail
-    return InvalidSql(detail, sqlstate=error.sqlstate, position=error.position, hint=hint)
+    detail, detail_zh = (_UNSHOWN.en, _UNSHOWN.zh) if hides else (error.detail, error.detail_zh)
+    return InvalidSql(detail, detail_zh=detail_zh, sqlstate=error.sqlstate, position=error.position, hint=hint)
 
 
 def _names(text: str) -> Iterator[str]:

@@ -200,7 +200,7 @@ class Guard:
 
 def _only_query(statements: list[Statement]) -> Statement:
     if not statements:
-        raise InvalidSql("empty statement", sqlstate="42601")
+        raise InvalidSql("empty statement", detail_zh="语句为空", sqlstate="42601")
     operations = [operation_of(statement.kind, statement.node) for statement in statements]
     if len(statements) > 1:
         found = ", ".join(operations[:10])

@@ -330,4 +330,5 @@ def _closed(read: Read, column: str) -> ForbiddenObject:
 def _missing(relation: Relation, location: int) -> InvalidSql:
     """What PostgreSQL would say; it is not asked, so that a view made meanwhile can't slip through."""
     name = _dotted(relation.parts)
-    return InvalidSql(f'relation "{name}" does not exist', sqlstate=_UNDEFINED_TABLE, position=location + 1)
+    said, zh = f'relation "{name}" does not exist', f"表或视图 {name} 不存在"
+    return InvalidSql(said, detail_zh=zh, sqlstate=_UNDEFINED_TABLE, position=location + 1)

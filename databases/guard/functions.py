@@ -242,4 +242,6 @@ def _forbidden(call: Call, reason: Text) -> ForbiddenObject:
 
 def _missing(call: Call) -> InvalidSql:
     """What PostgreSQL would say; it is not asked, so that a function created meanwhile can't slip through."""
-    return InvalidSql(f"function {'.'.join(call.parts)} does not exist", sqlstate="42883", position=call.location + 1)
+    name = ".".join(call.parts)
+    said, zh = f"function {name} does not exist", f"函数 {name} 不存在"
+    return InvalidSql(said, detail_zh=zh, sqlstate="42883", position=call.location + 1)

@@ -22,4 +22,5 @@ def refuse_new_numbers(text: str) -> None:
         word = data[token.start : token.end]
         if word[:1] in b"0123456789." and _SUSPICIOUS.search(word.decode("utf-8", "replace")):
             place = len(data[: token.start].decode("utf-8", "replace")) + 1
-            raise InvalidSql("trailing junk after numeric literal", sqlstate="42601", position=place)
+            message = "trailing junk after numeric literal"
+            raise InvalidSql(message, detail_zh="数字后面有多余的字符", sqlstate="42601", position=place)
