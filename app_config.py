@@ -26,6 +26,8 @@ AUDIT_LOG = ""  # file of one JSON line per statement; empty: logs/audit.jsonl i
 # ----------------------------------------------------------------------------------------------------------- callers
 API_KEYS_FILE = ""  # file of API keys, made by `python -m api.keys`; empty: api_keys.json in DATA_DIR
 ALLOW_ANONYMOUS = False  # without API keys, answer others than this machine too
+REVIEWER_GROUPS = ""  # groups of API keys that may review what Citu learnt, by commas; empty: no key may
+OPERATOR_GROUPS = ""  # groups of API keys that may operate the service, by commas; empty: no key may
 RATE_LIMIT = ""  # questions and SQL of one caller: 60/minute, 1000/day …, by commas; empty: no limit
 CORS_ORIGINS = ""  # origins whose pages may use the API: https://app.example.com, by commas; *: any; empty: none
 TRUSTED_PROXIES = 0  # reverse proxies in front that append to X-Forwarded-For; 0: the header is not believed
@@ -135,6 +137,13 @@ def _rate_limit(text: str) -> str:
     return text
 
 
+def _groups(text: str) -> str:
+    for one in text.split(","):
+        if not re.fullmatch(r"[\w.:-]{1,64}", one.strip()):
+            raise ValueError("names of groups as API keys have them (letters, digits, _ . : or -), separated by commas")
+    return text
+
+
 def _origins(text: str) -> str:
     for one in text.split(","):
         if not re.fullmatch(r"\*|[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?", one.strip().lower()):
@@ -159,6 +168,8 @@ _PARSERS: dict[str, Any] = {
     "SCHEMA_TOKENS": _count,
     "RATE_LIMIT": _rate_limit,
     "CORS_ORIGINS": _origins,
+    "REVIEWER_GROUPS": _groups,
+    "OPERATOR_GROUPS": _groups,
     "TRUSTED_PROXIES": _count,
     "LOG_LEVEL": _one_of("DEBUG", "INFO", "WARNING", "ERROR"),
     "ROUTING_MODE": _one_of("hybrid", "llm_only", "database_direct", "chat_direct"),
@@ -182,6 +193,8 @@ class Settings:
     audit_log: str = AUDIT_LOG
     api_keys_file: str = API_KEYS_FILE
     allow_anonymous: bool = ALLOW_ANONYMOUS
+    reviewer_groups: str = REVIEWER_GROUPS
+    operator_groups: str = OPERATOR_GROUPS
     rate_limit: str = RATE_LIMIT
     cors_origins: str = CORS_ORIGINS
     trusted_proxies: int = TRUSTED_PROXIES
