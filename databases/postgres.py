@@ -19,8 +19,6 @@ from common.errors import DatabaseUnavailable, QueryTimeout, ValidationFailed
 from common.ports import UrlSource
 from common.postgres.connection import Connection, Limits, Rows, connect
 from common.postgres.pool import Pool
-from common.postgres.server_errors import NAMES_NOT_UNICODE, NOT_UNICODE, TIMED_OUT, TOO_LARGE, translate
-from common.postgres.value_rendering import CORE_TYPES, PgType
 from common.postgres.wire import AnswerTooLarge
 from common.text import Text
 from common.values import PlanEstimate, QueryResult
@@ -29,6 +27,8 @@ from databases.options import DatabaseOptions
 from databases.plan_estimate import plan_estimate
 from databases.privileges import read_dangers, unfit
 from databases.results import MOST_COLUMNS, ROW, Caps, columns_query, cut_query, cut_result, whole_result
+from databases.statement_errors import NAMES_NOT_UNICODE, NOT_UNICODE, TIMED_OUT, TOO_LARGE, translate
+from databases.value_rendering import CORE_TYPES, PgType
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -13,9 +13,9 @@ from typing import Any
 
 from common.errors import ValidationFailed
 from common.postgres.connection import Rows
-from common.postgres.value_rendering import PgType, Render, as_is, renderer
 from common.text import Text
 from common.values import QueryResult
+from databases.value_rendering import PgType, Render, as_is, renderer
 
 ROW = "citu_row_8c1f"
 """The alias of the user's statement; no column will have that name."""

@@ -12,12 +12,13 @@ import psycopg2
 
 from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
-from common.postgres.server_errors import NAMES_NOT_UNICODE, UNREACHABLE
+from common.postgres.connection_errors import UNREACHABLE
 from databases import catalog_queries
 from databases.app_database import ensure_app_database
 from databases.demo.loader import ensure_demo
 from databases.embedded_server import EmbeddedServer, EmbeddedServerError
 from databases.privileges import dangers_of, unfit
+from databases.statement_errors import NAMES_NOT_UNICODE
 
 _log = logging.getLogger(__name__)
 _NAMES = (catalog_queries.ALL_RELATIONS, catalog_queries.ATTRIBUTES, catalog_queries.ROUTINES, catalog_queries.TYPES)

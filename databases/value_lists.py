@@ -7,7 +7,7 @@ that depend on the column's type. The expression is parsed, so that none of thes
 from collections.abc import Mapping
 
 from common.errors import CituError
-from common.postgres.value_rendering import parse_array
+from common.postgres.arrays import parse_array
 from databases.guard.parsing import Node, parse
 
 Lists = Mapping[str, tuple[str, ...]]

@@ -19,9 +19,9 @@ from psycopg2 import extensions
 from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
 from common.postgres.addresses import with_addresses
+from common.postgres.arrays import parse_array
 from common.postgres.cancelling import request_cancel
-from common.postgres.server_errors import UNREACHABLE, describe
-from common.postgres.value_rendering import parse_array
+from common.postgres.connection_errors import UNREACHABLE, describe
 from common.postgres.wire import AnswerTooLarge, Wire
 
 _log = logging.getLogger(__name__)

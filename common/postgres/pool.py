@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 
 from common.errors import DatabaseUnavailable
 from common.postgres.connection import Connection
+from common.postgres.connection_errors import BUSY, unstoppable
 from common.postgres.lingering import Lingering
-from common.postgres.server_errors import BUSY, unstoppable
 
 _LATER_S = 30  # when to ask again if none of them can be stopped
 _HOPELESS_S = 3.0  # statements that have gone on for so long after their end are not waited for

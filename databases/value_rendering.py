@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from common.postgres.arrays import parse_array
+
 Render = Callable[[str], Any]
 
 
@@ -173,37 +175,3 @@ def renderer(oid: int, types: Mapping[int, PgType]) -> Render:
 def as_is(text: str) -> str:
     """For what stays text."""
     return text
-
-
-def parse_array(text: str, element: Render, delimiter: str = ",") -> list[Any]:
-    """The nested lists of an array literal such as `[0:1]={{1,NULL},{"a\\"b",3}}`.
-
-    Iterative: arrays have at most six dimensions, but the text is data.
-    """
-    tokens = _array_tokens(delimiter).finditer(text, text.index("{"))
-    top: list[Any] = []
-    stack = [top]
-    for token in tokens:
-        kind, content = token.lastgroup, token.group()
-        if kind == "open":
-            inner: list[Any] = []
-            stack[-1].append(inner)
-            stack.append(inner)
-        elif kind == "close":
-            stack.pop()
-        elif kind == "quoted":
-            stack[-1].append(element(_ESCAPED.sub(r"\1", content[1:-1])))
-        elif kind == "bare":
-            stack[-1].append(None if content == "NULL" else element(content))
-    result: list[Any] = top[0]
-    return result
-
-
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-
-
-def _array_tokens(delimiter: str) -> re.Pattern[str]:
-    end = re.escape(delimiter)
-    return re.compile(
-        rf'(?P<open>\{{)|(?P<close>\}})|(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<bare>[^{{}}"{end}]+)|{end}', re.DOTALL
-    )

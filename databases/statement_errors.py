@@ -1,7 +1,6 @@
-"""What PostgreSQL's failures mean to Citu: one table from SQLSTATE to error.
+"""Which of our errors a failure of a statement is: one table from SQLSTATE to error.
 
-Messages of statements reach the user, because they say what to mend; messages of connections don't, because they name
-hosts and roles.
+Users see PostgreSQL's messages about statements, because they say what to correct.
 """
 
 import logging
@@ -22,14 +21,13 @@ from common.errors import (
     QueryTimeout,
     ValidationFailed,
 )
+from common.postgres.connection_errors import UNREACHABLE, describe
 from common.text import Text
 
 _log = logging.getLogger(__name__)
 
 _MOST_CHARS = 1000  # of a message of PostgreSQL's
 
-UNREACHABLE = Text("数据库暂时无法连接，请稍后重试。", "The database can't be reached at the moment. Try again later.")
-BUSY = Text("数据库连接繁忙，请稍后重试。", "All database connections are in use. Try again shortly.")
 TIMED_OUT = Text(
     "查询超过时间上限，已停止。请缩小范围（例如时间或地区）后重试。",
     "The query ran longer than allowed and was stopped. Narrow it (a shorter period, fewer groups) and try again.",
@@ -57,15 +55,6 @@ NAMES_NOT_UNICODE = Text(
 _TOO_COMPLEX = Text("SQL过于复杂，请简化后重试。", "The SQL is too complex; simplify it.")
 
 
-def unstoppable(count: int) -> Text:
-    """Why none of the `count` connections can be had."""
-    return Text(
-        f"全部 {count} 个数据库连接都被 PostgreSQL 无法中止的语句占用，请在这些语句结束后重试，或请管理员处理。",
-        f"All {count} database connections are busy with statements that PostgreSQL can't stop. "
-        "Try again when they have ended, or tell your administrator.",
-    )
-
-
 def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituError:
     """The error of ours that `error` means.
 
@@ -84,13 +73,6 @@ def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituErro
         return _invalid(error, sql, offset)
     _log.error("unexpected failure of PostgreSQL: SQLSTATE %s, %s", state or "none", type(error).__name__)
     return InternalError(INTERNAL_ERROR_TEXT)
-
-
-def describe(error: psycopg2.Error) -> str:
-    """Why a connection failed, for the log: without hosts, roles or database names."""
-    lines = str(error)[-_MOST_CHARS:].strip().splitlines() or [type(error).__name__]
-    reason = lines[-1].rpartition("FATAL:")[2] or lines[-1]
-    return re.sub(r'"[^"]*"|\([^)]*\)|\bport \d+', "…", reason).strip()
 
 
 def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
