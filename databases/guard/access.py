@@ -1,9 +1,9 @@
-"""What statements may read of the connected server, beyond what the role's privileges say: the rules applied.
+"""Applies the operator's rules: what statements may read, beyond what the role's privileges allow.
 
-A closed column must not leak by any of the ways SQL has to name it: its name, `*`, `t.*`, the row as a whole (`t`,
-`row_to_json(t)`, `t::text`), NATURAL and USING joins, renamed columns (`t AS x (a, b)`), tables that it is inherited
-from or by, generated columns and views. Where the text alone does not say which table an unqualified name belongs to,
-it is taken for the closed one.
+A closed column must not leak in any way that SQL has to name it: its name, `*`, `t.*`, the row as a whole (`t`,
+`row_to_json(t)`, `t::text`), NATURAL and USING joins, renamed columns (`t AS x (a, b)`), parent and child tables,
+generated columns and views. When the text alone does not say which table an unqualified name belongs to, the closed
+one is assumed.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ _UNDEFINED_TABLE = "42P01"
 
 
 class Read(NamedTuple):
-    """A relation as a statement reads it: with all that inherits from it, or by itself (`ONLY`)."""
+    """A relation as a statement reads it: with all tables that inherit from it, or alone (`ONLY`)."""
 
     key: Key
     is_alone: bool = False
@@ -34,7 +34,7 @@ class Read(NamedTuple):
 
 @dataclass
 class _Block:
-    """What one SELECT reads from directly: exposed name → relation, and how its columns are merged or renamed."""
+    """What one SELECT reads from directly: relations with the names they go by, merged and renamed columns."""
 
     tables: list[tuple[str, Read]] = field(default_factory=list)
     unknown: list[tuple[Relation, int]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class AccessCheck:
     """Judges relations, columns and statements' findings by the rules and the server's relations.
 
     Args:
-        is_vouched: whether the operator opens the function of that schema and name.
+        is_vouched: tells whether the operator allows the function of that schema and name.
     """
 
     def __init__(
@@ -67,7 +67,9 @@ class AccessCheck:
 
     def refusal(self, read: Read) -> ForbiddenObject | None:
         """Why nothing of the relation may be read, or None."""
-        if read.key not in self.facts.relations:  # names that anybody can make up are not remembered
+        if (
+            read.key not in self.facts.relations
+        ):  # names that don't exist are not remembered: a user could make up any number
             return self._judge(read)
         if read not in self._verdicts:
             self._verdicts[read] = self._judge(read)
@@ -91,13 +93,13 @@ class AccessCheck:
         computed = {
             source
             for relative in family
-            if not self.rules.names((*relative, column))  # opened on purpose, as a view may be
+            if not self.rules.names((*relative, column))  # the operator opened this column by name, as with views
             for source in self.facts.column_sources.get((*relative, column), ())
         }
         return all(self._is_open(read.key, source, family) for source in computed)
 
     def _is_open(self, key: Key, column: str, family: Collection[Key]) -> bool:
-        """Whether rules open the column, and deny it nowhere in the relation's family."""
+        """Whether the rules open the column, and deny it in no relation of the family."""
         return self.rules.may_read_column(key, column) and not any(
             self.rules.denies((*relative, column)) for relative in family if relative != key
         )
@@ -117,7 +119,7 @@ class AccessCheck:
         return not columns or not all(self.may_read_column(read, column) for column in columns)
 
     def _columns(self, key: Key) -> Collection[str]:
-        """The relation's columns; of a partition, which the catalogue leaves out, its table's."""
+        """The relation's columns; for a partition, which the catalogue leaves out, those of its table."""
         known = self.facts.columns.get(key)
         return known if known is not None else self._columns_above.get(key, frozenset())
 
@@ -131,7 +133,7 @@ class AccessCheck:
         }
 
     def _family(self, read: Read) -> frozenset[Key]:
-        """The relation, what it is part of, and if it is read with what inherits from it, all of that likewise."""
+        """The relation and its parents; when its children are read, too, these and their parents as well."""
         family = self._families.get(read)
         if family is None:
             members = {read.key} if read.is_alone else {read.key, *self._children.get(read.key, ())}
@@ -149,15 +151,15 @@ class AccessCheck:
         return children
 
     def _is_closed_view(self, key: Key) -> bool:
-        """Whether what the view is defined as could not be asked directly; false for tables.
+        """Whether the view's own query would be refused; false for tables.
 
-        A view that the operator allows by its full name is a window made on purpose, and not looked into.
+        A view that the operator allows by its full name is open whatever it reads: it was opened on purpose.
         """
         definition = self.facts.view_definitions.get(key)
         if definition is None or self.rules.names(key):
             return False
         if key not in self._views:
-            self._views[key] = True  # while it is looked into
+            self._views[key] = True  # until it is known: a view may lead back to itself
             self._views[key] = not self._may_follow(key, definition)
         return self._views[key]
 
@@ -172,18 +174,18 @@ class AccessCheck:
             if any(reads_unseen(call, self.facts) for call in found.calls):
                 return False
             return next(check.refusals(found), None) is None
-        except (StatementRejected, ValueError, RecursionError):  # what can't be followed stays closed
+        except (StatementRejected, ValueError, RecursionError):  # a view that can't be followed stays closed
             return False
 
     @cached_property
     def _by_denials(self) -> "AccessCheck":
-        """For views of which columns are opened by name: what they read need not be opened, but must not be denied."""
+        """Judges views of which columns are opened by name: what these read need not be allowed, only not denied."""
         return AccessCheck(self.rules.without_allowed(), self.facts, self._is_vouched)
 
     # ------------------------------------------------------------------------------------------------------ statements
 
     def refusals(self, found: Findings) -> Iterator[StatementRejected]:
-        """Every refusal; relations that do not exist come last."""
+        """Every refusal; those of relations that do not exist come last."""
         if not self.rules:
             return
         blocks = [self._block(select, scope) for select, scope in found.selects]
@@ -214,7 +216,7 @@ class AccessCheck:
         yield from (_closed(read, name) for name in block.merged if not self._may_mean(read, name))
 
     def _reference_refusals(self, column: Name, exposed: dict[str, set[Read]]) -> Iterator[ForbiddenObject]:
-        """What `column` (`name`, `t.name`, `t.*`, `schema.t.name`, or a row `t`) could read of the exposed tables."""
+        """Refusals of what `column` may read: `name`, `t.name`, `t.*`, `schema.t.name`, or a row `t`."""
         last = column[-1]
         qualifier = _folded(column[-2]) if len(column) > 1 else None
         if last == "*":
@@ -228,11 +230,11 @@ class AccessCheck:
                 yield refused(_dotted(read.key), texts.WHOLE_ROW)
 
     def _may_mean(self, read: Read, column: str) -> bool:
-        """Whether what a statement calls `column` may be read, however the server folds its letters."""
+        """Whether `column` may be read, whether or not the server folds its accented letters to lower case."""
         return all(self.may_read_column(read, name) for name in {column, _folded(column)})
 
     def _type_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
-        """Row types show the columns of their tables: `json_populate_record(NULL::t, '{}')`."""
+        """Refusals of row types: they show the columns of their tables, as in `json_populate_record(NULL::t, '{}')`."""
         for name in found.types:
             yield from self._row_type_refusals(name[-2] if len(name) > 1 else None, name[-1])
         for word in (word for call in found.calls for word in probed_types(call)):
@@ -281,7 +283,7 @@ class AccessCheck:
             block.unknown.append((relation, node.get("location", 0)))
 
     def _is_known(self, relation: Relation, key: Key) -> bool:
-        """Whether the server had the relation when its catalogue was read: what a later one reads is not known."""
+        """Whether the relation existed when the catalogue was read. What a later view reads is not known."""
         if not self.facts.is_complete and not self.facts.relations:
             return True
         places = (relation.schema,) if relation.schema is not None else self.facts.search_path
@@ -290,7 +292,7 @@ class AccessCheck:
         )
 
     def idle_denials(self) -> Iterator[Name]:
-        """Denials that cover nothing the server has: misspelt, or in other letters than the name is stored in."""
+        """Denials that cover nothing in the server: they are misspelt, or written in another case than the name."""
         if not self.facts.is_complete:
             return
         relations = (*self.facts.relations, *self.facts.extension_relations)
@@ -311,7 +313,7 @@ def _add_join(block: _Block, node: Node) -> None:
 
 
 def _folded(name: str) -> str:
-    """`name` as a server of a single-byte encoding reads it: it folds accented letters, which the parser does not."""
+    """`name` as a server with a single-byte encoding reads it: it also folds accented letters to lower case."""
     return name if name.isascii() else name.lower()
 
 
@@ -328,7 +330,7 @@ def _closed(read: Read, column: str) -> ForbiddenObject:
 
 
 def _missing(relation: Relation, location: int) -> InvalidSql:
-    """What PostgreSQL would say; it is not asked, so that a view made meanwhile can't slip through."""
+    """PostgreSQL's message, made here: if PostgreSQL were asked, a view created meanwhile could get through."""
     name = _dotted(relation.parts)
     said, zh = f'relation "{name}" does not exist', f"表或视图 {name} 不存在"
     return InvalidSql(said, detail_zh=zh, sqlstate=_UNDEFINED_TABLE, position=location + 1)

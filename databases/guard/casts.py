@@ -1,7 +1,7 @@
-"""Which types a query may name: a cast may call a function of the user's, and so may the mere reading of a value.
+"""Judges which types a query may name: casting to a type, or only reading a value of it, may call the user's functions.
 
-A domain looks at what becomes it by its CHECKs; a cast to a type may be a function; whatever holds such a type (arrays,
-composite types, tables' rows, domains over it) passes on what happens to it. What may have side effects is refused.
+A domain checks values by its constraints, and a cast to a type may be a function. The same happens to whatever holds
+such a type: arrays, composite types, rows of tables, domains over it. What may have side effects is refused.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from databases.guard.walk import Findings, Name, walk
 
 
 class TypeRule:
-    """Judges the names of types, and what is turned into them."""
+    """Judges the names of types, and casts to them."""
 
     def __init__(self, facts: ServerFacts, functions: FunctionRule) -> None:
         self._facts = facts
@@ -34,14 +34,14 @@ class TypeRule:
         yield from (
             refused(name[-1], texts.RISKY_CAST) for name, source in found.casts if self._is_risky_cast(name, source)
         )
-        # What a text would be read as is looked at by the same checks.
+        # `pg_input_is_valid(text, type)` runs the same checks as a cast.
         probed = ((word,) for call in found.calls for word in probed_types(call))
         yield from (refusal for name in probed if (refusal := self._named(name)))
         written_as_calls = (call.parts for call in found.calls if call.name not in self._facts.builtins)
         yield from (refusal for name in written_as_calls if (refusal := self.judge_call(name)))
 
     def judge_call(self, name: Name) -> ForbiddenObject | None:
-        """The refusal of `type(value)` or `value.type`, which is a cast where there is no such function."""
+        """The refusal of `type(value)` or `value.type`, which is a cast when there is no such function."""
         if name[-1] not in self._facts.types:
             return None
         refusal = self._named(name)
@@ -81,5 +81,5 @@ class TypeRule:
     def _is_risky_cast(self, name: Name, source: str) -> bool:
         if source == "text" or name[:-1] == ("pg_catalog",):
             return False
-        # A row is taken apart and each of its fields cast.
+        # A row is cast field by field.
         return name[-1] in (self._holding_cast_to if source == "row" else self._cast_to)

@@ -1,4 +1,4 @@
-"""Which relations, types, operators and special values a query may name."""
+"""Judges which relations, types, operators and special values a query may name."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from databases.guard.refusal_texts import refused
 from databases.guard.walk import Findings, Name, Relation
 
 _SYSTEM_SCHEMAS = ("pg_catalog", "information_schema", "pg_toast")
-# Types that are named like system relations but are not.
+# Types whose names look like those of system relations.
 _PG_TYPES = frozenset(("pg_lsn", "pg_snapshot"))
 _CLOCK = frozenset(
     ("current_date", "current_time", "current_time_n", "current_timestamp", "current_timestamp_n")
     + ("localtime", "localtime_n", "localtimestamp", "localtimestamp_n")
 )
-# What PostGIS keeps beside the user's tables.
+# Tables and views of PostGIS.
 _HARMLESS_EXTENSION_RELATIONS = words(
     "spatial_ref_sys geometry_columns geography_columns raster_columns raster_overviews"
 )
@@ -32,12 +32,12 @@ def is_system_schema(name: str) -> bool:
 
 @dataclass(frozen=True)
 class ObjectRule:
-    """Judges names other than functions' against what the server has."""
+    """Judges names, but those of functions, by what the server has."""
 
     facts: ServerFacts
 
     def refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
-        """Every refusal, in the order of severity."""
+        """Every refusal, the most serious first."""
         for text, names in self._refused(found):
             yield from (refused(name, text) for name in names)
 
@@ -66,7 +66,7 @@ class ObjectRule:
         return relation.name.startswith("pg_") or any(map(is_system_schema, self.facts.search_path))
 
     def _is_extension(self, schema: str, name: str) -> bool:
-        """Extensions' own tables and views may show other sessions' statements or hold secrets."""
+        """Whether it is an extension's own table or view: these may show other sessions' statements or hold secrets."""
         if not self.facts.is_complete:
             return name.startswith("pg_stat_")
         return (schema, name) in self.facts.extension_relations and name not in _HARMLESS_EXTENSION_RELATIONS

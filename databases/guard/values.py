@@ -1,9 +1,9 @@
-"""What a query may do with values of types that PostgreSQL treats in the user's own way.
+"""Judges what a query may do with values of types for which the user has made operators or casts.
 
-An operator or a cast of the user's that may have side effects runs when a value of its type meets a built-in's symbol,
-a function or another type; `carriers` tells where that may be.
+Such an operator or cast may have side effects. PostgreSQL runs it when a value of the type meets a symbol, a function
+or another type, although the statement does not name it; `carriers` tells where that may happen.
 
-Values of `regclass` and its like are looked after the same way: a number that meets one is read as a system object's.
+Values of `regclass` and similar types are judged the same way: a number that meets one is read as a system object.
 """
 
 from collections import defaultdict
@@ -21,12 +21,12 @@ from databases.guard.parsing import Node, parse
 from databases.guard.refusal_texts import refused
 from databases.guard.walk import Findings, strings
 
-_KINDS = ("operator", "catalog", "check", "from", "implicit", "sorting")  # as they are told
+_KINDS = ("operator", "catalog", "check", "from", "implicit", "sorting")  # in this order refusals are given
 _MIXING = {"CoalesceExpr": "args", "MinMaxExpr": "args", "A_ArrayExpr": "elements"}
-# Where a value must be a truth value or a number, and is turned into one.
+# Clauses whose value must be a boolean or a number, so that PostgreSQL casts it.
 _TURNING = words("whereClause havingClause quals agg_filter limitCount limitOffset startOffset endOffset lidx uidx")
 _TURNING_NODES = {"BoolExpr": "args", "BooleanTest": "arg", "CaseWhen": "expr", "XmlExpr": "args"}
-# SQL functions that cast what they are given.
+# Functions written in SQL that cast their argument to text.
 _TEXT_MAKERS = words("quote_literal quote_nullable anytextcat textanycat")
 _SORTING = ("groupClause", "partitionClause", "orderClause", "sortClause", "distinctClause", "agg_order")
 _SORTING_TARGETS = frozenset(("sortClause", "distinctClause", "groupClause"))
@@ -36,7 +36,7 @@ _SYSTEM_COLUMN = "tableoid"
 
 
 class ValueRule:
-    """Judges statements that read such values; any other costs a look at the relations' names."""
+    """Judges statements that read such values; for others it only compares the names of relations."""
 
     def __init__(self, facts: ServerFacts, types: TypeRule) -> None:
         self._facts = facts
@@ -66,7 +66,7 @@ class ValueRule:
             tree = {"SelectStmt": parse(text)[0].node}
             if found.has_table_names and (self._has_false_column or _renames_system_column(tree)):
                 yield refused("tableoid::regclass", texts.RISKY_VALUE)
-            # Nodes within others come before them; names and constants are looked at where they are used.
+            # Inner nodes come first; names and constants are left out, because they are judged where they are used.
             inner = [(key, node) for key, node in nodes(tree) if key not in _LEAVES][::-1]
             if self._facts.plain_operators:
                 yield from (
@@ -90,7 +90,7 @@ class ValueRule:
 
 
 class _Look:
-    """One statement's nodes, looked at for one effect."""
+    """Judges one statement's nodes for one effect."""
 
     def __init__(self, facts: ServerFacts, group: Group, nodes: list[tuple[str, Node]]) -> None:
         self._facts = facts
@@ -119,7 +119,7 @@ class _Look:
             yield from self._mixed(_is_showing, is_text_like=False)
 
     def carries(self, value: Any) -> bool:
-        """Whether the expression, or one of several, may have a value that the effect concerns."""
+        """Whether the expression, or one of several, may have a value that the effect is about."""
         return self._carriers.carries(value)
 
     def _operators(self, symbol: str) -> Iterator[ForbiddenObject]:
@@ -142,7 +142,7 @@ class _Look:
                 yield refused(type_of(node), texts.RISKY_VALUE)
             if target == "text" and _makes_text(key, node) and self.carries(list(node.values())):
                 yield refused("text", texts.RISKY_VALUE)
-            # These look for a cast to JSON of whatever they are given.
+            # These look for a cast of their argument to JSON.
             is_json = key in SYNTAX_NODES or (key == "FuncCall" and "json" in strings(node["funcname"])[-1])
             if target == "json" and is_json and self.carries(list(node.values())):
                 yield refused("json", texts.RISKY_VALUE)
@@ -152,7 +152,7 @@ class _Look:
             values: list[Any] = [node.get(clause) for clause in _SORTING]
             if key in ("SortBy", "MinMaxExpr") or (key == "A_Expr" and is_comparison(node)):
                 values.append(list(node.values()))
-            # By DISTINCT, by a number or an alias, and in a set operation, any of the columns may be what is compared.
+            # DISTINCT, a number or an alias to sort by, and a set operation may compare any of the columns.
             if key == "SelectStmt" and ("larg" in node or _SORTING_TARGETS.intersection(node)):
                 values.append(targets_or_rows(node))
             is_comparing = key == "FuncCall" and self._takes_any_type(node) and not _is_showing(node)
@@ -169,10 +169,10 @@ class _Look:
                 yield refused(self._example(), texts.RISKY_VALUE)
 
     def _mixed(self, may_take: Callable[[Node], bool], *, is_text_like: bool) -> Iterator[ForbiddenObject]:
-        """Refuses what would turn such values, or others into such values.
+        """Refuses what would convert such values to other types, or other values to theirs.
 
         Args:
-            may_take: whether a call takes such values as they are.
+            may_take: tells whether a call takes such values without a cast.
             is_text_like: whether a constant beside such a value may be read as one.
         """
 
@@ -208,7 +208,7 @@ class _Look:
         return name in self._facts.any_type_builtins and name not in self._facts.routines
 
     def _example(self) -> str:
-        """A name to mention."""
+        """A name for the message."""
         names = self._carriers.names
         return min(names & self._carriers.columns or names, default="SELECT")
 
@@ -231,7 +231,7 @@ def _sort_node(item: Node) -> Node:
 
 
 def _meeting(key: str, node: Node) -> Iterator[list[Node]]:
-    """Expressions of the node that PostgreSQL gives one type."""
+    """Groups of the node's expressions that PostgreSQL converts to one type."""
     if key in _MIXING:
         yield node.get(_MIXING[key], [])
     elif key == "CaseExpr":
@@ -247,7 +247,7 @@ def _meeting(key: str, node: Node) -> Iterator[list[Node]]:
 
 
 def _columns(parts: list[list[list[Node]]]) -> Iterator[list[Node]]:
-    """The columns of rows of expressions; all together where a star makes their order unknown."""
+    """The columns of rows of expressions; all in one group when a star makes their order unknown."""
     rows = [row for part in parts for row in part]
     has_star = any(
         strings(value.get("ColumnRef", {}).get("fields", ()))[-1:] == ("*",) for row in rows for value in row
@@ -263,14 +263,14 @@ def _is_showing(call: Node) -> bool:
 
 
 def _makes_text(key: str, node: Node) -> bool:
-    """Whether the node is for values of any type, which it casts to text."""
+    """Whether the node takes values of any type and casts them to text."""
     if key == "A_Expr":
         return strings(node["name"])[-1] == "||"
     return key == "FuncCall" and strings(node["funcname"])[-1] in _TEXT_MAKERS
 
 
 def _renames_system_column(tree: Node) -> bool:
-    """Whether the query gives the name `tableoid` to something else, which could be any number."""
+    """Whether the query names something else `tableoid`, which could then be any number."""
     for key, node in nodes(tree):
         names = [node.get("aliasname"), node.get("colname"), node.get("name") if key != "A_Expr" else None]
         names += [*strings(node.get("colnames", ())), *strings(node.get("aliascolnames", ()))]
