@@ -56,11 +56,11 @@ _TOO_COMPLEX = Text("SQL过于复杂，请简化后重试。", "The SQL is too c
 
 
 def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituError:
-    """The error of ours that `error` means.
+    """The error of ours that stands for `error`.
 
     Args:
         sql: the user's statement, when it was one.
-        offset: characters sent before the statement in the same message, so that positions point into the statement.
+        offset: characters that were sent before the statement; positions are counted from its beginning.
     """
     state = error.pgcode or ""
     for length in (5, 2):
@@ -86,7 +86,7 @@ def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
 
 
 def _not_unicode(error: psycopg2.Error, sql: str, offset: int) -> CituError:
-    """Bytes that are no UTF-8: the statement's own have a place in it; others are a result's (SQL_ASCII)."""
+    """For bytes that are not UTF-8: with a position they are in the statement, else in the result (SQL_ASCII)."""
     if error.diag.statement_position or error.diag.internal_position:
         return _invalid(error, sql, offset)
     return ValidationFailed(NOT_UNICODE)
@@ -98,14 +98,14 @@ def _primary(error: psycopg2.Error) -> str:
 
 
 def _cut(text: str) -> str:
-    """PostgreSQL quotes what it complains about, whatever its length."""
+    """`text`, shortened: PostgreSQL quotes what it complains about, whatever its length."""
     return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
 
 
 def _position(error: psycopg2.Error, sql: str, offset: int) -> int | None:
     text = error.diag.statement_position
     inner = error.diag.internal_query or ""
-    if error.diag.internal_position and sql in inner:  # the statement was a literal in a block of ours
+    if error.diag.internal_position and sql in inner:  # the statement was sent as a literal in a block of ours
         text, offset = error.diag.internal_position, inner.index(sql)
     position = int(text) - offset if text else 0
     return position if 1 <= position <= len(sql) + 1 else None
@@ -134,8 +134,7 @@ def _saying(kind: type[CituError], text: Text) -> Callable[[psycopg2.Error, str,
     return lambda _, __, ___: kind(text)
 
 
-# Classes that the standard leaves to implementations and PostgreSQL leaves to its users: `RAISE … USING ERRCODE` in a
-# view's function.
+# Classes that the standard and PostgreSQL leave to users: `RAISE … USING ERRCODE` in a function that a view calls.
 _OWN_CLASS = re.compile(r"(?!XX)[5-9I-Z]")
 
 # SQLSTATE, or its class, → error. The longer key wins.
