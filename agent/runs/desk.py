@@ -7,6 +7,7 @@ answer is taken over instead: its graph is in the store, and the answer would be
 """
 
 import asyncio
+import json
 import logging
 import os
 import secrets
@@ -53,6 +54,10 @@ _NEVER_ASKED = Text(
     "This run has not asked that question: check run_id and interrupt_id.",
 )
 _ANSWERED = Text("这个问题已经有了答案，或这次运行已结束。", "This question has been answered, or the run has ended.")
+_NO_FLOW = Text(
+    "提出这个问题的流程已不存在：请取消这次运行，重新提问。",
+    "What asked this question is no longer part of the service: cancel the run and ask again.",
+)
 _OTHER_BODY = Text(
     "这个 Idempotency-Key 已用于另一个请求：请为新的请求换一个键。",
     "This Idempotency-Key was sent with another request: use a new key for a new request.",
@@ -112,11 +117,18 @@ class RunDesk:
     # --------------------------------------------------------------------------------------------------- one's own
 
     def begin(
-        self, question: Question, *, is_watched: bool, outlives_readers: bool, on_end: Callable[[], None]
+        self,
+        question: Question,
+        *,
+        is_watched: bool,
+        outlives_readers: bool,
+        on_end: Callable[[], None],
+        key: str | None = None,
     ) -> LiveRun:
         """Begins to answer; called on the loop.
 
         Args:
+            key: the Idempotency-Key that the run has claimed.
             is_watched: whether events are shown as they come; else only the last one is waited for.
             outlives_readers: whether it goes on when everybody who watched it in this process has left.
             on_end: called when the last event is there to be read.
@@ -130,6 +142,7 @@ class RunDesk:
             lang=question.answer_lang,
             worker_id=self._worker_id,
             started_at=question.asked_at,
+            key=key,
         )
         run = LiveRun(
             head,
@@ -280,7 +293,7 @@ class RunDesk:
 
         Raises:
             NotFound: the run is not known to this user, or never asked this.
-            Conflict: the question has its answer, or the run was cancelled.
+            Conflict: the question has its answer, the run was cancelled, or its flow is no longer there.
             InvalidRequest: the answer is not of the shape that was asked for.
             StoreUnavailable: nobody can say.
         """
@@ -290,17 +303,17 @@ class RunDesk:
             self._check(await self._kept_end(record), asked.flow, answer)
         earlier = await self._all_frames(record)  # first: from accepting the answer to working on it nothing may fail
         given = GivenAnswer(answer, actor)
+        resumed = Resumption.of(asked.request, given) if asked is not None else None
         await self._accept(record, interrupt_id, given)
-        assert asked is not None, "an answer was accepted"
-        run = self._go_on(record, Resumption.of(asked.request, given), earlier, on_end)
-        return RunView(run.record, None)
+        assert resumed is not None, "an answer was accepted"
+        return RunView(self._go_on(record, resumed, earlier, on_end).record, None)
 
     async def _accept(self, record: RunRecord, interrupt_id: str, given: GivenAnswer) -> None:
         """Takes the answer, the first one only: the store takes one twice when the same worker brings it."""
         run_id = record.head.run_id
         answer_to = (run_id, interrupt_id)
         if answer_to in self._accepting:
-            raise Conflict(_ANSWERED, run_id=run_id)
+            raise Conflict(_ANSWERED, run_id=run_id, retryable=False)
         self._accepting.add(answer_to)
         try:
             verdict = await self._store.runs.resume(
@@ -311,12 +324,16 @@ class RunDesk:
             raise
         if verdict != "resumed":
             self._accepting.discard(answer_to)
-            raise NotFound(_NEVER_ASKED) if verdict == "unknown" else Conflict(_ANSWERED, run_id=run_id)
+            if verdict == "unknown":
+                raise NotFound(_NEVER_ASKED)
+            raise Conflict(_ANSWERED, run_id=run_id, retryable=False)
 
     def _check(self, question: Event | None, flow: str, answer: Any) -> None:
-        if question is None or not self._runner.knows(flow):
+        if question is None:
             raise NotFound(_NEVER_ASKED)
-        check_answer(question.data, answer)
+        if not self._runner.knows(flow):
+            raise Conflict(_NO_FLOW, run_id=question.data["run_id"], retryable=False)
+        check_answer(json.loads(question.rendered)["data"], answer)
 
     def _go_on(
         self,

@@ -1,7 +1,7 @@
 """What a run that waits for the user needs to go on, on whichever worker the answer comes to."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -22,12 +22,14 @@ class Pause:
         graph_interrupt: LangGraph's id of the interrupt; two that follow each other in one node have the same.
         answers: how many answers the run had before.
         mark: where its graph stands, see `mark_of`.
+        timings_ms: how long its nodes have worked so far, and `total`; waiting does not count.
     """
 
     question: Question
     graph_interrupt: str
     answers: int
     mark: str
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def interrupt_id(self) -> str:
@@ -40,10 +42,16 @@ class Pause:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any], actor: Actor) -> "Pause":
-        """What `to_json` gave; for the actor who answers, whose rights may differ by now from those of who asked."""
-        asked = {**kept["question"], "actor": actor}
-        asked["notices"] = tuple(Text(*notice) for notice in asked["notices"])
-        return cls(Question(**asked), kept["graph_interrupt"], kept["answers"], kept["mark"])
+        """What `to_json` gave; for the actor who answers, whose rights may differ by now from those of who asked.
+
+        The run may have waited through an upgrade: what an older version did not write has its default, and what this
+        one does not know is left out.
+        """
+        names = {each.name for each in fields(Question)}
+        asked = {name: value for name, value in kept["question"].items() if name in names} | {"actor": actor}
+        asked["notices"] = tuple(Text(*notice) for notice in asked.get("notices", ()))
+        timings_ms = kept.get("timings_ms", {})
+        return cls(Question(**asked), kept["graph_interrupt"], kept["answers"], kept["mark"], timings_ms)
 
 
 @dataclass(frozen=True)
