@@ -1,6 +1,6 @@
 /** A question being answered: envelopes as they arrive, over as many connections as that takes. */
 
-import { send } from "./api.js";
+import { Refusal, request, send } from "./api.js";
 import { localFailure, parseEnvelope, readEnvelope } from "./envelopes.js";
 import { isAskingForKey } from "./key.js";
 import { readEvents } from "./sse.js";
@@ -40,6 +40,7 @@ export class Asking {
   #heardAt = Date.now();
   #isOver = false; // stopped or left: nobody listens any more
   #isStopped = false;
+  #openQuestion = null; // the id of what the run asks its user, while nothing has come after it
   #transfer = new AbortController();
   #wake = () => {};
 
@@ -52,6 +53,7 @@ export class Asking {
 
   /**
    * Yields `{code, success, message, data}`. Never throws. The last one always has `data.type` `completed` or `error`;
+   * after a `question`, more come when it has been answered, by `answer` or by somebody else.
    * failures that only the browser can see come as `error` with `data.is_local` and an `error_type` of `unreachable`,
    * `connection_lost`, `stream_ended`, `bad_answer` or `run_gone`. `{data: {type: "reconnecting"}}` says that the
    * connection is being made anew. After `stop()` or `leave()` nothing comes.
@@ -65,6 +67,7 @@ export class Asking {
         for await (const envelope of this.#connection()) {
           if (this.#isOver) return;
           [firstFailure, attempt, this.#heardAt] = [null, 0, Date.now()];
+          this.#openQuestion = envelope.data.type === "question" ? envelope.data.interrupt_id : null;
           yield envelope;
           if (TERMINAL.has(envelope.data.type)) return;
         }
@@ -72,6 +75,10 @@ export class Asking {
         failure = error.kind ?? (error instanceof SyntaxError ? "bad_answer" : "connection_lost");
       }
       if (this.#isOver) return;
+      if (this.#openQuestion !== null) {
+        await this.#isAnswered();
+        continue;
+      }
       firstFailure ??= failure;
       if (!this.#canGoOn(failure) || Date.now() - this.#heardAt > PATIENCE_MS) {
         yield localFailure(firstFailure);
@@ -79,6 +86,30 @@ export class Asking {
       }
       yield { data: { type: "reconnecting" } };
       await this.#pause(PAUSES_MS[Math.min(attempt++, PAUSES_MS.length - 1)]);
+    }
+  }
+
+  /** Answers what the run asks. Resolves to null when there is an answer now, else to the envelope that refuses it. */
+  async answer(answer) {
+    const body = { interrupt_id: this.#openQuestion, answer };
+    try {
+      await request(`runs/${encodeURIComponent(this.#runId)}/resume`, { method: "POST", body });
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      if (refusal.envelope.code !== 409) return refusal.envelope; // 409: it was answered, or cancelled, elsewhere
+    }
+    this.#openQuestion = null;
+    this.#heardAt = Date.now();
+    this.#wake();
+    return null;
+  }
+
+  /** Returns when the open question has its answer, or nobody listens any more. */
+  async #isAnswered() {
+    while (this.#openQuestion !== null && !this.#isOver) {
+      await new Promise((resolve) => {
+        this.#wake = resolve;
+      });
     }
   }
 

@@ -93,7 +93,7 @@ export class Conversation {
   async #follow(question) {
     const remember = (runId) => inThisTab.remember("running", { ...question, run_id: runId });
     const asking = new Asking(question.body, { key: question.key, runId: question.run_id, onRun: remember });
-    const turn = this.#startTurn(question);
+    const turn = this.#startTurn(question, (answer) => asking.answer(answer));
     this.#setRunning({ asking, turn });
     remember(question.run_id);
     for await (const envelope of asking.envelopes()) {
@@ -103,9 +103,10 @@ export class Conversation {
     if (this.#running?.asking === asking) this.#setRunning(null);
   }
 
-  #startTurn(question) {
+  #startTurn(question, onAnswer) {
     this.#lastTurn?.collapse();
-    const turn = new Turn(question.body.question, { onRetry: (failure) => this.#retry(turn, question, failure) });
+    const onRetry = (failure) => this.#retry(turn, question, failure);
+    const turn = new Turn(question.body.question, { onRetry, onAnswer });
     this.#lastTurn = turn;
     this.#place.append(turn.element);
     this.#onChange();

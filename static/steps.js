@@ -5,7 +5,7 @@ import { label, setLabel } from "./texts.js";
 
 // The server says which icon a step has; these are drawn, because not every system has a font with colour emoji.
 const DRAWINGS = { "🤔": "think", "🔧": "write", "⚙️": "run", "💭": "chat", "📝": "report", "✅": "done" };
-const MARKS = { done: "done", failed: "failed", stopped: "stopped" };
+const MARKS = { done: "done", waiting: "chat", failed: "failed", stopped: "stopped" };
 
 /** A list that takes the `data` of progress events. */
 export class Steps {
@@ -30,6 +30,12 @@ export class Steps {
   say(key) {
     this.element.hidden = false;
     if (this.#state.dataset.text !== key) setLabel(this.#state, key);
+  }
+
+  /** The run waits for the reader: the step that asked is run again after the answer, in a row of its own. */
+  wait() {
+    this.say("turn_waiting");
+    for (const row of this.#rows.values()) row.end("waiting");
   }
 
   /** Ends the list: rows still running take `status` (done, failed or stopped). */

@@ -7,8 +7,9 @@ import { runDetails } from "./run_details.js";
 import { sqlBlock } from "./sql_block.js";
 import { Steps } from "./steps.js";
 import { label } from "./texts.js";
+import { UserQuestion } from "./user_question.js";
 
-/** Shows envelopes as `Asking` yields them. `element.dataset.state` is running, done, failed or stopped. */
+/** Shows envelopes as `Asking` yields them. `element.dataset.state` is running, waiting, done, failed or stopped. */
 export class Turn {
   #steps = new Steps();
   #answer = element("div", { class: "answer", "aria-live": "polite", "aria-busy": "true" });
@@ -16,22 +17,28 @@ export class Turn {
   #sql = element("div", { class: "sql-place" });
   #tokens = document.createTextNode("");
   #startedAt = performance.now();
+  #asked = element("div", { class: "asked-place", "aria-live": "polite" });
+  #open = null; // the question that waits for the reader
   #onRetry;
+  #onAnswer;
   #show = {
     progress: (envelope) => this.#progress(envelope.data),
     token: (envelope) => this.#token(envelope.data.text),
+    question: (envelope) => this.#question(envelope.data),
     completed: (envelope) => this.#completed(envelope.data),
     error: (envelope) => this.#error(envelope),
     reconnecting: () => this.#steps.say("turn_reconnecting"),
   };
 
-  constructor(question, { onRetry }) {
+  constructor(question, { onRetry, onAnswer }) {
     this.#onRetry = onRetry;
+    this.#onAnswer = onAnswer;
     this.element = element(
       "article",
       { class: "turn", "data-state": "running" },
       element("h2", { class: "question", dir: "auto" }, question),
       this.#steps.element,
+      this.#asked,
       this.#answer,
       this.#outcome,
       this.#sql,
@@ -41,6 +48,7 @@ export class Turn {
   /** Shows one envelope; types it does not know are for newer pages. */
   show(envelope) {
     if (envelope.data.run_id) this.element.dataset.run = envelope.data.run_id;
+    if (this.#open) this.#goOn();
     this.#show[envelope.data.type]?.(envelope);
   }
 
@@ -53,6 +61,19 @@ export class Turn {
     this.#steps.show(data);
     const sql = data.state_summary?.sql;
     if (sql) this.#showSql(sql, "sql");
+  }
+
+  #question(data) {
+    this.element.dataset.state = "waiting";
+    this.#steps.wait();
+    this.#open = new UserQuestion(data, this.#onAnswer);
+    this.#asked.append(this.#open.element);
+  }
+
+  #goOn() {
+    this.#open.close();
+    this.#open = null;
+    this.element.dataset.state = "running";
   }
 
   #token(text) {
