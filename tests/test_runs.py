@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.http_stream import Stream, get_json, post_json
-from tests.live import GAUGES, Citu, serving, thread_count
+from tests.live import GAUGES, Citu, eventually, serving, thread_count
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.questions import ASK, CHAT, ROWS, STREAM, SYNC, scripted
@@ -484,6 +484,69 @@ def test_of_two_answers_at_once_one_is_taken(here: Citu, there: Citu) -> None:
     assert answer(here, run_id, asked_by(here, run_id)["interrupt_id"], 1)[0] == 202
     follow(there, run_id)
     assert state(there, run_id)["result"]["data"]["response"] in ("1", "gauge 1")
+
+
+ODD_ANSWERS = (b"", b"null", b"[]", b"{", b"[" * 5000, b"\xff", b'{"interrupt_id": 1}', b'{"interrupt_id": "@"}')
+UNUSABLE = (
+    b'"\\u0000"',
+    b'"\\ud800"',
+    b"NaN",
+    b"-Infinity",
+    b"1e999",
+    b"[" * 900 + b"]" * 900,
+    b"9" * 5000,
+    b'{"a":1}',
+)
+
+
+def test_no_odd_body_takes_the_question_or_the_place(start: Callable[..., Citu]) -> None:
+    small = start(MAX_STREAMS="1")
+    run_id, _ = begin_survey(small)
+    asked = asked_by(small, run_id)
+    name = asked["interrupt_id"].encode()
+    odd = [body.replace(b"@", name) for body in ODD_ANSWERS]
+    odd += [b'{"interrupt_id": "' + name + b'", "answer": ' + value + b"}" for value in UNUSABLE]
+    odd += [b'{"interrupt_id": "' + name + b'", "answer": "n", "answer": 1}', b"x" * 70_000]
+    for body in odd:
+        connection = HTTPConnection("127.0.0.1", small.port, timeout=30)
+        connection.request("POST", f"{RUNS}/{run_id}/resume", body)  # without a content type
+        response = connection.getresponse()
+        envelope = json.loads(response.read())
+        connection.close()
+        assert (response.status, envelope["data"]["error_type"]) == (400, "invalid_request"), body[:100]
+    status, _ = get_json(small.port, f"{RUNS}/{run_id}/resume")
+    assert status == 405
+    assert asked_by(small, run_id) == asked
+    assert answer(small, run_id, asked["interrupt_id"], "n")[0] == 202
+    follow(small, run_id)
+
+
+def test_without_a_place_an_answer_is_not_taken(start: Callable[..., Citu], model: OpenAiServer) -> None:
+    small, gate = start(MAX_STREAMS="1"), Gate()
+    run_id, _ = begin_survey(small)
+    asked = asked_by(small, run_id)
+    with scripted(model, Reply(pieces=["One ", gate])), Stream(small.port, STREAM, CHAT) as stream:
+        begun(stream, 2)
+        assert gate.reached.wait(10)
+        status, data = answer(small, run_id, asked["interrupt_id"], "n")
+        assert (status, data["error_type"]) == (503, "too_many_streams")
+        assert asked_by(small, run_id) == asked
+        gate.open()
+        blocks(stream)
+    assert answer(small, run_id, asked["interrupt_id"], "n")[0] == 202
+
+
+def test_a_key_outlives_the_runs_own_time_while_it_waits(start: Callable[..., Citu], there: Citu) -> None:
+    hasty, key = start(RUN_TTL_S="1"), {"Idempotency-Key": "waits-for-long"}
+    first = post_json(hasty.port, SYNC, SURVEY_ASK, **key)
+    _, other = post_json(hasty.port, SYNC, {**CHAT, "agent": "survey"})
+    eventually(lambda: get_json(there.port, f"{RUNS}/{other['data']['run_id']}")[0] == 404)
+    run_id, asked = first[1]["data"]["run_id"], first[1]["data"]["interrupt_id"]
+    assert post_json(there.port, SYNC, SURVEY_ASK, **key) == first
+    assert answer(there, run_id, asked, "n")[0] == 202
+    follow(there, run_id)
+    again = post_json(hasty.port, SYNC, SURVEY_ASK, **key)[1]["data"]
+    assert (again["run_id"], again["prompt"]) == (run_id, "How many of n?")
 
 
 def test_runs_that_wait_hold_no_place_and_no_thread(start: Callable[..., Citu]) -> None:
