@@ -55,6 +55,7 @@ CONVERSATION_TTL_S = 2592000.0  # seconds a conversation is kept after its last 
 MAX_TURNS = 100  # turns kept of one conversation; the oldest go first
 RUN_LEASE_S = 10.0  # seconds without a sign of its worker after which a run counts as cut off
 RUN_TTL_S = 3600.0  # seconds a run, its events and its Idempotency-Key are kept after its last event
+RUN_WAITING_TTL_S = 604800.0  # seconds a run that waits for its user's answer is kept
 
 # ------------------------------------------------------------------------------------------------------------- model
 OPENAI_API_KEY = ""  # key of an OpenAI-compatible endpoint; with neither key Citu answers by rules, offline
@@ -218,6 +219,7 @@ class Settings:
     max_turns: int = MAX_TURNS
     run_lease_s: float = RUN_LEASE_S
     run_ttl_s: float = RUN_TTL_S
+    run_waiting_ttl_s: float = RUN_WAITING_TTL_S
     openai_api_key: str = OPENAI_API_KEY
     openai_base_url: str = OPENAI_BASE_URL
     openai_model: str = OPENAI_MODEL

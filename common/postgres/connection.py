@@ -33,7 +33,7 @@ _MAX_IDLE_S = 300.0  # a firewall may drop connections that are idle for longer;
 
 _PARAMETERS: Mapping[str, Any] = {"application_name": "citu", "client_encoding": "UTF8"}
 # To notice networks that fail silently. The URL may have values of its own.
-_DEFAULTS: Mapping[str, Any] = {
+DEFAULTS: Mapping[str, Any] = {
     "tcp_user_timeout": 10_000,
     "keepalives": 1,
     "keepalives_idle": 30,
@@ -194,9 +194,8 @@ class Connection:
 
     def _send(self, sql: str, parameters: Sequence[Any] | None = None) -> extensions.cursor:
         self._busy = True
-        self._cursor = (
-            self._raw.cursor()
-        )  # psycopg2 holds only a weak reference, and needs the cursor when the answer comes
+        # psycopg2 holds only a weak reference, and needs the cursor when the answer comes.
+        self._cursor = self._raw.cursor()
         self._cursor.execute(sql, parameters)
         self._is_sent = self._wire.send()
         self._may_write = True
@@ -356,7 +355,7 @@ def _close_unclaimed(opening: "asyncio.Future[extensions.connection]") -> None:
 
 
 def _open(source: UrlSource, timeout_s: float) -> extensions.connection:
-    parameters = with_addresses({**_DEFAULTS, **extensions.parse_dsn(source()), **_PARAMETERS})
+    parameters = with_addresses({**DEFAULTS, **extensions.parse_dsn(source()), **_PARAMETERS})
     raw: extensions.connection = psycopg2.connect(**parameters, async_=True)
     deadline = time.monotonic() + timeout_s
     while (state := raw.poll()) != extensions.POLL_OK:

@@ -20,6 +20,7 @@ from rules.query.wishes import AGGREGATES, Figure
 from rules.query.years import in_year
 from rules.reading.asks import read_asks
 from rules.reading.filters import read_filters
+from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.reading import Reading
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link
@@ -47,6 +48,7 @@ class Change:
         counts_value: whether what has a named value is counted ("how many professors").
         asks: whether it asks for things it names ("how many shops", "which companies").
         lifts: columns, or whole tables (column None), whose restrictions it takes away (`不限省份`).
+        inclusion: that groups without rows count as well.
     """
 
     plan: Plan
@@ -59,6 +61,7 @@ class Change:
     counts_value: bool = False
     asks: bool = False
     lifts: frozenset[tuple[TableKey, str | None]] = frozenset()
+    inclusion: Inclusion | None = None
 
     @property
     def figures(self) -> list[Figure]:
@@ -87,7 +90,7 @@ class Change:
         """Whether it says anything that can be changed."""
         asks = self.plan.asks
         shapes = asks.dimensions or asks.rankings or asks.limit or asks.trend or asks.share or asks.compare
-        turns = self.function or self.per_unit or self.direction or self.shift or self.lifts
+        turns = self.function or self.per_unit or self.direction or self.shift or self.lifts or self.inclusion
         return bool(self.restricts or shapes or turns or self.cues & {"reverse", "all", "all:dates"})
 
     @property
@@ -129,6 +132,7 @@ def read_change(
     text = THANKS.sub("", question) or question
     is_chinese = language_of(without_courtesy(question)) == "zh"
     marks = tuple(_dated(mark, year, is_chinese) for mark in marks_of(text, lexicon, FOLLOW_UP_INTENTS))
+    marks, inclusion = without_inclusion(marks)
     reading = Reading(marks, lexicon, hint, is_chinese, context=context, asks_back=asks_back)
     for index in reading.having("unsupported"):
         raise unsupported(marks[index].arg, marks[index].text)
@@ -138,7 +142,7 @@ def read_change(
     per_unit = _unit_averaged_over(reading)
     asks = read_asks(reading, frozenset(condition.column.table for condition in filters.conditions))
     asks.compare = asks.compare or filters.compares
-    change = Change(Plan(reading, filters, asks, warnings=list(filters.notes)), per_unit=per_unit)
+    change = Change(Plan(reading, filters, asks, warnings=list(filters.notes)), per_unit=per_unit, inclusion=inclusion)
     sort_heads(change.plan)
     split_attributes(change.plan)
     _say_cues(change)
