@@ -24,11 +24,11 @@ async def demo_examples(lang: Lang, _actor: Actor) -> tuple[str, ...]:
     return tuple(question.to(lang) for question in DEMO_QUESTIONS)
 
 
-def examples_of(opened: Callable[[Actor], Database]) -> Examples:
-    """Those of the database that `opened` gives: up to three, none when nothing in it can be asked about."""
+def examples_of(database_of: Callable[[Actor], Database]) -> Examples:
+    """Those of the database that `database_of` gives: up to three, none when nothing in it can be asked about."""
 
     async def examples(lang: Lang, actor: Actor) -> tuple[str, ...]:
-        catalog = await opened(actor).catalog()
+        catalog = await database_of(actor).catalog()
         # A large catalogue takes a while, in which other questions must go on; what was found is kept with it.
         return await asyncio.to_thread(example_questions, catalog, lang)
 
