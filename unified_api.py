@@ -62,6 +62,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(
         ask_blueprint(
             services.runs,
+            services.flows,
             places,
             max_question_chars=settings.max_question_chars,
             ping_interval_s=settings.ping_interval_s,

@@ -8,10 +8,11 @@ from typing import Any
 
 from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
-from agent.ask.graph import compiled_graph
+from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
+from agent.flow import Flow, Question
 from agent.runs.desk import RunDesk
-from agent.runs.runner import CituLangGraphAgent, Question
+from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
 from agent.thinking.llm.tokens import schema_budget
@@ -37,11 +38,35 @@ _LEASE_SHARE = 0.4
 
 
 @dataclass(frozen=True)
+class Workshop:
+    """What flows are made of.
+
+    Attributes:
+        new_context: one question's services.
+        store: its checkpointer lets graphs wait for the user.
+    """
+
+    settings: Settings
+    new_context: Callable[[Question], Context]
+    store: Store
+
+
+def _ask(workshop: Workshop) -> Flow:
+    settings = workshop.settings
+    return QuestionFlow(workshop.new_context, routing_mode=settings.routing_mode, deadline_s=settings.request_timeout_s)
+
+
+FLOWS: list[Callable[[Workshop], Flow]] = [_ask]
+"""All flows there are; requests choose one by its name, the first one by default."""
+
+
+@dataclass(frozen=True)
 class Services:
     """What the HTTP layer needs.
 
     Attributes:
-        runs: the agent's work, kept and found again.
+        runs: the flows' work, kept and found again.
+        flows: names of the flows.
         sources: where the databases are; calling one makes an embedded one ready.
         thinker: who answers: `offline`, or the model's name.
         examples: questions to begin with, about the asked database.
@@ -51,6 +76,7 @@ class Services:
     """
 
     runs: RunDesk
+    flows: tuple[str, ...]
     store: Store
     desk: SqlDesk
     sources: Sources
@@ -82,12 +108,11 @@ def bootstrap(settings: Settings) -> Services:
 
     store, retention = _store(settings, sources.app)
     journal = Journal(store)
-    agent = CituLangGraphAgent(
-        lambda question: new_context(_occasion(question), _recall(question, store, journal)),
-        routing_mode=settings.routing_mode,
-        request_timeout_s=settings.request_timeout_s,
+    workshop = Workshop(
+        settings, lambda question: new_context(_occasion(question), _recall(question, store, journal)), store
     )
-    runs = RunDesk(agent, store, journal, lease_s=retention.lease_s)
+    flows = {flow.name: flow for flow in (build(workshop) for build in FLOWS)}
+    runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database, new_context, request_timeout_s=settings.request_timeout_s)
 
     prepare = _preparing(rules, thinking)
@@ -95,7 +120,8 @@ def bootstrap(settings: Settings) -> Services:
 
     async def warm() -> None:
         runs.watch_over()
-        compiled_graph()
+        for flow in flows.values():
+            _ = flow.graph  # compiled when it is first looked at
         with suppress(CituError):
             await prepare(await database.catalog(), None)
         if model:
@@ -105,7 +131,18 @@ def bootstrap(settings: Settings) -> Services:
     thinker = model.name if model else rules.name
     examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database)
     checks = _checks(database, store, model)
-    return Services(runs, store, desk, sources, thinker, examples, checks, warm, _closing(runs, database, store, model))
+    return Services(
+        runs,
+        tuple(flows),
+        store,
+        desk,
+        sources,
+        thinker,
+        examples,
+        checks,
+        warm,
+        _closing(runs, database, store, model),
+    )
 
 
 def _behaviour(settings: Settings) -> Behaviour:

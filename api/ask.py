@@ -2,15 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 
 from flask import Blueprint, Response, request
 
+from agent.flow import Question
 from agent.runs.desk import RunDesk
 from agent.runs.events import Event
 from agent.runs.live_run import LiveRun
-from agent.runs.runner import Question
 from api.access.callers import acting_user, untrusted_user_warning
 from api.places import Place, Places
 from api.requests import AskRequest, json_object, parse_ask, parse_idempotency_key
@@ -28,12 +28,14 @@ _RUNNING = Text(
 )
 
 
-def ask_blueprint(desk: RunDesk, places: Places, *, max_question_chars: int, ping_interval_s: float) -> Blueprint:
-    """Both endpoints over one desk."""
+def ask_blueprint(
+    desk: RunDesk, agents: Collection[str], places: Places, *, max_question_chars: int, ping_interval_s: float
+) -> Blueprint:
+    """Both endpoints over one desk; requests name one of the `agents`, or none."""
     blueprint = Blueprint("ask", __name__)
 
     def asked() -> "_Asked":
-        return _Asked(desk, places, parse_ask(json_object(request), max_question_chars))
+        return _Asked(desk, places, parse_ask(json_object(request), max_question_chars, agents))
 
     @blueprint.post("/api/v0/ask_agent")
     def ask_agent() -> Response:
@@ -95,7 +97,7 @@ class _Asked:
 
     async def _end_of(self, question: Question, place: Place) -> AsyncIterator[Event]:
         run = self._begin(question, place, is_watched=self._key is not None)
-        yield await self._desk.terminal(run)
+        yield await self._desk.last(run)
 
     async def _frames_of(self, place: Place) -> AsyncIterator[Frame]:
         run = self._begin(self._question, place, is_watched=True)
@@ -127,9 +129,9 @@ class _Asked:
         """
         head = earlier.head
         view = from_store(self._desk.look(head.user_id, head.run_id))
-        if view.terminal is None:
+        if view.last is None:
             raise Conflict(_RUNNING, run_id=head.run_id, retry_after_s=_RETRY_AFTER_S)
-        return reply_of(view.terminal)
+        return reply_of(view.last)
 
 
 def _for_caller(question: Question) -> Question:

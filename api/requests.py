@@ -13,7 +13,7 @@ from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 
 from agent.ask.routing import ROUTING_MODES
 from agent.ask.sql_desk import GivenSql
-from agent.runs.runner import Question, new_conversation_id
+from agent.flow import Question, new_conversation_id
 from common.errors import InvalidRequest
 from common.text import Lang, Text, language_of
 
@@ -27,7 +27,7 @@ _DEFAULT_PAGE = 20
 # Categories of characters a line of a list can't show: controls, halves of characters, line and paragraph breaks.
 _NOT_IN_A_TITLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _ASK_FIELDS = frozenset(
-    ("question", "user_id", "conversation_id", "routing_mode", "context_type", "table", "lang")
+    ("question", "agent", "user_id", "conversation_id", "routing_mode", "context_type", "table", "lang")
     + ("stream_tokens", "on_disconnect")
 )
 _SQL_FIELDS = frozenset(("sql", "lang", "user_id"))
@@ -38,6 +38,11 @@ _BROKEN_BODY = Text(
 )
 _MISSING = Text("缺少 question：请填写要问的问题。", "question is missing: say what you want to know.")
 _NO_SQL = Text("缺少 sql：请填写要执行的查询。", "sql is missing: give the query.")
+_NO_INTERRUPT = Text(
+    "缺少 interrupt_id：请填写要回答的问题的 interrupt_id。",
+    "interrupt_id is missing: give that of the question you answer.",
+)
+_NO_ANSWER = Text("缺少 answer：请填写答案。", "answer is missing: give your answer.")
 _BLANK = Text("question 不能为空：请填写要问的问题。", "question is blank: say what you want to know.")
 
 
@@ -107,8 +112,11 @@ def json_object(request: Request) -> dict[str, Any]:
     )
 
 
-def parse_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
+def parse_ask(body: dict[str, Any], max_question_chars: int, agents: Collection[str]) -> AskRequest:
     """A checked `AskRequest`.
+
+    Args:
+        agents: names of the flows that can be asked.
 
     Raises:
         InvalidRequest: naming the field and what is allowed.
@@ -117,6 +125,7 @@ def parse_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
     return AskRequest(
         question=Question(
             question=question,
+            agent=_optional(body, "agent", _choice(*agents)),
             conversation_id=_optional(body, "conversation_id", _identifier) or new_conversation_id(),
             continues=body.get("conversation_id") is not None,
             notices=_unknown_fields(body, _ASK_FIELDS),
@@ -129,6 +138,20 @@ def parse_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
         ),
         on_disconnect=_optional(body, "on_disconnect", _choice("cancel", "continue")),
     )
+
+
+def parse_answer(body: dict[str, Any]) -> tuple[str, Any]:
+    """`interrupt_id` and `answer` of a body that resumes a run; what shape the answer has is the question's to say.
+
+    Raises:
+        InvalidRequest: one of them is missing, or can't be an id.
+    """
+    interrupt_id = _optional(body, "interrupt_id", _identifier)
+    if interrupt_id is None:
+        raise InvalidRequest(_NO_INTERRUPT, field="interrupt_id")
+    if "answer" not in body:
+        raise InvalidRequest(_NO_ANSWER, field="answer")
+    return interrupt_id, body["answer"]
 
 
 def parse_sql(body: dict[str, Any], accept_language: str | None) -> GivenSql:

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.ask.context import Context
 from agent.ask.nodes.format_response import result_body
-from agent.runs.runner import new_run_id
+from agent.flow import new_run_id
 from common.audit import Occasion
 from common.errors import CostExceeded, InvalidSql, QueryTimeout, StatementRejected
 from common.ports import Database, Inspected

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from redis.asyncio.connection import parse_url
 
 from common.ports import UrlSource
@@ -31,7 +32,14 @@ def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) ->
     async def aclose() -> None:
         access.close()
 
-    return Store("postgresql", PostgresConversations(access), PostgresRuns(access, retention), ping, aclose)
+    return Store(
+        "postgresql",
+        PostgresConversations(access),
+        PostgresRuns(access, retention),
+        BaseCheckpointSaver(),
+        ping,
+        aclose,
+    )
 
 
 def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> Store:
@@ -40,7 +48,9 @@ def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> St
     async def ping() -> None:
         await access.reply(("PING",))
 
-    return Store("redis", RedisConversations(access), RedisRuns(access, retention), ping, access.aclose)
+    return Store(
+        "redis", RedisConversations(access), RedisRuns(access, retention), BaseCheckpointSaver(), ping, access.aclose
+    )
 
 
 BACKENDS: Mapping[str, Opener] = {"redis": _open_redis, "postgresql": _open_postgres}
