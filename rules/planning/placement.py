@@ -14,7 +14,6 @@ from rules.schema.joins import AmbiguousPath
 from rules.schema.links import Link
 from rules.schema.schema import TableKey
 
-
 _DATE_ITSELF = 0.9  # from this quality on, a word means a date and not what was done then
 
 
