@@ -14,11 +14,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import interrupt
 
+from common.actor import NOBODY, Actor
 from common.errors import CituError
 from common.text import Lang, Text, language_of
 from common.values import Turn
-
-ANONYMOUS = "anonymous"  # the user of all who do not say who they are
 
 
 def new_conversation_id() -> str:
@@ -42,7 +41,7 @@ class Question:
 
     Attributes:
         agent: name of the flow that answers it; None takes the configured one.
-        user_id: who asks; None: nobody says.
+        actor: who asks.
         asked_at: ISO 8601, UTC, milliseconds.
         continues: whether the conversation may have earlier turns.
         notices: what the answer must say about the request itself.
@@ -55,7 +54,7 @@ class Question:
     agent: str | None = None
     conversation_id: str = field(default_factory=new_conversation_id)
     run_id: str = field(default_factory=new_run_id)
-    user_id: str | None = None
+    actor: Actor = NOBODY
     asked_at: str = field(default_factory=_now)
     lang: Lang | None = None
     routing_mode: str | None = None
@@ -68,7 +67,7 @@ class Question:
     @property
     def owner(self) -> str:
         """Whose the conversation and the run are."""
-        return self.user_id or ANONYMOUS
+        return self.actor.owner
 
     @property
     def answer_lang(self) -> Lang:

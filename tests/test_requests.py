@@ -35,7 +35,7 @@ def test_every_field_is_taken() -> None:
     }
     asked = parse_ask(body, MAX, ["ask"])
     question = asked.question
-    assert (question.user_id, question.conversation_id, question.routing_mode) == ("张三", "c-1", "database_direct")
+    assert (asked.user_id, question.conversation_id, question.routing_mode) == ("张三", "c-1", "database_direct")
     assert (question.context_type, question.table, question.lang) == ("CHAT", "public.shop", "en")
     assert not question.stream_tokens
     assert asked.on_disconnect == "continue"

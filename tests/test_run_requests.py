@@ -18,7 +18,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
 from agent.bootstrap import bootstrap
-from agent.flow import ANONYMOUS, Question
+from agent.flow import Question
 from agent.runs import desk as run_desk
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.events import Event
@@ -26,6 +26,7 @@ from agent.runs.resuming import Resumption
 from agent.runs.runner import Runner
 from app_config import Settings
 from common import runtime
+from common.actor import ANONYMOUS
 from common.store import Frame, RunRecord, Runs, RunWrite, Unkept
 from common.store.journal import Journal
 from common.store.record_json import key

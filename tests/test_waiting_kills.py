@@ -20,6 +20,7 @@ from agent.flow import Question
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.runner import Runner
 from app_config import Settings
+from common.actor import ANONYMOUS, NOBODY
 from common.errors import Conflict, NotFound
 from common.store import RunRecord, Runs, Store
 from common.store.journal import Journal
@@ -32,7 +33,7 @@ from tests.survey.flow import SURVEY, SurveyFlow
 
 LEASE_S = 0.3
 ANSWERS = {"Which column?": "name", "How many of name?": 2}
-USER = "anonymous"
+USER = ANONYMOUS
 
 
 @dataclass
@@ -198,7 +199,7 @@ async def _one_run(mortal: RunDesk, survivor: RunDesk, store: Store, fate: Fate)
 async def _answered(desk: RunDesk, run_id: str, asked: dict[str, Any], fate: Fate | None) -> bool:
     """Whether the worker has said that it took the answer; one that is dead says nothing."""
     given = ANSWERS[asked["prompt"]]
-    resuming = asyncio.create_task(desk.resume(USER, run_id, asked["interrupt_id"], given, on_end=lambda: None))
+    resuming = asyncio.create_task(desk.resume(NOBODY, run_id, asked["interrupt_id"], given, on_end=lambda: None))
     if fate is None:
         await resuming
         return True

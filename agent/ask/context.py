@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 from agent.ask.state import State
 from agent.thinking import Skills
 from agent.token_batches import emitting
+from common.actor import NOBODY, Actor
 from common.inquiry import Emit, Inquiry
 from common.ports import Database
 from common.values import Catalog, PlanEstimate, Turn
@@ -44,6 +45,7 @@ class Context:
         skills: who thinks; made for this question alone.
         rules: the offline skills, which need no model.
         recall: what was said before in the conversation.
+        actor: who asks; what they may see and change depends on it.
     """
 
     database: Database
@@ -51,6 +53,7 @@ class Context:
     rules: Skills
     behaviour: Behaviour
     recall: Recall = nothing_before
+    actor: Actor = NOBODY
 
     @property
     def has_model(self) -> bool:

@@ -22,6 +22,7 @@ from agent.runs.events import Event, error_event, stored_event
 from agent.runs.live_run import LiveRun
 from agent.runs.resuming import Pause, Resumption
 from agent.runs.runner import Runner
+from common.actor import Actor
 from common.errors import (
     CANCELLED_TEXT,
     Cancelled,
@@ -32,7 +33,7 @@ from common.errors import (
     WorkerLost,
 )
 from common.runtime import is_ending
-from common.store import Claim, Frame, RunHead, RunRecord, Store, Waiting
+from common.store import Claim, Frame, RunHead, RunRecord, Store
 from common.store.journal import Journal
 from common.text import Text
 
@@ -92,7 +93,7 @@ class RunDesk:
         self._live: dict[str, LiveRun] = {}
         self._beating: asyncio.Task[None] | None = None
         self._clearing: set[asyncio.Task[None]] = set()
-        self._answered: dict[str, str] = {}  # by run: the question whose answer this process has last accepted
+        self._accepting: set[tuple[str, str]] = set()  # run and question of answers that this process works on
         self._suspects: dict[str, float] = {}  # since when, on time.monotonic(), a run is seen to be an orphan
 
     def watch_over(self) -> None:
@@ -147,10 +148,8 @@ class RunDesk:
         run_id = run.head.run_id
         if self._live.get(run_id) is run:  # it may go on already, as another live run
             del self._live[run_id]
-        if run.record.state != "waiting":
-            self._answered.pop(run_id, None)
-            if keeps_state:
-                self._clear_up(run_id)
+        if keeps_state and run.record.state != "waiting":
+            self._clear_up(run_id)
 
     def _clear_up(self, run_id: str) -> None:
         """Deletes the checkpoints of a run that has ended; if that fails, the store does it when the run expires."""
@@ -271,7 +270,7 @@ class RunDesk:
     # --------------------------------------------------------------------------------------------- after an answer
 
     async def resume(
-        self, user_id: str, run_id: str, interrupt_id: str, answer: Any, *, on_end: Callable[[], None]
+        self, actor: Actor, run_id: str, interrupt_id: str, answer: Any, *, on_end: Callable[[], None]
     ) -> RunView:
         """Goes on with a run that waits, in this process, whoever watches; called on the loop.
 
@@ -284,29 +283,30 @@ class RunDesk:
             InvalidRequest: the answer is not of the shape that was asked for.
             StoreUnavailable: nobody can say.
         """
-        record = await self._record(user_id, run_id)
+        record = await self._record(actor.owner, run_id)
         asked = record.waiting
         if record.state == "waiting" and asked is not None and asked.interrupt_id == interrupt_id:
             self._check(await self._kept_end(record), asked.flow, answer)
         earlier = await self._all_frames(record)  # first: from accepting the answer to working on it nothing may fail
         await self._accept(record, interrupt_id, answer)
         assert asked is not None, "an answer was accepted"
-        run = self._go_on(record, asked, answer, earlier, on_end)
+        run = self._go_on(record, Resumption(Pause.from_json(asked.request, actor), answer), earlier, on_end)
         return RunView(run.record, None)
 
     async def _accept(self, record: RunRecord, interrupt_id: str, answer: Any) -> None:
         """Takes the answer, the first one only: the store takes one twice when the same worker brings it."""
         run_id = record.head.run_id
-        if self._answered.get(run_id) == interrupt_id:
+        answer_to = (run_id, interrupt_id)
+        if answer_to in self._accepting:
             raise Conflict(_ANSWERED, run_id=run_id)
-        self._answered[run_id] = interrupt_id
+        self._accepting.add(answer_to)
         try:
             verdict = await self._store.runs.resume(record.head.user_id, run_id, interrupt_id, answer, self._worker_id)
         except BaseException:
-            del self._answered[run_id]
+            self._accepting.discard(answer_to)
             raise
         if verdict != "resumed":
-            del self._answered[run_id]
+            self._accepting.discard(answer_to)
             raise NotFound(_NEVER_ASKED) if verdict == "unknown" else Conflict(_ANSWERED, run_id=run_id)
 
     def _check(self, question: Event | None, flow: str, answer: Any) -> None:
@@ -317,24 +317,28 @@ class RunDesk:
     def _go_on(
         self,
         record: RunRecord,
-        asked: Waiting,
-        answer: Any,
+        resumed: Resumption,
         earlier: Sequence[Frame],
         on_end: Callable[[], None] = lambda: None,
     ) -> LiveRun:
         """The run in this process, which holds its lease, from where its graph stands."""
         self.watch_over()
-        pause = Pause.from_json(asked.request)
+        question = resumed.pause.question
+
+        def on_kept() -> None:
+            self._accepting.discard((question.run_id, resumed.pause.interrupt_id))
+            self._forget(run, keeps_state=True)
+
         head = replace(record.head, worker_id=self._worker_id)
         run = LiveRun(
             head,
-            self._runner.events(pause.question, Resumption(pause, answer)),
+            self._runner.events(question, resumed),
             self._journal,
             self._store.runs,
             is_watched=True,
             outlives_readers=True,
             on_end=on_end,
-            on_kept=lambda: self._forget(run, keeps_state=True),
+            on_kept=on_kept,
             earlier=earlier,
         )
         self._live[head.run_id] = run
@@ -458,7 +462,9 @@ class RunDesk:
             await self._bury(record)
         elif await self._store.runs.adopt(record.head.run_id, self._worker_id):
             _log.warning("a run's worker is gone; going on with it", extra={"run_id": record.head.run_id})
-            self._go_on(record, asked, record.answer, await self._all_frames(record))
+            self._go_on(
+                record, Resumption(Pause.from_json(asked.request), record.answer), await self._all_frames(record)
+            )
 
     async def _bury(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)

@@ -8,6 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from agent.flow import Question
+from common.actor import Actor
 from common.text import Text
 
 _RESUME = "__resume__"  # the channel in which LangGraph keeps an answer
@@ -38,9 +39,11 @@ class Pause:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> "Pause":
-        """What `to_json` gave."""
+    def from_json(cls, kept: Mapping[str, Any], actor: Actor | None = None) -> "Pause":
+        """What `to_json` gave; for the actor who answers, whose rights may differ by now from those of who asked."""
         asked = dict(kept["question"])
+        then = asked["actor"]
+        asked["actor"] = actor or Actor(then["user_id"], tuple(then["groups"]), then["acts_for_others"])
         asked["notices"] = tuple(Text(**notice) for notice in asked["notices"])
         return cls(Question(**asked), kept["graph_interrupt"], kept["answers"], kept["mark"])
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from common.store import Claim, Frame, Resumption, Retention, RunHead, RunRecord, RunWrite, Unkept
 from common.store.pages import packed, unpacked
 from common.store.postgres_access import PostgresAccess, Row
+from common.store.postgres_checkpoints import CheckpointSweep
 from common.store.record_json import (
     from_text,
     head_to_text,
@@ -131,6 +132,7 @@ class PostgresRuns:
         self._access = access
         self._retention = retention
         self._removed_at = float("-inf")
+        self._sweep = CheckpointSweep(access, idle_s=retention.run_ttl_s)
 
     async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
         """Keeps what is new about runs."""
@@ -208,6 +210,7 @@ class PostgresRuns:
         rows = await self._access.rows(_REMOVE + _ORPHANS if is_due else _ORPHANS)
         if is_due:
             self._removed_at = now
+            await self._sweep.run()
         return tuple(map(_record, rows))
 
     async def end_orphan(self, run_id: str, frame: Frame) -> bool:

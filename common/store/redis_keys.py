@@ -35,6 +35,11 @@ def frames(run_key: str) -> str:
     return f"citu:frames:{run_key}"
 
 
+def checkpoints(thread_key: str) -> str:
+    """Hash: the checkpoints of a graph's thread, see `redis_checkpoints`."""
+    return f"citu:checkpoints:{thread_key}"
+
+
 def claim(user_id: str, name: str) -> str:
     """Hash: `run_id` and `fingerprint` (JSON) of a user's Idempotency-Key."""
     return f"citu:claim:{digest(user_id, name)}"
