@@ -263,15 +263,14 @@ _HOW_MUCH = frozenset({"多少", "有多少", "量", "数", "共有多少", "一
 def _say_limit(change: Change) -> None:
     """`只要10个`, "just 5 of them": a number of nothing else."""
     reading = change.plan.reading
-    numbers = [index for index, mark in enumerate(reading.marks) if reading.free(index) and mark.number is not None]
+    numbers = [(at, one.number.value) for at, one in enumerate(reading.marks) if one.number and reading.free(at)]
     if len(numbers) != 1 or change.plan.asks.limit is not None or change.plan.asks.rankings:
         return
-    value = reading.marks[numbers[0]].number.value  # type: ignore[union-attr]
-    after = numbers[0] + 1
-    counted = after < len(reading) and reading.marks[after].means("unit", "noise")
+    ((index, value),) = numbers
+    counted = any(mark.means("unit", "noise") for mark in reading.marks[index + 1 : index + 2])
     counted = counted and value != 1  # "one more", 再来一个
     if (counted or "only" in change.cues) and value == int(value) and 0 < value <= 10_000:
-        reading.use(numbers[0])
+        reading.use(index)
         change.plan.asks.limit = int(value)
 
 
