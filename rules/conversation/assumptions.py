@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from common.text import Text
 from knowledge.naming import called
 from rules.planning.plan import Plan
-from rules.query.query import Query
+from rules.query.query import Measure, Query
 from rules.query.refusals import enumerated
 from rules.reading.reading import ColumnIdentity
 from rules.schema.links import Link
@@ -69,13 +69,27 @@ def _of_dates(plan: Plan, query: Query) -> Iterator[Text]:
 
 
 def _of_groups(plan: Plan, query: Query) -> Iterator[Text]:
-    """An average over groups is one over those that have rows."""
+    """Which groups an average is over, and which have no figure."""
+    table = plan.reading.schema.table
     for measure in query.measures:
-        if measure.per is not None and measure.per.column is None:
-            table = plan.reading.schema.table
-            group, rows = called(table(measure.per.table)), called(table(measure.table))
-            zh = f"只计入有“{rows.zh}”记录的“{group.zh}”。"
-            yield Text(zh, f'Only those of "{group.en}" that have "{rows.en}" are counted.')
+        rows = called(table(measure.table))
+        if query.all_of is not None:
+            yield from _of_empty_groups(query, measure, called(table(query.all_of)), rows)
+        elif measure.per is not None and measure.per.column is None:
+            group = called(table(measure.per.table))
+            zh = f"只计入有“{rows.zh}”记录的“{group.zh}”；如需全部计入，请加上“包括没有{rows.zh}的{group.zh}”。"
+            en = f'Only those of "{group.en}" that have "{rows.en}" are counted; to count all, add'
+            yield Text(zh, f'{en} "including those without {rows.en}".')
+
+
+def _of_empty_groups(query: Query, measure: Measure, group: Text, rows: Text) -> Iterator[Text]:
+    """What stands for groups without rows: 0 for counts and sums; of nothing there is no average."""
+    if measure.function not in ("count", "count_distinct", "sum"):
+        zh = f"没有“{rows.zh}”记录的“{group.zh}”没有这个数值。"
+        yield Text(zh, f'Those of "{group.en}" without "{rows.en}" have no such figure.')
+    elif measure.per is not None or query.having:
+        zh = f"没有“{rows.zh}”记录的“{group.zh}”按0计入。"
+        yield Text(zh, f'Those of "{group.en}" without "{rows.en}" count as 0.')
 
 
 def _said_dates(plan: Plan) -> Iterator[Link]:

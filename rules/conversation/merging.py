@@ -12,7 +12,7 @@ from rules.conversation.merged_figures import counting, ranks_within, with_figur
 from rules.conversation.merged_orders import with_order
 from rules.planning.carrying import listed, spoken
 from rules.planning.event_dates import resolved, trend_dimension
-from rules.planning.measuring import group_order
+from rules.planning.measuring import group_order, grouped_table, with_all_groups
 from rules.planning.plan import Plan
 from rules.query.query import Dimension, Query
 from rules.query.refusals import nothing_to_change, unused_words
@@ -39,6 +39,10 @@ def merged(query: Query, change: Change) -> Query:
     query = with_restrictions(query, change)
     query = with_order(query, change)
     query = _with_shares(query, change)
+    if change.inclusion is not None:
+        query = with_all_groups(plan, query, change.inclusion)
+    elif query.all_of is not None and query.all_of != grouped_table(query):
+        query = replace(query, all_of=None)  # by other groups
     if left := plan.reading.leftovers():
         raise unused_words([mark.text for mark in left])
     return query

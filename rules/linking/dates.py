@@ -376,7 +376,7 @@ _FIXED_PATTERN = re.compile(
         for phrase in sorted(_FIXED, key=len, reverse=True)
     )
 )
-_BARE_YEAR = re.compile(r"(?<![\d.,a-z-])((?:19|20)\d\d)(?![\d,]|\.\d|-\d)")
+_BARE_YEAR = re.compile(r"(?<![\d.,a-z-])((?:19|20)\d\d)(?!\d|[.,-]\d)")
 _YEARLESS = re.compile(
     rf"(?<![\d年]){_D}月(?:{_D}[日号]|份)?(?!租)|(?<![a-z0-9])(?:in|of|for|during|since) {_M}(?![a-z])"
     rf"|第?{_D}季度|(?<![a-z0-9]){_O} quarter\b|(?<![a-z0-9])q[1-4](?![a-z0-9])"

@@ -2,15 +2,17 @@
 
 import itertools
 from dataclasses import replace
+from decimal import Decimal
 
 from knowledge.naming import called
 from rules.planning.event_dates import date_column, resolved, trend_dimension
 from rules.planning.plan import Plan, is_asked, leads
-from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
+from rules.query.query import ColumnRef, Condition, Dimension, Function, Having, Measure, Order, Query
 from rules.query.refusals import missing_measure, not_understood, unused_words
 from rules.query.wishes import Figure
 from rules.reading.groups import column_dimension
-from rules.schema.links import column_link
+from rules.reading.inclusions import Inclusion
+from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 
 
@@ -167,6 +169,49 @@ def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Di
     if entity is None or len(dimensions) + len(named) > 1 or others:
         raise unused_words([plan.reading.marks[plan.asks.per_entity or 0].text])
     return Query(measures[0].table, measures=(replace(measures[0], per=entity),))
+
+
+def with_all_groups(plan: Plan, query: Query, inclusion: Inclusion) -> Query:
+    """The query where groups without rows count as well.
+
+    Raises:
+        Refusal: there are no groups of which it is known what there is without rows, or others than those spoken of.
+    """
+    table = grouped_table(query)
+    above = plan.reading.graph.above(table) if table is not None else {}
+    if table is None or any(one.table not in above for one in (*query.dimensions, *query.top_per)):
+        raise unused_words([inclusion.text])
+    if not all(_speaks_of(plan, links, query.base, table) for links in inclusion.named):
+        raise unused_words([inclusion.text])
+    return replace(query, all_of=table)
+
+
+def grouped_table(query: Query) -> TableKey | None:
+    """The one table whose rows, or whose columns, are the groups; None where the rows measured are their own."""
+    grouped = [*query.dimensions, *(measure.per for measure in query.measures if measure.per is not None)]
+    tables = {one.table for one in grouped if one.bucket is None} - {query.base}
+    return tables.pop() if len(tables) == 1 else None
+
+
+def holds_for_none(query: Query) -> bool:
+    """Whether a group without rows is among those wanted: it has "fewer than 3 orders"."""
+    counts = [one for one in query.having if one.measure.function == "count" and one.measure.table == query.base]
+    return bool(counts) and len(counts) == len(query.having) and all(_holds_for_zero(one) for one in counts)
+
+
+def _holds_for_zero(having: Having) -> bool:
+    operands = [one for one in having.operands if isinstance(one, Decimal)]
+    if len(operands) != len(having.operands) or not operands:
+        return False
+    first = operands[0]
+    holds = {"<": first > 0, "<=": first >= 0, "=": first == 0, "between": first <= 0}
+    return holds.get(having.operator, False)
+
+
+def _speaks_of(plan: Plan, links: tuple[Link, ...], base: TableKey, group: TableKey) -> bool:
+    """Whether a noun may mean the groups, or what is measured of them."""
+    between = plan.reading.graph.below(group).keys() & plan.reading.graph.above(base).keys()
+    return any(link.table in between or link.table in (base, group) for link in links)
 
 
 def group_order(query: Query) -> tuple[Order, ...]:

@@ -274,4 +274,21 @@ ENGLISH: dict[tuple[str, str], str] = {
         "fewer than the average|smaller than the average|lower than average|less than average|"
         "cheaper than the average|cheaper than average|shorter than the average|shorter than average"
     ),
+    ("inclusion", "lead"): "including|include|includes|inclusive of|counting|even|even counting|even including",
+    ("inclusion", "absent"): (
+        "without|without any|with no|with none|no|never|nothing|none|have no|has no|had no|having no|"
+        "that have no|who have no|have not|has not|haven't|hasn't|have never|has never|did not|didn't|do not|don't|"
+        "do not have|don't have|do not have any|don't have any|does not have|doesn't have|not|not any|lacking"
+    ),
+    ("inclusion", "all"): "all|every",
+    ("inclusion", "across"): "across|over|among|averaged over|averaged across",
+    ("inclusion", "filler"): "those|ones|the ones|who|which|that|anything|something|at all|one|any",
+    ("inclusion", "trail"): (
+        "too|as well|included|counted|are included|are counted|counted too|count too|count as zero|count as 0|"
+        "counted as zero|counted as 0|as zero|as 0|as zeros|should count|should be counted|should be included"
+    ),
+    ("inclusion", "zero"): (
+        "including zero|including zeros|including zeroes|including 0|counting zeros|zeros included|zeroes included|"
+        "with zeros|including empty ones|including empty groups|zero included"
+    ),
 }  # fmt: skip

@@ -10,6 +10,7 @@ Each key is (kind, argument) of an `Intent`; each text lists phrases separated b
     super rank top                                     order and limit
     cmp between not null like and or range with        conditions
     unit    measure word after a number                compare  wants two things side by side
+    inclusion  groups without rows count as well; elsewhere many of these words mean something else
     why …   what rules can't answer (`unsupported`, the argument names it)
 """
 
@@ -46,6 +47,13 @@ def phrases_of(*tables: Mapping[tuple[str, str], str]) -> dict[str, Intent]:
     return phrases
 
 
+def _of_kind(kind: str, *tables: Mapping[tuple[str, str], str]) -> Iterator[dict[tuple[str, str], str]]:
+    for table in tables:
+        yield {key: text for key, text in table.items() if key[0] == kind}
+
+
+INCLUSIONS = phrases_of(*_of_kind("inclusion", ENGLISH, CHINESE))
+"""What words of an inclusion ("including those without orders") do in it, by comparison key."""
 INTENTS = phrases_of(ENGLISH, CHINESE)
 """Intent by comparison key (exact form); later tables do not override earlier ones."""
 
