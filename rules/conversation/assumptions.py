@@ -40,8 +40,8 @@ def _choice(plan: Plan, index: int, used: set[ColumnIdentity]) -> tuple[Link, li
     noun = plan.reading.nouns[index]
     if noun is None or noun.is_value:
         return None
-    links = [link for _, link in noun.columns if link.column is not None and link.derived is None]
-    links = [link for link in links if plan.reading.is_measure(link)]
+    named = (link for _, link in noun.columns if link.column is not None and link.derived is None)
+    links = [link for link in named if plan.reading.is_measure(link)]
     chosen = next((link for link in links if (link.table, link.column) in used), None)
     if chosen is None or chosen.quality >= _NAMED:
         return None

@@ -5,6 +5,7 @@ from dataclasses import replace
 from common.text import Text
 from knowledge.naming import called
 from rules.conversation.follow_ups import Change
+from rules.conversation.merged_figures import measured_columns_of
 from rules.planning.carrying import carried
 from rules.planning.measuring import group_order, measure_of
 from rules.planning.plan import Plan, tie_break
@@ -69,15 +70,10 @@ def _listed_key(query: Query, plan: Plan, *, is_top: bool) -> Order:
     ties = tie_break(plan, query.base)
     if query.order and (query.order[0] not in ties or is_top):
         return query.order[0]
-    shown = [
-        column
-        for column in query.columns
-        if plan.reading.facts(column.table).is_measure(plan.reading.schema.column(column.table, column.column))
-    ]
+    shown = measured_columns_of(plan, query.columns)
     if len(shown) != 1:
         facts = plan.reading.facts(query.base)
-        names = [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
-        raise missing_measure(called(facts.table), names)
+        raise missing_measure(called(facts.table), facts)
     return Order(column=shown[0])
 
 
@@ -125,7 +121,7 @@ def _hinted(query: Query, plan: Plan, ranking: Ranking) -> Link:
             if ranking.hint == "age" and plan.reading.is_date(link):
                 ranking.descending = not ranking.descending
             return link
-    raise missing_measure(called(plan.reading.schema.table(query.base)), [])
+    raise missing_measure(called(plan.reading.schema.table(query.base)))
 
 
 def _by_link(query: Query, plan: Plan, ranking: Ranking, link: Link) -> Query:

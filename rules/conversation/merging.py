@@ -27,7 +27,7 @@ def merged(query: Query, change: Change) -> Query:
         Refusal: there is no way to change it so.
     """
     plan = change.plan
-    plan.head = _entity(query)
+    plan.head = next((one.table for one in query.dimensions if one.column is None), query.base)  # what is compared
     _keep_rows(query, change)
     had_own_order = query.order != group_order(query)
     query = with_figures(query, change)
@@ -54,12 +54,6 @@ def _keep_rows(query: Query, change: Change) -> None:
     more = bool(change.figures) and picked or bool(change.plan.projection)
     if "these" in change.cues and query.measures and query.dimensions and more:
         change.cues |= {"add"}
-
-
-def _entity(query: Query) -> tuple[str, str]:
-    """The things that answer, so that comparisons know whether they are about their columns or their figures."""
-    things = [dimension.table for dimension in query.dimensions if dimension.column is None]
-    return things[0] if things else query.base
 
 
 def _with_groups(query: Query, change: Change) -> tuple[Query, bool]:

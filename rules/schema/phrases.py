@@ -188,7 +188,7 @@ def _line_amount(schema: Schema, table: Table, penalty: float) -> Iterator[tuple
     facts = schema.facts[table.key]
     if not facts.edges or facts.is_entity:
         return
-    measures = [column for column in table.columns if facts.is_measure(column)]
+    measures = facts.measures
     prices = [column for column in measures if "price" in english_words(column.name) or "单价" in _texts(column)]
     counts = [column for column in measures if _COUNTED & {*english_words(column.name)} or "数量" in _texts(column)]
     has_amount = any(key_of(column.name) in _BARE_MEASURES - _COUNTED for column in measures)
