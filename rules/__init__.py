@@ -5,7 +5,8 @@ are understood as a small query structure (`filters`, `asks`, `planner` → `que
 (`render`, `frame`, `joins`). Whatever found no place in the structure makes the rules refuse: an answer to another
 question is worse than none.
 
-A question of a conversation may change the one before it (`conversation`).
+A question of a conversation may change the structure of the one before it, which its turn has kept as JSON
+(`conversation`, `query_json`), or say what that one was asked back for (`pending`, `resuming`).
 
 Nothing is imported here: others use the word lists of this package, which must not load the rules as well.
 """
