@@ -24,8 +24,8 @@ from rules.reading.reading import Reading
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link
 from rules.schema.schema import TableKey
-from rules.words.follow_up_words import FOLLOW_UP_INTENTS, THANKS
-from rules.words.talk import without_courtesy
+from rules.words.talk import THANKS, without_courtesy
+from rules.words.vocabulary import FOLLOW_UP_INTENTS
 
 # Characters of a question that goes on from others. Those before it are read anew with every question of the
 # conversation, on the event loop: ten of the length a question may have would hold it up for seconds.
@@ -38,7 +38,7 @@ class Change:
 
     Attributes:
         plan: its own conditions, groups, figures, limits and things named.
-        cues: what it says about the earlier question, anywhere; see `follow_up_words`.
+        cues: what it says about the earlier question, anywhere; see `rules.words.vocabulary`.
         ties: the cues that its first or last words are.
         shift: unit (or `period`: the earlier period's length) and count by which the earlier period moves.
         function: an aggregate said of nothing in particular: the earlier figure's.
