@@ -23,8 +23,8 @@ from rules.words import WORDS
 _OFFERED = 2
 _TRIED = 12
 _NEAR = 0.75  # how alike, from 0 to 1, a misspelt word and a word of the database are
-_TIES = rf"(?:\b(?:{WORDS.any_of('ties.before_names')})\s+)*"
-_AROUND = f" ,，、.。?？!！{WORDS.chinese.text('ties.after_names')}"
+_TIES = rf"(?:\b(?:{WORDS.any_of('names.ties')})\s+)*"
+_AROUND = f" ,，、.。?？!！{WORDS.chinese.text('names.of')}"
 _PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 {}"))
 
 

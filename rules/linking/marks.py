@@ -8,18 +8,20 @@ cost; dynamic programming takes the cover of least total cost, which prefers few
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from knowledge.atoms import Atom, atoms_of, join, listed, normalise
+from knowledge.atoms import Atom, atoms_of, join, normalise
 from rules.linking.dates import DateSpan, spans_of
 from rules.schema.lexicon import MAX_PHRASE_ATOMS, Lexicon
 from rules.schema.links import Link
+from rules.words import WORDS
 from rules.words.numerals import Numeral, numerals_of
 from rules.words.talk import without_courtesy
 from rules.words.vocabulary import INTENTS, Intent
 
 _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark": 0.0}
 _WHOLE_VALUE = 0.8
-_NEGATIONS = ("未", "没", "没有")
-_BUCKET_WORDS = frozenset(listed("daily weekly monthly quarterly yearly annual"))
+_NEGATIONS, _OF = WORDS.chinese.phrases("names.negations"), WORDS.chinese.phrases("names.of")
+_BUCKET_WORDS = frozenset(WORDS.english.phrases("names.periodic"))
+_BEFORE = WORDS.chinese.text("dates.before")
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def _add_words(
         return
     written = found.text[atom.start : found.atoms[end - 1].end]
     rest = found.text[found.atoms[end - 1].end :]
-    is_said = found.text[: atom.start].endswith(_NEGATIONS) or rest.startswith("的")
+    is_said = found.text[: atom.start].endswith(_NEGATIONS) or rest.startswith(_OF)
     links = tuple(
         link
         for link in links
@@ -188,7 +190,7 @@ def _outweighs(link: Link, written: str, intent: Intent, *, is_said: bool) -> bo
 def _ranks_dates(found: _Candidates, lexicon: Lexicon, start: int) -> bool:
     """`营业收入前3天`, `收入排名前3天`: there 前 begins the days that have the most, not those before today."""
     atom = found.atoms[start]
-    if atom.text != "前" or not atom.glued:
+    if atom.text != _BEFORE or not atom.glued:
         return False
     facts = lexicon.schema.facts
     ending = [mark for (_, end), mark in found.places.items() if end == start and mark.end - mark.start > 1]

@@ -4,11 +4,12 @@ import re
 from decimal import Decimal
 
 from common.text import language_of
+from common.word_files import Words
 from rules.linking.dates import Moment, Period, whole_period
 from rules.query.query import Operand, Query
+from rules.words import WORDS
 
-_LEADING = re.compile(r"^(?:in|of|for|during|since) ")
-_RELATIVE = {0: ("今年", "this year"), -12: ("去年", "last year"), -24: ("前年", "")}
+_BEFORE_MONTHS = re.compile(rf"^(?:{WORDS.any_of('dates.before_months')}) ")
 
 
 def year_of(question: str, query: Query) -> str | None:
@@ -38,13 +39,13 @@ def _year_of_moment(start: Moment, is_chinese: bool) -> str | None:
         return _spelled(start.day.year, is_chinese)
     if start.trunc != "year":
         return None
-    spoken = _RELATIVE.get(start.months - start.months % 12)
-    return (spoken[0] if is_chinese else spoken[1] or None) if spoken else None
+    spoken = _words(is_chinese).get(f"dates.years.{start.months // 12}")
+    return spoken[0] if spoken else None
 
 
 def in_year(year: str, said: str, is_chinese: bool) -> Period | None:
     """The period of a month, day or quarter said without its year."""
-    core = _LEADING.sub("", said.lower())
+    core = _BEFORE_MONTHS.sub("", said.lower())
     if is_chinese:
         return whole_period(f"{year}{core}")
     return whole_period(f"{core} of {year}") or whole_period(f"{core} {year}")
@@ -57,4 +58,8 @@ def in_year_of(period: Period, said: str, is_chinese: bool) -> Period | None:
 
 
 def _spelled(year: int, is_chinese: bool) -> str:
-    return f"{year}年" if is_chinese else str(year)
+    return _words(is_chinese).text("dates.spelled_year").format(year)
+
+
+def _words(is_chinese: bool) -> Words:
+    return WORDS.chinese if is_chinese else WORDS.english

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from knowledge.naming import core_words, english_words
 from rules.schema.schema import Edge, Schema, TableKey
+from rules.words import WORDS
 
 Path = tuple[Edge, ...]
 _MAX_STEPS = 5
+_ID_ENDS = WORDS.english.phrases("columns.id_ends")
 
 
 class AmbiguousPath(Exception):
@@ -186,7 +188,7 @@ def _default_names(table: str) -> set[str]:
     words = core_words(english_words(table))
     names = (table.lower(), *("_".join(words[start:]) for start in range(len(words))))
     bases = {base for name in names for base in (name, _singular(name))}
-    return {f"{base}{tail}" for base in bases for tail in ("_id", "id", "_no", "_code")}
+    return {f"{base}{tail}" for base in bases for tail in _ID_ENDS}
 
 
 def _singular(name: str) -> str:
