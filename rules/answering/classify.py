@@ -8,7 +8,7 @@ from common.text import Text
 from common.values import Classification, QuestionType
 from rules.conversation.conversation import continues, is_understood, written_operation
 from rules.linking.marks import Mark, marks_of
-from rules.query.refusals import similar_names
+from rules.query.refusals import in_quotes, similar_names
 from rules.schema.lexicon import lexicon_of
 from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
@@ -124,14 +124,15 @@ def _follow_up_verdict(inquiry: Inquiry, words: _Words) -> Classification:
 def _data_verdict(inquiry: Inquiry, words: _Words) -> Classification:
     if not words.names and not (words.figures and not words.signs and is_understood(inquiry)):
         return _unnamed_verdict(inquiry, words)
-    shown = [mark.text for mark in words.names[:4]]
-    zh, en = "、".join(f"“{word}”" for word in shown), ", ".join(f'"{word}"' for word in shown)
-    found = Text(f"问题提到了数据库中的{zh}", f"The question names {en} of the database")
+    shown = in_quotes(mark.text for mark in words.names[:4])
+    found = Text(f"问题提到了数据库中的{shown.zh}", f"The question names {shown.en} of the database")
     if not (words.signs or words.unknown) and is_understood(inquiry):
         return _verdict(inquiry, "DATABASE", 0.92 if words.asks else 0.85, "rule_based_strong_business", found)
     if _is_likely_data(inquiry, words):
         return _verdict(inquiry, "DATABASE", _LIKELY, "rule_based_medium_business", found)
-    mentioned = Text(f"问题像是闲聊或常识，只是提到了{zh}", f"The question looks like talk that merely mentions {en}")
+    mentioned = Text(
+        f"问题像是闲聊或常识，只是提到了{shown.zh}", f"The question looks like talk that merely mentions {shown.en}"
+    )
     return _verdict(inquiry, "CHAT", _DOUBTFUL, "rule_based_chat", mentioned)
 
 
