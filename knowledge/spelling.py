@@ -9,18 +9,9 @@ import unicodedata
 from collections.abc import Iterable
 
 from common.text import Text
-from knowledge.atoms import listed
-from knowledge.han_variants import SIMPLIFIED
+from knowledge.words import SIMPLIFIED, WORDS
 
-PLACES = listed(
-    "特别行政区 维吾尔自治区 壮族自治区 回族自治区 自治区 自治州 自治县 省 市 区 县 州 盟 旗 镇 乡 村 街道 "
-    "city county province state district region prefecture town township"
-)
-COMPANIES = listed(
-    "有限责任公司 股份有限公司 集团有限公司 有限公司 公司 集团 "
-    "inc incorporated ltd limited llc llp co corp corporation company plc gmbh ag kg sa sas srl bv nv pte pty group"
-)
-KINDS = listed("店 类 业 型 级")
+PLACES, COMPANIES, KINDS = (WORDS.both(f"values.units.{kind}") for kind in ("places", "companies", "kinds"))
 
 _MEANT_SIGNS = frozenset("#%&*@")  # punctuation to Unicode, but C# is not C
 _SHORTEST_MISSPELT = 5  # characters; one letter more or less makes another word of a shorter one

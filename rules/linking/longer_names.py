@@ -13,10 +13,11 @@ from rules.linking.marks import Mark
 from rules.words import WORDS
 from rules.words.vocabulary import Kind
 
-_ENDS, _JOINS, _GOVERNS, _VERBS_IN_NAMES, _PLACES, _ADVERBS, _TITLES, _HAS = (
-    frozenset(WORDS.chinese.phrases(f"names.{kind}"))
-    for kind in ("ends", "joins", "governs", "verbs", "places", "adverbs", "titles", "has")
+_ENDS, _JOINS, _GOVERNS, _VERBS_IN_NAMES, _PLACES, _ADVERBS = (
+    frozenset(WORDS.chinese.text(f"names.{kind}"))
+    for kind in ("ends", "joins", "governs", "verbs", "places", "adverbs")
 )
+_TITLES, _HAS = frozenset(WORDS.chinese.phrases("names.titles")), WORDS.chinese.phrases("names.has")
 _MOST_ADDED = 2
 _COUNTING: tuple[Kind, ...] = ("unit", "date_part")
 
