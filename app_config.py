@@ -26,6 +26,8 @@ AUDIT_LOG = ""  # file of one JSON line per statement; empty: logs/audit.jsonl i
 # ----------------------------------------------------------------------------------------------------------- callers
 API_KEYS_FILE = ""  # file of API keys, made by `python -m api.keys`; empty: api_keys.json in DATA_DIR
 ALLOW_ANONYMOUS = False  # without API keys, answer others than this machine too
+REVIEWER_GROUPS = ""  # groups of API keys that may review what Citu learnt, by commas; empty: no key may
+OPERATOR_GROUPS = ""  # groups of API keys that may operate the service, by commas; empty: no key may
 RATE_LIMIT = ""  # questions and SQL of one caller: 60/minute, 1000/day …, by commas; empty: no limit
 CORS_ORIGINS = ""  # origins whose pages may use the API: https://app.example.com, by commas; *: any; empty: none
 TRUSTED_PROXIES = 0  # reverse proxies in front that append to X-Forwarded-For; 0: the header is not believed
@@ -53,6 +55,7 @@ CONVERSATION_TTL_S = 2592000.0  # seconds a conversation is kept after its last 
 MAX_TURNS = 100  # turns kept of one conversation; the oldest go first
 RUN_LEASE_S = 10.0  # seconds without a sign of its worker after which a run counts as cut off
 RUN_TTL_S = 3600.0  # seconds a run, its events and its Idempotency-Key are kept after its last event
+RUN_WAITING_TTL_S = 604800.0  # seconds a run that waits for its user's answer is kept
 
 # ------------------------------------------------------------------------------------------------------------- model
 OPENAI_API_KEY = ""  # key of an OpenAI-compatible endpoint; with neither key Citu answers by rules, offline
@@ -135,6 +138,13 @@ def _rate_limit(text: str) -> str:
     return text
 
 
+def _groups(text: str) -> str:
+    for one in text.split(","):
+        if not re.fullmatch(r"[\w.:-]{1,64}", one.strip()):
+            raise ValueError("names of groups as API keys have them (letters, digits, _ . : or -), separated by commas")
+    return text
+
+
 def _origins(text: str) -> str:
     for one in text.split(","):
         if not re.fullmatch(r"\*|[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?", one.strip().lower()):
@@ -159,6 +169,8 @@ _PARSERS: dict[str, Any] = {
     "SCHEMA_TOKENS": _count,
     "RATE_LIMIT": _rate_limit,
     "CORS_ORIGINS": _origins,
+    "REVIEWER_GROUPS": _groups,
+    "OPERATOR_GROUPS": _groups,
     "TRUSTED_PROXIES": _count,
     "LOG_LEVEL": _one_of("DEBUG", "INFO", "WARNING", "ERROR"),
     "ROUTING_MODE": _one_of("hybrid", "llm_only", "database_direct", "chat_direct"),
@@ -182,6 +194,8 @@ class Settings:
     audit_log: str = AUDIT_LOG
     api_keys_file: str = API_KEYS_FILE
     allow_anonymous: bool = ALLOW_ANONYMOUS
+    reviewer_groups: str = REVIEWER_GROUPS
+    operator_groups: str = OPERATOR_GROUPS
     rate_limit: str = RATE_LIMIT
     cors_origins: str = CORS_ORIGINS
     trusted_proxies: int = TRUSTED_PROXIES
@@ -205,6 +219,7 @@ class Settings:
     max_turns: int = MAX_TURNS
     run_lease_s: float = RUN_LEASE_S
     run_ttl_s: float = RUN_TTL_S
+    run_waiting_ttl_s: float = RUN_WAITING_TTL_S
     openai_api_key: str = OPENAI_API_KEY
     openai_base_url: str = OPENAI_BASE_URL
     openai_model: str = OPENAI_MODEL

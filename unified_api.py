@@ -29,10 +29,12 @@ from api.access.callers import current_caller
 from api.access.key_file import KeyFile
 from api.access.origins import Anonymity
 from api.access.rate_limits import RateLimits
+from api.access.rights import Rights
 from api.ask import ask_blueprint
 from api.conversations import conversations_blueprint
 from api.examples import examples_blueprint
 from api.health import health_blueprint
+from api.me import me_blueprint
 from api.openapi import openapi_blueprint
 from api.page import page_blueprint
 from api.places import Places
@@ -62,6 +64,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(
         ask_blueprint(
             services.runs,
+            services.flows,
             places,
             max_question_chars=settings.max_question_chars,
             ping_interval_s=settings.ping_interval_s,
@@ -71,6 +74,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(conversations_blueprint(services.store.conversations))
     app.register_blueprint(sql_blueprint(services.desk, places))
     app.register_blueprint(examples_blueprint(services.examples, places))
+    app.register_blueprint(me_blueprint(_rights(settings)))
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
     app.register_blueprint(openapi_blueprint())
     app.register_blueprint(page_blueprint())
@@ -89,12 +93,19 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
 
 
 def _admission(settings: Settings) -> Admission:
-    origins = frozenset(origin.strip().lower() for origin in settings.cors_origins.split(",") if origin.strip())
     return Admission(
         keys=KeyFile(settings.api_keys_path),
-        anonymity=Anonymity(settings.host, settings.allow_anonymous, origins),
+        anonymity=Anonymity(settings.host, settings.allow_anonymous, _listed(settings.cors_origins.lower())),
         rate_limits=_rate_limits(settings) if settings.rate_limit else None,
     )
+
+
+def _rights(settings: Settings) -> Rights:
+    return Rights(_listed(settings.reviewer_groups), _listed(settings.operator_groups))
+
+
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(part.strip() for part in text.split(",") if part.strip())
 
 
 def _rate_limits(settings: Settings) -> RateLimits:

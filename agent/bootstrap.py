@@ -8,14 +8,16 @@ from typing import Any
 
 from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
-from agent.ask.graph import compiled_graph
+from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
+from agent.flow import Flow, Question
 from agent.runs.desk import RunDesk
-from agent.runs.runner import CituLangGraphAgent, Question
+from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
 from agent.thinking.llm.tokens import schema_budget
 from app_config import Settings
+from common.actor import NOBODY
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError, DatabaseUnavailable
 from common.llm import ChatModel, open_model
@@ -25,8 +27,7 @@ from common.store import Retention, Store
 from common.store.journal import Journal
 from common.store.opening import open_store
 from common.values import Catalog, Turn
-from databases import GuardedDatabase, open_database
-from databases.audited import AuditedDatabase
+from databases import DEFAULT, DatabaseOptions, Datasource, Datasources
 from databases.source import EmbeddedSource, Sources, database_sources
 from rules.skills import OfflineSkills
 
@@ -37,11 +38,35 @@ _LEASE_SHARE = 0.4
 
 
 @dataclass(frozen=True)
+class Workshop:
+    """What flows are made of.
+
+    Attributes:
+        new_context: one question's services.
+        store: its checkpointer lets graphs wait for the user.
+    """
+
+    settings: Settings
+    new_context: Callable[[Question], Context]
+    store: Store
+
+
+def _ask(workshop: Workshop) -> Flow:
+    settings = workshop.settings
+    return QuestionFlow(workshop.new_context, routing_mode=settings.routing_mode, deadline_s=settings.request_timeout_s)
+
+
+FLOWS: list[Callable[[Workshop], Flow]] = [_ask]
+"""All flows there are; requests choose one by its name, the first one by default."""
+
+
+@dataclass(frozen=True)
 class Services:
     """What the HTTP layer needs.
 
     Attributes:
-        runs: the agent's work, kept and found again.
+        runs: the flows' work, kept and found again.
+        flows: names of the flows.
         sources: where the databases are; calling one makes an embedded one ready.
         thinker: who answers: `offline`, or the model's name.
         examples: questions to begin with, about the asked database.
@@ -51,6 +76,7 @@ class Services:
     """
 
     runs: RunDesk
+    flows: tuple[str, ...]
     store: Store
     desk: SqlDesk
     sources: Sources
@@ -69,33 +95,35 @@ def bootstrap(settings: Settings) -> Services:
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
     """
     sources = database_sources(settings.database_url, settings.app_database_url, settings.data_path)
-    database = _database(settings, sources.asked)
     rules = OfflineSkills()
     model = open_model(settings)
     thinking = _thinking(settings, model) if model else None
-    behaviour, audit = _behaviour(settings), _audit(settings)
+    behaviour, prepare = _behaviour(settings), _preparing(rules, thinking)
+    asked = {DEFAULT: Datasource(sources.asked, database_options(settings))}
+    datasources = Datasources(asked, audit=_audit(settings), prepare=prepare)
+    database = datasources.open(DEFAULT, NOBODY)
 
     def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(thinking, rules) if thinking else rules
-        return Context(AuditedDatabase(database, audit, occasion), skills, rules, behaviour, recall)
+        opened = datasources.open(DEFAULT, occasion.actor, occasion)
+        return Context(opened, skills, rules, behaviour, recall, occasion.actor)
 
     store, retention = _store(settings, sources.app)
     journal = Journal(store)
-    agent = CituLangGraphAgent(
-        lambda question: new_context(_occasion(question), _recall(question, store, journal)),
-        routing_mode=settings.routing_mode,
-        request_timeout_s=settings.request_timeout_s,
+    workshop = Workshop(
+        settings, lambda question: new_context(_occasion(question), _recall(question, store, journal)), store
     )
-    runs = RunDesk(agent, store, journal, lease_s=retention.lease_s)
-    desk = SqlDesk(database, new_context, request_timeout_s=settings.request_timeout_s)
-
-    prepare = _preparing(rules, thinking)
-    database.prepare_with(prepare)
+    flows = {flow.name: flow for flow in (build(workshop) for build in FLOWS)}
+    runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
+    desk = SqlDesk(
+        lambda actor: datasources.open(DEFAULT, actor), new_context, request_timeout_s=settings.request_timeout_s
+    )
 
     async def warm() -> None:
         runs.watch_over()
-        compiled_graph()
+        for flow in flows.values():
+            _ = flow.graph  # compiled when it is first looked at
         with suppress(CituError):
             await prepare(await database.catalog(), None)
         if model:
@@ -104,8 +132,9 @@ def bootstrap(settings: Settings) -> Services:
 
     thinker = model.name if model else rules.name
     examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database)
-    checks = _checks(database, store, model)
-    return Services(runs, store, desk, sources, thinker, examples, checks, warm, _closing(runs, database, store, model))
+    checks = _checks(datasources, store, model)
+    aclose = _closing(runs, datasources, store, model)
+    return Services(runs, tuple(flows), store, desk, sources, thinker, examples, checks, warm, aclose)
 
 
 def _behaviour(settings: Settings) -> Behaviour:
@@ -134,11 +163,11 @@ def _preparing(
 
 
 def _closing(
-    runs: RunDesk, database: GuardedDatabase, store: Store, model: ChatModel | None
+    runs: RunDesk, datasources: Datasources, store: Store, model: ChatModel | None
 ) -> Callable[[], Awaitable[None]]:
     async def aclose() -> None:
         await runs.aclose()
-        database.close()
+        datasources.close()
         await store.aclose()
         if model:
             await model.aclose()
@@ -152,6 +181,7 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
         max_turns=settings.max_turns,
         run_ttl_s=settings.run_ttl_s,
         lease_s=settings.run_lease_s * _LEASE_SHARE,
+        waiting_ttl_s=settings.run_waiting_ttl_s,
     )
     store = open_store(
         app_source=source,
@@ -173,9 +203,9 @@ def _recall(question: Question, store: Store, journal: Journal) -> Recall:
     return recall
 
 
-def _database(settings: Settings, source: UrlSource) -> GuardedDatabase:
-    return open_database(
-        source,
+def database_options(settings: Settings) -> DatabaseOptions:
+    """How the asked database is asked."""
+    return DatabaseOptions(
         pool_size=settings.database_pool_size,
         pool_wait_s=settings.database_pool_wait_s,
         statement_timeout_s=settings.statement_timeout_s,
@@ -200,20 +230,20 @@ def _audit(settings: Settings) -> Audit:
 
 
 def _occasion(question: Question) -> Occasion:
-    return Occasion("ask", question.run_id, question.user_id, question.conversation_id, question.question)
+    return Occasion("ask", question.run_id, question.actor, question.conversation_id, question.question)
 
 
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _checks(
-    database: GuardedDatabase, store: Store, model: ChatModel | None
+    datasources: Datasources, store: Store, model: ChatModel | None
 ) -> Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]:
     async def asked() -> dict[str, Any]:
-        taken = {"stuck_connections": count} if (count := database.stuck_connections) else {}
+        taken = {"stuck_connections": count} if (count := datasources.stuck_connections) else {}
         try:
-            await database.ping()
+            await datasources.open(DEFAULT, NOBODY).ping()
         except DatabaseUnavailable:
             if not taken:
                 raise

@@ -2,6 +2,8 @@
 than a reader can follow."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from common.inquiry import Emit
 
@@ -49,3 +51,20 @@ class TokenBatches:
         self._count += 1
         self._next = self._loop.time() + _PAUSE_S * 2 ** (self._count // _PATIENCE)
         self._emit(text)
+
+
+@contextmanager
+def emitting(is_wanted: bool, write: Emit) -> Iterator[Emit | None]:
+    """Where a node puts pieces of text while they are written, when somebody watches; on leaving, all of them are sent.
+
+    Args:
+        write: sends an event, as LangGraph's stream writer does.
+    """
+    if not is_wanted:
+        yield None
+        return
+    batches = TokenBatches(write)
+    try:
+        yield batches
+    finally:
+        batches.flush()

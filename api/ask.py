@@ -1,17 +1,17 @@
-"""`POST /api/v0/ask_agent` and `POST /api/v0/ask_agent_stream`: the same question, answered whole or step by step."""
+"""`POST /api/v0/ask_agent` answers a question whole, `POST /api/v0/ask_agent_stream` step by step."""
 
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 
 from flask import Blueprint, Response, request
 
+from agent.flow import Question
 from agent.runs.desk import RunDesk
 from agent.runs.events import Event
 from agent.runs.live_run import LiveRun
-from agent.runs.runner import Question
-from api.access.callers import acting_user, untrusted_user_warning
+from api.access.callers import acting_as, untrusted_user_warning
 from api.places import Place, Places
 from api.requests import AskRequest, json_object, parse_ask, parse_idempotency_key
 from api.responses import reply_of
@@ -28,12 +28,14 @@ _RUNNING = Text(
 )
 
 
-def ask_blueprint(desk: RunDesk, places: Places, *, max_question_chars: int, ping_interval_s: float) -> Blueprint:
-    """Both endpoints over one desk."""
+def ask_blueprint(
+    desk: RunDesk, agents: Collection[str], places: Places, *, max_question_chars: int, ping_interval_s: float
+) -> Blueprint:
+    """The blueprint of both endpoints, which share one desk; requests name one of the `agents`, or none."""
     blueprint = Blueprint("ask", __name__)
 
     def asked() -> "_Asked":
-        return _Asked(desk, places, parse_ask(json_object(request), max_question_chars))
+        return _Asked(desk, places, parse_ask(json_object(request), max_question_chars, agents))
 
     @blueprint.post("/api/v0/ask_agent")
     def ask_agent() -> Response:
@@ -47,24 +49,25 @@ def ask_blueprint(desk: RunDesk, places: Places, *, max_question_chars: int, pin
 
 
 class _Asked:
-    """One request to answer a question."""
+    """One request of either endpoint."""
 
     def __init__(self, desk: RunDesk, places: Places, asked: AskRequest) -> None:
         self._desk = desk
         self._places = places
         self._key = parse_idempotency_key(request.headers.get("Idempotency-Key"))
-        self._question = _for_caller(asked.question)
-        # A request with a key is meant to be sent again when its connection breaks: what it began goes on.
+        self._question = _for_caller(asked)
+        # A client that sends an Idempotency-Key repeats the request after a broken connection, so its run goes on.
         self._outlives_clients = asked.on_disconnect == "continue" or (
             not asked.on_disconnect and self._key is not None
         )
 
     def answer(self) -> Response:
-        """The answer, whole.
+        """The whole answer as one response.
 
         Raises:
-            TooManyStreams: there is no place for it.
-            Conflict, IdempotencyKeyReused: see `RunDesk.claim`.
+            TooManyStreams: all places are taken.
+            Conflict: the earlier run of this Idempotency-Key has not ended yet.
+            IdempotencyKeyReused: see `RunDesk.claim`.
             Cancelled: the client left.
         """
         place = self._places.take()
@@ -72,7 +75,7 @@ class _Asked:
         if earlier is not None:
             return self._again(earlier)
         place.hold()
-        # Nobody watches a sync answer being written: the model is asked for it whole.
+        # Nobody sees pieces of a sync answer, so the model is asked for the whole text at once.
         feed = feed_of(self._end_of(replace(self._question, stream_tokens=False), place), request.environ)
         last: Event | None = None
         while (event := feed.take(WAIT_S)) is not None:
@@ -83,7 +86,11 @@ class _Asked:
         return reply_of(last)
 
     def stream(self, ping_interval_s: float) -> Response:
-        """The answer as it comes; that of the earlier run when the request was sent before. Raises as `answer`."""
+        """The events while the run goes on; a repeated request gets the earlier run's events.
+
+        Raises:
+            TooManyStreams, IdempotencyKeyReused: as `answer`.
+        """
         place = self._places.take()
         earlier = self._earlier()
         if earlier is None:
@@ -95,7 +102,7 @@ class _Asked:
 
     async def _end_of(self, question: Question, place: Place) -> AsyncIterator[Event]:
         run = self._begin(question, place, is_watched=self._key is not None)
-        yield await self._desk.terminal(run)
+        yield await self._desk.last(run)
 
     async def _frames_of(self, place: Place) -> AsyncIterator[Frame]:
         run = self._begin(self._question, place, is_watched=True)
@@ -108,7 +115,7 @@ class _Asked:
         )
 
     def _earlier(self) -> RunRecord | None:
-        """The run that this request began when it was sent before; None: it begins now."""
+        """The run that the same request began earlier; None: there is none, and this request begins it."""
         if self._key is None:
             return None
         question = self._question
@@ -117,28 +124,28 @@ class _Asked:
                 self._desk.claim(question.owner, self._key, _fingerprint(request.get_json(force=True)), question.run_id)
             )
         except StoreUnavailable:
-            return None  # answered all the same, and the answer warns that it is not kept
+            return None  # the question is still answered, and the answer warns that it is not kept
 
     def _again(self, earlier: RunRecord) -> Response:
-        """What the earlier run ended with.
+        """The answer that the earlier run ended with.
 
         Raises:
-            Conflict: it has not ended.
+            Conflict: it has not ended yet.
         """
         head = earlier.head
         view = from_store(self._desk.look(head.user_id, head.run_id))
-        if view.terminal is None:
+        if view.last is None:
             raise Conflict(_RUNNING, run_id=head.run_id, retry_after_s=_RETRY_AFTER_S)
-        return reply_of(view.terminal)
+        return reply_of(view.last)
 
 
-def _for_caller(question: Question) -> Question:
-    """`question` asked by the one the caller may ask for."""
-    ignored = untrusted_user_warning(question.user_id)
+def _for_caller(asked: AskRequest) -> Question:
+    """The question with the actor it is asked for, and with a notice when the body's `user_id` was ignored."""
+    ignored = untrusted_user_warning(asked.user_id)
     notices = (ignored,) if ignored is not None else ()
-    return replace(question, user_id=acting_user(question.user_id), notices=(*notices, *question.notices))
+    return replace(asked.question, actor=acting_as(asked.user_id), notices=(*notices, *asked.question.notices))
 
 
 def _fingerprint(body: object) -> str:
-    """What makes two requests the same: their bodies, whatever the order of keys."""
+    """A digest of the body that does not depend on the order of its keys; equal for repeated requests."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -1,6 +1,6 @@
-"""`/api/v0/conversations`: what a user asked before, to look at, name and forget.
+"""`/api/v0/conversations`: lists, shows, renames, clears and deletes a user's conversations.
 
-Another user's conversation is as unknown as one that never was.
+A conversation of another user is answered with 404, like one that does not exist.
 """
 
 from collections.abc import Coroutine, Mapping
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from flask import Blueprint, Response, request
 
-from api.access.callers import acting_user
+from api.access.callers import acting_as
 from api.requests import Reader, json_object, parse_conversation_id, parse_page, parse_reader, parse_title
 from api.responses import reply
 from api.waiting import from_store
@@ -28,7 +28,7 @@ _CURSOR = Text(
 
 
 def conversations_blueprint(kept: Conversations) -> Blueprint:
-    """All endpoints over one store."""
+    """The blueprint of all endpoints, over the conversations of one store."""
     blueprint = Blueprint("conversations", __name__, url_prefix="/api/v0/conversations")
 
     @blueprint.get("")
@@ -80,7 +80,7 @@ def _reader(fields: Mapping[str, Any]) -> Reader:
 
 
 def _user(reader: Reader) -> str:
-    return acting_user(reader.user_id)
+    return acting_as(reader.user_id).owner
 
 
 def _found(work: Coroutine[Any, Any, T]) -> T:
@@ -114,7 +114,7 @@ def _listed(conversation: Conversation) -> dict[str, Any]:
 
 
 def _shown(turn: Turn) -> dict[str, Any]:
-    """A turn by the names an answer has for the same things."""
+    """A turn, with the key names that an answer uses for the same values."""
     return {
         "run_id": turn.run_id,
         "question": turn.question,

@@ -1,8 +1,7 @@
-"""Has the client left? WSGI servers notice only when they write; the socket knows at once.
+"""Tells whether a client has left. WSGI servers notice that only when they write; the socket knows at once.
 
-A peer that closed its end may still read: clients may say that they have sent all (`shutdown(SHUT_WR)`).
-Only what it answers to more bytes tells the two apart: a peer that is gone refuses them. So it is sent some that mean
-nothing to one that reads.
+A client that has sent its request may close its sending end (`shutdown(SHUT_WR)`) and still read the answer. To tell it
+from a client that is gone, send it bytes without meaning: a client that is gone refuses them.
 """
 
 import select
@@ -13,23 +12,24 @@ from typing import Any
 
 # The keys under which gunicorn and werkzeug put the connection into the WSGI environment.
 _KEYS = ("gunicorn.socket", "werkzeug.socket")
-# Linux tells a closed peer also when there are bytes left to read (a line break after the body, a pipelined request),
-# which a look at the data would mistake for a client that is there. Elsewhere POLLHUP, always watched, has to do.
+# Linux reports a closed sending end even while bytes are left to read (a line break after the body, a pipelined
+# request); peeking at the data would find those bytes and take the client for present. Other systems only have POLLHUP,
+# which poll always reports.
 _PEER_CLOSED = getattr(select, "POLLRDHUP", 0)
 _REFUSED = select.POLLERR | select.POLLHUP | select.POLLNVAL
-# HTTP/1.1 lets a server send any number of these before the answer, and clients skip them.
+# A server may send any number of these before an HTTP/1.1 answer, and clients skip them.
 _INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
-_ASK_AGAIN_S = 5.0  # one that half-closed may leave later
-_ASK_FIRST_S = 1.0  # one that half-closed with its request mostly waits: spared the question if the answer is quick
+_ASK_AGAIN_S = 5.0  # probe again: a client that half-closed may leave later
+_ASK_FIRST_S = 1.0  # delay the first probe: a client that half-closes after sending usually still reads
 
 
 class Client:
-    """The client of a request, as its socket shows it; nobody's when the server doesn't show that.
+    """Watches the socket of a request's client; without a socket in `environ`, the client never counts as gone.
 
     Args:
         environ: the request's WSGI environment.
-        ask: sends the client something meaningless by way of the response that is being written; None: none is, and
-            nothing will be while the client is looked at.
+        ask: probes the client by writing something without meaning into the response, which is being written by another
+            part; None: no response is written while the client is watched, so the probe may use the socket itself.
     """
 
     def __init__(self, environ: dict[str, Any], ask: Callable[[], None] | None = None) -> None:
@@ -41,7 +41,7 @@ class Client:
         self._ask_at = time.monotonic() + _ASK_FIRST_S if begins_closed else 0.0
 
     def has_left(self) -> bool:
-        """True when nobody will read what is sent; a client that only half-closed is asked first."""
+        """Whether nobody will read what is sent. A client that only half-closed is probed before it counts as gone."""
         if self._connection is None:
             return False
         seen = _seen(self._connection)
@@ -58,12 +58,12 @@ class Client:
     def _send_interim(self) -> None:
         try:
             self._connection.send(_INTERIM, socket.MSG_DONTWAIT)
-        except OSError:  # the next look says what it means
+        except OSError:  # the next poll of the socket reports why
             return
 
 
 def _seen(connection: Any) -> int:
-    """What is known of the peer: 0, that it is there; `_PEER_CLOSED`, that it sends nothing more; `_REFUSED`."""
+    """Poll flags: 0 when the client is there, `_PEER_CLOSED` when it sends no more, bits of `_REFUSED` when it left."""
     descriptor = connection.fileno()
     if descriptor < 0:
         return select.POLLNVAL

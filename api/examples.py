@@ -1,4 +1,4 @@
-"""`GET /api/v0/examples`: questions to begin with, about the database that is connected."""
+"""`GET /api/v0/examples`: a few questions that the connected database can answer, for users who begin."""
 
 from flask import Blueprint, Response, request
 
@@ -14,7 +14,7 @@ _DONE = Text("处理完成", "Done")
 
 
 def examples_blueprint(examples: Examples, places: Places) -> Blueprint:
-    """The endpoint; a request takes one of the `places` that questions take, as it may read the catalogue."""
+    """The blueprint. A request takes one of the `places` for questions, because it may have to read the catalogue."""
     blueprint = Blueprint("examples", __name__)
 
     @blueprint.get("/api/v0/examples")

@@ -1,4 +1,4 @@
-"""`/health`: is the process alive; `/ready`: can it answer questions now."""
+"""`/health` says that the process is alive, `/ready` whether it can answer questions now."""
 
 import asyncio
 import logging
@@ -9,31 +9,31 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from api.access.callers import Caller
 from api.access.rate_limits import RateLimits
 from api.responses import reply
+from common.actor import NOBODY
 from common.envelope import failure, success
 from common.errors import CituError
 from common.runtime import run
 
 _log = logging.getLogger(__name__)
 _CHECK_TIMEOUT_S = 5.0
-_FRESH_S = 1.0  # how long the result of a look is given to everybody who asks
-# Of one address. RATE_LIMIT is not for it: that counts what costs a statement or a model call.
+_FRESH_S = 1.0  # seconds a result is reused, so that many probes cost one check
+# For one address. RATE_LIMIT does not apply: it counts requests that cost a statement or a model call.
 _LIMIT = "20/second"
 
 Check = Callable[[], Awaitable[dict[str, Any]]]
-"""Looks at one dependency: returns what is known of it (`status` among the keys) or raises `CituError`."""
+"""Checks one dependency: returns its state, a dict with the key `status`, or raises `CituError`."""
 
 Found = Mapping[str, dict[str, Any]]
-"""What the checks say, by their names."""
+"""The results of the checks, by name."""
 
 
 class Readiness:
-    """The checks' results, at most `_FRESH_S` old. Whoever asks during a look waits for the same one.
+    """Runs the checks at most once in `_FRESH_S` seconds; requests that come meanwhile wait for the same run.
 
     Args:
-        checks: what is looked at, side by side, by name.
+        checks: by name; they run side by side.
     """
 
     def __init__(self, checks: Mapping[str, Check]) -> None:
@@ -43,7 +43,7 @@ class Readiness:
         self._looked_at = 0.0
 
     async def found(self) -> Found:
-        """What each check says; `{"status": "unavailable"}` for one that fails or takes longer than 5 s."""
+        """The result of each check; `{"status": "unavailable"}` for one that fails or takes longer than 5 s."""
         return await asyncio.shield(self._look())
 
     def _look(self) -> "asyncio.Task[Found]":
@@ -69,11 +69,11 @@ async def _look_at(check: Check) -> dict[str, Any]:
 
 
 def health_blueprint(checks: Mapping[str, Check], required: frozenset[str]) -> Blueprint:
-    """Both endpoints.
+    """The blueprint of both endpoints.
 
     Args:
-        checks: what `/ready` looks at, by name.
-        required: names without which no question can be answered; the others only degrade answers.
+        checks: the checks that `/ready` runs, by name.
+        required: names of the checks without which no question can be answered; the others only degrade answers.
     """
     blueprint = Blueprint("health", __name__)
     readiness = Readiness(checks)
@@ -85,7 +85,7 @@ def health_blueprint(checks: Mapping[str, Check], required: frozenset[str]) -> B
 
     @blueprint.get("/ready")
     def ready() -> Response:
-        limits.count(Caller(), request.remote_addr)
+        limits.count(NOBODY, request.remote_addr)
         found = run(readiness.found(), 2 * _CHECK_TIMEOUT_S)
         if any(found[name]["status"] == "unavailable" for name in required):
             return reply(failure(503, "not ready", dict(found)))

@@ -1,4 +1,4 @@
-"""`python -m api.keys`: makes, shows and revokes API keys. Running services take notice at their next request."""
+"""`python -m api.keys`: makes, lists and revokes API keys. Running services see the change at their next request."""
 
 import argparse
 import logging
@@ -15,8 +15,8 @@ _HEADINGS = ("id", "user", "groups", "acts for others", "name", "created", "expi
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what `arguments` say. Whatever prevents it is one sentence on stderr and exit code 1."""
-    logging.basicConfig(handlers=[logging.NullHandler()])  # whoever runs this reads the sentence, not the service's log
+    """Runs the command in `arguments` (default: `sys.argv`). A failure is one sentence on stderr and exit code 1."""
+    logging.basicConfig(handlers=[logging.NullHandler()])  # the user of a command reads its one sentence, no log
     given = _parser().parse_args(arguments)
     run: Callable[[KeyFile, argparse.Namespace], None] = given.run
     try:
@@ -53,7 +53,7 @@ def _create(keys: KeyFile, given: argparse.Namespace) -> None:
         name=given.name,
         expires_in_days=given.expires_days,
     )
-    # The key alone on stdout, so that a script can take it from there.
+    # Only the key goes to stdout, so that a script can capture it.
     sys.stdout.write(f"{text}\n")
     sys.stderr.write(f"{key.key_id} for {key.user_id}. Keep the key: it is not stored and will not be shown again.\n")
 

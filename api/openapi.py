@@ -1,4 +1,4 @@
-"""`GET /openapi.json`: the API as OpenAPI 3.1, kept beside this file and held against the routes by a test."""
+"""`GET /openapi.json`: the API as OpenAPI 3.1. The document is beside this file; a test compares it with the routes."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ DOCUMENT = Path(__file__).with_name("openapi.json")
 
 
 def openapi_blueprint() -> Blueprint:
-    """The document as it is."""
+    """The blueprint, which sends the file unchanged."""
     blueprint = Blueprint("openapi", __name__)
 
     @blueprint.get("/openapi.json")

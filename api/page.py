@@ -1,4 +1,4 @@
-"""`GET /`: the page, one static file that talks to the same API as everybody else."""
+"""`GET /`: the page, one static file that uses the same API as every other client."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ _TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 
 
 def page_blueprint() -> Blueprint:
-    """The page itself; its scripts and styles are served from `static/`."""
+    """The blueprint of the page itself; Flask serves its scripts and styles from `static/`."""
     blueprint = Blueprint("page", __name__)
 
     @blueprint.get("/")

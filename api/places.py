@@ -1,4 +1,4 @@
-"""How many questions may run at once: a counted number of places; who finds none is refused and does not queue."""
+"""Limits how many questions run at once. A request that finds no free place is refused; it does not queue."""
 
 import threading
 
@@ -8,29 +8,30 @@ from common.errors import TooManyStreams
 from common.text import Text
 
 _RETRY_AFTER_S = 2
-# A place is given back when the answer has been written, a moment after the client has read its end. A client that asks
-# its next question in that moment must not be refused because of its last one.
+# A place becomes free a moment after the client has read the end of its answer. Waiting for that moment keeps a client
+# that asks its next question at once from being refused because of its last one.
 _MOMENT_S = 0.1
 _FULL = Text("同时进行的提问已达上限，请稍后重试。", "All places for questions are taken; try again in a moment.")
 
 
 class Places:
-    """At most `limit` places are taken at any moment."""
+    """A counter of places, of which at most `limit` are taken at any moment."""
 
     def __init__(self, limit: int) -> None:
         self._free = threading.BoundedSemaphore(limit)
 
     def take(self) -> "Place":
-        """A place for the request being served, until its response has been written and all who `hold` it have left.
+        """Takes a place for the request being served. It stays taken until the response has been written and everybody
+        who called `hold` has called `leave`.
 
         Raises:
-            TooManyStreams: there is none.
+            TooManyStreams: all are taken.
         """
         if not self._free.acquire(timeout=_MOMENT_S):
             raise TooManyStreams(_FULL, retry_after_s=_RETRY_AFTER_S)
         place = Place(self._free)
 
-        # Closed when the response, whichever it will be, has been written: until then it holds a thread.
+        # Every response, also an error, holds a thread until it has been written; only then is the place free.
         @after_this_request
         def leave_when_written(response: Response) -> Response:
             response.call_on_close(place.leave)
@@ -40,7 +41,7 @@ class Places:
 
 
 class Place:
-    """One place that is taken, by one holder at first."""
+    """One taken place. It counts its holders, one at first, and becomes free when the last has left."""
 
     def __init__(self, free: threading.BoundedSemaphore) -> None:
         self._free = free
@@ -48,12 +49,12 @@ class Place:
         self._holders = 1
 
     def hold(self) -> None:
-        """One more holder: work that may outlive its client."""
+        """Adds a holder, for work that may go on after the client has left."""
         with self._lock:
             self._holders += 1
 
     def leave(self) -> None:
-        """One holder has left; the last frees the place."""
+        """Removes a holder; the last one frees the place."""
         with self._lock:
             self._holders -= 1
             if self._holders == 0:

@@ -1,4 +1,4 @@
-"""Bodies of requests, checked field by field, and what a client is told about a field that is wrong."""
+"""Checks bodies and query strings of requests field by field, and tells the client which field is wrong and why."""
 
 import re
 import unicodedata
@@ -13,31 +13,36 @@ from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 
 from agent.ask.routing import ROUTING_MODES
 from agent.ask.sql_desk import GivenSql
-from agent.runs.runner import Question, new_conversation_id
+from agent.flow import Question, new_conversation_id
 from common.errors import InvalidRequest
 from common.text import Lang, Text, language_of
 
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
-# NUL can't be stored or sent to PostgreSQL; a lone surrogate is half a character and can't be encoded.
+# PostgreSQL takes no NUL, and a lone surrogate (half a character) can't be encoded.
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")
 _MAX_NAME_CHARS = 256
 _MAX_TITLE_CHARS = 200
 _MAX_PAGE = 100
 _DEFAULT_PAGE = 20
-# Categories of characters a line of a list can't show: controls, halves of characters, line and paragraph breaks.
+# Unicode categories that a title on one line can't show: controls, surrogates, line and paragraph separators.
 _NOT_IN_A_TITLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _ASK_FIELDS = frozenset(
-    ("question", "user_id", "conversation_id", "routing_mode", "context_type", "table", "lang")
+    ("question", "agent", "user_id", "conversation_id", "routing_mode", "context_type", "table", "lang")
     + ("stream_tokens", "on_disconnect")
 )
 _SQL_FIELDS = frozenset(("sql", "lang", "user_id"))
-# Of unknown fields, in the warning that names them.
+# How many unknown fields a warning names, and how many characters of each.
 _NAMED_FIELDS, _FIELD_CHARS = 10, 40
 _BROKEN_BODY = Text(
     "请求体不完整或分块格式有误。", "The request body was cut off, or is not in the chunks its headers promise."
 )
 _MISSING = Text("缺少 question：请填写要问的问题。", "question is missing: say what you want to know.")
 _NO_SQL = Text("缺少 sql：请填写要执行的查询。", "sql is missing: give the query.")
+_NO_INTERRUPT = Text(
+    "缺少 interrupt_id：请填写要回答的问题的 interrupt_id。",
+    "interrupt_id is missing: give that of the question you answer.",
+)
+_NO_ANSWER = Text("缺少 answer：请填写答案。", "answer is missing: give your answer.")
 _BLANK = Text("question 不能为空：请填写要问的问题。", "question is blank: say what you want to know.")
 
 
@@ -46,26 +51,29 @@ class AskRequest:
     """A checked body of both ask endpoints.
 
     Attributes:
-        on_disconnect: what becomes of the run when the client leaves; None: it does not say.
+        question: still without an actor, because that depends on the caller's key as well.
+        user_id: the user that the body names; only some callers may name one.
+        on_disconnect: what happens to the run when the client leaves; None: the body does not say.
     """
 
     question: Question
+    user_id: str | None
     on_disconnect: Literal["cancel", "continue"] | None
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Whose conversations are meant, as far as the request says so, and the language to answer in."""
+    """The user whose conversations or runs the request names, if any, and the language to answer in."""
 
     user_id: str | None
     lang: Lang
 
 
 def body_of(request: Request) -> bytes:
-    """The body, whole.
+    """The whole body.
 
     Raises:
-        InvalidRequest: it is too large, or it is not what the headers say: cut off, or in broken chunks.
+        InvalidRequest: it is too large, shorter than its headers say, or in broken chunks.
     """
     try:
         return request.get_data()
@@ -73,12 +81,12 @@ def body_of(request: Request) -> bytes:
         limit = request.max_content_length
         text = Text(f"请求体过大，最多 {limit} 字节。", f"The request body is too large; at most {limit} bytes.")
         raise InvalidRequest(text) from exc
-    except (OSError, ParseException, BadRequest) as exc:  # as gunicorn's and werkzeug's streams say it
+    except (OSError, ParseException, BadRequest) as exc:  # what the streams of gunicorn and werkzeug raise
         raise InvalidRequest(_BROKEN_BODY) from exc
 
 
 def json_of(request: Request) -> Any:
-    """The body as JSON, whatever its content type says; None when it is none.
+    """The body as JSON, whatever the content type; None when it is not JSON.
 
     Raises:
         InvalidRequest: as `body_of`.
@@ -86,15 +94,15 @@ def json_of(request: Request) -> Any:
     body_of(request)
     try:
         return request.get_json(force=True, silent=True)
-    except RecursionError:  # thousands of brackets
+    except RecursionError:  # thousands of nested brackets
         return None
 
 
 def json_object(request: Request) -> dict[str, Any]:
-    """The body as a JSON object, whatever its content type says.
+    """The body as a JSON object, whatever the content type.
 
     Raises:
-        InvalidRequest: it is not one, or can't be read.
+        InvalidRequest: it is not a JSON object, or can't be read.
     """
     body = json_of(request)
     if isinstance(body, dict):
@@ -107,35 +115,54 @@ def json_object(request: Request) -> dict[str, Any]:
     )
 
 
-def parse_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
-    """A checked `AskRequest`.
+def parse_ask(body: dict[str, Any], max_question_chars: int, agents: Collection[str]) -> AskRequest:
+    """The checked body of both ask endpoints.
+
+    Args:
+        max_question_chars: longest question, in characters.
+        agents: names of the flows that can be asked.
 
     Raises:
-        InvalidRequest: naming the field and what is allowed.
+        InvalidRequest: a field is wrong; names the field and what is allowed.
     """
     question = _question(body.get("question"), max_question_chars)
     return AskRequest(
         question=Question(
             question=question,
+            agent=_optional(body, "agent", _choice(*agents)),
             conversation_id=_optional(body, "conversation_id", _identifier) or new_conversation_id(),
             continues=body.get("conversation_id") is not None,
             notices=_unknown_fields(body, _ASK_FIELDS),
-            user_id=_optional(body, "user_id", _name),
             lang=_optional(body, "lang", _choice("zh", "en")),
             routing_mode=_optional(body, "routing_mode", _choice(*ROUTING_MODES)),
             context_type=_optional(body, "context_type", _choice("DATABASE", "CHAT")),
             table=_optional(body, "table", _name),
             stream_tokens=_optional(body, "stream_tokens", _flag) is not False,
         ),
+        user_id=parse_user_id(body),
         on_disconnect=_optional(body, "on_disconnect", _choice("cancel", "continue")),
     )
 
 
-def parse_sql(body: dict[str, Any], accept_language: str | None) -> GivenSql:
-    """The checked body of both SQL endpoints. Any text is a statement: what it is worth is the guard's to say.
+def parse_answer(body: dict[str, Any]) -> tuple[str, Any]:
+    """`interrupt_id` and `answer` of a body that resumes a run; what shape the answer has is the question's to say.
 
     Raises:
-        InvalidRequest: naming the field and what is allowed.
+        InvalidRequest: one of them is missing, or can't be an id.
+    """
+    interrupt_id = _optional(body, "interrupt_id", _identifier)
+    if interrupt_id is None:
+        raise InvalidRequest(_NO_INTERRUPT, field="interrupt_id")
+    if "answer" not in body:
+        raise InvalidRequest(_NO_ANSWER, field="answer")
+    return interrupt_id, body["answer"]
+
+
+def parse_sql(body: dict[str, Any], accept_language: str | None) -> GivenSql:
+    """The checked body of both SQL endpoints, still without an actor. Any text passes as SQL; the guard judges it.
+
+    Raises:
+        InvalidRequest: a field is wrong; names the field and what is allowed.
     """
     sql = body.get("sql")
     if sql is None or (isinstance(sql, str) and not sql.strip()):
@@ -143,52 +170,61 @@ def parse_sql(body: dict[str, Any], accept_language: str | None) -> GivenSql:
     if not isinstance(sql, str):
         raise _wrong("sql", "一个字符串", "a string")
     lang = _optional(body, "lang", _choice("zh", "en")) or language_of_body({}, accept_language)
-    user_id, notices = _optional(body, "user_id", _name), _unknown_fields(body, _SQL_FIELDS)
-    return GivenSql(sql=sql, lang=lang, user_id=user_id, notices=notices)
+    return GivenSql(sql=sql, lang=lang, notices=_unknown_fields(body, _SQL_FIELDS))
+
+
+def parse_user_id(fields: Mapping[str, Any]) -> str | None:
+    """The `user_id` of a query string or a body; None: it names nobody. Only some callers may name one.
+
+    Raises:
+        InvalidRequest: it can't be the name of a user.
+    """
+    name: str | None = _optional(fields, "user_id", _name)
+    return name
 
 
 def parse_reader(fields: Mapping[str, Any], accept_language: str | None) -> Reader:
-    """`user_id` and `lang` of a query string or a body.
+    """`user_id` and `lang` of a query string or a body; `lang` defaults to `Accept-Language`, else English.
 
     Raises:
-        InvalidRequest: naming the field and what is allowed.
+        InvalidRequest: a field is wrong; names the field and what is allowed.
     """
     lang = _optional(fields, "lang", _choice("zh", "en")) or language_of_body({}, accept_language)
-    return Reader(_optional(fields, "user_id", _name), lang)
+    return Reader(parse_user_id(fields), lang)
 
 
 def parse_page(query: Mapping[str, str]) -> tuple[int, str | None]:
-    """`limit` and `cursor` of a query string; what a cursor is worth is the store's to say.
+    """`limit` (1 to 100, default 20) and `cursor` of a query string; only the store can tell whether a cursor is valid.
 
     Raises:
-        InvalidRequest: naming the field and what is allowed.
+        InvalidRequest: a field is wrong; names the field and what is allowed.
     """
     return _optional(query, "limit", _page_size) or _DEFAULT_PAGE, _optional(query, "cursor", _name)
 
 
 def parse_conversation_id(text: str) -> str:
-    """The id in an address.
+    """The conversation's id in an address.
 
     Raises:
-        InvalidRequest: no conversation can have it.
+        InvalidRequest: no conversation can have this id.
     """
     return _identifier("conversation_id", text)
 
 
 def parse_run_id(text: str) -> str:
-    """The id in an address.
+    """The run's id in an address.
 
     Raises:
-        InvalidRequest: no run can have it.
+        InvalidRequest: no run can have this id.
     """
     return _identifier("run_id", text)
 
 
 def parse_after(query: Mapping[str, str], run_id: str) -> int | None:
-    """`after`: the number of the last event a client has, or its id.
+    """The number in `after`, which names the last event that the client has by its number or its id; None: not given.
 
     Raises:
-        InvalidRequest: it is neither.
+        InvalidRequest: it is neither a number nor the id of an event of this run.
     """
     text = query.get("after")
     if text is None:
@@ -204,10 +240,10 @@ def parse_after(query: Mapping[str, str], run_id: str) -> int | None:
 
 
 def parse_idempotency_key(key: str | None) -> str | None:
-    """The value of the header `Idempotency-Key`, if there is one.
+    """The value of the header `Idempotency-Key`, or None.
 
     Raises:
-        InvalidRequest: it is not a text of visible characters.
+        InvalidRequest: it is not made of 1 to 255 visible ASCII characters.
     """
     if key is None or re.fullmatch(r"[\x21-\x7e]{1,255}", key):
         return key
@@ -215,10 +251,10 @@ def parse_idempotency_key(key: str | None) -> str | None:
 
 
 def parse_title(body: Mapping[str, Any]) -> str:
-    """A conversation's new title, trimmed.
+    """A conversation's new title, without blanks around it.
 
     Raises:
-        InvalidRequest: there is none that fits on a line.
+        InvalidRequest: it is missing, blank, too long, or does not fit on one line.
     """
     value = body.get("title")
     title = value.strip() if isinstance(value, str) else ""
@@ -232,7 +268,7 @@ def parse_title(body: Mapping[str, Any]) -> str:
 
 
 def language_of_body(body: object, accept_language: str | None) -> Lang:
-    """Best guess at the language for an error about a body that may be anything."""
+    """The language for an error about a body that need not be valid: its `lang`, its question's, `Accept-Language`."""
     if isinstance(body, dict):
         if body.get("lang") in ("zh", "en"):
             lang: Lang = body["lang"]
@@ -243,7 +279,7 @@ def language_of_body(body: object, accept_language: str | None) -> Lang:
 
 
 def _unknown_fields(body: Mapping[str, Any], known: Collection[str]) -> tuple[Text, ...]:
-    """What to tell a client that sends fields that nobody reads: which ones, and what they may have been meant for."""
+    """A notice that names the fields nobody reads, each with the known field it may be a misspelling of."""
     unknown = [field for field in body if field not in known]
     if not unknown:
         return ()

@@ -1,4 +1,4 @@
-"""Answers over HTTP, and the one place where errors are rendered."""
+"""Turns envelopes and events into HTTP responses; the only place that renders errors."""
 
 import logging
 from datetime import UTC, datetime
@@ -19,12 +19,12 @@ _log = logging.getLogger(__name__)
 
 
 def reply(envelope: Envelope) -> Response:
-    """`envelope` with the HTTP status it names."""
+    """A response with `envelope` as JSON and its `code` as the HTTP status."""
     return _response(to_bytes(envelope), envelope["code"], envelope["data"])
 
 
 def reply_of(event: Event) -> Response:
-    """The sync answer that a terminal event is."""
+    """A response with a terminal event as the sync endpoint answers it."""
     return _response(event.sync_rendered(), event.code, event.data)
 
 
@@ -37,7 +37,7 @@ def _response(body: bytes, code: int, data: dict[str, Any]) -> Response:
 
 
 def error_envelope(error: CituError, lang: Lang, code: int | None = None) -> Envelope:
-    """An error outside of any run."""
+    """The envelope of an error that happened outside of any run; `code` replaces the error's own."""
     data: dict[str, Any] = error_data(error, lang)
     data["request_id"] = request_id.get()
     data["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -61,7 +61,7 @@ def _citu_error(error: CituError) -> Response:
 
 
 def _http_error(error: HTTPException) -> Response:
-    """Werkzeug's own errors (unknown path, wrong method, too large) in the envelope."""
+    """Puts werkzeug's own errors (unknown path, wrong method, body too large) into the envelope."""
     known: CituError
     code = error.code or 500
     if isinstance(error, NoRoute):
@@ -87,7 +87,7 @@ def _unexpected(error: Exception) -> Response:
 
 
 def register_error_handlers(app: Flask) -> None:
-    """Every error of the app leaves in the envelope, never as HTML or a traceback."""
+    """Makes the app answer every error with an envelope, never with HTML or a traceback."""
     app.register_error_handler(CituError, _citu_error)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unexpected)

@@ -1,13 +1,13 @@
-"""`/api/v0/runs`: a question being answered or answered a while ago, found again by its run id from any worker."""
+"""`/api/v0/runs`: shows, follows and cancels a run by its id, from any worker, while it runs and for a while after."""
 
 from typing import Any
 
 from flask import Blueprint, Response, request
 
 from agent.runs.desk import RunDesk, RunView
-from api.access.callers import acting_user
+from api.access.callers import acting_as
 from api.places import Places
-from api.requests import Reader, body_of, json_object, parse_after, parse_reader, parse_run_id
+from api.requests import Reader, body_of, json_object, parse_after, parse_answer, parse_reader, parse_run_id
 from api.responses import reply
 from api.streaming import last_event_seq, streamed
 from api.waiting import from_store
@@ -16,37 +16,54 @@ from common.text import Text
 
 _STATES = {
     "running": Text("正在回答", "Running"),
+    "waiting": Text("等待您的回答", "Waiting for your answer"),
     "completed": Text("处理完成", "Done"),
     "error": Text("处理失败", "Failed"),
     "cancelled": Text("已取消", "Cancelled"),
 }
 
+_QUESTION = ("interrupt_id", "kind", "prompt", "choices", "schema")  # what a run that waits has asked
+
 
 def runs_blueprint(desk: RunDesk, places: Places, *, ping_interval_s: float) -> Blueprint:
-    """All endpoints over one desk; a stream takes one of the `places` that questions take."""
+    """The blueprint of all endpoints, over one desk. A stream takes one of the `places` for questions."""
     blueprint = Blueprint("runs", __name__, url_prefix="/api/v0/runs")
 
     @blueprint.get("/<run_id>")
     def read_run(run_id: str) -> Response:
         reader = _reader()
-        return _shown(from_store(desk.look(acting_user(reader.user_id), parse_run_id(run_id))), reader)
+        return _shown(from_store(desk.look(acting_as(reader.user_id).owner, parse_run_id(run_id))), reader)
 
     @blueprint.get("/<run_id>/events")
     def follow_run(run_id: str) -> Response:
-        user_id, known = acting_user(_reader().user_id), parse_run_id(run_id)
-        # An EventSource that comes back asks for the same address again, and says how far it has read since.
+        user_id, known = acting_as(_reader().user_id).owner, parse_run_id(run_id)
+        # An EventSource that reconnects repeats the address with its old `after`, so the header may be further on.
         after = max(parse_after(request.args, known) or 0, last_event_seq(known))
         places.take()
         view = from_store(desk.look(user_id, known))
-        if view.terminal is not None and after >= view.record.last_seq:
-            return Response(status=204)  # a native EventSource then asks no more
+        if view.last is not None and after >= view.record.last_seq:
+            return Response(status=204)  # tells a native EventSource to stop reconnecting
         return streamed(desk.follow(user_id, known, after), known, ping_interval_s=ping_interval_s)
 
     @blueprint.post("/<run_id>/cancel")
     def cancel_run(run_id: str) -> Response:
         reader = _reader(json_object(request) if body_of(request) else {})
-        view = from_store(desk.cancel(acting_user(reader.user_id), parse_run_id(run_id)))
-        return _shown(view, reader, 200 if view.terminal is not None else 202)
+        view = from_store(desk.cancel(acting_as(reader.user_id).owner, parse_run_id(run_id)))
+        return _shown(view, reader, 200 if view.last is not None else 202)
+
+    @blueprint.post("/<run_id>/resume")
+    def resume_run(run_id: str) -> Response:
+        body = json_object(request)
+        reader, known, (interrupt_id, answer) = _reader(body), parse_run_id(run_id), parse_answer(body)
+        place = places.take()
+        actor = acting_as(reader.user_id)
+        place.hold()
+        try:
+            view = from_store(desk.resume(actor, known, interrupt_id, answer, on_end=place.leave))
+        except BaseException:
+            place.leave()
+            raise
+        return _shown(view, reader, 202)
 
     return blueprint
 
@@ -64,6 +81,8 @@ def _shown(view: RunView, reader: Reader, code: int = 200) -> Response:
         "state": view.record.state,
         "started_at": head.started_at,
         "last_event_id": f"{head.run_id}:{view.record.last_seq}",
-        "result": view.terminal.sync_envelope() if view.terminal is not None else None,
+        "result": view.last.sync_envelope() if view.last is not None and view.last.is_terminal else None,
     }
+    if view.last is not None and not view.last.is_terminal:
+        data["question"] = {key: view.last.data[key] for key in _QUESTION if key in view.last.data}
     return reply(success(data, _STATES[view.record.state].to(reader.lang), code))

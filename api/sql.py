@@ -1,13 +1,13 @@
-"""`POST /api/v0/sql/validate` and `POST /api/v0/sql/run`: SQL given as such, judged or run like the agent's own."""
+"""`POST /api/v0/sql/validate` judges SQL that the caller gives, `POST /api/v0/sql/run` runs it like the agent's own."""
 
 from dataclasses import replace
 
 from flask import Blueprint, Response, request
 
 from agent.ask.sql_desk import GivenSql, SqlDesk
-from api.access.callers import acting_user
+from api.access.callers import acting_as
 from api.places import Places
-from api.requests import json_object, parse_sql
+from api.requests import json_object, parse_sql, parse_user_id
 from api.responses import reply
 from api.waiting import result_of
 from common.envelope import success
@@ -19,7 +19,7 @@ _DONE = Text("处理完成", "Done")
 
 
 def sql_blueprint(desk: SqlDesk, places: Places) -> Blueprint:
-    """Both endpoints over one desk; each request takes one of the `places` that questions take."""
+    """The blueprint of both endpoints, over one desk. Each request takes one of the `places` for questions."""
     blueprint = Blueprint("sql", __name__)
 
     @blueprint.post("/api/v0/sql/validate")
@@ -37,5 +37,6 @@ def sql_blueprint(desk: SqlDesk, places: Places) -> Blueprint:
 
 
 def _given() -> GivenSql:
-    given = parse_sql(json_object(request), request.headers.get("Accept-Language"))
-    return replace(given, user_id=acting_user(given.user_id))
+    body = json_object(request)
+    given = parse_sql(body, request.headers.get("Accept-Language"))
+    return replace(given, actor=acting_as(parse_user_id(body)))

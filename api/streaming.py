@@ -1,4 +1,4 @@
-"""A run's frames as Server-Sent Events, written while the run goes on."""
+"""Writes the frames of a run as Server-Sent Events while the run goes on."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -15,11 +15,14 @@ _EVENT_ID = re.compile(r"(run_[0-9a-f]+):([0-9]{1,9})")
 
 
 def streamed(frames: AsyncIterator[Frame], run_id: str, *, ping_interval_s: float) -> Response:
-    """A response of `frames`, which are closed when the client leaves, and comments while there is none."""
+    """A response that writes `frames`, and a comment after every `ping_interval_s` seconds without one.
+
+    `frames` is closed when the client leaves.
+    """
     feed = streamed_feed_of(frames, request.environ)
     body = _written(feed, run_id, ping_interval_s)
     response = Response(body, content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
-    # A `finally` in _written would not do: a generator that was never started does not run its body when it is closed.
+    # Not a `finally` in _written: closing a generator that was never started does not run any of its body.
     response.call_on_close(feed.cancel)
     return response
 
@@ -29,11 +32,11 @@ def _written(feed: Feed[Frame], run_id: str, ping_interval_s: float) -> Iterator
     while (first := feed.take(ping_interval_s)) is not None:
         if isinstance(first, Quiet):
             yield sse.PING
-        else:  # what is there already leaves together
+        else:  # frames that are ready already are sent in one piece
             yield b"".join(sse.frame(f"{run_id}:{frame.seq}", frame.data) for frame in (first, *feed.more()))
 
 
 def last_event_seq(run_id: str) -> int:
-    """How far a client that comes back has read, by its `Last-Event-ID`; 0 when that is not about this run."""
+    """The number in `Last-Event-ID`, the last event the client has; 0 when there is none or it is of another run."""
     known = _EVENT_ID.fullmatch(request.headers.get("Last-Event-ID", ""))
     return int(known[2]) if known is not None and known[1] == run_id else 0

@@ -1,4 +1,4 @@
-"""How a view waits for work on the event loop, which is cancelled when the client leaves meanwhile."""
+"""Lets a view wait for work on the event loop, and cancels the work when the client leaves meanwhile."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -22,21 +22,25 @@ from common.store.trouble import UNREACHABLE
 
 T = TypeVar("T")
 
-WAIT_S = 60.0  # for the next item, before waiting for it again
-_STORE_S = 10.0  # the store's own limits end sooner; this one is for a loop that is held up
+WAIT_S = 60.0  # seconds one wait for an item lasts; the caller then waits again
+_STORE_S = 10.0  # the store's own timeouts end sooner; this one helps when the event loop is blocked
 _STORE_RETRY_S = 2
 
 
 def feed_of(source: AsyncIterator[T], environ: dict[str, Any], on_end: Callable[[], None] = lambda: None) -> Feed[T]:
-    """A feed that is cancelled when the client of the request leaves; `environ` is the request's.
+    """A feed of `source` for an answer that is written when the feed has ended; cancelled when the client leaves.
 
-    For an answer that is written when the feed has ended.
+    Args:
+        environ: the request's WSGI environment.
+        on_end: called when `source` has ended.
     """
     return Feed(source, on_end, Client(environ).has_left)
 
 
 def streamed_feed_of(source: AsyncIterator[T], environ: dict[str, Any]) -> Feed[T]:
-    """As `feed_of`, for an answer that is written meanwhile, and where `QUIET` makes the writer send something."""
+    """As `feed_of`, for an answer that is written meanwhile. Its writer must send something for every `Quiet` it takes,
+    because that is how a client that half-closed is probed.
+    """
     feed: Feed[T]
     client = Client(environ, lambda: feed.nudge())
     feed = Feed(source, is_abandoned=client.has_left)
@@ -44,10 +48,10 @@ def streamed_feed_of(source: AsyncIterator[T], environ: dict[str, Any]) -> Feed[
 
 
 def from_store(work: Coroutine[Any, Any, T]) -> T:
-    """What `work`, a short look into the store, returns.
+    """The result of `work`, a short access to the store.
 
     Raises:
-        StoreUnavailable: the store can't be reached; with a time to try again.
+        StoreUnavailable: the store can't be reached; has `retry_after_s`.
         CituError: whatever else `work` raises.
     """
     try:
@@ -60,18 +64,18 @@ def from_store(work: Coroutine[Any, Any, T]) -> T:
 
 @dataclass(frozen=True)
 class _Failure:
-    """Why there is no result; errors travel as items, because a feed that raises is a fault."""
+    """An error as an item of a feed: a feed that raises counts as a fault of the program."""
 
     error: CituError
 
 
 def result_of(work: Coroutine[Any, Any, T], places: Places, environ: dict[str, Any]) -> T:
-    """What `work` returns, run on the event loop; a client that leaves cancels it.
+    """The result of `work`, which runs on the event loop and is cancelled when the client leaves.
 
-    It takes one of `places` until it has ended and the request's response has been written.
+    Takes one of `places` until `work` has ended and the request's response has been written.
 
     Raises:
-        TooManyStreams: there is no place.
+        TooManyStreams: all places are taken.
         CituError: whatever `work` raises; `Cancelled` when the client left.
     """
     try:
@@ -81,7 +85,8 @@ def result_of(work: Coroutine[Any, Any, T], places: Places, environ: dict[str, A
         raise
     place.hold()
     feed = feed_of(_outcome(work), environ, place.leave)
-    result: T | _Failure = _Failure(InternalError(INTERNAL_ERROR_TEXT))  # stays when the work broke; the log has it
+    # Stays when `work` raises anything but a CituError; the feed then logs it.
+    result: T | _Failure = _Failure(InternalError(INTERNAL_ERROR_TEXT))
     while (item := feed.take(WAIT_S)) is not None:
         if not isinstance(item, Quiet):
             result = item

@@ -5,13 +5,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import answer_cost, large_schema, many_streams, store_cost
+from benchmarks import answer_cost, large_schema, many_streams, rule_answers, store_cost
 from databases.source import database_sources
 
 
 def main() -> None:
     """Measures on the embedded demo database and prints what was found."""
-    parser = argparse.ArgumentParser(description="What Citu costs")
+    parser = argparse.ArgumentParser(description="What Citu costs, and what its rules answer")
     parser.add_argument("what", nargs="?", choices=_MEASUREMENTS, help="one measurement (default: all)")
     parser.add_argument("--rounds", type=int, default=10, help="answer_cost: alternating blocks (default 10)")
     parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
@@ -56,11 +56,17 @@ def _large_schema(_database_url: str, folder: Path, options: argparse.Namespace)
     print("\n".join(large_schema.run(folder, tables=options.tables).lines()))
 
 
+def _rules(database_url: str, folder: Path, _options: argparse.Namespace) -> None:
+    for line in rule_answers.run(database_url, folder):
+        print(line, flush=True)
+
+
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "many_streams": _many_streams,
     "store_cost": _store_cost,
     "large_schema": _large_schema,
+    "rules": _rules,
 }
 
 if __name__ == "__main__":

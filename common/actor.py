@@ -2,20 +2,27 @@
 
 from dataclasses import dataclass
 
+ANONYMOUS = "anonymous"  # the user of all who do not say who they are
+
 
 @dataclass(frozen=True)
 class Actor:
     """Who asks.
 
     Attributes:
-        user_id: whose conversations and runs these are; None: nobody is authenticated, and nobody says.
-        groups: of the API key; rights hang on them.
+        user_id: whose conversations and runs these are; None: nobody is authenticated, and the request names nobody.
+        groups: of the API key; rights depend on them.
         acts_for_others: the key is trusted to say on whose behalf it asks.
     """
 
     user_id: str | None = None
     groups: tuple[str, ...] = ()
     acts_for_others: bool = False
+
+    @property
+    def owner(self) -> str:
+        """The user under whose name conversations, runs and audit lines are kept; `anonymous` when there is none."""
+        return self.user_id or ANONYMOUS
 
 
 NOBODY = Actor()

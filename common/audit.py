@@ -1,8 +1,8 @@
 """The audit log: one JSON line for every statement that was run or refused, so that an operator can say who asked what.
 
-Several processes may share one file. A line is one `write` to a file opened for appending, which the kernel keeps
-whole, so that writing needs no lock and a process that hangs stops nobody. Only moving a full file out of the way takes
-a lock, and whoever does not get it goes on writing; lines on their way into a file just moved stay in that file.
+Several processes may share one file. Each line is one `write` to a file opened for appending. The kernel keeps such a
+write whole, so writing needs no lock, and a process that hangs blocks no other. Only moving a full file out of the way
+takes a lock; a process that doesn't get it goes on writing. Lines that are written to a file just moved stay in it.
 """
 
 import fcntl
@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from common.actor import NOBODY, Actor
 from common.envelope import to_bytes
 from common.logs import request_id
 
@@ -33,13 +34,13 @@ class Occasion:
 
     Attributes:
         source: the endpoint's kind: a question, or SQL given as such.
-        user_id: who asks, as the caller says.
+        actor: who asks.
         question: None when SQL was given.
     """
 
     source: Source
     run_id: str
-    user_id: str | None = None
+    actor: Actor = NOBODY
     conversation_id: str | None = None
     question: str | None = None
 
@@ -64,21 +65,21 @@ class Outcome:
 
 
 class Audit(Protocol):
-    """Takes note of statements."""
+    """Records statements."""
 
     def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
-        """Notes one statement; never raises."""
+        """Records one statement; never raises."""
 
 
 class NoAudit:
-    """`Audit` switched off."""
+    """`Audit` that records nothing (`AUDIT_LOG=off`)."""
 
     def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
-        """Notes nothing."""
+        """Does nothing."""
 
 
 class AuditLog:
-    """`Audit` in a file of JSON lines; opens it with the first line.
+    """`Audit` in a file of JSON lines, which is opened with the first line.
 
     Args:
         path: the file; full ones are beside it as `<name>.1`, `<name>.2`, …
@@ -96,7 +97,7 @@ class AuditLog:
         self._is_failing = False
 
     def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
-        """Appends one line. A failure is logged, once until it is over; the statement goes on."""
+        """Appends one line. A failure is logged once, until a line is written again; the statement runs anyway."""
         line = to_bytes(_line(occasion, sql, outcome)) + b"\n"
         try:
             with self._lock:
@@ -115,7 +116,7 @@ class AuditLog:
         if os.fstat(file).st_size + len(line) > self._max_bytes:
             self._rotate()
             file = self._current()
-        # After half a line (a full disk), the next one starts on its own.
+        # A full disk may have cut the line before: end it, so that this line stands alone.
         line = b"\n" + line if self._is_torn else line
         self._is_torn = os.write(file, line) < len(line)
         if self._is_torn:
@@ -164,7 +165,8 @@ def _line(occasion: Occasion, sql: str, outcome: Outcome) -> Mapping[str, Any]:
     return {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "source": occasion.source,
-        "user_id": occasion.user_id,
+        "user_id": occasion.actor.owner,
+        "groups": list(occasion.actor.groups),
         "conversation_id": occasion.conversation_id,
         "run_id": occasion.run_id,
         "request_id": request_id.get(),

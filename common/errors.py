@@ -25,7 +25,8 @@
     ├── Cancelled             499 cancelled
     │   └── ServiceEnding     499 cancelled             retryable: Citu is being stopped or restarted
     └── InternalError         500 internal_error
-        └── WorkerLost        500 internal_error        retryable: the process that answered has died
+        ├── WorkerLost        500 internal_error        retryable: the process that answered has died
+        └── StateTooLarge     500 internal_error        what a run needs to go on later is more than is kept
 
 Drivers' exceptions are translated where they occur (`raise … from exc`) and never travel further; what the user reads
 is the `Text` given here, so no traceback, DSN or key can slip into an answer.
@@ -332,6 +333,19 @@ class WorkerLost(InternalError):
     def __init__(self) -> None:
         super().__init__(
             Text("回答这个问题的进程意外结束，请重新提问。", "The process that answered has died; ask again.")
+        )
+
+
+class StateTooLarge(InternalError):
+    """The state of a run that may have to go on later is larger than the `max_bytes` that are kept of one."""
+
+    def __init__(self, max_bytes: int) -> None:
+        most = f"{max_bytes // (1024 * 1024)} MB"
+        super().__init__(
+            Text(
+                f"这次运行的中间结果太大，无法保存（上限 {most}）。请缩小问题的范围。",
+                f"What this run has gathered is too large to be kept ({most} at most). Ask for less at once.",
+            )
         )
 
 

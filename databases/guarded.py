@@ -1,4 +1,4 @@
-"""The database as everyone else gets to hold it: nothing reaches the inner one before the guard has proven it."""
+"""The database as everyone else gets it: the guard proves every statement before PostgreSQL sees it."""
 
 import asyncio
 import logging
@@ -9,8 +9,9 @@ from typing import TypeVar
 from common.errors import DatabaseUnavailable, ForbiddenObject, InvalidSql
 from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
+from databases.catalog import Knowledge, Show
 from databases.discretion import discreet
-from databases.guard import Guard, Inspection
+from databases.guard import BUILTIN, Guard, Inspection
 from databases.guard.parsing import QUICK_CHARS
 from databases.plan_estimate import CostLimits, with_known_scans
 from databases.postgres import PostgresDatabase
@@ -18,44 +19,67 @@ from databases.postgres import PostgresDatabase
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
-_PATIENCE_S = 0.2  # how long who finds that the catalogue has changed waits for what is made of it
+_PATIENCE_S = 0.2  # how long the caller who finds a changed catalogue waits until it is prepared
 
 Prepare = Callable[[Catalog, Catalog], Awaitable[None]]
-"""Works out what questions need of a catalogue that takes the place of another."""
+"""Works out what questions need of a catalogue (the first argument) that replaces another (the second)."""
 
 
 class GuardedDatabase:
-    """Implements `common.ports.Database` around `inner`, judging statements by `guard` and plans by `limits`."""
+    """Implements `common.ports.Database` around `inner`, for actors with the same rights.
 
-    def __init__(self, inner: PostgresDatabase, guard: Guard, limits: CostLimits) -> None:
+    Args:
+        inner: may be shared with actors who have other rights.
+        guard: judges statements, and remembers its verdicts; belongs to this object alone.
+        limits: judge plans.
+        prepare: is given a catalogue that has changed before `catalog` shows it.
+        narrow: gives the part of `inner`'s catalogue that these actors may see; None: all of it.
+    """
+
+    def __init__(
+        self,
+        inner: PostgresDatabase,
+        guard: Guard,
+        limits: CostLimits,
+        prepare: Prepare | None = None,
+        narrow: Show | None = None,
+    ) -> None:
         self._inner = inner
         self._guard = guard
         self._limits = limits
-        # One long text at a time, so that many of them take neither the loop's time nor more than one's memory.
+        self._prepare = prepare
+        self._narrow = narrow
+        # Long texts are judged one after the other in a thread: the loop goes on, and memory is needed for one only.
         self._judge = ThreadPoolExecutor(1, thread_name_prefix="guard")
         self._shown = self._coming = Catalog(())
-        self._prepare: Prepare | None = None
+        self._whole = self._narrowed = Knowledge(Catalog(()), BUILTIN)
         self._preparing: asyncio.Task[None] | None = None
 
     async def ping(self) -> None:
         """Returns when the database answers."""
         await self._inner.ping()
 
-    def prepare_with(self, prepare: Prepare) -> None:
-        """From now on a catalogue that has changed is given to `prepare` before `catalog` shows it."""
-        self._prepare = prepare
-
     async def catalog(self) -> Catalog:
-        """The tables and columns the role may read and the operator opens.
+        """The tables and columns that the role may read and these actors may see.
 
-        While a changed catalogue is prepared, the one before.
+        While a changed catalogue is prepared, callers get the one before.
         """
-        catalog = await self._inner.catalog()
-        await self._learn()
-        self._coming = catalog
+        self._coming = (await self._learned()).catalog
         if self._coming is not self._shown:
             await self._show()
         return self._shown
+
+    async def _learned(self) -> Knowledge:
+        """What is known of the server, its catalogue as these actors may see it; the guard judges by it from now on."""
+        known = await self._inner.knowledge()
+        self._guard.learn(known.facts)
+        if self._narrow is None:
+            return known
+        if known is not self._whole:
+            # Following views to what they read takes a while where there are many.
+            catalog = await asyncio.to_thread(self._narrow, known.catalog, known.facts)
+            self._whole, self._narrowed = known, Knowledge(catalog, known.facts)
+        return self._narrowed
 
     async def _show(self) -> None:
         if self._prepare is None or not self._shown.tables:
@@ -94,8 +118,8 @@ class GuardedDatabase:
     async def explain(self, sql: str) -> PlanEstimate:
         """Plans `sql` once it is proven; raises `CostExceeded` for a plan beyond the limits."""
         plan = await self._discreet(self._inner.explain, await self._proven(sql))
-        catalog, facts = await self.catalog(), await self._inner.facts()
-        plan = with_known_scans(plan, catalog, facts.parents)
+        catalog, known = await self.catalog(), await self._learned()
+        plan = with_known_scans(plan, catalog, known.facts.parents)
         self._limits.admit(plan, catalog)
         return plan
 
@@ -104,12 +128,12 @@ class GuardedDatabase:
         return await self._discreet(self._inner.run, await self._proven(sql))
 
     async def _discreet(self, act: Callable[[str], Awaitable[T]], statement: str) -> T:
-        """What `act` makes of the statement; what PostgreSQL says against it names nothing that is closed."""
+        """What `act` makes of the statement; PostgreSQL's messages about it lose the names of what is closed."""
         try:
             return await act(statement)
         except (InvalidSql, ForbiddenObject) as error:
-            catalog, facts = await self._inner.catalog(), await self._inner.facts()
-            told = discreet(error, statement, catalog, facts)
+            known = await self._learned()
+            told = discreet(error, statement, known.catalog, known.facts)
             if told is error:
                 raise
             raise told from error
@@ -117,20 +141,17 @@ class GuardedDatabase:
     async def _proven(self, sql: str) -> str:
         """The one statement in `sql`, without its semicolon."""
         try:
-            await self._learn()
+            await self._learned()
         except DatabaseUnavailable:
-            await self.inspect(sql)  # what is forbidden is said even when nothing could run
+            await self.inspect(sql)  # a forbidden statement is refused as such even when nothing could run
             raise
         return (await self.inspect(sql)).statement
 
-    async def _learn(self) -> None:
-        self._guard.learn(await self._inner.facts())
-
     @property
     def stuck_connections(self) -> int:
-        """Connections that are taken by statements that PostgreSQL does not stop."""
+        """Connections that are taken by statements that PostgreSQL does not stop, whoever asked them."""
         return self._inner.stuck_connections
 
     def close(self) -> None:
-        """Closes idle connections."""
+        """Closes idle connections, which other actors may share; the next use opens new ones."""
         self._inner.close()

@@ -23,9 +23,9 @@ from common.postgres.server_errors import NAMES_NOT_UNICODE, NOT_UNICODE, TIMED_
 from common.postgres.value_rendering import CORE_TYPES, PgType
 from common.postgres.wire import AnswerTooLarge
 from common.text import Text
-from common.values import Catalog, PlanEstimate, QueryResult
+from common.values import PlanEstimate, QueryResult
 from databases.catalog import CatalogReader, Knowledge, Show, read_knowledge
-from databases.guard import ServerFacts
+from databases.options import DatabaseOptions
 from databases.plan_estimate import plan_estimate
 from databases.privileges import read_dangers, unfit
 from databases.results import MOST_COLUMNS, ROW, Caps, columns_query, cut_query, cut_result, whole_result
@@ -105,58 +105,41 @@ WHERE t.oid IN ({oids})
 
 
 class PostgresDatabase:
-    """Implements `common.ports.Database` but for `inspect`. Opens nothing before the first call; survives a fork.
+    """Runs statements that are proven already. Opens nothing before the first call; survives a fork.
 
     Args:
         source: gives the libpq connection string or URI; called for every new connection.
-        pool_size: most connections.
-        pool_wait_s: seconds to wait for a free one.
-        statement_timeout_s: seconds one statement may run.
-        caps: most rows and bytes of one result.
-        catalog_ttl_s: seconds the catalogue is kept.
+        options: all but what is about the guard.
         show: gives the part of the catalogue that statements may read.
-        require_read_only_role: refuse to run anything for a role that may do more than read.
     """
 
-    def __init__(
-        self,
-        source: UrlSource,
-        *,
-        pool_size: int,
-        pool_wait_s: float,
-        statement_timeout_s: float,
-        caps: Caps,
-        catalog_ttl_s: float,
-        show: Show = lambda catalog, _: catalog,
-        require_read_only_role: bool = False,
-    ) -> None:
-        limits = Limits(statement_s=statement_timeout_s)
+    def __init__(self, source: UrlSource, options: DatabaseOptions, show: Show) -> None:
+        limits = Limits(statement_s=options.statement_timeout_s)
         self._pool = Pool(
             lambda: connect(source, limits),
-            size=pool_size,
-            wait_s=pool_wait_s,
+            size=options.pool_size,
+            wait_s=options.pool_wait_s,
             look=lambda: connect(source, limits, timeout_s=_LOOK_S, log_level=logging.DEBUG),
         )
-        self._deadline_s = statement_timeout_s + _GRACE_S
-        self._caps = caps
+        self._deadline_s = options.statement_timeout_s + _GRACE_S
+        self._caps = options.caps
         self._show = show
-        self._require_read_only_role = require_read_only_role
+        self._require_read_only_role = options.require_read_only_role
         self._dangers: tuple[Text, ...] | None = None
         self._types = _Types()
-        self._knowledge = CatalogReader(self._read_knowledge, ttl_s=catalog_ttl_s)
+        self._knowledge = CatalogReader(self._read_knowledge, ttl_s=options.catalog_ttl_s)
         self._resets: set[asyncio.Task[None]] = set()
 
     async def ping(self) -> None:
         """Returns when the database answers."""
         await self._with_connection(lambda connection: connection.query("SELECT 1"))
 
-    async def catalog(self) -> Catalog:
-        """The tables and columns that statements may read, at most `catalog_ttl_s` old while the database answers."""
-        return (await self._knowledge.get()).catalog
+    async def knowledge(self) -> Knowledge:
+        """The catalogue as `show` leaves it, and what the guard needs to know about the server.
 
-    async def facts(self) -> ServerFacts:
-        """What the guard needs to know about the server; same age as the catalogue."""
-        return (await self._knowledge.get()).facts
+        It is at most `catalog_ttl_s` old while the database answers. What did not change is the same object as before.
+        """
+        return await self._knowledge.get()
 
     async def explain(self, sql: str) -> PlanEstimate:
         """The planner's estimate for `sql`, which is not run."""

@@ -1,1 +1,1 @@
-"""How gunicorn serves Citu: its worker, its sockets, and where it may listen."""
+"""Serves Citu with gunicorn: the worker, its sockets, and the addresses it may listen on."""

@@ -1,4 +1,4 @@
-"""Where a service may listen: without API keys, where only this machine can connect."""
+"""Keeps a service without API keys from listening where other machines can connect."""
 
 from collections.abc import Iterable
 from typing import Any, Protocol
@@ -8,7 +8,7 @@ from common.loopback import is_loopback
 
 
 class OpenToOthers(Exception):
-    """Others than this machine could ask, and nothing tells them apart; the message says what to do."""
+    """Other machines could ask although there are no API keys; the message says what to do."""
 
     def __init__(self, address: str) -> None:
         super().__init__(
@@ -19,19 +19,19 @@ class OpenToOthers(Exception):
 
 
 class Listening(Protocol):
-    """A socket, or what gunicorn wraps around one."""
+    """A listening socket, or gunicorn's wrapper of one."""
 
     def getsockname(self) -> Any:
         """Its address: a tuple that begins with the IP address, or the path of a Unix socket."""
 
 
 def refuse_strangers(listening: Iterable[Listening], *, keys: KeyFile, is_open: bool) -> None:
-    """Raises `OpenToOthers` when somebody could come in whom nobody let in on purpose.
+    """Raises `OpenToOthers` when other machines can connect although neither keys nor `is_open` allow it.
 
     Args:
-        listening: it is the real addresses that count, wherever they were configured.
+        listening: the sockets themselves, because an address can be configured in several places.
         keys: once there are any, everybody may connect.
-        is_open: everybody may connect and ask.
+        is_open: everybody may connect and ask (`ALLOW_ANONYMOUS`).
     """
     if is_open or keys.is_needed():
         return

@@ -1,4 +1,4 @@
-"""Serving a WSGI application: a port taken early, and gunicorn made fit for long streams and clients that stall."""
+"""Serves a WSGI application: takes the port early, and adapts gunicorn to long streams and to clients that stall."""
 
 import asyncio
 import errno
@@ -26,24 +26,24 @@ _log = logging.getLogger(__name__)
 
 # Threads beyond MAX_STREAMS: health checks, static files and refusals while every place is taken.
 _SPARE_THREADS = 16
-_STALL_S = 15.0  # a client that takes and sends nothing for so long is dropped, so that its thread is free again
-_MARGIN_S = 60.0  # how much longer than a question may take a request may: for whoever reads its answer slowly
-_GRACE_S = 4.0  # how long running questions may go on after SIGTERM; then they are cancelled
-_STOP_S = 8  # then gunicorn kills a worker that is still there; container runtimes kill all after 10
-_SETTLE_S = 2.0  # how long runs that nobody watches may take to say that they were cut off
-_COLLECTIONS = (50_000, 20, 20)  # new objects before a collection; young ones before an older, and before a full one
-_LINGER_S = 1.0  # how long to wait for the client's end of a connection that is being closed
+_STALL_S = 15.0  # seconds without a byte sent or taken after which a client is dropped, to free its thread
+_MARGIN_S = 60.0  # seconds a request may take beyond its question's limit, for clients that read slowly
+_GRACE_S = 4.0  # seconds running questions may go on after SIGTERM before they are cancelled
+_STOP_S = 8  # seconds until gunicorn kills a stopping worker; container runtimes kill everything after 10
+_SETTLE_S = 2.0  # seconds in which runs that nobody watches may store that they were cut off
+_COLLECTIONS = (50_000, 20, 20)  # thresholds for gc.set_threshold: fewer collections than by default
+_LINGER_S = 1.0  # seconds to wait for the client to close its end of a connection that is being closed
 
 
 class PortUnavailable(Exception):
-    """The address can't be listened on; the message says why and what to do."""
+    """The service can't listen on the address; the message says why and what to do."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket listening on `host:port`, taken before anything slow, so that nobody else gets the port meanwhile.
+    """A socket that listens on `host:port`. Call it before anything slow, so that no other program takes the port.
 
     Raises:
-        PortUnavailable: the port is taken, or the address is not this machine's.
+        PortUnavailable: the port is in use or needs privileges, or the address is not this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -63,16 +63,16 @@ def _why(error: OSError, host: str, port: int) -> str:
 
 
 class Log(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
-    """Gunicorn's own messages leave like everybody else's, by the root logger."""
+    """Sends gunicorn's own messages to the root logger, like all others."""
 
     def setup(self, cfg: Any) -> None:
-        """Called by gunicorn; its own handlers are dropped again."""
+        """Called by gunicorn; removes the handlers that gunicorn adds."""
         super().setup(cfg)
         self.error_log.handlers.clear()
         self.error_log.propagate = True
 
     def exception(self, msg: str, *args: Any, **kwargs: Any) -> None:
-        """A client that stalls or vanishes is no fault of ours, and no traceback."""
+        """Logs one line and no traceback for a client that stalled or vanished: the service is not at fault."""
         if isinstance(sys.exc_info()[1], (BlockingIOError, TimeoutError)):
             _log.info("a client took or sent nothing for too long and was dropped")
         else:
@@ -80,9 +80,12 @@ class Log(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """Gunicorn's threaded worker where clients can't hold it up, and where stopping stops what runs.
+    """Gunicorn's threaded worker, which drops clients that stall, and cancels running questions when it stops.
 
     Attributes:
+        stall_s: seconds without a byte sent or taken after which a client is dropped.
+        grace_s: seconds running questions may go on after SIGTERM.
+        margin_s: seconds a request may take beyond `question_s`.
         question_s: seconds one question may take.
     """
 
@@ -94,56 +97,56 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._since: dict[Any, float] = {}  # connections that are served, on time.monotonic()
+        self._since: dict[Any, float] = {}  # since when a connection is served, by time.monotonic()
 
     def init_process(self) -> None:
         """Called once in the worker process."""
-        # Every stream holds a descriptor, and every model call another; the usual soft limit is 1024.
+        # Raise the limit: every stream and every model call holds a descriptor, and the usual soft limit is 1024.
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        with suppress(ValueError, OSError):  # systems where even the hard limit is too high
+        with suppress(ValueError, OSError):  # on some systems even the hard limit is refused
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         super().init_process()
 
     def enqueue_req(self, conn: Any) -> None:
-        """A connection has something to be read."""
-        if not conn.initialized:  # the first time: the limits stay
+        """Called when a connection has something to read."""
+        if not conn.initialized:  # the first request of the connection; the socket keeps the limits
             _limit_stalls(conn.sock, self.stall_s)
         super().enqueue_req(conn)
 
     def handle(self, conn: Any) -> Any:
-        """One request, in a thread of the pool; false when the connection is to be closed."""
+        """Serves one request in a thread of the pool; returns false when the connection is to be closed."""
         self._since[conn] = time.monotonic()
         try:
             goes_on = super().handle(conn)
         finally:
             del self._since[conn]
         if not goes_on:
-            # Gunicorn would do so itself, but in the one thread that accepts connections: nobody else could come in.
+            # Gunicorn would wait itself, but in the only thread that accepts connections, which would block all others.
             _await_end(conn.sock)
         return goes_on
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """SIGTERM: running questions get a moment to finish."""
+        """SIGTERM: stops, and gives running questions `grace_s` seconds to finish."""
         runtime.cancel_all(after_s=self.grace_s)
         super().handle_exit(sig, frame)
 
     def handle_quit(self, sig: int, frame: Any) -> None:
-        """SIGINT and SIGQUIT: now; whoever waits for a running question still gets its last event.
+        """SIGINT and SIGQUIT: stops at once; clients that wait for a running question still get its last event.
 
-        Not gunicorn's own: that shuts its pool of threads down in the signal handler, and waits for ever for the pool's
-        lock if the signal came while the same thread held it.
+        Replaces gunicorn's handler, which shuts the thread pool down inside the signal handler. When the signal arrives
+        while the same thread holds the pool's lock, that waits for ever.
         """
         self._hurries = True
         runtime.cancel_all(after_s=0)
         super().handle_exit(sig, frame)
 
     def murder_keepalived(self, force: bool = False) -> None:
-        """Closes connections that are kept for a next request and have been for too long."""
+        """Closes connections that have waited too long for a next request, and requests that take too long."""
         super().murder_keepalived(force or self._hurries)
         self._cut_off_drips()
 
     def _cut_off_drips(self) -> None:
-        """Who sends or takes a few bytes now and then never stalls, and would keep a thread and a place for ever."""
+        """Drops clients that send or take a byte now and then: they never stall, and would hold a thread for ever."""
         limit = time.monotonic() - self.question_s - self.margin_s
         for conn, since in tuple(self._since.items()):
             if since < limit:
@@ -152,7 +155,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
                     conn.sock.shutdown(socket.SHUT_RDWR)
 
     def is_parent_alive(self) -> bool:
-        """Asked once a second; without the master nobody would end this process."""
+        """Called once a second. Without its master nobody would end this process, so it cancels what runs and ends."""
         is_alive: bool = super().is_parent_alive()
         if not is_alive:
             runtime.cancel_all(after_s=self.grace_s)
@@ -160,19 +163,19 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
 
 def _limit_stalls(connection: socket.socket, seconds: float) -> None:
-    """Blocking reads and writes fail when nothing moves for `seconds`, however long they take in all."""
+    """Makes blocking reads and writes fail after `seconds` without a byte; in all they may take longer."""
     whole = int(seconds)
     limit = struct.pack("ll", whole, int((seconds - whole) * 1_000_000))  # struct timeval
-    with suppress(OSError):  # closed already
+    with suppress(OSError):  # the client has closed the connection
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
         if hasattr(socket, "TCP_USER_TIMEOUT") and connection.family != socket.AF_UNIX:
-            # A peer that vanished without a word is noticed when it doesn't acknowledge a ping.
+            # Notices a client that vanished without closing: it does not acknowledge the next bytes, such as a ping.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
 
 
 def _await_end(connection: socket.socket) -> None:
-    """Says that nothing more will come and waits for the client's end; closing at once could cut the answer off."""
+    """Closes the sending end, then waits for the client to close its own: closing both could cut the answer off."""
     with suppress(OSError):
         connection.shutdown(socket.SHUT_WR)
         deadline = time.monotonic() + _LINGER_S
@@ -181,13 +184,14 @@ def _await_end(connection: socket.socket) -> None:
             if not connection.recv(65536):
                 break
     with suppress(OSError):
-        connection.shutdown(socket.SHUT_RD)  # gunicorn's own wait ends at once
+        connection.shutdown(socket.SHUT_RD)  # so that gunicorn's own wait ends at once
 
 
 def gunicorn_options(max_streams: int, *, question_s: float = float("inf")) -> dict[str, Any]:
-    """Settings every way of starting shares: one thread per running question, none of gunicorn's own side channels.
+    """The settings of gunicorn that all ways of starting share: one thread per running question, no control socket.
 
     Args:
+        max_streams: questions that may run at once in one worker.
         question_s: seconds one question may take.
     """
 
@@ -211,54 +215,59 @@ def gunicorn_options(max_streams: int, *, question_s: float = float("inf")) -> d
 
 
 def _begin(worker: Any) -> None:
-    """Called in every worker, also in those that a reload or a death brings later."""
+    """Called once in every worker, also in those that replace others after a reload or a crash."""
     _refuse_strangers(worker)
     _warm(worker)
 
 
 def _refuse_strangers(worker: Any) -> None:
-    """What was looked at when the master started may have changed: the addresses by a reload, the keys by anybody."""
+    """Repeats the check of the start, because a reload may have changed the addresses, and anybody the keys."""
     admission = worker.wsgi.extensions["citu_admission"]
     try:
         refuse_strangers(worker.sockets, keys=admission.keys, is_open=admission.anonymity.is_open)
     except OpenToOthers as error:
         _log.error("%s", error)
-        sys.exit(Arbiter.WORKER_BOOT_ERROR)  # the master ends too
+        sys.exit(Arbiter.WORKER_BOOT_ERROR)  # makes the master end, too
 
 
 def _warm(worker: Any) -> None:
-    """Starts the worker's event loop and lets it do what the first question would wait for."""
+    """Starts the worker's event loop and prepares there what the first question would otherwise wait for."""
     warming = asyncio.run_coroutine_threadsafe(worker.wsgi.extensions["citu"].warm(), runtime.loop())
     warming.add_done_callback(lambda _done: _spare_collections())
 
 
 def _spare_collections() -> None:
-    # What is loaded by now stays: without looking through it, full collections take a fraction of their time. What
-    # running questions hold is no garbage either; looking through a thousand of them after every 700 new objects is a
-    # third of their time.
+    """Keeps the garbage collector from scanning objects that stay alive anyway.
+
+    What is loaded by now stays, so full collections may skip it. The objects of running questions stay for a while:
+    with a thousand questions, scanning them after every 700 new objects (the default) takes a third of the time.
+    """
     gc.freeze()
     gc.set_threshold(*_COLLECTIONS)
 
 
 class Foreground(Arbiter):  # type: ignore[misc]  # gunicorn has no types
-    """The master process of a server that belongs to a terminal: closing that ends it, where gunicorn would reload."""
+    """The master process of a server in a terminal. Closing the terminal ends it; gunicorn's own would reload."""
 
     def __init__(self, app: Any) -> None:
         super().__init__(app)
-        self._stays = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # under nohup
+        # Under nohup SIGHUP is ignored: closing the terminal must not end the server then.
+        self._stays = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
     def handle_hup(self) -> None:
-        """The terminal was closed."""
+        """Called when the terminal was closed."""
         if not self._stays:
             self.handle_int()
 
 
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
-    """Gunicorn around `make_app`, on an already listening socket.
+    """Serves the application of `make_app` with gunicorn, on a socket that listens already.
 
     Args:
         make_app: called once in the worker process.
-        when_ready: called in the master process when requests can come.
+        listening: given to gunicorn, which closes it.
+        options: settings of gunicorn.
+        when_ready: called in the master process when the server can take requests.
     """
 
     def __init__(
@@ -268,20 +277,19 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         options: dict[str, Any],
         when_ready: Callable[[], None],
     ) -> None:
-        # Gunicorn takes the descriptor over and closes it.
         self._options = {**options, "bind": f"fd://{listening.detach()}", "when_ready": lambda _arbiter: when_ready()}
         self._make_app = make_app
         super().__init__()
 
     def run(self) -> None:
-        """Serves until it is told to end."""
+        """Serves until a signal ends it."""
         Foreground(self).run()
 
     def load_config(self) -> None:
-        """Gunicorn asks for its settings."""
+        """Called by gunicorn for its settings."""
         for name, value in self._options.items():
             self.cfg.set(name, value)
 
     def load(self) -> Any:
-        """Gunicorn asks for the application."""
+        """Called by gunicorn for the application."""
         return self._make_app()

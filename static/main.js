@@ -1,5 +1,6 @@
 /** The page: the question box, the settings, and what they do to the conversation. */
 
+import { request } from "./api.js";
 import { Conversation } from "./conversation.js";
 import { Examples } from "./examples.js";
 import { History } from "./history.js";
@@ -20,6 +21,7 @@ const page = {
   routingMode: byId("routing-mode"),
   routingModeHelp: byId("routing-mode-help"),
   keyRow: byId("key-row"),
+  keyUser: byId("key-user"),
   signOut: byId("sign-out"),
 };
 
@@ -98,6 +100,14 @@ function setRoutingMode(mode) {
 
 function showKey() {
   page.keyRow.hidden = keyInUse() === null;
+  page.keyUser.textContent = "";
+  if (keyInUse() !== null) void showUser(keyInUse());
+}
+
+async function showUser(key) {
+  // The name is not worth asking for a key: when the server does not say it, the row goes without.
+  const me = await request("me", { asksForKey: false }).catch(() => null);
+  if (me !== null && keyInUse() === key) page.keyUser.textContent = me.user_id ?? "";
 }
 
 function closeSettingsOutside(event) {

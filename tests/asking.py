@@ -50,8 +50,8 @@ class Asking:
 
     def sync(self, body: dict[str, Any], *replies: Reply) -> tuple[int, dict[str, Any]]:
         """Status and envelope."""
-        response = self._post(SYNC, body, replies)
-        return response.status_code, json.loads(response.get_data())
+        with self._post(SYNC, body, replies) as response:  # closing it gives its place back
+            return response.status_code, json.loads(response.get_data())
 
     def stream(self, body: dict[str, Any], *replies: Reply) -> list[dict[str, Any]]:
         """The envelopes of all frames, each with its event id as `id`."""

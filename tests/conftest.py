@@ -28,6 +28,7 @@ from databases.demo.network import ServiceArea, Shop
 from databases.demo.reader import READER, create_reader, grant_reading
 from databases.embedded_server import EmbeddedServer
 from tests.databases import Opener, open_asked
+from tests.openai_server import take_violations
 
 T = TypeVar("T")
 
@@ -100,6 +101,15 @@ def reachable_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.fixture(autouse=True)
+def protocol_is_kept() -> Iterator[None]:
+    """Fails a test in which a scripted model refused a request, even if the code under test did without its answer."""
+    yield
+    problems = take_violations()
+    if problems:
+        pytest.fail("Requests that providers refuse: " + "; ".join(problems))
 
 
 @pytest.fixture(scope="session")

@@ -3,32 +3,32 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import psycopg2
 from psycopg2.extensions import make_dsn, parse_dsn
 
+from common.actor import NOBODY
 from common.ports import UrlSource
 from common.values import QueryResult
-from databases import GuardedDatabase, open_database
+from databases import DEFAULT, DatabaseOptions, Datasource, Datasources, GuardedDatabase
 
+SMALL = DatabaseOptions(pool_size=3, pool_wait_s=5.0, statement_timeout_s=20.0, max_rows=50, max_result_bytes=1_000_000)
+"""Limits that tests reach quickly."""
 Opener = Callable[..., GuardedDatabase]
 """`open_asked`, closing what it opened when the test ends."""
 
 ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000) AS endless, generate_series(1, 1000000) AS b"
 
 
-def open_asked(source: str | UrlSource, **changes: Any) -> GuardedDatabase:
-    """The database at `source` with small limits, or what `changes` says."""
-    settings: dict[str, Any] = {
-        "pool_size": 3,
-        "pool_wait_s": 5.0,
-        "statement_timeout_s": 20.0,
-        "max_rows": 50,
-        "max_result_bytes": 1_000_000,
-        "catalog_ttl_s": 300.0,
-    }
-    return open_database(source, **(settings | changes))
+def open_asked(source: str | UrlSource, *, prepare: Any = None, **changes: Any) -> GuardedDatabase:
+    """The database at `source` with `SMALL` options, some of them changed."""
+    place = source if callable(source) else lambda: source
+    datasources = Datasources({DEFAULT: Datasource(place, replace(SMALL, **changes))}, prepare=prepare)
+    database = datasources.open(DEFAULT, NOBODY)
+    assert isinstance(database, GuardedDatabase)
+    return database
 
 
 def run(database: GuardedDatabase, sql: str) -> QueryResult:

@@ -50,10 +50,12 @@ class Citu:
 
 
 @contextmanager
-def serving(log: Path, *, model: OpenAiServer | None = None, **environment: str) -> Iterator[Citu]:
-    """`python unified_api.py` until its banner is complete; ended as Ctrl-C in a terminal ends it."""
+def serving(
+    log: Path, *, model: OpenAiServer | None = None, program: str = _PROGRAM, **environment: str
+) -> Iterator[Citu]:
+    """`python unified_api.py`, or another program, until its banner is complete; ended as Ctrl-C ends it."""
     port = environment.setdefault("PORT", str(free_port()))
-    with _running(Fork, [_PROGRAM], log, environment | _model_settings(model)) as process:
+    with _running(Fork, [program], log, environment | _model_settings(model)) as process:
         yield Citu(process, int(port), log, _banner(process))
 
 

@@ -1,11 +1,11 @@
 """One call of a real model adapter against a scripted server, for the tests of the adapter."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from app_config import Settings
-from common.llm import Completion, Endpoint, Message, OpenAiChat, open_model
+from common.llm import AnyMessage, Completion, Endpoint, Message, OpenAiChat, open_model
 from tests.openai_server import OpenAiServer
 
 T = TypeVar("T")
@@ -38,14 +38,14 @@ def stream(server: OpenAiServer, **options: Any) -> tuple[Completion, list[str]]
     return use(server.url, lambda model: model.complete(HELLO, on_token=pieces.append), **options), pieces
 
 
-def complete_with(settings: Settings) -> Completion:
+def complete_with(settings: Settings, messages: Sequence[AnyMessage] = HELLO, **options: Any) -> Completion:
     """The reply of the model that `settings` describe."""
 
     async def main() -> Completion:
         model = open_model(settings)
         assert model is not None
         try:
-            return await model.complete(HELLO)
+            return await model.complete(messages, **options)
         finally:
             await model.aclose()
 

@@ -26,19 +26,23 @@ def cases_of(path: Path) -> list[Case]:
     return [Case(question.strip(), gold.strip()) for question, _, gold in (part.partition("\n") for part in parts)]
 
 
-def same_rows(gold: Sequence[Sequence[Any]], answer: Sequence[Sequence[Any]]) -> bool:
+def same_rows(gold: Sequence[Sequence[Any]], answer: Sequence[Sequence[Any]], *, in_order: bool = False) -> bool:
     """Whether some choice of the answer's columns gives exactly the rows of `gold`, in whatever order.
 
     An answer may show more than was asked (the rank beside the name), never other rows or other values.
+
+    Args:
+        in_order: the rows have to come in the order of `gold` as well.
     """
     if len(gold) != len(answer):
         return False
     if not gold:
         return True
-    wanted = Counter(tuple(map(_plain, row)) for row in gold)
+    kept = list if in_order else Counter
+    wanted = kept(tuple(map(_plain, row)) for row in gold)
     plain = [tuple(map(_plain, row)) for row in answer]
     return any(
-        Counter(tuple(row[index] for index in choice) for row in plain) == wanted
+        kept(tuple(row[index] for index in choice) for row in plain) == wanted
         for choice in itertools.permutations(range(len(plain[0])), len(gold[0]))
     )
 

@@ -1,4 +1,9 @@
-"""What a scripted server says: replies as tests write them, and as the OpenAI protocol spells them."""
+"""What a scripted server says: replies as tests write them, and as the OpenAI protocol spells them.
+
+A reply with tool calls is `Reply(calls=[Called("count_rows", {"table": "shop"})])`. Streamed, each call is sent like
+OpenAI does it: id and name first, then the arguments in pieces. Other ways are deltas among the pieces, which are sent
+as they are; `deltas_of` cuts a call's arguments wherever a test wants.
+"""
 
 import asyncio
 import json
@@ -6,11 +11,13 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 Ending = Literal["complete", "disconnect", "silence"]
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
 EVENT_STREAM = "text/event-stream; charset=utf-8"
+_ARGUMENT_PIECE = 7  # characters
 
 
 class Gate:
@@ -36,6 +43,9 @@ class Gate:
             await event.wait()
 
 
+Piece = str | float | bytes | Gate | Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class Request:
     """One call of the endpoint as the client sent it; `disconnected` is set when it left before the reply ended."""
@@ -57,9 +67,42 @@ class Request:
         return str(self.messages[-1]["content"]) if self.messages else ""
 
     @property
+    def tool_names(self) -> list[str]:
+        """The names of the tools that are offered."""
+        return [tool["function"]["name"] for tool in self.params.get("tools", [])]
+
+    @property
     def is_stream(self) -> bool:
         """Whether the client asked for server-sent events."""
         return bool(self.params.get("stream"))
+
+
+@dataclass(frozen=True)
+class Called:
+    """A scripted tool call; `arguments` that are text go out as they are, whatever they hold."""
+
+    name: str
+    arguments: Mapping[str, Any] | str = field(default_factory=dict)
+    id: str = ""
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as the protocol spells them."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+
+    def spelled(self, place: int) -> dict[str, Any]:
+        """The call in a whole message; calls without an id are numbered."""
+        function = {"name": self.name, "arguments": self.arguments_text}
+        return {"id": self.id or f"call_scripted_{place}", "type": "function", "function": function}
+
+
+def deltas_of(call: Called, place: int, cuts: Sequence[int] = ()) -> list[dict[str, Any]]:
+    """The deltas of one streamed call, its arguments cut at these places."""
+    text, edges = call.arguments_text, sorted({0, *cuts, len(call.arguments_text)})
+    first = {**call.spelled(place), "index": place, "function": {"name": call.name, "arguments": ""}}
+    pieces = [text[start:end] for start, end in pairwise(edges) if end <= len(text)]
+    rest = [{"index": place, "function": {"arguments": piece}} for piece in pieces]
+    return [{"tool_calls": [entry]} for entry in (first, *rest)]
 
 
 @dataclass(frozen=True)
@@ -69,17 +112,20 @@ class Reply:
     Attributes:
         text: what the model says.
         pieces: the same as a stream: a str is one chunk, a float a pause in seconds, a Gate waits for the test, bytes
-            go out raw. None cuts `text` into words.
+            go out raw, a mapping is a delta. None cuts `text` into words and the arguments of `calls` into pieces.
+        calls: the tools it calls after its text.
         delay_s: pause before the first byte. A `gate` holds the reply back until the test opens it.
         status, headers, body: an answer that is not a completion; `body` (str, bytes or JSON-able) replaces everything.
         ending: `complete`, or after the last piece `disconnect` (the connection breaks) or `silence` (it stays open).
         repeat: sends the pieces (of a plain reply: blanks) again and again until the client leaves.
+        finish_reason: None leaves it out; a reply with `calls` that would stop says `tool_calls`.
         usage: whether the endpoint reports tokens (in streams only when the client asks for it).
         message: extra keys of the message (`refusal`, `reasoning_content`, …).
     """
 
     text: str | None = ""
-    pieces: Sequence[str | float | bytes | Gate] | None = None
+    pieces: Sequence[Piece] | None = None
+    calls: Sequence[Called] = ()
     delay_s: float = 0.0
     gate: Gate | None = None
     status: int = 200
@@ -97,15 +143,32 @@ class Reply:
         timed = any(isinstance(piece, (float, int, Gate)) for piece in self.pieces or ())
         return not (self.delay_s or self.gate or self.repeat or timed or self.ending != "complete")
 
-    def stream_pieces(self) -> Sequence[str | float | bytes | Gate]:
-        """`pieces`, or the text word by word."""
-        return re.findall(r"\s*\S+|\s+$", self.text or "") if self.pieces is None else self.pieces
+    def stream_pieces(self) -> Sequence[Piece]:
+        """`pieces`, or the text word by word and the calls in pieces."""
+        if self.pieces is not None:
+            return self.pieces
+        words = re.findall(r"\s*\S+|\s+$", self.text or "")
+        return [*words, *(delta for place, call in enumerate(self.calls) for delta in _in_pieces(call, place))]
+
+    @property
+    def said_reason(self) -> str | None:
+        """The finish reason that is sent."""
+        return "tool_calls" if self.calls and self.finish_reason == "stop" else self.finish_reason
 
     def whole_text(self) -> str | None:
-        """`text`, or the text among the pieces."""
+        """`text`, or the text among the pieces; None beside calls when there is none."""
         if self.pieces is None:
-            return self.text
+            return self.text or (None if self.calls else self.text)
         return "".join(piece for piece in self.pieces if isinstance(piece, str))
+
+
+def _in_pieces(call: Called, place: int) -> list[dict[str, Any]]:
+    return deltas_of(call, place, range(0, len(call.arguments_text), _ARGUMENT_PIECE))
+
+
+def _written(reply: Reply) -> str:
+    """All that the model wrote, for counting."""
+    return (reply.whole_text() or "") + "".join(call.name + call.arguments_text for call in reply.calls)
 
 
 def _tokens(text: str) -> int:
@@ -135,14 +198,16 @@ def event(value: Any) -> bytes:
 def completion(request: Request, reply: Reply) -> dict[str, Any]:
     text = reply.whole_text()
     message = {"role": "assistant", "content": text, **reply.message}
+    if reply.calls:
+        message["tool_calls"] = [call.spelled(place) for place, call in enumerate(reply.calls)]
     body: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1700000000,
         "model": request.params.get("model", "scripted"),
-        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason}],
+        "choices": [{"index": 0, "message": message, "finish_reason": reply.said_reason}],
     }
-    return {**body, "usage": _usage(request, text or "")} if reply.usage else body
+    return {**body, "usage": _usage(request, _written(reply))} if reply.usage else body
 
 
 def chunk(request: Request, delta: Mapping[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
@@ -157,15 +222,21 @@ def chunk(request: Request, delta: Mapping[str, Any], finish_reason: str | None 
 
 def closing(request: Request, reply: Reply) -> bytes:
     """The events after the last piece: finish reason, usage when asked for, `[DONE]`."""
-    data = event(chunk(request, {}, reply.finish_reason)) if reply.finish_reason else b""
+    data = event(chunk(request, {}, reply.said_reason)) if reply.said_reason else b""
     if reply.usage and (request.params.get("stream_options") or {}).get("include_usage"):
-        usage = _usage(request, reply.whole_text() or "")
+        usage = _usage(request, _written(reply))
         data += event({**chunk(request, {}), "choices": [], "usage": usage})
     return data + b"data: [DONE]\n\n"
 
 
 def _error_body(status: int) -> dict[str, Any]:
     return {"error": {"message": f"scripted status {status}", "type": "scripted", "param": None, "code": None}}
+
+
+def refusal(problem: str) -> Reply:
+    """What a provider answers to a request that breaks its rules."""
+    error = {"message": problem, "type": "invalid_request_error", "param": None, "code": None}
+    return Reply(status=400, body={"error": error})
 
 
 def plain_answer(request: Request, reply: Reply) -> bytes:

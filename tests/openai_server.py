@@ -9,6 +9,9 @@ benchmark with several hundred connections measures its client and not this file
         server.replies(Reply("SELECT 1"), Reply(status=429, headers={"Retry-After": "1"}))   # one each, in order
         server.default = lambda request: Reply("echo " + request.question)                   # when the queue is empty
 
+A request that breaks the rules of the protocol (`openai_rules`) gets a 400 as a provider's, whatever is queued, and
+fails the test at its end (`conftest.py`), also when the code under test has lived with the refusal.
+
 By hand: `python -m tests.openai_server --port 9000 --script demo`, then OPENAI_BASE_URL=http://127.0.0.1:9000/v1.
 """
 
@@ -24,12 +27,35 @@ from typing import Any
 
 import pytest
 
-from tests.openai_replies import EVENT_STREAM, Gate, Reply, Request, chunk, chunked, closing, event, head, plain_answer
+from tests.openai_replies import (
+    EVENT_STREAM,
+    Called,
+    Gate,
+    Reply,
+    Request,
+    chunk,
+    chunked,
+    closing,
+    event,
+    head,
+    plain_answer,
+    refusal,
+)
+from tests.openai_rules import violation
 
-__all__ = ["Gate", "OpenAiServer", "Reply", "Request", "openai_server"]
+__all__ = ["Called", "Gate", "OpenAiServer", "Reply", "Request", "openai_server", "take_violations"]
 
 Script = Callable[[Request], Reply]
 _log = logging.getLogger(__name__)
+_violations: deque[str] = deque()  # of all servers since they were last taken
+
+
+def take_violations() -> list[str]:
+    """What servers of this process have refused since the last time, because it breaks the protocol's rules."""
+    taken = []
+    while _violations:
+        taken.append(_violations.popleft())
+    return taken
 
 
 class _Connection(asyncio.Protocol):
@@ -101,7 +127,9 @@ class _Connection(asyncio.Protocol):
 
     @staticmethod
     def _frame(request: Request, piece: Any) -> bytes:
-        return piece if isinstance(piece, bytes) else event(chunk(request, {"content": piece}))
+        if isinstance(piece, bytes):
+            return piece
+        return event(chunk(request, piece if isinstance(piece, Mapping) else {"content": piece}))
 
     async def _perform(self, request: Request, reply: Reply) -> None:
         """Writes a reply that takes time, then serves what was pipelined meanwhile."""
@@ -202,6 +230,10 @@ class OpenAiServer:
             return self.models
         if not path.endswith("/chat/completions"):
             return Reply(status=404)
+        problem = violation(request.params)
+        if problem:
+            _violations.append(problem)
+            return refusal(problem)
         return self._queue.popleft() if self._queue else self.default(request)
 
     def __enter__(self) -> "OpenAiServer":

@@ -12,6 +12,8 @@ LAYERS = ("app_config", "common", "databases", "knowledge", "rules", "agent", "a
 ROOMS = {
     "rules": ("words", "schema", "linking", "query", "reading", "planning", "sql", "conversation", "answering"),
 }
+# What `Datasources.open` is made of.
+GUARDED = {"PostgresDatabase", "GuardedDatabase", "AuditedDatabase"}
 # Settings are given to whoever needs them; only these read them.
 READ_SETTINGS = {"agent.bootstrap", "unified_api", "api.keys"}
 PATHS = {
@@ -75,6 +77,20 @@ def test_rules_pass_a_question_on_in_one_direction() -> None:
         if module.startswith("rules.") and name.startswith("rules.") and _room(name) > _room(module)
     ]
     assert uphill == []
+
+
+def test_nobody_makes_a_database_past_its_guard() -> None:
+    """Elsewhere, a database comes from `Datasources.open` alone: proven, audited, by the actor's rights."""
+    makers = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in ROOT.rglob("*.py")
+        if path.relative_to(ROOT).parts[0] not in ("databases", "var", ".venv")
+        for call in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in GUARDED
+    ]
+    assert makers == []
+    importers = [module for module, names in IMPORTS.items() if "databases.postgres" in names]
+    assert importers == ["databases.datasources", "databases.guarded"]
 
 
 def test_settings_are_read_where_things_are_put_together() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.ask.faces import STEPS
+from agent.ask.faces import FACES
 from app_config import Settings
 from tests.asking import Asking, shared_askings, stable
 from tests.openai_replies import Reply
@@ -421,7 +421,7 @@ def _check_progress(steps: list[dict[str, Any]]) -> None:
     assert [step["node"] for step in steps[::2]] == [step["node"] for step in steps[1::2]]
     assert steps[0]["node"] == "classify_question"
     for step in steps:
-        shown = STEPS[step["node"]]
+        shown = FACES[step["node"]]
         assert (step["icon"], step["display_name"]) == (shown.icon, shown.display_name.zh)
         assert step["details"]
         assert step["sub_status"]

@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app_config import Settings
+from common.actor import Actor
 from common.audit import AuditLog, Occasion, Outcome
 from tests import forking
 from tests.asking import Asking
 from tests.openai_replies import Reply
 from tests.openai_server import OpenAiServer
 
-OCCASION = Occasion("ask", "run_1", "张三", "c-1", "有多少家店铺")
+OCCASION = Occasion("ask", "run_1", Actor("张三"), "c-1", "有多少家店铺")
 EXECUTED = Outcome("executed", 1.5, rows=3, is_limited=False)
 ASKED = {"question": "店铺有多少家", "routing_mode": "database_direct", "user_id": "张三", "conversation_id": "c-9"}
 
@@ -64,6 +65,7 @@ def test_an_executed_statement(demo_url: str, path: Path, model: OpenAiServer) -
     assert line == {
         "source": "ask",
         "user_id": "张三",
+        "groups": [],
         "conversation_id": "c-9",
         "run_id": data["run_id"],
         "question": "店铺有多少家",

@@ -16,9 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
-from api.access.callers import Caller, acting_user, current_caller, untrusted_user_warning
+from api.access.callers import acting_as, current_caller, untrusted_user_warning
 from api.access.key_file import KeyFile
 from app_config import ConfigurationError, Settings
+from common.actor import Actor
 from common.logs import JsonLines
 from common.redaction import redacted
 from common.text import Text
@@ -206,28 +207,28 @@ def test_a_log_line_shows_control_and_invisible_characters_escaped(text: str) ->
 # ------------------------------------------------------------------------------------------------- whose request it is
 
 
-def _acting(app: Flask, caller: Caller | None, given: str | None) -> tuple[str, Text | None]:
+def _acting(app: Flask, caller: Actor | None, given: str | None) -> tuple[Actor, Text | None]:
     with app.test_request_context():
         if caller is not None:
             g.caller = caller
-        return acting_user(given), untrusted_user_warning(given)
+        return acting_as(given), untrusted_user_warning(given)
 
 
 def test_a_user_id_is_believed_without_keys_and_from_who_acts_for_others(make_app: MakeApp) -> None:
     app = make_app()
-    alice, backend = Caller("alice"), Caller("backend", acts_for_others=True)
+    alice, backend = Actor("alice", ("sales",)), Actor("backend", ("apps",), acts_for_others=True)
     believed = [
-        (None, None, "anonymous"),
-        (None, "bob", "bob"),
-        (alice, None, "alice"),
-        (alice, "alice", "alice"),
-        (backend, None, "backend"),
-        (backend, "bob", "bob"),
+        (None, None, Actor()),
+        (None, "bob", Actor("bob")),
+        (alice, None, alice),
+        (alice, "alice", alice),
+        (backend, None, backend),
+        (backend, "bob", Actor("bob", ("apps",))),
     ]
-    for caller, given_user, user in believed:
-        assert _acting(app, caller, given_user) == (user, None)
-    user, warning = _acting(app, alice, "bob")
-    assert user == "alice"
+    for caller, given_user, actor in believed:
+        assert _acting(app, caller, given_user) == (actor, None)
+    actor, warning = _acting(app, alice, "bob")
+    assert actor == alice
     assert warning is not None
     assert "user_id" in warning.zh and "user_id" in warning.en
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from openapi_spec_validator import validate
 
-from agent.ask.faces import STEPS
+from agent.ask.faces import FACES
 from agent.ask.graph import compiled_graph
 from agent.ask.routing import ROUTING_MODES
 from app_config import Settings
@@ -56,7 +56,7 @@ def test_every_error_is_documented(error_type: str, code: int) -> None:
 
 
 def test_every_mode_node_and_event_is_documented() -> None:
-    for name in (*ROUTING_MODES, *STEPS, "progress", "token", "completed", "error"):
+    for name in (*ROUTING_MODES, *FACES, "progress", "token", "completed", "error"):
         assert f"`{name}`" in API
 
 

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.ask import question_flow
 from agent.ask.context import Context
+from agent.ask.question_flow import QuestionFlow
 from agent.ask.state import Ask
-from agent.runs import runner as citu_agent
+from agent.flow import Question
 from agent.runs.events import Event, stored_event, with_warning
-from agent.runs.runner import CituLangGraphAgent, Question
+from agent.runs.runner import Runner
 from common.envelope import to_bytes
 from common.values import Classification
 
@@ -54,21 +56,26 @@ def test_a_stored_event_and_one_with_a_warning_are_rendered_anew() -> None:
 class ClumsyGraph:
     """Answers, and fails while it clears up."""
 
-    async def astream(self, ask: Ask, **_: object) -> AsyncIterator[dict[str, Any]]:
+    checkpointer = None
+
+    async def astream(self, ask: Ask, *_: object, **__: object) -> AsyncIterator[dict[str, Any]]:
+        state: dict[str, Any] = dict(ask)
         found = Classification("CHAT", 1.0, "direct", "so")
         answer = {"response_type": "CHAT", "response": "hello"}
         for name, update in (("classify_question", {"classification": found}), ("format_response", {"answer": answer})):
             yield {"type": "tasks", "data": {"name": name, "input": ask}}
             result = {"execution_path": [name], **update}
-            yield {"type": "tasks", "data": {"name": name, "error": None, "result": result}}
+            yield {"type": "tasks", "data": {"name": name, "error": None, "result": result, "interrupts": []}}
+            state = {**state, **result}
+            yield {"type": "values", "data": state, "interrupts": ()}
         raise RuntimeError("clearing up")
 
 
 def test_what_fails_after_the_answer_takes_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(citu_agent, "compiled_graph", ClumsyGraph)
-    agent = CituLangGraphAgent(lambda _: cast(Context, None), routing_mode="hybrid", request_timeout_s=30)
+    monkeypatch.setattr(question_flow, "compiled_graph", ClumsyGraph)
+    flow = QuestionFlow(lambda _: cast(Context, None), routing_mode="hybrid", deadline_s=30)
 
     async def told() -> list[str]:
-        return [event.type async for event in agent.process_question_stream(Question("hello"))]
+        return [event.type async for event in Runner({"ask": flow}, "ask").events(Question("hello"))]
 
     assert asyncio.run(told()) == [*["progress"] * 4, "completed"]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from itertools import product
 
@@ -11,13 +12,13 @@ from hypothesis import strategies as st
 from psycopg2.extensions import parse_dsn
 
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
+from common.postgres.connection import Limits, connect
 from common.values import Catalog
 from databases import AccessRuleError, GuardedDatabase
+from databases.catalog import read_knowledge
 from databases.discretion import discreet
 from databases.guard import BUILTIN, AccessRules, Guard, ServerFacts, parse_rule
 from databases.guard.rules import Name
-from databases.postgres import PostgresDatabase
-from databases.results import Caps
 from tests.cases import all_cases
 from tests.databases import as_admin, execute, open_asked
 
@@ -350,21 +351,13 @@ def test_denied_objects_are_not_in_the_catalogue(denying: GuardedDatabase) -> No
 @pytest.fixture(scope="module")
 def known(url: str) -> tuple[Catalog, ServerFacts]:
     """All that the role can read, and what the guard knows of the server."""
-    inner = PostgresDatabase(
-        lambda: url,
-        pool_size=1,
-        pool_wait_s=5,
-        statement_timeout_s=20,
-        caps=Caps(rows=10, bytes=1000),
-        catalog_ttl_s=300,
-    )
 
     async def read() -> tuple[Catalog, ServerFacts]:
-        return await inner.catalog(), await inner.facts()
+        with closing(await connect(lambda: url, Limits())) as connection:
+            knowledge = await read_knowledge(connection, show=lambda catalog, _: catalog)
+        return knowledge.catalog, knowledge.facts
 
-    found = asyncio.run(read())
-    inner.close()
-    return found
+    return asyncio.run(read())
 
 
 _NAMES = ["public", "finance", "person", "payroll", "kept", "trip", "note_2024", "event", "part", "base", "animal"]

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from common.errors import ForbiddenObject
 from databases.guard import Guard, lengths
 from databases.guard.parsing import parse
+from databases.guard.row_sizes import Place
+from databases.guard.sizes import Size, TooLong
 from tests.cases import all_cases
 from tests.databases import rows_of
 
@@ -67,12 +69,12 @@ SMALL_NUMBERS = st.recursive(NUMBERS, lambda inner: _numbers(inner, TEXTS), max_
 SMALL_TEXTS = st.recursive(TEXTS, lambda inner: _texts(inner, SMALL_NUMBERS), max_leaves=5)
 
 
-def _bound(expression: str) -> lengths.Size:
+def _bound(expression: str) -> Size:
     (statement,) = parse(f"SELECT {expression} AS x")
     try:
-        columns = lengths._Bounds(100_000).query(statement.node, lengths._Place()).columns
-    except lengths._TooLong:
-        return lengths.Size(math.inf, math.inf)
+        columns = lengths.Bounds(100_000).query(statement.node, Place()).columns
+    except TooLong:
+        return Size(math.inf, math.inf)
     assert columns is not None
     return columns["x"]
 

@@ -19,7 +19,6 @@ from common.inquiry import Inquiry
 from common.values import Catalog, Column, Sql, Table
 from databases.catalog import CatalogReader, Knowledge
 from databases.guard import BUILTIN
-from databases.guarded import GuardedDatabase
 from knowledge.near_names import near_names
 from knowledge.prepared import Prepared
 from knowledge.relevance import TableIndex
@@ -176,7 +175,6 @@ def test_while_a_changed_catalogue_is_prepared_the_one_before_answers(
     make_database: Callable[[str], str], admin_url: str, opened: Opener
 ) -> None:
     url = make_database("CREATE TABLE one (n integer)")
-    database: GuardedDatabase = opened(url, catalog_ttl_s=0.001)
     prepared: list[tuple[int, int]] = []
 
     async def main() -> None:
@@ -186,7 +184,7 @@ def test_while_a_changed_catalogue_is_prepared_the_one_before_answers(
             prepared.append((len(before.tables), len(catalog.tables)))
             await done.wait()
 
-        database.prepare_with(prepare)
+        database = opened(url, catalog_ttl_s=0.001, prepare=prepare)
         before = await database.catalog()
         assert await database.catalog() is before and not prepared, "nothing has changed"
         grant = "GRANT SELECT ON two TO PUBLIC"

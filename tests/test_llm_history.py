@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.ask.context import Behaviour, Context
-from agent.runs.runner import CituLangGraphAgent, Question
+from agent.ask.question_flow import QuestionFlow
+from agent.flow import Question
+from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, told
 from agent.thinking.llm.model_skills import LlmSkills
@@ -215,9 +217,14 @@ def ask_all(
 
             return Context(database, FallbackSkills(thinking, rules), rules, Behaviour(), recall)
 
-        agent = CituLangGraphAgent(new_context, routing_mode="hybrid", request_timeout_s=30)
-        asks = [agent.process_question(Question(question, conversation_id=name, lang="zh")) for name in recalled]
-        return [event.data for event in await asyncio.gather(*asks)]
+        runner = Runner({"ask": QuestionFlow(new_context, routing_mode="hybrid", deadline_s=30)}, "ask")
+
+        async def answered(name: str) -> dict[str, Any]:
+            return [event async for event in runner.events(Question(question, conversation_id=name, lang="zh"))][
+                -1
+            ].data
+
+        return await asyncio.gather(*map(answered, recalled))
 
     return use(server.url, action)
 

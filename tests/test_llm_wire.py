@@ -10,16 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.llm import Completion
+from common.llm.call_assembly import CallAssembly
 from common.llm.call_failures import CallFailed
 from common.llm.completion_stream import read_completion
 
 
 def read(chunks: list[bytes], content_type: str, pieces: list[str] | None = None) -> Completion:
+    return read_bytes(chunks, content_type, None, pieces)
+
+
+def read_bytes(
+    chunks: list[bytes], content_type: str, calls: CallAssembly | None, pieces: list[str] | None = None
+) -> Completion:
+    """The reply that arrives in these chunks; text is added to `pieces` as it is given out."""
+
     async def body() -> AsyncGenerator[bytes, None]:
         for chunk in chunks:
             yield chunk
 
-    return asyncio.run(read_completion(body(), content_type, None if pieces is None else pieces.append))
+    return asyncio.run(read_completion(body(), content_type, None if pieces is None else pieces.append, calls))
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:

@@ -15,11 +15,11 @@ from common.errors import ForbiddenStatement
 from common.inquiry import Inquiry
 from common.text import Lang, language_of
 from common.values import Catalog, Column, ForeignKey, NoSql, QueryResult, Sql, Table
-from databases import open_database
 from knowledge.naming import column_names, table_names
 from rules.skills import OfflineSkills
 from rules.words.vocabulary import INTENTS
 from tests.catalogs import CATALOG, wide_catalog
+from tests.databases import open_asked
 from tests.offline_catalogs import AIR, CHINESE, SHOP
 from tests.offline_questions import FIXTURES
 
@@ -138,16 +138,7 @@ def foreign(make_database: Callable[[str], str]) -> dict[str, tuple[Catalog, str
     found = {}
     for name in MEASURED:
         url = make_database((FIXTURES / "offline" / f"{name}.sql").read_text(encoding="utf-8"))
-        database = open_database(
-            url,
-            pool_size=1,
-            pool_wait_s=10,
-            statement_timeout_s=30,
-            max_rows=10,
-            max_result_bytes=10_000,
-            catalog_ttl_s=3600,
-        )
-        with closing(database):
+        with closing(open_asked(url, pool_size=1)) as database:
             found[name] = (asyncio.run(database.catalog()), url)
     return found
 

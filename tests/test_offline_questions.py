@@ -19,10 +19,10 @@ from common.errors import ForbiddenStatement
 from common.inquiry import Inquiry
 from common.text import language_of
 from common.values import Catalog, Classification, NoSql, Sql, Table
-from databases import open_database
 from knowledge.safe_text import quoted
 from rules.skills import OfflineSkills
 from tests.cases import all_cases
+from tests.databases import open_asked
 from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
 
 SCHEMAS = ("store", "music", "hr", "clinic", "univ", "lib", "bike", "mall", "iot", "crm")
@@ -33,15 +33,7 @@ class Asked:
     """A database as the rules see it, and a connection to compare on."""
 
     def __init__(self, url: str) -> None:
-        self.database = open_database(
-            url,
-            pool_size=1,
-            pool_wait_s=10,
-            statement_timeout_s=30,
-            max_rows=10_000,
-            max_result_bytes=10_000_000,
-            catalog_ttl_s=3600,
-        )
+        self.database = open_asked(url, pool_size=1, max_rows=10_000, max_result_bytes=10_000_000)
         self.catalog: Catalog = asyncio.run(self.database.catalog())
         self._connection = psycopg2.connect(url)
         self._connection.autocommit = True

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ from agent.thinking.llm.schema_text import SCHEMA_BUDGET, SchemaText
 from agent.thinking.llm.tokens import estimated_tokens, schema_budget
 from common.errors import InvalidSql
 from common.inquiry import Inquiry
-from common.llm import Completion, Message, OnToken
+from common.llm import AnyMessage, Completion, Message, OnToken, ToolOffer
 from common.llm.contexts import context_tokens
 from common.values import Catalog, Column, ForeignKey, QueryResult, Table
 from knowledge.personal_data import Privacy, privacy_of
@@ -51,9 +51,14 @@ class Listener:
         self.prompts: list[list[Message]] = []
 
     async def complete(
-        self, messages: Sequence[Message], *, on_token: OnToken | None = None, max_tokens: int | None = None
+        self,
+        messages: Sequence[AnyMessage],
+        *,
+        on_token: OnToken | None = None,
+        max_tokens: int | None = None,
+        offer: ToolOffer | None = None,
     ) -> Completion:
-        self.prompts.append(list(messages))
+        self.prompts.append([cast(Message, message) for message in messages])
         return Completion(self.reply)
 
     async def warm(self) -> None: ...

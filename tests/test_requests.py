@@ -13,7 +13,7 @@ MAX = 100
 
 
 def test_a_bare_question_gets_defaults() -> None:
-    asked = parse_ask({"question": "  各服务区的营业收入排行 "}, MAX)
+    asked = parse_ask({"question": "  各服务区的营业收入排行 "}, MAX, ["ask"])
     assert asked.question.question == "各服务区的营业收入排行"
     assert asked.question.conversation_id.startswith("citu_")
     assert asked.question.lang is None
@@ -33,9 +33,9 @@ def test_every_field_is_taken() -> None:
         "stream_tokens": False,
         "on_disconnect": "continue",
     }
-    asked = parse_ask(body, MAX)
+    asked = parse_ask(body, MAX, ["ask"])
     question = asked.question
-    assert (question.user_id, question.conversation_id, question.routing_mode) == ("张三", "c-1", "database_direct")
+    assert (asked.user_id, question.conversation_id, question.routing_mode) == ("张三", "c-1", "database_direct")
     assert (question.context_type, question.table, question.lang) == ("CHAT", "public.shop", "en")
     assert not question.stream_tokens
     assert asked.on_disconnect == "continue"
@@ -43,7 +43,7 @@ def test_every_field_is_taken() -> None:
 
 def test_fields_that_nobody_reads_are_named_with_what_they_may_have_been_meant_for() -> None:
     body = {"question": "q", "conversationId": "c", "x\x1b\u202ey": 1, **{f"n{i}": i for i in range(500)}}
-    (notice,) = parse_ask(body, MAX).question.notices
+    (notice,) = parse_ask(body, MAX, ["ask"]).question.notices
     assert notice.en.startswith(
         "Unknown fields of the request were ignored: conversationId (did you mean conversation_id?)"
     )
@@ -55,7 +55,7 @@ def test_fields_that_nobody_reads_are_named_with_what_they_may_have_been_meant_f
 
 
 def test_null_means_absent() -> None:
-    asked = parse_ask({"question": "q", "routing_mode": None, "stream_tokens": None}, MAX)
+    asked = parse_ask({"question": "q", "routing_mode": None, "stream_tokens": None}, MAX, ["ask"])
     assert asked.question.routing_mode is None
     assert asked.question.stream_tokens
 
@@ -84,7 +84,7 @@ def test_null_means_absent() -> None:
 )
 def test_a_wrong_field_is_named_with_what_is_allowed(field: str, value: object, says: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        parse_ask({"question": "q", field: value}, MAX)
+        parse_ask({"question": "q", field: value}, MAX, ["ask"])
     assert caught.value.details() == {"field": field}
     assert field in caught.value.message("zh")
     assert says in caught.value.message("en")
@@ -102,7 +102,7 @@ _FIELDS = ["question", "user_id", "conversation_id", "routing_mode", "context_ty
 def test_any_body_is_parsed_or_refused_with_its_field(body: dict[str, Any], accept_language: str | None) -> None:
     assert language_of_body(body, accept_language) in ("zh", "en")
     try:
-        asked = parse_ask(body, MAX)
+        asked = parse_ask(body, MAX, ["ask"])
     except InvalidRequest as error:
         assert error.field in body or error.field == "question"
         return

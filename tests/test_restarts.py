@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from agent.runs.runner import ANONYMOUS
+from common.actor import ANONYMOUS
 from common.logs import PACKAGES
 from common.store.opening import BACKENDS
 from tests.http_stream import Stream, get_json, post_json

@@ -18,12 +18,15 @@ from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
 from agent.bootstrap import bootstrap
+from agent.flow import Question
 from agent.runs import desk as run_desk
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.events import Event
-from agent.runs.runner import ANONYMOUS, CituLangGraphAgent, Question
+from agent.runs.resuming import Resumption
+from agent.runs.runner import Runner
 from app_config import Settings
 from common import runtime
+from common.actor import ANONYMOUS
 from common.store import Frame, RunRecord, Runs, RunWrite, Unkept
 from common.store.journal import Journal
 from common.store.record_json import key
@@ -213,13 +216,20 @@ def test_without_a_place_everybody_is_told_at_once(asking: Asking, model: OpenAi
         stream.close()
 
 
-class Stubborn:
+class Stateless:
+    """A runner of graphs that keep nothing."""
+
+    def keeps_state(self, question: Question) -> bool:
+        return False
+
+
+class Stubborn(Stateless):
     """An agent that is slow to notice that it was cancelled."""
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
 
-    async def process_question_stream(self, question: Question) -> AsyncGenerator[Event, None]:
+    async def events(self, question: Question, resumed: Resumption | None = None) -> AsyncGenerator[Event, None]:
         while not self.gate.is_set():
             with suppress(asyncio.CancelledError):
                 await self.gate.wait()
@@ -233,23 +243,23 @@ def test_who_cancels_a_run_that_ends_slowly_is_told_that_it_still_runs(
 
     async def cancelled() -> tuple[RunView, RunView]:
         agent, store = Stubborn(), asking.services.store
-        desk = RunDesk(cast(CituLangGraphAgent, agent), store, Journal(store), lease_s=10)
+        desk = RunDesk(cast(Runner, agent), store, Journal(store), lease_s=10)
         run = desk.begin(Question("hello"), is_watched=True, outlives_readers=False, on_end=lambda: None)
         view = await desk.cancel(ANONYMOUS, run.head.run_id)
         agent.gate.set()
-        await run.terminal()
+        await run.last()
         await desk.aclose()
         return view, await desk.look(ANONYMOUS, run.head.run_id)
 
     soon, late = runtime.run(cancelled(), 20)
-    assert (soon.record.state, soon.terminal) == ("running", None)
+    assert (soon.record.state, soon.last) == ("running", None)
     assert late.record.state == "cancelled"
 
 
-class Brief:
+class Brief(Stateless):
     """An agent that has answered at once."""
 
-    async def process_question_stream(self, question: Question) -> AsyncGenerator[Event, None]:
+    async def events(self, question: Question, resumed: Resumption | None = None) -> AsyncGenerator[Event, None]:
         yield Event("error", "No", lambda: {"error_type": "forbidden_statement", "retryable": False}, 403)
 
 
@@ -274,14 +284,14 @@ def test_a_key_is_its_runs_also_between_keeping_its_answer_and_showing_it(asking
     async def asked_again() -> tuple[RunRecord | None, RunRecord | None, str]:
         runs = SlowToSay(asking.services.store.runs)
         store = replace(asking.services.store, runs=cast(Runs, runs))
-        desk = RunDesk(cast(CituLangGraphAgent, Brief()), store, Journal(store), lease_s=10)
+        desk = RunDesk(cast(Runner, Brief()), store, Journal(store), lease_s=10)
         question = Question("hello")
         first = await desk.claim(ANONYMOUS, question.run_id, "body", question.run_id)
         run = desk.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
         await runs.written.wait()
         second = await desk.claim(ANONYMOUS, question.run_id, "body", "run_of_the_second")
         runs.may_say.set()
-        await run.terminal()
+        await run.last()
         await desk.aclose()
         return first, second, question.run_id
 
@@ -290,10 +300,10 @@ def test_a_key_is_its_runs_also_between_keeping_its_answer_and_showing_it(asking
     assert second is not None and second.head.run_id == run_id
 
 
-class Unspeakable:
+class Unspeakable(Stateless):
     """An agent of whose events one can't be rendered."""
 
-    async def process_question_stream(self, question: Question) -> AsyncGenerator[Event, None]:
+    async def events(self, question: Question, resumed: Resumption | None = None) -> AsyncGenerator[Event, None]:
         yield Event("progress", "Working", lambda: {"node": "a"})
         yield Event("progress", "Working", lambda: {"node": object()})
         yield Event("error", "Cancelled", lambda: {"error_type": "cancelled", "retryable": False}, 499)
@@ -303,7 +313,7 @@ class Unspeakable:
 def test_an_event_that_can_not_be_rendered_ends_the_run_in_an_error(is_watched: bool, asking: Asking) -> None:
     async def followed() -> tuple[list[Frame], int]:
         ended: list[None] = []
-        store, agent = asking.services.store, cast(CituLangGraphAgent, Unspeakable())
+        store, agent = asking.services.store, cast(Runner, Unspeakable())
         desk = RunDesk(agent, store, Journal(store), lease_s=10)
         run = desk.begin(
             Question("hello"), is_watched=is_watched, outlives_readers=False, on_end=lambda: ended.append(None)

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
@@ -12,15 +13,17 @@ from typing import Any
 import pytest
 
 from tests.http_stream import Stream, get_json, post_json
-from tests.live import GAUGES, Citu, serving
+from tests.live import GAUGES, Citu, serving, thread_count
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.questions import ASK, CHAT, ROWS, STREAM, SYNC, scripted
 from tests.redis_server import redis_server
+from tests.survey.flow import COUNT_SCHEMA, SURVEY
 
 TALK = Reply(pieces=["One ", "two ", "three."])
 RUNS = "/api/v0/runs"
 LEASE_S = "1"
+SURVEY_TOO = "tests/survey/serve.py"  # with a second flow
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +61,14 @@ def start(
     settings = {"DATABASE_URL": make_database(GAUGES), "RUN_LEASE_S": LEASE_S, "PING_INTERVAL_S": "0.2", **store}
     with ExitStack() as stack:
         yield lambda **changes: stack.enter_context(
-            serving(tmp_path_factory.mktemp("citu") / "log", model=model, **settings | changes)
+            serving(tmp_path_factory.mktemp("citu") / "log", model=model, program=SURVEY_TOO, **settings | changes)
         )
+
+
+@pytest.fixture(params=["ask", "survey"])
+def hello(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """A question to each flow that is answered with talk."""
+    return {**CHAT, "agent": request.param}
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +121,10 @@ def state(citu: Citu, run_id: str, query: str = "") -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------------- seen again
 
 
-def test_another_process_shows_the_same_bytes_from_any_event_on(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    with scripted(model, TALK), Stream(here.port, STREAM, CHAT) as stream:
+def test_another_process_shows_the_same_bytes_from_any_event_on(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
+    with scripted(model, TALK), Stream(here.port, STREAM, hello) as stream:
         live = blocks(stream)
     retry, *frames = live
     run_id = run_id_of(frames[0])
@@ -127,11 +138,13 @@ def test_another_process_shows_the_same_bytes_from_any_event_on(here: Citu, ther
             assert stream.status == 204, "an EventSource stops asking"
 
 
-def test_a_client_cut_off_at_any_event_goes_on_elsewhere(here: Citu, there: Citu, model: OpenAiServer) -> None:
+def test_a_client_cut_off_at_any_event_goes_on_elsewhere(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
     read, length = 1, 2
     while read < length:
         with scripted(model, TALK):  # the run may only ask the model after its client has left
-            with Stream(here.port, STREAM, {**CHAT, "on_disconnect": "continue"}) as stream:
+            with Stream(here.port, STREAM, {**hello, "on_disconnect": "continue"}) as stream:
                 retry, *seen = begun(stream, read + 1)
             run_id = run_id_of(seen[0])
             rest = follow(there, run_id, f"?after={run_id}:{read}")
@@ -141,9 +154,11 @@ def test_a_client_cut_off_at_any_event_goes_on_elsewhere(here: Citu, there: Citu
         read, length = read + 1, len(seen) + len(rest) - 1
 
 
-def test_a_run_is_followed_live_from_another_process(here: Citu, there: Citu, model: OpenAiServer) -> None:
+def test_a_run_is_followed_live_from_another_process(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
     gate = Gate()
-    with scripted(model, Reply(pieces=["One ", gate, "two."])), Stream(here.port, STREAM, CHAT) as stream:
+    with scripted(model, Reply(pieces=["One ", gate, "two."])), Stream(here.port, STREAM, hello) as stream:
         told = begun(stream, 4)
         run_id = run_id_of(told[1])
         with Stream(there.port, f"{RUNS}/{run_id}/events", None, method="GET") as elsewhere:
@@ -162,8 +177,8 @@ def test_the_state_holds_the_sync_answer(here: Citu, there: Citu, model: OpenAiS
     assert found["conversation_id"] == answer["data"]["conversation_id"]
 
 
-def test_who_is_somebody_else_sees_no_run(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    _, answer = post_json(here.port, SYNC, {**CHAT, "user_id": "alice"})
+def test_who_is_somebody_else_sees_no_run(hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer) -> None:
+    _, answer = post_json(here.port, SYNC, {**hello, "user_id": "alice"})
     run_id = answer["data"]["run_id"]
     assert state(there, run_id, "?user_id=alice")["state"] == "completed"
     for citu in (here, there):
@@ -184,9 +199,11 @@ def test_an_event_that_can_not_be_is_said_to_be(query: str, here: Citu) -> None:
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["by its own process", "by another"])
-def test_a_run_is_cancelled_by_its_id(elsewhere: bool, here: Citu, there: Citu, model: OpenAiServer) -> None:
+def test_a_run_is_cancelled_by_its_id(
+    hello: dict[str, Any], elsewhere: bool, here: Citu, there: Citu, model: OpenAiServer
+) -> None:
     gate = Gate()
-    with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, CHAT) as stream:
+    with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, hello) as stream:
         run_id = run_id_of(begun(stream, 2)[1])
         assert gate.reached.wait(10)
         status, envelope = post_json((there if elsewhere else here).port, f"{RUNS}/{run_id}/cancel", {})
@@ -200,11 +217,11 @@ def test_a_run_is_cancelled_by_its_id(elsewhere: bool, here: Citu, there: Citu, 
 
 @pytest.mark.parametrize(("wish", "end"), [("cancel", "cancelled"), ("continue", "completed")])
 def test_what_becomes_of_a_run_whose_client_leaves(
-    wish: str, end: str, here: Citu, there: Citu, model: OpenAiServer
+    hello: dict[str, Any], wish: str, end: str, here: Citu, there: Citu, model: OpenAiServer
 ) -> None:
     gate = Gate()
     with scripted(model, Reply(pieces=["One ", gate, "two."])):
-        with Stream(here.port, STREAM, {**CHAT, "on_disconnect": wish}) as stream:
+        with Stream(here.port, STREAM, {**hello, "on_disconnect": wish}) as stream:
             run_id = run_id_of(begun(stream, 2)[1])
             assert gate.reached.wait(10)
         if wish == "cancel":
@@ -214,10 +231,10 @@ def test_what_becomes_of_a_run_whose_client_leaves(
     assert state(there, run_id)["state"] == end
 
 
-def test_who_looks_on_does_not_change_what_was_wished(here: Citu, model: OpenAiServer) -> None:
+def test_who_looks_on_does_not_change_what_was_wished(hello: dict[str, Any], here: Citu, model: OpenAiServer) -> None:
     gate = Gate()
     with scripted(model, Reply(pieces=["One ", gate])):
-        with Stream(here.port, STREAM, {**CHAT, "on_disconnect": "cancel"}) as stream:
+        with Stream(here.port, STREAM, {**hello, "on_disconnect": "cancel"}) as stream:
             run_id = run_id_of([stream.next_block() for _ in range(2)][1])
             assert gate.reached.wait(10)
             with Stream(here.port, f"{RUNS}/{run_id}/events", None, method="GET") as onlooker:
@@ -229,9 +246,11 @@ def test_who_looks_on_does_not_change_what_was_wished(here: Citu, model: OpenAiS
     assert state(here, run_id)["state"] == "cancelled"
 
 
-def test_the_runs_of_a_killed_worker_end(start: Callable[..., Citu], there: Citu, model: OpenAiServer) -> None:
+def test_the_runs_of_a_killed_worker_end(
+    hello: dict[str, Any], start: Callable[..., Citu], there: Citu, model: OpenAiServer
+) -> None:
     doomed, gate = start(), Gate()
-    with scripted(model, Reply(pieces=["One ", gate])), Stream(doomed.port, STREAM, CHAT) as stream:
+    with scripted(model, Reply(pieces=["One ", gate])), Stream(doomed.port, STREAM, hello) as stream:
         seen = begun(stream, 4)
         run_id = run_id_of(seen[1])
         assert gate.reached.wait(10)
@@ -248,11 +267,13 @@ def test_the_runs_of_a_killed_worker_end(start: Callable[..., Citu], there: Citu
     ]
 
 
-def test_runs_of_a_process_that_is_stopped_say_so(start: Callable[..., Citu], there: Citu, model: OpenAiServer) -> None:
+def test_runs_of_a_process_that_is_stopped_say_so(
+    hello: dict[str, Any], start: Callable[..., Citu], there: Citu, model: OpenAiServer
+) -> None:
     # However busy the machine is, nobody else may say meanwhile that the process has died.
     stopped, gate = start(RUN_LEASE_S="60"), Gate()
     with scripted(model, Reply(pieces=["One ", gate])):
-        with Stream(stopped.port, STREAM, {**CHAT, "on_disconnect": "continue"}) as stream:
+        with Stream(stopped.port, STREAM, {**hello, "on_disconnect": "continue"}) as stream:
             run_id = run_id_of(begun(stream, 2)[1])
             assert gate.reached.wait(10)
         stopped.signal(signal.SIGINT)
@@ -264,33 +285,37 @@ def test_runs_of_a_process_that_is_stopped_say_so(start: Callable[..., Citu], th
 # ----------------------------------------------------------------------------------------------------- asked once more
 
 
-def test_the_same_key_is_the_same_run(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    before = len(model.requests)
-    first = post_json(here.port, SYNC, CHAT, **{"Idempotency-Key": "k-1"})
+def test_the_same_key_is_the_same_run(hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer) -> None:
+    before, key = len(model.requests), {"Idempotency-Key": f"k-1-{hello['agent']}"}
+    first = post_json(here.port, SYNC, hello, **key)
     for citu in (here, there):
-        assert post_json(citu.port, SYNC, CHAT, **{"Idempotency-Key": "k-1"}) == first
-        with Stream(citu.port, STREAM, CHAT, **{"Idempotency-Key": "k-1"}) as stream:
+        assert post_json(citu.port, SYNC, hello, **key) == first
+        with Stream(citu.port, STREAM, hello, **key) as stream:
             run_id = first[1]["data"]["run_id"]
             assert blocks(stream) == follow(citu, run_id)
     assert len(model.requests) == before + 1
-    status, envelope = post_json(there.port, SYNC, {**CHAT, "lang": "zh"}, **{"Idempotency-Key": "k-1"})
+    status, envelope = post_json(
+        there.port, SYNC, {**hello, "lang": "zh"}, **{"Idempotency-Key": f"k-1-{hello['agent']}"}
+    )
     assert (status, envelope["data"]["error_type"]) == (422, "idempotency_key_reused")
-    other = post_json(there.port, SYNC, {**CHAT, "user_id": "bob"}, **{"Idempotency-Key": "k-1"})
+    other = post_json(there.port, SYNC, {**hello, "user_id": "bob"}, **key)
     assert other[1]["data"]["run_id"] != run_id, "keys are a user's own"
 
 
-def test_a_run_in_flight_is_joined_by_its_key(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    gate, key = Gate(), {"Idempotency-Key": "k-2"}
+def test_a_run_in_flight_is_joined_by_its_key(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
+    gate, key = Gate(), {"Idempotency-Key": f"k-2-{hello['agent']}"}
     with (
         scripted(model, Reply(pieces=["One ", gate, "two."])),
-        Stream(here.port, STREAM, CHAT, **key) as first,
-        Stream(there.port, STREAM, CHAT, **key) as second,
-        Stream(here.port, STREAM, CHAT, **key) as third,
+        Stream(here.port, STREAM, hello, **key) as first,
+        Stream(there.port, STREAM, hello, **key) as second,
+        Stream(here.port, STREAM, hello, **key) as third,
     ):
         assert gate.reached.wait(10)
         told = begun(first, 2)
         for citu in (here, there):
-            status, envelope = post_json(citu.port, SYNC, CHAT, **key)
+            status, envelope = post_json(citu.port, SYNC, hello, **key)
             assert (status, envelope["data"]["error_type"]) == (409, "conflict")
             assert envelope["data"]["run_id"] == run_id_of(told[1])
         gate.open()
@@ -299,49 +324,199 @@ def test_a_run_in_flight_is_joined_by_its_key(here: Citu, there: Citu, model: Op
         assert blocks(third) == told
 
 
-def test_a_client_that_comes_back_with_its_key_finds_its_run(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    gate, key = Gate(), {"Idempotency-Key": "k-3"}
+def test_a_client_that_comes_back_with_its_key_finds_its_run(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
+    gate, key = Gate(), {"Idempotency-Key": f"k-3-{hello['agent']}"}
     with scripted(model, Reply(pieces=["One ", gate, "two."])):
-        with Stream(here.port, STREAM, CHAT, **key) as stream:
+        with Stream(here.port, STREAM, hello, **key) as stream:
             seen = begun(stream, 3)
             assert gate.reached.wait(10)
-        with Stream(there.port, STREAM, CHAT, **key, **{"Last-Event-ID": f"{run_id_of(seen[1])}:2"}) as stream:
+        with Stream(there.port, STREAM, hello, **key, **{"Last-Event-ID": f"{run_id_of(seen[1])}:2"}) as stream:
             gate.open()
             rest = blocks(stream)
     assert [*seen, *rest[1:]] == follow(here, run_id_of(seen[1]))
 
 
-def test_a_cancelled_run_lets_go_of_its_key(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    gate, key = Gate(), {"Idempotency-Key": "k-4"}
-    with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, CHAT, **key) as stream:
+def test_a_cancelled_run_lets_go_of_its_key(
+    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
+) -> None:
+    gate, key = Gate(), {"Idempotency-Key": f"k-4-{hello['agent']}"}
+    with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, hello, **key) as stream:
         run_id = run_id_of(begun(stream, 2)[1])
         assert gate.reached.wait(10)
         post_json(there.port, f"{RUNS}/{run_id}/cancel", {})
-    status, envelope = post_json(there.port, SYNC, CHAT, **key)
+    status, envelope = post_json(there.port, SYNC, hello, **key)
     assert (status, envelope["data"]["response"]) == (200, "hello")
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 256])
-def test_a_key_that_is_none_is_refused(key: str, here: Citu) -> None:
+def test_a_key_that_is_none_is_refused(hello: dict[str, Any], key: str, here: Citu) -> None:
     connection = HTTPConnection("127.0.0.1", here.port, timeout=30)
-    connection.request("POST", SYNC, json.dumps(CHAT), {"Idempotency-Key": key.encode().decode("latin-1")})
+    connection.request("POST", SYNC, json.dumps(hello), {"Idempotency-Key": key.encode().decode("latin-1")})
     envelope = json.loads(connection.getresponse().read())
     connection.close()
     assert (envelope["code"], envelope["data"]["field"]) == (400, "Idempotency-Key")
 
 
-def test_every_answer_is_one_turn(here: Citu, there: Citu, model: OpenAiServer) -> None:
-    ask = {**CHAT, "conversation_id": "c-turns"}
+def test_every_answer_is_one_turn(hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer) -> None:
+    ask = {**hello, "conversation_id": f"c-turns-{hello['agent']}"}
     with scripted(model, Reply("Hi."), TALK):
         post_json(here.port, SYNC, ask)
         with Stream(there.port, STREAM, {**ask, "question": "and?"}) as stream:
             blocks(stream)
-    status, told = get_json(there.port, "/api/v0/conversations/c-turns")
+    status, told = get_json(there.port, f"/api/v0/conversations/{ask['conversation_id']}")
     assert status == 200
     assert [(turn["question"], turn["response"]) for turn in told["data"]["turns"]] == [
         ("hello", "Hi."),
         ("and?", "One two three."),
     ]
+
+
+# ----------------------------------------------------------------------------------------------- waiting for the user
+
+
+SURVEY_ASK = {"question": SURVEY, "agent": "survey"}
+
+
+def asked_by(citu: Citu, run_id: str) -> dict[str, Any]:
+    """What the run asks, seen from that process."""
+    found = state(citu, run_id)
+    assert (found["state"], found["result"]) == ("waiting", None)
+    question: dict[str, Any] = found["question"]
+    return question
+
+
+def answer(citu: Citu, run_id: str, interrupt_id: str, given: Any, **more: Any) -> tuple[int, dict[str, Any]]:
+    status, envelope = post_json(
+        citu.port, f"{RUNS}/{run_id}/resume", {"interrupt_id": interrupt_id, "answer": given, **more}
+    )
+    return status, envelope["data"]
+
+
+def begin_survey(citu: Citu, **more: Any) -> tuple[str, list[str]]:
+    """A run that waits, and the frames it has sent."""
+    with Stream(citu.port, STREAM, {**SURVEY_ASK, **more}) as stream:
+        seen = blocks(stream)
+    return run_id_of(seen[1]), seen
+
+
+def kinds(frames: list[str]) -> list[str]:
+    return [json.loads(frame.partition("data: ")[2])["data"]["type"] for frame in frames if "data: " in frame]
+
+
+def test_a_run_asks_twice_and_goes_on_wherever_the_answer_comes_in(here: Citu, there: Citu) -> None:
+    run_id, seen = begin_survey(here, conversation_id="c-survey")
+    assert kinds(seen) == ["progress", "question"]
+    last = json.loads(seen[-1].partition("data: ")[2])
+    assert (last["code"], last["success"]) == (200, True)
+    first = asked_by(there, run_id)
+    assert first == {key: last["data"][key] for key in ("interrupt_id", "kind", "prompt", "choices")}
+    assert (first["kind"], first["choices"]) == ("choice", ["n", "name"])
+    with Stream(there.port, f"{RUNS}/{run_id}/events?after={len(seen) - 1}", None, method="GET") as stream:
+        assert stream.status == 204, "nothing follows until there is an answer"
+
+    status, told = answer(there, run_id, first["interrupt_id"], "name")
+    assert (status, told["state"]) == (202, "running")
+    more = follow(there, run_id, f"?after={len(seen) - 1}")
+    assert kinds(more) == ["progress", "progress", "progress", "question"]
+    second = asked_by(here, run_id)
+    assert second["schema"] == COUNT_SCHEMA
+    assert second["interrupt_id"] != first["interrupt_id"]
+
+    assert answer(here, run_id, second["interrupt_id"], 2)[0] == 202
+    whole = follow(here, run_id)
+    assert kinds(whole)[-1] == "completed"
+    assert whole == follow(there, run_id)
+    assert whole[: len(seen)] == seen
+    assert [block.partition("\n")[0] for block in whole[1:]] == [f"id: {run_id}:{n}" for n in range(1, len(whole))]
+    result = state(there, run_id)["result"]
+    assert result["data"]["response"] == "gauge 1, gauge 2"
+    _, conversation = get_json(there.port, "/api/v0/conversations/c-survey")
+    assert [turn["response"] for turn in conversation["data"]["turns"]] == ["gauge 1, gauge 2"]
+    for interrupt_id in (first["interrupt_id"], second["interrupt_id"]):
+        assert answer(there, run_id, interrupt_id, "n")[0] == 409
+
+
+def test_the_sync_endpoint_answers_with_the_question(here: Citu, there: Citu) -> None:
+    status, envelope = post_json(here.port, SYNC, SURVEY_ASK, **{"Idempotency-Key": "survey"})
+    data = envelope["data"]
+    assert (status, data["type"], data["prompt"]) == (200, "question", "Which column?")
+    again = post_json(there.port, SYNC, SURVEY_ASK, **{"Idempotency-Key": "survey"})
+    assert again == (status, envelope), "a waiting run keeps its key"
+    assert answer(there, data["run_id"], data["interrupt_id"], "n")[0] == 202
+
+
+def test_a_wrong_answer_is_refused_and_the_run_waits_on(here: Citu, there: Citu) -> None:
+    run_id, _ = begin_survey(here)
+    asked = asked_by(here, run_id)
+    for body, field in (
+        ({"answer": "n"}, "interrupt_id"),
+        ({"interrupt_id": asked["interrupt_id"]}, "answer"),
+        ({"interrupt_id": asked["interrupt_id"], "answer": "price"}, "answer"),
+        ({"interrupt_id": asked["interrupt_id"], "answer": ["n"]}, "answer"),
+    ):
+        status, envelope = post_json(there.port, f"{RUNS}/{run_id}/resume", body)
+        assert (status, envelope["data"]["field"]) == (400, field)
+    assert answer(there, run_id, "other-1", "n")[0] == 404
+    assert answer(there, run_id, asked["interrupt_id"], "n", user_id="bob")[0] == 404
+    assert answer(there, "run_00", asked["interrupt_id"], "n")[0] == 404
+    assert asked_by(there, run_id) == asked
+    assert answer(there, run_id, asked["interrupt_id"], "n")[0] == 202
+    follow(there, run_id)
+    for wrong in (0, 4, "2", None, True, 1.5):
+        status, data = answer(here, run_id, asked_by(here, run_id)["interrupt_id"], wrong)
+        assert (status, data["field"]) == (400, "answer")
+
+
+def test_of_two_answers_at_once_one_is_taken(here: Citu, there: Citu) -> None:
+    run_id, _ = begin_survey(here)
+    interrupt_id = asked_by(here, run_id)["interrupt_id"]
+    with ThreadPoolExecutor(6) as pool:
+        given = [
+            pool.submit(answer, citu, run_id, interrupt_id, column)
+            for citu, column in ((here, "n"), (there, "name"), (here, "n")) * 2
+        ]
+        statuses = sorted(one.result()[0] for one in given)
+    assert statuses == [202, *[409] * 5]
+    follow(here, run_id)
+    assert answer(here, run_id, asked_by(here, run_id)["interrupt_id"], 1)[0] == 202
+    follow(there, run_id)
+    assert state(there, run_id)["result"]["data"]["response"] in ("1", "gauge 1")
+
+
+def test_runs_that_wait_hold_no_place_and_no_thread(start: Callable[..., Citu]) -> None:
+    small = start(MAX_STREAMS="2")
+    begin_survey(small)
+    before = thread_count(small.worker())
+    waiting = [begin_survey(small)[0] for _ in range(5)]
+    assert thread_count(small.worker()) <= before
+    for run_id in waiting:
+        assert answer(small, run_id, asked_by(small, run_id)["interrupt_id"], "n")[0] == 202
+        follow(small, run_id)
+
+
+def test_a_waiting_run_is_cancelled_from_anywhere(here: Citu, there: Citu) -> None:
+    run_id, seen = begin_survey(here)
+    asked = asked_by(there, run_id)
+    status, envelope = post_json(there.port, f"{RUNS}/{run_id}/cancel", {})
+    assert (status, envelope["data"]["state"]) == (200, "cancelled")
+    assert kinds(follow(here, run_id)) == [*kinds(seen), "error"]
+    assert answer(here, run_id, asked["interrupt_id"], "n")[0] == 409
+
+
+def test_a_killed_worker_takes_no_waiting_run_and_no_answer_with_it(
+    start: Callable[..., Citu], there: Citu, model: OpenAiServer
+) -> None:
+    doomed = start()
+    run_id, _ = begin_survey(doomed)
+    asked = asked_by(there, run_id)
+    os.kill(doomed.worker(), signal.SIGKILL)
+    assert answer(there, run_id, asked["interrupt_id"], "n")[0] == 202
+    follow(there, run_id)
+    assert answer(there, run_id, asked_by(there, run_id)["interrupt_id"], 3)[0] == 202
+    follow(there, run_id)
+    assert state(there, run_id)["result"]["data"]["response"] == "1, 2, 3"
 
 
 def test_a_log_of_it_all_has_no_fault(here: Citu, there: Citu) -> None:

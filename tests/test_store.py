@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import psycopg2
 import pytest
@@ -20,7 +20,18 @@ from hypothesis import strategies as st
 
 from common import runtime
 from common.errors import StoreUnavailable
-from common.store import Claim, Frame, InvalidCursor, Retention, RunEnd, RunHead, RunWrite, Store
+from common.store import (
+    Claim,
+    Frame,
+    InvalidCursor,
+    Retention,
+    RunEnd,
+    RunHead,
+    RunRecord,
+    RunWrite,
+    Store,
+    Waiting,
+)
 from common.store.opening import BACKENDS, InvalidRedisUrl, open_store
 from common.store.postgres_schema import MIGRATIONS
 from common.store.record_json import head_to_text, key
@@ -455,6 +466,445 @@ def test_a_claim_belongs_to_the_first(place: Place, user: str) -> None:
         await one.runs.release_claim("another", "k\0", "late")
 
     play(scenario, place.open(), place.open())
+
+
+# ------------------------------------------------------------------------------------------------- waiting for the user
+
+_REQUEST = {"question": "多少?", "share": 0.25, "groups": ["a", "\0"], "none": None, "\ud800": True}
+
+
+def question(interrupt_id: str) -> Waiting:
+    return Waiting(interrupt_id, "etl", _REQUEST)
+
+
+def asking(about: RunHead, interrupt_id: str, first: int = 1, last: int = 2) -> RunWrite:
+    return RunWrite(about, frames(first, last), waiting=question(interrupt_id))
+
+
+def by(about: RunHead, worker_id: str) -> RunHead:
+    return replace(about, worker_id=worker_id)
+
+
+async def known(store: Store, about: RunHead) -> RunRecord:
+    record = await store.runs.find(about.user_id, about.run_id)
+    assert record is not None
+    return record
+
+
+async def orphan(store: Store, about: RunHead) -> RunRecord:
+    """The run, once its lease has run out."""
+
+    async def find() -> RunRecord | None:
+        found = [record for record in await store.runs.orphans() if record.head.run_id == about.run_id]
+        return found[0] if found else None
+
+    record: RunRecord = await until(find)
+    return record
+
+
+def test_a_run_waits_and_goes_on_with_the_answer(place: Place, user: str) -> None:
+    answer = {"choice": "b", "n": [1, 2.5, None, "\0\ud800"]}
+
+    async def scenario(one: Store, two: Store) -> None:
+        about = head(user, worker_id="one")
+        assert not await one.runs.write([RunWrite(about, frames(1, 1))])
+        assert not await one.runs.write([asking(about, "q1", 2, 3)])
+        assert await known(two, about) == RunRecord(about, "waiting", 3, waiting=question("q1"))
+        assert await two.runs.frames(user, about.run_id, 0, 10) == frames(1, 3)
+        assert await two.runs.resume(user, about.run_id, "q1", answer, "two") == "resumed"
+        resumed = RunRecord(by(about, "two"), "running", 3, waiting=question("q1"), answer=answer)
+        assert await known(one, about) == resumed
+        assert not await two.runs.write([RunWrite(by(about, "two"), frames(4, 4))])
+        assert await known(one, about) == replace(resumed, last_seq=4)  # frames don't settle the answer
+        end = RunEnd("completed", turn(about.run_id))
+        assert not await two.runs.write([RunWrite(by(about, "two"), frames(5, 5), end)])
+        assert await known(one, about) == RunRecord(by(about, "two"), "completed", 5)
+        assert await one.runs.frames(user, about.run_id, 0, 10) == frames(1, 5)
+        assert await questions(one, user) == ["多少?"]
+        assert await one.runs.resume(user, about.run_id, "q1", answer, "two") == "answered"
+
+    play(scenario, place.open(), place.open())
+
+
+def test_a_run_may_wait_several_times(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        about = head(user)
+        for n in range(1, 4):
+            assert not await store.runs.write([asking(about, f"q{n}", n, n)])
+            assert await known(store, about) == RunRecord(about, "waiting", n, waiting=question(f"q{n}"))
+            for before in range(1, n):
+                assert await store.runs.resume(user, about.run_id, f"q{before}", None, about.worker_id) == "answered"
+            assert await store.runs.resume(user, about.run_id, f"q{n + 1}", None, "worker") == "unknown"
+            about = by(about, f"worker {n}")
+            assert await store.runs.resume(user, about.run_id, f"q{n}", None, about.worker_id) == "resumed"
+            resumed = await known(store, about)
+            assert (resumed.answer, resumed.is_resumed) == (None, True)
+
+    play(scenario, place.open())
+
+
+def test_an_answer_is_accepted_once(place: Place, user: str) -> None:
+    async def scenario(one: Store, two: Store) -> None:
+        for _ in range(5):
+            about = head(user)
+            await one.runs.write([asking(about, "q")])
+            answering = [
+                (one, two)[n % 2].runs.resume(user, about.run_id, "q", f"answer {n}", f"worker {n}") for n in range(8)
+            ]
+            said = await asyncio.gather(*answering)
+            assert sorted(said) == ["answered"] * 7 + ["resumed"]
+            winner = said.index("resumed")
+            record = await known(two, about)
+            assert (record.answer, record.head.worker_id) == (f"answer {winner}", f"worker {winner}")
+
+    play(scenario, place.open(), place.open())
+
+
+def test_an_answer_or_its_end_comes_first_and_not_both(place: Place, user: str) -> None:
+    async def scenario(one: Store, two: Store) -> None:
+        for _ in range(10):
+            about = head(user)
+            await one.runs.write([asking(about, "q")])
+            said, is_ended = await asyncio.gather(
+                one.runs.resume(user, about.run_id, "q", "yes", "one"),
+                two.runs.end_waiting(user, about.run_id, Frame(3, b"{}")),
+            )
+            state = (await known(one, about)).state
+            assert (said, is_ended, state) in {("resumed", False, "running"), ("answered", True, "cancelled")}
+
+    play(scenario, place.open(), place.open())
+
+
+def test_only_the_user_who_was_asked_answers(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        about, running, ended = head(user), head(user), head(user)
+        await store.runs.write([asking(about, "q"), RunWrite(running, frames(1, 1)), answered(ended)])
+        before = await known(store, about)
+        assert await store.runs.resume("another", about.run_id, "q", "yes", "w") == "unknown"
+        assert not await store.runs.end_waiting("another", about.run_id, Frame(3, b"{}"))
+        assert await store.runs.resume(user, about.run_id, "other", "yes", "w") == "unknown"
+        assert await store.runs.resume(user, uuid.uuid4().hex, "q", "yes", "w") == "unknown"
+        for other in (running, ended):
+            assert await store.runs.resume(user, other.run_id, "q", "yes", "w") == "unknown"
+            assert not await store.runs.end_waiting(
+                user, other.run_id, Frame((await known(store, other)).last_seq + 1, b"")
+            )
+        assert await known(store, about) == before
+
+    play(scenario, place.open())
+
+
+def test_repeating_a_question_or_an_answer_changes_nothing(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        about = head(user, worker_id="one")
+        begun, asked = RunWrite(about, frames(1, 1)), asking(about, "q1", 2, 3)
+        for write in (begun, asked, asked, begun, asking(about, "q1", 1, 3), replace(begun, frames=())):
+            assert not await store.runs.write([write])
+        assert await known(store, about) == RunRecord(about, "waiting", 3, waiting=question("q1"))
+        for worker_id in ("one", "two"):  # the worker that asked may be the one that goes on
+            for _ in range(2):
+                assert await store.runs.resume(user, about.run_id, "q1", [1], worker_id) == "resumed"
+                assert await store.runs.resume(user, about.run_id, "q1", [2], worker_id) == "answered"
+                for write in (begun, asked):  # of which the reply had been lost
+                    assert not await store.runs.write([write])
+                record = await known(store, about)
+                assert (record.state, record.answer, record.head.worker_id) == ("running", [1], worker_id)
+            about = head(user, worker_id="one")
+            begun, asked = RunWrite(about, frames(1, 1)), asking(about, "q1", 2, 3)
+            assert not await store.runs.write([begun])
+            assert not await store.runs.write([asked])
+
+    play(scenario, place.open())
+
+
+def test_what_a_worker_writes_of_a_run_that_waits_is_not_kept(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        about = head(user)
+        await store.runs.write([asking(about, "q")])
+        before = await known(store, about)
+        late = [
+            RunWrite(about, frames(3, 3)),
+            RunWrite(about, frames(1, 3), RunEnd("cancelled")),
+            RunWrite(about, (), RunEnd("completed", turn(about.run_id))),
+            asking(about, "q2", 3, 4),
+        ]
+        for write in late:
+            assert dict(await store.runs.write([write])) == {about.run_id: "taken"}
+        assert await known(store, about) == before
+        assert await questions(store, user) == []
+        assert await store.runs.frames(user, about.run_id, 0, 10) == frames(1, 2)
+
+    play(scenario, place.open())
+
+
+def test_a_waiting_run_is_held_by_nobody(place: Place, user: str) -> None:
+    async def scenario(patient: Store, hasty: Store) -> None:
+        about, lost = head(user), head(user)
+        await hasty.runs.write([asking(about, "q"), RunWrite(lost, frames(1, 1))])
+        await orphan(patient, lost)
+        assert about.run_id not in {record.head.run_id for record in await patient.runs.orphans()}
+        record = await known(patient, about)
+        assert (record.state, record.is_orphaned) == ("waiting", False)
+        assert not await patient.runs.end_orphan(about.run_id, Frame(3, b"{}"))
+        assert not await patient.runs.adopt(about.run_id, "another")
+        await patient.runs.request_cancel(user, about.run_id)
+        assert not await patient.runs.renew([about.run_id], "worker")
+        assert await patient.runs.resume(user, about.run_id, "q", 1, "two") == "resumed"
+        assert not (await known(patient, about)).is_orphaned
+        assert not await patient.runs.renew([about.run_id], "worker")
+        await patient.runs.request_cancel(user, about.run_id)
+        assert not await patient.runs.renew([about.run_id], "worker")  # which has it no more
+        assert set(await patient.runs.renew([about.run_id], "two")) == {about.run_id}
+
+    play(scenario, place.open(lease_s=600), place.open(lease_s=0.05))
+
+
+def test_an_answer_forgets_a_cancellation_that_came_too_late(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        about = head(user)
+        await store.runs.write([RunWrite(about, frames(1, 1))])
+        await store.runs.request_cancel(user, about.run_id)
+        await store.runs.write([asking(about, "q")])
+        await store.runs.resume(user, about.run_id, "q", 1, "worker")
+        assert not await store.runs.renew([about.run_id], "worker")
+
+    play(scenario, place.open())
+
+
+def test_a_resumed_run_outlives_its_worker(place: Place, user: str) -> None:
+    async def scenario(patient: Store, hasty: Store) -> None:
+        about = head(user, worker_id="one")
+        await patient.runs.write([asking(about, "q1")])
+        assert not await patient.runs.adopt(about.run_id, "three")
+        assert await hasty.runs.resume(user, about.run_id, "q1", {"n": 1}, "two") == "resumed"
+        await hasty.runs.write([RunWrite(by(about, "two"), frames(3, 3))])
+        found = await orphan(patient, about)
+        assert found == RunRecord(by(about, "two"), "running", 3, True, question("q1"), {"n": 1})
+        adopted = await asyncio.gather(*(patient.runs.adopt(about.run_id, f"three {n}") for n in range(4)))
+        assert sorted(adopted) == [False, False, False, True]
+        winner = f"three {adopted.index(True)}"
+        assert await known(patient, about) == replace(found, head=by(about, winner), is_orphaned=False)
+        assert not await patient.runs.end_orphan(about.run_id, Frame(4, b"{}"))
+        # The worker that was thought dead: what it wrote is known, what it writes is not kept, and it can't go on.
+        zombie = by(about, "two")
+        assert not await hasty.runs.write([RunWrite(zombie, frames(3, 3))])
+        for late in (
+            RunWrite(zombie, frames(3, 4)),
+            RunWrite(zombie, (), RunEnd("cancelled")),
+            asking(zombie, "q2", 4, 4),
+        ):
+            assert dict(await hasty.runs.write([late])) == {about.run_id: "taken"}
+        assert not await hasty.runs.renew([about.run_id], "two")
+        assert await hasty.runs.resume(user, about.run_id, "q1", {"n": 1}, "two") == "answered"
+        assert not await patient.runs.write([answered_by(by(about, winner), 4)])
+        assert dict(await hasty.runs.write([RunWrite(zombie, frames(4, 4))])) == {about.run_id: "taken"}
+        assert (await known(patient, about)).state == "completed"
+        assert await patient.runs.frames(user, about.run_id, 0, 10) == frames(1, 4)
+
+    play(scenario, place.open(lease_s=600), place.open(lease_s=0.05))
+
+
+def answered_by(about: RunHead, seq: int) -> RunWrite:
+    return RunWrite(about, frames(seq, seq), RunEnd("completed", turn(about.run_id)))
+
+
+def test_only_a_run_with_an_answer_can_be_adopted(place: Place, user: str) -> None:
+    async def scenario(patient: Store, hasty: Store) -> None:
+        never_asked, asked_again, buried = head(user), head(user), head(user)
+        await hasty.runs.write([RunWrite(never_asked, frames(1, 2)), asking(asked_again, "q1"), asking(buried, "q1")])
+        await orphan(patient, never_asked)
+        assert not await patient.runs.adopt(never_asked.run_id, "another")
+        for about in (asked_again, buried):
+            assert await hasty.runs.resume(user, about.run_id, "q1", "yes", "worker") == "resumed"
+        await hasty.runs.write([asking(asked_again, "q2", 3, 3)])
+        assert not await patient.runs.adopt(asked_again.run_id, "another")
+        await orphan(patient, buried)
+        assert await patient.runs.end_orphan(buried.run_id, Frame(3, b"{}"))
+        assert await known(patient, buried) == RunRecord(buried, "error", 3)
+        assert not await patient.runs.adopt(buried.run_id, "another")
+        assert await patient.runs.resume(user, buried.run_id, "q1", "yes", "worker") == "answered"
+        assert not await patient.runs.adopt(uuid.uuid4().hex, "another")
+
+    play(scenario, place.open(lease_s=600), place.open(lease_s=0.05))
+
+
+@pytest.mark.parametrize("state", ["cancelled", "error"])
+def test_a_run_is_ended_while_it_waits(place: Place, user: str, state: Literal["cancelled", "error"]) -> None:
+    async def scenario(store: Store) -> None:
+        about = head(user)
+        await store.runs.write([asking(about, "q")])
+        for wrong in (2, 4):
+            assert not await store.runs.end_waiting(user, about.run_id, Frame(wrong, b"{}"), state)
+        assert await store.runs.end_waiting(user, about.run_id, Frame(3, b"{}"), state)
+        assert not await store.runs.end_waiting(user, about.run_id, Frame(4, b"{}"), state)
+        assert await known(store, about) == RunRecord(about, state, 3)
+        assert await store.runs.frames(user, about.run_id, 0, 10) == (*frames(1, 2), Frame(3, b"{}"))
+        assert await store.runs.resume(user, about.run_id, "q", "yes", "worker") == "answered"
+        assert await store.runs.resume(user, about.run_id, "other", "yes", "worker") == "unknown"
+        assert not await store.runs.write([asking(about, "q")])  # its reply may have been lost before
+        assert (await known(store, about)).state == state
+
+    play(scenario, place.open())
+
+
+def test_a_waiting_run_is_kept_for_a_time_of_its_own(place: Place, user: str) -> None:
+    async def scenario(long: Store, short: Store) -> None:
+        waits, resumed, ends = head(user), head(user), head(user)
+        await long.runs.write([asking(about, "q") for about in (waits, resumed, ends)])
+        assert await long.runs.resume(user, resumed.run_id, "q", 1, "worker") == "resumed"
+        assert await long.runs.end_waiting(user, ends.run_id, Frame(3, b"{}"))
+
+        async def is_gone(about: RunHead) -> bool:
+            return await long.runs.find(user, about.run_id) is None
+
+        await until(lambda: is_gone(resumed))  # the run's own time applies again
+        await until(lambda: is_gone(ends))
+        assert (await known(long, waits)).state == "waiting"
+        assert await long.runs.frames(user, waits.run_id, 0, 10) == frames(1, 2)
+        forgotten = head(user)
+        await short.runs.write([asking(forgotten, "q")])
+        await until(lambda: is_gone(forgotten))
+        assert await short.runs.resume(user, forgotten.run_id, "q", 1, "worker") == "unknown"
+        assert not await short.runs.end_waiting(user, forgotten.run_id, Frame(3, b"{}"))
+        assert not await short.runs.adopt(forgotten.run_id, "worker")
+        assert await short.runs.frames(user, forgotten.run_id, 0, 10) == ()
+
+    play(scenario, place.open(run_ttl_s=0.2, waiting_ttl_s=600), place.open(run_ttl_s=600, waiting_ttl_s=0.2))
+
+
+def test_a_question_survives_a_server_that_is_stopped_dead(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        waits, resumed, adopted, cancelled = abouts = [head(user) for _ in range(4)]
+        await store.runs.write([RunWrite(about, frames(1, 1)) for about in abouts])
+        await store.runs.write([asking(about, "q", 2, 2) for about in abouts])
+        await store.runs.resume(user, resumed.run_id, "q", "yes", "two")
+        await store.runs.resume(user, adopted.run_id, "q", "yes", "two")
+        await orphan(store, adopted)
+        assert await store.runs.adopt(adopted.run_id, "three")
+        assert await store.runs.end_waiting(user, cancelled.run_id, Frame(3, b"{}"))
+        await asyncio.to_thread(place.stop, signal.SIGKILL)
+        await asyncio.to_thread(place.start)
+        for about in abouts:
+            assert (await store.runs.frames(user, about.run_id, 0, 10))[:2] == frames(1, 2)
+        assert await known(store, waits) == RunRecord(waits, "waiting", 2, waiting=question("q"))
+        for about, worker_id in ((resumed, "two"), (adopted, "three")):
+            record = replace(await known(store, about), is_orphaned=False)
+            assert record == RunRecord(by(about, worker_id), "running", 2, waiting=question("q"), answer="yes")
+            assert await store.runs.resume(user, about.run_id, "q", "no", "four") == "answered"
+        assert (await known(store, cancelled)).state == "cancelled"
+        assert await store.runs.resume(user, waits.run_id, "q", "yes", "four") == "resumed"
+
+    play(scenario, place.open(lease_s=0.05))
+
+
+_STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["write", "ask", "end", "resume", "close", "repeat"]), st.sampled_from("ab"), st.integers(0, 2)
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=_STEPS)
+def test_whatever_workers_do_a_run_stays_whole(place: Place, steps: list[tuple[str, str, int]]) -> None:
+    """Two workers write, ask, answer, end and repeat in any order: what is kept is what a few lines say."""
+
+    async def scenario(store: Store) -> None:
+        about = head(uuid.uuid4().hex, worker_id="a")
+        model = _Run()
+        written: list[RunWrite] = []
+        for action, worker_id, n in steps:
+            if action == "resume":
+                said = await store.runs.resume(about.user_id, about.run_id, f"q{n}", "yes", worker_id)
+                assert said == model.resume(f"q{n}", worker_id)
+            elif action == "close":
+                assert await store.runs.end_waiting(about.user_id, about.run_id, frames(99, 99)[0]) is False
+                is_ended = await store.runs.end_waiting(about.user_id, about.run_id, Frame(model.last + 1, b""))
+                assert is_ended == model.close()
+            elif action != "repeat" or written:
+                write = _step(by(about, worker_id), action, model.last, f"q{n}", written)
+                unkept = await store.runs.write([write])
+                assert dict(unkept) == ({about.run_id: "taken"} if model.write(write) else {})
+                written.append(write)
+            record = await store.runs.find(about.user_id, about.run_id)
+            if record is not None:
+                asked = record.waiting.interrupt_id if record.waiting else None
+                assert (record.state, record.last_seq, asked) == (model.state, model.last, model.asked)
+                assert (record.answer, record.head.worker_id) == ("yes" if record.is_resumed else None, model.worker)
+        kept = await store.runs.frames(about.user_id, about.run_id, 0, 100)
+        assert [frame.seq for frame in kept] == list(range(1, model.last + 1))
+
+    play(scenario, place.open(lease_s=600))
+
+
+def _step(about: RunHead, action: str, last: int, interrupt_id: str, written: list[RunWrite]) -> RunWrite:
+    new = frames(last + 1, last + 1)
+    if action == "repeat":
+        return written[len(written) // 2]
+    if action == "ask":
+        return RunWrite(about, new, waiting=question(interrupt_id))
+    return RunWrite(about, new, RunEnd("completed") if action == "end" else None)
+
+
+class _Run:
+    """What the store says of one run, in memory."""
+
+    def __init__(self) -> None:
+        self.state, self.last, self.held_from, self.worker = "", 0, 0, ""
+        self.asked: str | None = None
+        self.settled: set[str] = set()
+
+    def write(self, write: RunWrite) -> bool:
+        """Whether it is refused."""
+        newest = write.frames[-1].seq
+        worker_id = write.head.worker_id
+        if self.state and worker_id != self.worker:
+            return write.end is not None or newest > self.held_from
+        if self.state == "waiting":
+            return write.end is not None or newest > self.last
+        if self.state not in ("", "running") or (write.waiting and write.waiting.interrupt_id in self.settled):
+            return False
+        if write.state != "running":
+            self.asked = write.waiting.interrupt_id if write.waiting else None
+        self.state, self.last, self.worker = write.state, max(newest, self.last), worker_id
+        return False
+
+    def resume(self, interrupt_id: str, worker_id: str) -> str:
+        if self.state == "waiting" and self.asked == interrupt_id:
+            self.state, self.worker, self.held_from = "running", worker_id, self.last
+            self.settled.add(interrupt_id)
+            return "resumed"
+        if self.state == "running" and self.asked == interrupt_id and self.worker == worker_id:
+            return "resumed"
+        return "answered" if interrupt_id in self.settled else "unknown"
+
+    def close(self) -> bool:
+        if self.state != "waiting" or self.asked is None:
+            return False
+        self.settled.add(self.asked)
+        self.state, self.asked, self.last = "cancelled", None, self.last + 1
+        return True
+
+
+def test_runs_of_the_version_before_can_wait(make_app_database: Callable[[], str], user: str) -> None:
+    url, about = make_app_database(), head(user)
+    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute("CREATE SCHEMA citu; CREATE TABLE citu.version (version integer NOT NULL)")
+        cursor.execute(f"{';'.join(MIGRATIONS[:3])}; INSERT INTO citu.version VALUES (3)")
+        run = (key(about.run_id), key(user), key("worker"), head_to_text(about))
+        cursor.execute(
+            "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)"
+            " VALUES (%s, %s, %s, %s, 'running', 0, now() + interval '1 h', now() + interval '1 h')",
+            run,
+        )
+
+    async def scenario(store: Store) -> None:
+        assert await known(store, about) == RunRecord(about, "running", 0)
+        assert not await store.runs.write([asking(about, "q")])
+        assert await store.runs.resume(user, about.run_id, "q", "yes", "two") == "resumed"
+
+    play(scenario, BACKENDS["postgresql"](lambda: url, Retention(), PATIENT_S))
 
 
 # ---------------------------------------------------------------------------------------------------------------- users

@@ -1,14 +1,15 @@
 """What nodes may use, handed to them by LangGraph beside the state; they know ports, never HTTP or configuration."""
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from langgraph.runtime import Runtime
 
 from agent.ask.state import State
 from agent.thinking import Skills
-from agent.token_batches import TokenBatches
+from agent.token_batches import emitting
+from common.actor import NOBODY, Actor
 from common.inquiry import Emit, Inquiry
 from common.ports import Database
 from common.values import Catalog, PlanEstimate, Turn
@@ -44,6 +45,7 @@ class Context:
         skills: who thinks; made for this question alone.
         rules: the offline skills, which need no model.
         recall: what was said before in the conversation.
+        actor: who asks; what they may see and change depends on it.
     """
 
     database: Database
@@ -51,6 +53,7 @@ class Context:
     rules: Skills
     behaviour: Behaviour
     recall: Recall = nothing_before
+    actor: Actor = NOBODY
 
     @property
     def has_model(self) -> bool:
@@ -78,14 +81,6 @@ def inquiry_of(state: State, catalog: Catalog) -> Inquiry:
     )
 
 
-@contextmanager
-def emitter(state: State, runtime: Runtime[Context]) -> Iterator[Emit | None]:
-    """Where skills put pieces of text while they write, when somebody watches; on leaving, all of them are sent."""
-    if not state["wants_tokens"]:
-        yield None
-        return
-    batches = TokenBatches(runtime.stream_writer)
-    try:
-        yield batches
-    finally:
-        batches.flush()
+def emitter(state: State, runtime: Runtime[Context]) -> AbstractContextManager[Emit | None]:
+    """Where skills put pieces of text while they write; see `emitting`."""
+    return emitting(state["wants_tokens"], runtime.stream_writer)

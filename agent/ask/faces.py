@@ -1,44 +1,18 @@
 """How each step of the graph is shown: names, icons and details, in both languages.
 
-Presentation is data beside the graph: nodes don't know it, and a new node is one more line in `STEPS`.
+Presentation is data beside the graph: nodes don't know it, and a new node is one more line in `FACES`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from agent.ask.state import Update
+from agent.flow import Described, Face
 from common.errors import CituError
-from common.text import Lang, Text
+from common.text import Text
 from common.values import Classification, PlanEstimate
 
 # How much SQL the details show; the whole statement is in state_summary.
 _SQL_EXCERPT_CHARS = 50
-
-
-@dataclass(frozen=True)
-class Described:
-    """What a step says of itself at one moment."""
-
-    details: Text
-    sub_status: Text
-
-
-@dataclass(frozen=True)
-class Step:
-    """A node as users see it.
-
-    Attributes:
-        running, done: `state_summary.current_step` while it runs and afterwards.
-        while_running: what it says before it has a result.
-        describe: what it says of its result.
-    """
-
-    display_name: Text
-    icon: str
-    running: str
-    done: str
-    while_running: Described
-    describe: Callable[[Update], Described]
 
 
 _METHODS = {
@@ -114,6 +88,10 @@ def _executed(update: Update) -> Described:
     return Described(Text(f"查询完成，返回 {count} 行数据", f"The query returned {count} row(s)"), sub_status)
 
 
+def _has_failed(update: Update) -> bool:
+    return "error" in update or update.get("sql_generation_success") is False
+
+
 def _chatted(_update: Update) -> Described:
     return Described(Text("回答已生成", "The answer is written"), Text("对话模式", "Conversation"))
 
@@ -122,8 +100,8 @@ def _formatted(_update: Update) -> Described:
     return Described(Text("响应结果已整理", "The answer is put together"), Text("完成", "Done"))
 
 
-STEPS: dict[str, Step] = {
-    "classify_question": Step(
+FACES: Mapping[str, Face] = {
+    "classify_question": Face(
         Text("分析问题类型", "Understanding the question"),
         "🤔",
         "classifying",
@@ -133,23 +111,25 @@ STEPS: dict[str, Step] = {
         ),
         _classified,
     ),
-    "agent_sql_generation": Step(
+    "agent_sql_generation": Face(
         Text("生成SQL查询", "Writing SQL"),
         "🔧",
         "sql_generating",
         "sql_generated",
         Described(Text("正在生成并验证SQL", "Writing and proving the SQL"), Text("生成中", "Writing")),
         _generated,
+        _has_failed,
     ),
-    "agent_sql_execution": Step(
+    "agent_sql_execution": Face(
         Text("执行数据查询", "Running the query"),
         "⚙️",
         "sql_executing",
         "sql_executed",
         Described(Text("正在执行查询", "Running the query read-only"), Text("执行中", "Running")),
         _executed,
+        _has_failed,
     ),
-    "agent_chat": Step(
+    "agent_chat": Face(
         Text("思考回答", "Thinking"),
         "💭",
         "chatting",
@@ -157,7 +137,7 @@ STEPS: dict[str, Step] = {
         Described(Text("正在处理您的问题", "Writing an answer"), Text("对话模式", "Conversation")),
         _chatted,
     ),
-    "format_response": Step(
+    "format_response": Face(
         Text("整理结果", "Putting the answer together"),
         "📝",
         "formatting",
@@ -166,8 +146,3 @@ STEPS: dict[str, Step] = {
         _formatted,
     ),
 }
-
-
-def running_message(step: Step, lang: Lang) -> str:
-    """The envelope's message of a progress event."""
-    return Text(f"正在执行: {step.display_name.zh}", f"In progress: {step.display_name.en}").to(lang)

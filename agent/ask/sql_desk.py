@@ -9,7 +9,8 @@ from typing import Any
 
 from agent.ask.context import Context
 from agent.ask.nodes.format_response import result_body
-from agent.runs.runner import new_run_id
+from agent.flow import new_run_id
+from common.actor import NOBODY, Actor
 from common.audit import Occasion
 from common.errors import CostExceeded, InvalidSql, QueryTimeout, StatementRejected
 from common.ports import Database, Inspected
@@ -28,13 +29,13 @@ class GivenSql:
 
     Attributes:
         lang: language of messages.
-        user_id: who gives it, as the caller says.
+        actor: who gives it.
         notices: what the answer must say about the request itself.
     """
 
     sql: str
     lang: Lang
-    user_id: str | None = None
+    actor: Actor = NOBODY
     run_id: str = field(default_factory=new_run_id)
     notices: tuple[Text, ...] = ()
 
@@ -48,15 +49,19 @@ class SqlDesk:
     """Judges and runs statements.
 
     Args:
-        database: the asked one, for what only judges.
+        database_of: the asked one as an actor may see it, for what only judges.
         new_context: what a run uses; notes it in the audit log.
         request_timeout_s: seconds for one statement from request to answer.
     """
 
     def __init__(
-        self, database: Database, new_context: Callable[[Occasion], Context], *, request_timeout_s: float
+        self,
+        database_of: Callable[[Actor], Database],
+        new_context: Callable[[Occasion], Context],
+        *,
+        request_timeout_s: float,
     ) -> None:
-        self._database = database
+        self._database_of = database_of
         self._new_context = new_context
         self._request_timeout_s = request_timeout_s
 
@@ -66,15 +71,16 @@ class SqlDesk:
         Raises:
             DatabaseUnavailable, QueryTimeout: there is no telling now.
         """
+        database = self._database_of(given.actor)
         plan: PlanEstimate | None = None
         refusal: StatementRejected | None = None
         try:
-            plan = await self._database.explain(given.sql)
+            plan = await database.explain(given.sql)
         except StatementRejected as error:
-            refusal = await self._explained(error, given.sql)
+            refusal = await _explained(error, given.sql, database)
         if isinstance(refusal, CostExceeded):
             plan = refusal.plan
-        return _verdict(given, refusal, plan, await _used(given.sql, self._database))
+        return _verdict(given, refusal, plan, await _used(given.sql, database))
 
     async def run(self, given: GivenSql) -> dict[str, Any]:
         """What `given` returns.
@@ -82,7 +88,7 @@ class SqlDesk:
         Raises:
             StatementRejected, QueryTimeout, DatabaseUnavailable: as for SQL of the agent's.
         """
-        context = self._new_context(Occasion("sql_run", given.run_id, given.user_id))
+        context = self._new_context(Occasion("sql_run", given.run_id, given.actor))
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._request_timeout_s):
@@ -92,7 +98,7 @@ class SqlDesk:
         except TimeoutError as exc:
             raise QueryTimeout(_TOO_LONG) from exc
         except InvalidSql as error:
-            raise await self._explained(error, given.sql) from error
+            raise await _explained(error, given.sql, context.database) from error
         ended = time.perf_counter()
         return {
             "sql": given.sql,
@@ -108,10 +114,12 @@ class SqlDesk:
             "timestamp": _now(),
         }
 
-    async def _explained(self, error: StatementRejected, sql: str) -> StatementRejected:
-        if isinstance(error, InvalidSql):
-            return with_suggestions(error, sql, await self._database.catalog())
-        return error
+
+async def _explained(error: StatementRejected, sql: str, database: Database) -> StatementRejected:
+    """The error with the names that may have been meant."""
+    if isinstance(error, InvalidSql):
+        return with_suggestions(error, sql, await database.catalog())
+    return error
 
 
 async def _used(sql: str, database: Database) -> Inspected | None:

@@ -69,15 +69,3 @@ class Update(Path, total=False):
 
 class State(Ask, Update):
     """Everything known about a question so far."""
-
-
-_ACCUMULATED = ("execution_path", "usage", "warnings")
-
-
-def merge(state: State, update: Update) -> State:
-    """`state` after `update`, by the same rules the graph applies."""
-    merged: dict[str, Any] = {**state, **update}
-    for key in _ACCUMULATED:
-        if key in state and key in update:
-            merged[key] = state[key] + update[key]  # type: ignore[literal-required]
-    return merged  # type: ignore[return-value]

@@ -1,7 +1,9 @@
-"""Runs: begun, watched from any worker, found again by an Idempotency-Key, cancelled, ended when their worker has died.
+"""Runs: begun, watched from any worker, found again by an Idempotency-Key, resumed, cancelled, ended when their worker
+has died.
 
 A worker holds its runs by leases that it renews. A run whose lease ran out is an orphan: whichever worker sees it first
-ends it with an error, so that nobody waits for an answer that will never come.
+ends it with an error, so that nobody waits for an answer that will never come. A run that went on after the user's
+answer is taken over instead: its graph is in the store, and the answer would be lost.
 """
 
 import asyncio
@@ -9,22 +11,31 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from typing import Any
 
+from agent.flow import Question
+from agent.runs.answer_check import check_answer
 from agent.runs.events import Event, error_event, stored_event
 from agent.runs.live_run import LiveRun
-from agent.runs.runner import CituLangGraphAgent, Question
-from common.envelope import to_bytes
-from common.errors import IdempotencyKeyReused, NotFound, StoreUnavailable, WorkerLost
+from agent.runs.resuming import Pause, Resumption
+from agent.runs.runner import Runner
+from common.actor import Actor
+from common.errors import (
+    CANCELLED_TEXT,
+    Cancelled,
+    Conflict,
+    IdempotencyKeyReused,
+    NotFound,
+    StoreUnavailable,
+    WorkerLost,
+)
 from common.runtime import is_ending
 from common.store import Claim, Frame, RunHead, RunRecord, Store
 from common.store.journal import Journal
-from common.text import Text, language_of
-from common.values import Turn
+from common.text import Text
 
 _log = logging.getLogger(__name__)
 
@@ -33,13 +44,15 @@ _FIRST_POLL_S, _LAST_POLL_S = 0.05, 0.5  # between looks at a run of another wor
 _PAGE = 200  # frames read at once
 _END_S = 4.0  # how long who cancels a run waits for its end: two beats of its worker and more
 _CLAIM_S = 5.0  # an Idempotency-Key whose run is not known after so long, or a lease, belongs to a worker that died
-_PREVIEW_ROWS, _PREVIEW_COLUMNS = 5, 30
-_PREVIEW_CHARS = 200  # of one value
-_ANSWER_CHARS = 16_000
 
 _UNKNOWN = Text(
     "没有这次运行，或它已过期被清除。", "There is no such run, or it was kept for its time and has been forgotten."
 )
+_NEVER_ASKED = Text(
+    "这次运行没有提出过这个问题：请核对 run_id 和 interrupt_id。",
+    "This run has not asked that question: check run_id and interrupt_id.",
+)
+_ANSWERED = Text("这个问题已经有了答案，或这次运行已结束。", "This question has been answered, or the run has ended.")
 _OTHER_BODY = Text(
     "这个 Idempotency-Key 已用于另一个请求：请为新的请求换一个键。",
     "This Idempotency-Key was sent with another request: use a new key for a new request.",
@@ -48,10 +61,10 @@ _OTHER_BODY = Text(
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as its user sees it; `terminal` is its last event once it has ended."""
+    """A run as its user sees it; `last` is its last event, once it has ended or while it waits for the user."""
 
     record: RunRecord
-    terminal: Event | None
+    last: Event | None
 
 
 class RunDesk:
@@ -61,8 +74,8 @@ class RunDesk:
         lease_s: seconds after which a run whose worker says nothing is an orphan, as the store counts them.
     """
 
-    def __init__(self, agent: CituLangGraphAgent, store: Store, journal: Journal, *, lease_s: float) -> None:
-        self._agent = agent
+    def __init__(self, runner: Runner, store: Store, journal: Journal, *, lease_s: float) -> None:
+        self._runner = runner
         self._store = store
         self._journal = journal
         self._lease_s = lease_s
@@ -79,6 +92,8 @@ class RunDesk:
         self._worker_id = f"{self._pid}-{secrets.token_hex(6)}"
         self._live: dict[str, LiveRun] = {}
         self._beating: asyncio.Task[None] | None = None
+        self._clearing: set[asyncio.Task[None]] = set()
+        self._accepting: set[tuple[str, str]] = set()  # run and question of answers that this process works on
         self._suspects: dict[str, float] = {}  # since when, on time.monotonic(), a run is seen to be an orphan
 
     def watch_over(self) -> None:
@@ -107,31 +122,45 @@ class RunDesk:
             on_end: called when the last event is there to be read.
         """
         self.watch_over()
-        asked_at = _now()
         head = RunHead(
             run_id=question.run_id,
             user_id=question.owner,
             conversation_id=question.conversation_id,
             question=question.question,
-            lang=question.lang or language_of(question.question),
+            lang=question.answer_lang,
             worker_id=self._worker_id,
-            started_at=asked_at,
+            started_at=question.asked_at,
         )
-        self._live[head.run_id] = run = LiveRun(
+        run = LiveRun(
             head,
-            self._agent.process_question_stream(question),
+            self._runner.events(question),
             self._journal,
             self._store.runs,
             is_watched=is_watched,
             outlives_readers=outlives_readers,
-            turn_of=lambda event: _turn(head, event),
             on_end=on_end,
-            on_kept=lambda: self._forget(head.run_id),
+            on_kept=lambda: self._forget(run, self._runner.keeps_state(question)),
         )
+        self._live[head.run_id] = run
         return run
 
-    def _forget(self, run_id: str) -> None:
-        self._live.pop(run_id, None)
+    def _forget(self, run: LiveRun, keeps_state: bool) -> None:
+        run_id = run.head.run_id
+        if self._live.get(run_id) is run:  # it may go on already, as another live run
+            del self._live[run_id]
+        if keeps_state and run.record.state != "waiting":
+            self._clear_up(run_id)
+
+    def _clear_up(self, run_id: str) -> None:
+        """Deletes the checkpoints of a run that has ended; if that fails, the store does it when the run expires."""
+
+        async def delete() -> None:
+            with suppress(StoreUnavailable):
+                await self._store.checkpoints.adelete_thread(run_id)
+
+        task = asyncio.get_running_loop().create_task(delete())
+        self._clearing.add(task)
+        task.add_done_callback(self._clearing.discard)
 
     async def watch(self, run: LiveRun, after: int = 0) -> AsyncIterator[Frame]:
         """The run's frames beyond `after`; leaving before the end may cancel it, see `begin`."""
@@ -148,15 +177,15 @@ class RunDesk:
         finally:
             run.leave()
 
-    async def terminal(self, run: LiveRun) -> Event:
+    async def last(self, run: LiveRun) -> Event:
         """The run's last event; leaving before may cancel it, see `begin`."""
         run.readers += 1
         try:
-            return await run.terminal()
+            return await run.last()
         except asyncio.CancelledError:
             if not is_ending():
                 raise
-            return await run.terminal()
+            return await run.last()
         finally:
             run.leave()
 
@@ -176,7 +205,7 @@ class RunDesk:
         return RunView(record, await self._kept_end(record))
 
     async def _kept_end(self, record: RunRecord) -> Event | None:
-        """The terminal event in the store; None: it is still to come, or lost."""
+        """The last event in the store; None: it is still to come, or lost."""
         if record.state == "running":
             return None
         frames = await self._store.runs.frames(record.head.user_id, record.head.run_id, record.last_seq - 1, 1)
@@ -217,7 +246,10 @@ class RunDesk:
         """
         run = self._mine(user_id, run_id)
         view = await self.look(user_id, run_id)
-        if view.terminal is not None:
+        if view.record.state == "waiting":
+            await self._cancel_waiting(view.record)
+            return await self.look(user_id, run_id)
+        if view.last is not None:
             return view
         if run is not None:
             run.cancel()
@@ -228,6 +260,99 @@ class RunDesk:
                 async for _ in self.follow(user_id, run_id, view.record.last_seq):
                     pass
         return await self.look(user_id, run_id)
+
+    async def _cancel_waiting(self, record: RunRecord) -> None:
+        head = record.head
+        frame = Frame(record.last_seq + 1, error_event(Cancelled(CANCELLED_TEXT), head).rendered)
+        if await self._store.runs.end_waiting(head.user_id, head.run_id, frame):
+            self._clear_up(head.run_id)
+
+    # --------------------------------------------------------------------------------------------- after an answer
+
+    async def resume(
+        self, actor: Actor, run_id: str, interrupt_id: str, answer: Any, *, on_end: Callable[[], None]
+    ) -> RunView:
+        """Goes on with a run that waits, in this process, whoever watches; called on the loop.
+
+        Args:
+            on_end: called when its next last event is there.
+
+        Raises:
+            NotFound: the run is not known to this user, or never asked this.
+            Conflict: the question has its answer, or the run was cancelled.
+            InvalidRequest: the answer is not of the shape that was asked for.
+            StoreUnavailable: nobody can say.
+        """
+        record = await self._record(actor.owner, run_id)
+        asked = record.waiting
+        if record.state == "waiting" and asked is not None and asked.interrupt_id == interrupt_id:
+            self._check(await self._kept_end(record), asked.flow, answer)
+        earlier = await self._all_frames(record)  # first: from accepting the answer to working on it nothing may fail
+        await self._accept(record, interrupt_id, answer)
+        assert asked is not None, "an answer was accepted"
+        run = self._go_on(record, Resumption(Pause.from_json(asked.request, actor), answer), earlier, on_end)
+        return RunView(run.record, None)
+
+    async def _accept(self, record: RunRecord, interrupt_id: str, answer: Any) -> None:
+        """Takes the answer, the first one only: the store takes one twice when the same worker brings it."""
+        run_id = record.head.run_id
+        answer_to = (run_id, interrupt_id)
+        if answer_to in self._accepting:
+            raise Conflict(_ANSWERED, run_id=run_id)
+        self._accepting.add(answer_to)
+        try:
+            verdict = await self._store.runs.resume(record.head.user_id, run_id, interrupt_id, answer, self._worker_id)
+        except BaseException:
+            self._accepting.discard(answer_to)
+            raise
+        if verdict != "resumed":
+            self._accepting.discard(answer_to)
+            raise NotFound(_NEVER_ASKED) if verdict == "unknown" else Conflict(_ANSWERED, run_id=run_id)
+
+    def _check(self, question: Event | None, flow: str, answer: Any) -> None:
+        if question is None or not self._runner.knows(flow):
+            raise NotFound(_NEVER_ASKED)
+        check_answer(question.data, answer)
+
+    def _go_on(
+        self,
+        record: RunRecord,
+        resumed: Resumption,
+        earlier: Sequence[Frame],
+        on_end: Callable[[], None] = lambda: None,
+    ) -> LiveRun:
+        """The run in this process, which holds its lease, from where its graph stands."""
+        self.watch_over()
+        question = resumed.pause.question
+
+        def on_kept() -> None:
+            self._accepting.discard((question.run_id, resumed.pause.interrupt_id))
+            self._forget(run, keeps_state=True)
+
+        head = replace(record.head, worker_id=self._worker_id)
+        run = LiveRun(
+            head,
+            self._runner.events(question, resumed),
+            self._journal,
+            self._store.runs,
+            is_watched=True,
+            outlives_readers=True,
+            on_end=on_end,
+            on_kept=on_kept,
+            earlier=earlier,
+        )
+        self._live[head.run_id] = run
+        return run
+
+    async def _all_frames(self, record: RunRecord) -> list[Frame]:
+        frames: list[Frame] = []
+        while len(frames) < record.last_seq:
+            head = record.head
+            page = await self._store.runs.frames(head.user_id, head.run_id, len(frames), _PAGE)
+            if not page:
+                break
+            frames += page
+        return frames
 
     async def claim(self, user_id: str, key: str, fingerprint: str, run_id: str) -> RunRecord | None:
         """Takes an Idempotency-Key for `run_id`; None: it is that run's, which may begin. Else the run that has it.
@@ -270,11 +395,11 @@ class RunDesk:
     async def _is_worth_another_try(self, record: RunRecord) -> bool:
         if record.state == "cancelled":
             return True
-        if record.state == "running":
+        if record.state in ("running", "waiting"):
             return False
         # Not `look`: a run that is kept here and not shown yet, in the moment between the two, has an answer.
-        terminal = await self._kept_end(record)
-        return terminal is None or (terminal.type == "error" and bool(terminal.data["retryable"]))
+        last = await self._kept_end(record)
+        return last is None or (last.type == "error" and bool(last.data["retryable"]))
 
     def _mine(self, user_id: str, run_id: str) -> LiveRun | None:
         run = self._live.get(run_id) if self._pid == os.getpid() else None
@@ -283,7 +408,7 @@ class RunDesk:
     async def _record(self, user_id: str, run_id: str) -> RunRecord:
         record = await self._store.runs.find(user_id, run_id)
         if record is not None and record.is_orphaned and self._is_lost(record):
-            await self._bury(record)
+            await self._take_care_of(record)
             record = await self._store.runs.find(user_id, run_id)
         if record is None:
             raise NotFound(_UNKNOWN)
@@ -318,7 +443,7 @@ class RunDesk:
         self._suspects = {run_id: since for run_id, since in self._suspects.items() if run_id in found}
         for record in found.values():
             if self._is_lost(record):
-                await self._bury(record)
+                await self._take_care_of(record)
 
     def _is_lost(self, record: RunRecord) -> bool:
         """Whether the run's worker could have renewed the lease and did not.
@@ -330,45 +455,18 @@ class RunDesk:
         since = self._suspects.setdefault(record.head.run_id, time.monotonic())
         return time.monotonic() - since >= self._lease_s
 
+    async def _take_care_of(self, record: RunRecord) -> None:
+        """Goes on with a run whose worker died after the user's answer; ends any other."""
+        asked = record.waiting
+        if asked is None or not self._runner.knows(asked.flow):
+            await self._bury(record)
+        elif await self._store.runs.adopt(record.head.run_id, self._worker_id):
+            _log.warning("a run's worker is gone; going on with it", extra={"run_id": record.head.run_id})
+            self._go_on(
+                record, Resumption(Pause.from_json(asked.request), record.answer), await self._all_frames(record)
+            )
+
     async def _bury(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)
         if await self._store.runs.end_orphan(record.head.run_id, Frame(record.last_seq + 1, event.rendered)):
             _log.warning("a run's worker is gone", extra={"run_id": record.head.run_id})
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _turn(head: RunHead, event: Event) -> Turn | None:
-    """What a terminal event adds to its conversation: an answer; a failure is no part of it."""
-    if event.type != "completed":
-        return None
-    data = event.data
-    result = data.get("query_result")
-    return Turn(
-        run_id=head.run_id,
-        question=head.question,
-        question_type=data["response_type"],
-        routing_mode=data["routing_mode_used"],
-        answer=data["response"][:_ANSWER_CHARS],
-        asked_at=head.started_at,
-        sql=data.get("sql"),
-        row_count=result["row_count"] if result else None,
-        columns=tuple(result["columns"][:_PREVIEW_COLUMNS]) if result else (),
-        rows=_preview(result["rows"]) if result else (),
-    )
-
-
-def _preview(rows: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:
-    return tuple(tuple(map(_shortened, row[:_PREVIEW_COLUMNS])) for row in rows[:_PREVIEW_ROWS])
-
-
-def _shortened(value: Any) -> Any:
-    """A value of a row as a turn keeps it: what is long is cut."""
-    if isinstance(value, str) and len(value) > _PREVIEW_CHARS:
-        return value[:_PREVIEW_CHARS] + "…"
-    if isinstance(value, list | dict):
-        text = to_bytes(value).decode()
-        return text if len(text) <= _PREVIEW_CHARS else text[:_PREVIEW_CHARS] + "…"
-    return value

@@ -1,4 +1,6 @@
-"""What a question emits while it is answered: any number of progress and token events, then one terminal event.
+"""What a question emits while it is answered: any number of progress and token events, then a last one.
+
+The last one is terminal, or it asks the user something and the run waits; after the answer more events follow.
 
 An event is the content of one frame of the stream; the sync answer is the terminal event alone.
 """
@@ -11,11 +13,13 @@ from typing import Any, Literal
 
 import simplejson
 
+from agent.runs.resuming import Pause
 from common.envelope import error_data, to_bytes
 from common.errors import CituError
 from common.store import RunHead
+from common.values import Turn
 
-EventType = Literal["progress", "token", "completed", "error"]
+EventType = Literal["progress", "token", "question", "completed", "error"]
 
 
 @dataclass(frozen=True)
@@ -24,18 +28,27 @@ class Event:
 
     Attributes:
         content: makes `data` without its `type`; called when somebody looks, since a sync answer is shown no progress.
-        code: HTTP status the sync endpoint answers with when the event is terminal.
+        code: HTTP status the sync endpoint answers with when the event is the last one.
+        turn: what a completed run adds to its conversation.
+        pause: where a run stands that asks the user something.
     """
 
     type: EventType
     message: str
     content: Callable[[], dict[str, Any]]
     code: int = 200
+    turn: Turn | None = None
+    pause: Pause | None = None
 
     @property
     def is_terminal(self) -> bool:
-        """Whether it is the last one."""
+        """Whether the run has ended with it."""
         return self.type in ("completed", "error")
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing follows it now: the run has ended, or waits for the user."""
+        return self.is_terminal or self.type == "question"
 
     @cached_property
     def data(self) -> dict[str, Any]:

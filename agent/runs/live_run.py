@@ -6,16 +6,16 @@ fails, frames are shown as they come, and the whole run is kept as soon as the s
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 from agent.runs.events import Event, error_event, stored_event, with_warning
+from agent.runs.resuming import Pause
 from common import runtime
 from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
-from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite, Unkept
+from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite, Unkept, Waiting
 from common.store.journal import Journal
 from common.text import Text
-from common.values import Turn
 
 _log = logging.getLogger(__name__)
 
@@ -45,19 +45,19 @@ class LiveRun:
         *,
         is_watched: bool,
         outlives_readers: bool,
-        turn_of: Callable[[Event], Turn | None],
         on_end: Callable[[], None],
         on_kept: Callable[[], None],
+        earlier: Sequence[Frame] = (),
     ) -> None:
-        """Begins to answer.
+        """Begins to answer, or goes on after the user's answer.
 
         Args:
-            events: what the agent says; ends in a terminal event.
+            events: what the runner says; ends in a last event.
             is_watched: whether somebody may see frames before the end.
             outlives_readers: whether it goes on when the last of its readers has left.
-            turn_of: what the terminal event adds to the conversation.
-            on_end: called when the terminal event is shown.
+            on_end: called when the last event is shown.
             on_kept: called when nothing more can be done about keeping the run.
+            earlier: the frames of a run that goes on, which are kept already.
         """
         self.head = head
         self.readers = 0
@@ -66,15 +66,13 @@ class LiveRun:
         self._runs = runs
         self._is_watched = is_watched
         self._outlives_readers = outlives_readers
-        self._turn_of = turn_of
         self._on_end = on_end
         self._on_kept = on_kept
-        self._events: list[Event] = []
-        self._frames: list[Frame] = []  # of the first events, rendered when they are kept or shown
-        self._kept = 0
+        self._events = [stored_event(frame.data) for frame in earlier]
+        self._frames = list(earlier)  # of the first events, rendered when they are kept or shown
+        self._kept = self._shown = len(earlier)
         self._failures = journal.failures
-        self._shown = 0
-        self._terminal: Event | None = None  # as shown
+        self._last: Event | None = None  # as shown
         self._is_producing = True
         self._writing: asyncio.Task[None] | None = None
         self._gathering: asyncio.TimerHandle | None = None
@@ -89,17 +87,17 @@ class LiveRun:
     @property
     def record(self) -> RunRecord:
         """The run as far as it is shown."""
-        return RunRecord(self.head, _state_of(self._terminal) if self._terminal else "running", self._shown)
+        return RunRecord(self.head, _state_of(self._last) if self._last else "running", self._shown)
 
     @property
     def last_frame(self) -> Frame | None:
-        """The frame of the terminal event, when it is shown."""
+        """The frame of the last event, when it is shown."""
         return self._frames[-1] if self.is_over else None
 
     @property
     def is_over(self) -> bool:
-        """Whether its terminal event is shown."""
-        return self._terminal is not None
+        """Whether its last event is shown: it has ended, or waits for the user."""
+        return self._last is not None
 
     def cancel(self) -> None:
         """Stops the model call and the SQL; the run ends with what the agent says to that. No effect after its end."""
@@ -127,11 +125,11 @@ class LiveRun:
                 return
             await self._change()
 
-    async def terminal(self) -> Event:
+    async def last(self) -> Event:
         """The last event, when it has come."""
-        while self._terminal is None:
+        while self._last is None:
             await self._change()
-        return self._terminal
+        return self._last
 
     async def _change(self) -> None:
         watcher = self._loop.create_future()
@@ -147,7 +145,7 @@ class LiveRun:
         ending: asyncio.Task[None] | None = None
         try:
             async for event in self._source:
-                if event.is_terminal:
+                if event.is_last:
                     self._is_producing = False
                     ending = self._loop.create_task(self._finish(event))
                     # One turn of the loop renders the frames, the next sends them: the agent clears up meanwhile.
@@ -205,8 +203,13 @@ class LiveRun:
             self._show(count)
         self._loop.call_soon(self._write_soon)
 
-    def _new(self, count: int, end: RunEnd | None = None) -> RunWrite:
-        return RunWrite(self.head, tuple(self._rendered(count)[self._kept :]), end)
+    def _new(self, count: int, last: Event | None = None) -> RunWrite:
+        frames = tuple(self._rendered(count)[self._kept :])
+        if last is None:
+            return RunWrite(self.head, frames)
+        if last.pause is not None:
+            return RunWrite(self.head, frames, waiting=_waiting(last.pause))
+        return RunWrite(self.head, frames, RunEnd(_state_of(last), last.turn))
 
     def _rendered(self, count: int) -> list[Frame]:
         for number in range(len(self._frames), count):
@@ -230,26 +233,25 @@ class LiveRun:
             await self._writing
         count = len(self._events) + 1
         self._events.append(event)
-        end = RunEnd(_state_of(event), self._turn_of(event))
         try:
-            is_ours = await self._is_ended(count, end)
+            is_ours = await self._is_ended(count, event)
         except StoreUnavailable:
             self._end(self._unkept(event, count))
-            await self._keep_later(count, end)
+            await self._keep_later(count, event)
         else:
             if is_ours:
                 self._end(event)
             else:
                 await self._adopt()
 
-    async def _is_ended(self, count: int, end: RunEnd) -> bool:
-        """Keeps the run's end; false when somebody else has ended it. Raises StoreUnavailable."""
-        while (unkept := await self._journal.keep(self._new(count, end))) == "lost":
+    async def _is_ended(self, count: int, last: Event) -> bool:
+        """Keeps the run's last event; false when somebody else has ended the run. Raises StoreUnavailable."""
+        while (unkept := await self._journal.keep(self._new(count, last))) == "lost":
             self._kept = 0  # the whole run is written again, so nothing of it can be missing
         return unkept is None
 
     def _end(self, event: Event) -> None:
-        self._terminal = event
+        self._last = event
         self._show(len(self._events))
         self._on_end()
 
@@ -264,27 +266,27 @@ class LiveRun:
         self._on_kept()
 
     def _unkept(self, event: Event, count: int) -> Event:
-        """The terminal event, which now has to warn."""
+        """The last event; an answer now has to warn."""
         if event.type == "completed":
             event = with_warning(event, _NOT_KEPT.to(self.head.lang))
             self._events[count - 1] = event
             del self._frames[count - 1 :]
         return event
 
-    async def _keep_later(self, count: int, end: RunEnd) -> None:
+    async def _keep_later(self, count: int, last: Event) -> None:
         self._kept = 0  # what was kept may be lost
-        with self._journal.waiting_room(self._new(count, end)) as has_room:
-            if has_room and not await self._kept_in_time(count, end):
+        with self._journal.waiting_room(self._new(count, last)) as has_room:
+            if has_room and not await self._kept_in_time(count, last):
                 _log.error("a run was not kept", extra={"run_id": self.head.run_id})
 
-    async def _kept_in_time(self, count: int, end: RunEnd) -> bool:
+    async def _kept_in_time(self, count: int, last: Event) -> bool:
         pause_s = _FIRST_PAUSE_S
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE_S):
                 while True:
                     await self._journal.recovery()
                     with suppress(StoreUnavailable):
-                        return await self._is_ended(count, end)
+                        return await self._is_ended(count, last)
                     # A write that the store can't take fails whatever else is written with it: not all the time, then.
                     await asyncio.sleep(pause_s)
                     pause_s = min(2 * pause_s, _LAST_PAUSE_S)
@@ -299,14 +301,21 @@ class LiveRun:
         for frame in kept[self._shown - self._kept :]:
             self._events.append(stored_event(frame.data))
             self._frames.append(frame)
-        if not (self._events and self._events[-1].is_terminal):  # more was shown than the store knows of
+        if not (self._events and self._events[-1].is_last):  # more was shown than the store knows of
             last = stored_event(kept[-1].data) if kept else None
-            is_end = last is not None and last.is_terminal
+            is_end = last is not None and last.is_last
             self._events.append(last if last and is_end else error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
         self._end(self._events[-1])
 
 
 def _state_of(event: Event) -> RunState:
+    if event.type == "question":
+        return "waiting"
     if event.type == "completed":
         return "completed"
     return "cancelled" if event.code == Cancelled.code else "error"
+
+
+def _waiting(pause: Pause) -> Waiting:
+    assert pause.question.agent is not None, "the runner has named the flow"
+    return Waiting(pause.interrupt_id, pause.question.agent, pause.to_json())

@@ -1,26 +1,24 @@
-"""The agent: one question in, events out.
+"""Runs a flow: one question in, events out.
 
-`process_question_stream` is the only path; `process_question` drains it. It never raises and ends in exactly one
-terminal event, whatever the graph does: this file holds the one blanket catch of the project.
+`Runner.events` never raises and ends in exactly one last event, whatever the graph does: an answer, an error, or a
+question to the user, after whose answer it goes on. This file holds the one blanket catch of the project.
 """
 
 import asyncio
 import logging
-import secrets
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
-from langgraph.types import StreamMode
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command, Interrupt, StreamMode
 
-from agent.ask.context import Context
-from agent.ask.faces import STEPS, Described, Step, running_message
-from agent.ask.graph import LAST_NODE, compiled_graph
-from agent.ask.state import Ask, State, Update, merge
+from agent.flow import Described, Face, Failure, Flow, Question, checkpointer_of
 from agent.runs.events import Event
+from agent.runs.resuming import Pause, Resumption, mark_of
 from common.envelope import error_data
 from common.errors import (
     CANCELLED_TEXT,
@@ -34,97 +32,55 @@ from common.errors import (
 )
 from common.logs import request_id
 from common.runtime import is_ending
-from common.text import Lang, Text, language_of
-from common.values import Usage
+from common.text import Text
 
 _log = logging.getLogger(__name__)
 
-ANONYMOUS = "anonymous"  # the user of all who do not say who they are
-
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
+_WAITING = Text("等待您的回答", "Waiting for your answer")
 _TOO_LONG = Text(
     "处理时间超过上限，请缩小查询范围后重试。",
     "The request took longer than allowed; narrow the question and try again.",
 )
 
 
-def new_conversation_id() -> str:
-    """`citu_` + UTC yyyymmddHHMMSS + milliseconds + a random tail."""
-    now = datetime.now(UTC)
-    return f"citu_{now:%Y%m%d%H%M%S}{now.microsecond // 1000:03d}{secrets.token_hex(4)}"
-
-
-def new_run_id() -> str:
-    """`run_` + 96 random bits."""
-    return f"run_{secrets.token_hex(12)}"
-
-
-@dataclass(frozen=True)
-class Question:
-    """One question as a caller asks it.
-
-    Attributes:
-        user_id: who asks; None: nobody says.
-        continues: whether the conversation may have earlier turns.
-        notices: what the answer must say about the request itself.
-        lang: language of the answer; None follows the question.
-        routing_mode: None takes the configured one.
-        stream_tokens: whether text is emitted while it is written.
-    """
-
-    question: str
-    conversation_id: str = field(default_factory=new_conversation_id)
-    run_id: str = field(default_factory=new_run_id)
-    user_id: str | None = None
-    lang: Lang | None = None
-    routing_mode: str | None = None
-    context_type: str | None = None
-    table: str | None = None
-    stream_tokens: bool = True
-    continues: bool = False
-    notices: tuple[Text, ...] = ()
-
-    @property
-    def owner(self) -> str:
-        """Whose the conversation and the run are."""
-        return self.user_id or ANONYMOUS
-
-
-class CituLangGraphAgent:
-    """Answers questions by the graph.
+class Runner:
+    """Answers questions by flows.
 
     Args:
-        new_context: makes one question's services.
-        routing_mode: the mode of questions that name none.
-        request_timeout_s: seconds for one question, from its first event to its last.
+        flows: by the names that requests call them.
+        default: the name of the one for requests that name none.
     """
 
-    def __init__(
-        self, new_context: Callable[[Question], Context], *, routing_mode: str, request_timeout_s: float
-    ) -> None:
-        self._new_context = new_context
-        self._routing_mode = routing_mode
-        self._request_timeout_s = request_timeout_s
+    def __init__(self, flows: Mapping[str, Flow], default: str) -> None:
+        self._flows = flows
+        self._default = default
 
-    async def process_question(self, question: Question) -> Event:
-        """The terminal event of the question; never raises."""
-        async for event in self.process_question_stream(question):
-            last = event
-        return last
+    def keeps_state(self, question: Question) -> bool:
+        """Whether the question's graph keeps its state in the store while it runs."""
+        return checkpointer_of(self._flow_of(question)) is not None
 
-    async def process_question_stream(self, question: Question) -> AsyncGenerator[Event, None]:
-        """Events while the question is answered; never raises, ends in exactly one terminal event.
+    def knows(self, flow: str) -> bool:
+        """Whether there is a flow of that name."""
+        return flow in self._flows
 
-        Cancelling the consuming task stops the model call and the SQL; the terminal event then says `cancelled`.
+    def _flow_of(self, question: Question) -> Flow:
+        return self._flows[question.agent or self._default]
+
+    async def events(self, question: Question, resumed: Resumption | None = None) -> AsyncGenerator[Event, None]:
+        """Events while the question is answered; never raises, ends in exactly one last event.
+
+        Cancelling the consuming task stops the model call and the SQL; the last event then says `cancelled`.
+
+        Args:
+            resumed: where a run goes on that has waited for the user; None: it begins.
         """
-        run = _Run(question, self._ask(question))
+        flow = self._flow_of(question)
+        run = _Run(flow, question)
         error: CituError | None = None
         try:
-            async with (
-                asyncio.timeout(self._request_timeout_s),
-                aclosing(run.events(self._new_context(question))) as events,
-            ):
+            async with asyncio.timeout(flow.deadline_s), aclosing(run.events(resumed)) as events:
                 async for event in events:
                     yield event
         except TimeoutError:
@@ -133,163 +89,190 @@ class CituLangGraphAgent:
             error = ServiceEnding(ENDING_TEXT) if is_ending() else Cancelled(CANCELLED_TEXT)
         except CituError as exc:
             error = exc
-        except Exception:  # noqa: BLE001 - the one blanket catch: a client must always get its terminal event
+        except Exception:  # noqa: BLE001 - the one blanket catch: a client must always get its last event
             _log.exception("unexpected failure", extra={"run_id": question.run_id, "node": run.node})
             error = InternalError(INTERNAL_ERROR_TEXT)
         if error is not None and not run.is_over:
-            yield run.failed(error)
+            yield run.failed(error, run.node)
 
-    def _ask(self, question: Question) -> Ask:
-        return {
-            "question": question.question,
-            "lang": question.lang or language_of(question.question),
-            "routing_mode": question.routing_mode or self._routing_mode,
-            "routing_mode_source": "request" if question.routing_mode else "configuration",
-            "table": question.table,
-            "context_type": question.context_type,
-            "wants_tokens": question.stream_tokens,
-            "execution_path": ["start"],
-        }
+
+@dataclass(frozen=True)
+class _Finished:
+    """A node that is done and waits to be shown until the graph has taken in what it found."""
+
+    name: str
+    update: Mapping[str, Any]
 
 
 class _Run:
-    """One question on its way through the graph: its state so far, and the events made from it."""
+    """One question on its way through a graph: the state so far, as the graph has it, and the events made from it."""
 
-    def __init__(self, question: Question, ask: Ask) -> None:
+    def __init__(self, flow: Flow, question: Question) -> None:
+        self._flow = flow
         self._question = question
-        self._ask = ask
-        self._state = cast(State, ask)  # every key that Update adds is optional
-        self._lang = ask["lang"]
+        self._state: Mapping[str, Any] = flow.start(question)
+        self._lang = question.answer_lang
         self._current_step = "start"
         self._timings_ms: dict[str, float] = {}
         self._started = self._node_started = time.perf_counter()
+        self._finished: list[_Finished] = []
         self.node: str | None = None
         self.is_over = False
 
-    async def events(self, context: Context) -> AsyncGenerator[Event, None]:
-        """Progress and tokens while the graph runs, and the terminal event as soon as its last node is done.
+    async def events(self, resumed: Resumption | None) -> AsyncGenerator[Event, None]:
+        """Progress and tokens while the graph runs, and the last event; raises what nodes raise.
 
-        Raises what nodes raise. After the terminal event the graph only clears up.
+        The last event comes as soon as the last node is done: after it the graph only clears up.
         """
+        question = self._question
+        config, begin = await self._beginning(resumed)
         # Without "custom", which only tokens need, LangGraph runs a node in this task and not in two of its own.
-        modes: list[StreamMode] = ["tasks", "custom"] if self._ask["wants_tokens"] else ["tasks"]
-        parts = compiled_graph().astream(self._ask, context=context, stream_mode=modes, version="v2")
+        modes: list[StreamMode] = ["tasks", "values"]
+        if question.stream_tokens:
+            modes.append("custom")
+        interrupts: tuple[Interrupt, ...] = ()
+        parts = self._flow.graph.astream(
+            begin,
+            config,
+            context=self._flow.context(question),
+            stream_mode=modes,
+            version="v2",
+            # What a run waits for has to be kept before anybody is told of it.
+            durability="sync" if config is not None else None,
+        )
         async for part in parts:
             if part["type"] == "custom":
                 yield self._token(cast(str, part["data"]))
-            else:
-                task = cast(dict[str, Any], part["data"])
-                yield self._task(task)
-                if task["name"] == LAST_NODE and "result" in task and task["error"] is None:
-                    self.is_over = True
-                    yield self._terminal()
+            elif part["type"] == "values":
+                self._state = cast(Mapping[str, Any], part["data"])
+                interrupts = interrupts or part["interrupts"]
+                for event in self._steps_done():
+                    yield event
+            elif (progress := self._task(cast(dict[str, Any], part["data"]))) is not None:
+                yield progress
+        if interrupts and not self.is_over:
+            self.is_over = True
+            yield await self._asked(interrupts[0], resumed, config)
+
+    async def _beginning(self, resumed: Resumption | None) -> tuple[RunnableConfig | None, Any]:
+        """The graph's configuration and what it is given: the question, an answer, or nothing when it only goes on."""
+        saver = checkpointer_of(self._flow)
+        if saver is None:
+            return None, self._state
+        config: RunnableConfig = {"configurable": {"thread_id": self._question.run_id}}
+        if resumed is None:
+            return config, self._state
+        if resumed.pause.mark == await mark_of(saver, config):
+            return config, Command(resume={resumed.pause.graph_interrupt: resumed.answer})
+        return config, None  # the graph has the answer already: another worker gave it before it died
+
+    def _steps_done(self) -> Iterator[Event]:
+        """The end of each node of a step, when the state knows what they found; after the last one the run's end."""
+        finished, self._finished = self._finished, []
+        for node in finished:
+            face = self._flow.faces[node.name]
+            self._current_step = face.done
+            status: Literal["failed", "done"] = "failed" if face.has_failed(node.update) else "done"
+            yield self._progress(node.name, status, lambda face=face, node=node: face.describe(node.update))  # type: ignore[misc]
+            if node.name == self._flow.last_node:
+                self.is_over = True
+                yield self._terminal()
 
     def _terminal(self) -> Event:
-        error = self._state.get("error")
-        return self.failed(error) if error is not None else self._completed()
+        ending = self._flow.ending(self._state)
+        if isinstance(ending, Failure):
+            return self.failed(ending.error, ending.node)
+        body = ending.body
+        notices = [notice.to(self._lang) for notice in self._question.notices]
+        data = {
+            **body,
+            **self._ids(),
+            "warnings": list(dict.fromkeys([*notices, *body.get("warnings", ())])),
+            "timings_ms": {**self._timings_ms, "total": _milliseconds_since(self._started)},
+            "timestamp": _timestamp(time.time()),
+        }
+        turn = self._flow.turn(self._question, self._state, ending)
+        return Event("completed", _DONE.to(self._lang), lambda: data, turn=turn)
 
-    def failed(self, error: CituError) -> Event:
+    def failed(self, error: CituError, node: str | None) -> Event:
         """The last event of a question that ends in `error`."""
         data = {
             **error_data(error, self._lang),
-            "node": self._failed_node(error),
+            "node": node,
             **self._ids(),
             "request_id": request_id.get(),
-            "state_summary": _summary(self._state, self._current_step),
+            "state_summary": self._summary(),
             "timestamp": _timestamp(time.time()),
         }
         return Event("error", error.title.to(self._lang), lambda: data, error.code)
 
-    def _task(self, task: dict[str, Any]) -> Event:
+    async def _asked(self, asked: Interrupt, resumed: Resumption | None, config: RunnableConfig | None) -> Event:
+        """The last event of a run that waits for the user."""
+        saver = checkpointer_of(self._flow)
+        assert saver is not None and config is not None, "only a graph with a checkpointer can be interrupted"
+        answers = resumed.pause.answers + 1 if resumed else 0
+        question = replace(self._question, agent=self._flow.name)
+        pause = Pause(question, asked.id, answers, await mark_of(saver, config))
+        data = {
+            **asked.value,
+            "interrupt_id": pause.interrupt_id,
+            "node": self.node,
+            **self._ids(),
+            "timestamp": _timestamp(time.time()),
+            "state_summary": self._summary(),
+        }
+        return Event("question", _WAITING.to(self._lang), lambda: data, pause=pause)
+
+    def _task(self, task: dict[str, Any]) -> Event | None:
         """A node's start has `input`; its end has `result`, and `error` when it raised."""
-        step = STEPS[task["name"]]
+        name = task["name"]
+        face = self._flow.faces[name]
         if "input" in task:
-            self.node, self._node_started = task["name"], time.perf_counter()
-            self._current_step = step.running
-            return self._progress(step, "running", lambda: step.while_running)
-        self._timings_ms[task["name"]] = _milliseconds_since(self._node_started)
-        error, update = task["error"], cast(Update, task["result"])
-        if error is not None:
-            return self._progress(step, "failed", lambda: _failure(error))
-        self._state = merge(self._state, update)
-        self._current_step = step.done
-        failed = "error" in update or update.get("sql_generation_success") is False
-        return self._progress(step, "failed" if failed else "done", lambda: step.describe(update))
+            self.node, self._node_started = name, time.perf_counter()
+            self._current_step = face.running
+            return self._progress(name, "running", lambda: face.while_running)
+        self._timings_ms[name] = _milliseconds_since(self._node_started)
+        if (error := task["error"]) is not None:
+            return self._progress(name, "failed", lambda: _failure(error))
+        if not task["interrupts"]:
+            self._finished.append(_Finished(name, task["result"]))
+        return None
 
     def _progress(
-        self, step: Step, status: Literal["running", "done", "failed"], describe: Callable[[], Described]
+        self, node: str, status: Literal["running", "done", "failed"], describe: Callable[[], Described]
     ) -> Event:
         # Held fast now: the run goes on before anybody looks.
-        node, state, current_step, now = self.node, self._state, self._current_step, time.time()
+        face, state, current_step, now = self._flow.faces[node], self._state, self._current_step, time.time()
 
         def content() -> dict[str, Any]:
             said = describe()
             return {
                 "node": node,
                 "status": status,
-                "display_name": step.display_name.to(self._lang),
-                "icon": step.icon,
+                "display_name": face.display_name.to(self._lang),
+                "icon": face.icon,
                 "details": said.details.to(self._lang),
                 "sub_status": said.sub_status.to(self._lang),
                 **self._ids(),
                 "timestamp": _timestamp(now),
-                "state_summary": _summary(state, current_step),
+                "state_summary": {"current_step": current_step, **self._flow.summary(state)},
             }
 
-        return Event("progress", running_message(step, self._lang), content)
+        return Event("progress", _running_message(face).to(self._lang), content)
 
     def _token(self, text: str) -> Event:
         data = {"node": self.node, "text": text, **self._ids()}
         return Event("token", _WRITING.to(self._lang), lambda: data)
 
-    def _completed(self) -> Event:
-        found = self._state["classification"]
-        data = {
-            **self._state["answer"],
-            **self._ids(),
-            "execution_path": self._state["execution_path"],
-            "classification_info": {
-                "question_type": found.question_type,
-                "confidence": found.confidence,
-                "method": found.method,
-                "reason": found.reason,
-            },
-            "routing_mode_used": self._state["routing_mode"],
-            "routing_mode_source": self._state["routing_mode_source"],
-            "sql_repair_applied": self._state.get("sql_repair_applied", False),
-            "warnings": list(dict.fromkeys([*self._notices(), *self._state.get("warnings", [])])),
-            "usage": dict(vars(self._state.get("usage", Usage()))),
-            "timings_ms": {**self._timings_ms, "total": _milliseconds_since(self._started)},
-            "timestamp": _timestamp(time.time()),
-        }
-        return Event("completed", _DONE.to(self._lang), lambda: data)
-
-    def _notices(self) -> list[str]:
-        return [notice.to(self._lang) for notice in self._question.notices]
-
-    def _failed_node(self, error: CituError) -> str | None:
-        # A rejected statement travels through format_response; the step that failed is the one before it.
-        if self._state.get("error") is not error:
-            return self.node
-        return "agent_sql_execution" if self._state["sql_generation_success"] else "agent_sql_generation"
+    def _summary(self) -> dict[str, Any]:
+        return {"current_step": self._current_step, **self._flow.summary(self._state)}
 
     def _ids(self) -> dict[str, str]:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}
 
 
-def _summary(state: State, current_step: str) -> dict[str, Any]:
-    summary: dict[str, Any] = {
-        "current_step": current_step,
-        "execution_path": list(state["execution_path"]),
-        "routing_mode": state["routing_mode"],
-    }
-    if "sql" in state:
-        summary["sql"] = state["sql"]
-    if "plan" in state:
-        summary["plan"] = dict(vars(state["plan"]))
-    if "error" in state:
-        summary["validation_error_type"] = state["error"].error_type
-    return summary
+def _running_message(face: Face) -> Text:
+    return Text(f"正在执行: {face.display_name.zh}", f"In progress: {face.display_name.en}")
 
 
 def _failure(error: BaseException) -> Described:

@@ -1,14 +1,12 @@
-"""Who a request comes from, and whose conversations and runs it is about."""
-
-from dataclasses import dataclass
+"""Who sent a request, and on whose behalf: whose conversations, runs and audit lines it is about."""
 
 from flask import Request, g
 
 from api.access.key_file import KeyFile, KeysUnreadable
+from common.actor import NOBODY, Actor
 from common.errors import KeysUnavailable, Unauthorized
 from common.text import Text
 
-_NOBODY = "anonymous"
 _IGNORED = Text(
     "已忽略 user_id：该 API 密钥只能代表它自己的用户。",
     "user_id was ignored: this API key speaks for its own user only.",
@@ -29,48 +27,54 @@ _UNREADABLE = Text(
 )
 
 
-@dataclass(frozen=True)
-class Caller:
-    """Whoever sent the request.
-
-    Attributes:
-        user_id: the key's user; None: nobody is authenticated, because no keys are configured.
-        acts_for_others: the key is trusted to say on whose behalf it asks.
-    """
-
-    user_id: str | None = None
-    groups: tuple[str, ...] = ()
-    acts_for_others: bool = False
-
-
-def current_caller() -> Caller:
-    """The caller of the request being served."""
-    caller: Caller = g.get("caller", Caller())
+def current_caller() -> Actor:
+    """Whose key the request being served carries; `NOBODY` while no keys are configured."""
+    caller: Actor = g.get("caller", NOBODY)
     return caller
 
 
-def acting_user(given: str | None) -> str:
-    """The user a request is about; `given` is the body's or the query's `user_id`, which only some may choose."""
+def is_authenticated() -> bool:
+    """Whether the request being served carries a valid key."""
+    return current_caller().user_id is not None
+
+
+def is_sent_by_operator() -> bool:
+    """Whether the request being served was admitted without a key, on a service that only answers its own machine.
+
+    False for requests that another site's page sent, for all requests while `ALLOW_ANONYMOUS` lets strangers in, and at
+    addresses that need no admission.
+    """
+    return bool(g.get("is_sent_by_operator", False))
+
+
+def acting_as(given: str | None) -> Actor:
+    """On whose behalf the request being served is done.
+
+    A key that acts for others may name somebody else. The result then keeps the key's groups, because nobody else
+    vouches for that user, but may not name a third one.
+
+    Args:
+        given: the `user_id` in the body or the query; ignored where the caller may not choose it.
+    """
     caller = current_caller()
-    if caller.user_id is None:
-        return given or _NOBODY
-    return given if given and caller.acts_for_others else caller.user_id
+    may_choose = caller.acts_for_others or not is_authenticated()
+    return Actor(given, caller.groups) if given and may_choose else caller
 
 
 def untrusted_user_warning(given: str | None) -> Text | None:
-    """What to tell a caller whose `user_id` names somebody it may not act for."""
-    return _IGNORED if given and acting_user(given) != given else None
+    """The warning for a caller whose `user_id` was ignored; None when it was not."""
+    return _IGNORED if given and acting_as(given).user_id != given else None
 
 
-def authenticated(request: Request, keys: KeyFile) -> Caller:
-    """Whose key the request carries; nobody's, when keys are not needed.
+def authenticated(request: Request, keys: KeyFile) -> Actor:
+    """The holder of the key that the request carries; `NOBODY` while the service has no keys.
 
     Raises:
-        Unauthorized: a key is needed, and this is none.
+        Unauthorized: a key is needed, and the request has none, or one that is not valid.
         KeysUnavailable: the keys can't be read.
     """
     if not keys.is_needed():
-        return Caller()
+        return NOBODY
     presented = _presented(request)
     if not presented:
         raise Unauthorized(_MISSING)
@@ -80,10 +84,10 @@ def authenticated(request: Request, keys: KeyFile) -> Caller:
         raise KeysUnavailable(_UNREADABLE) from exc
     if key is None:
         raise Unauthorized(_UNKNOWN)
-    return Caller(key.user_id, key.groups, key.acts_for_others)
+    return Actor(key.user_id, key.groups, key.acts_for_others)
 
 
 def _presented(request: Request) -> str:
     scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
-    # A proxy in front may have an Authorization header of its own (Basic), so this one goes first.
+    # X-API-Key goes first, because a proxy in front may use the Authorization header for itself (Basic).
     return request.headers.get("X-API-Key", "").strip() or (credentials.strip() if scheme.lower() == "bearer" else "")

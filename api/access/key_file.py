@@ -1,12 +1,12 @@
-"""API keys: a file that says whose key a request carries.
+"""The file of API keys, which says whose key a request carries.
 
-A key is 256 random bits, and only its SHA-256 is kept. Slow hashes exist because people's passwords can be guessed; no
-number of guesses finds 256 random bits, and a slow hash would only tax every request. Keys are looked for by comparing
-the hash of what was presented with every stored one, each in constant time: how long it takes says nothing of any key.
+A key is 256 random bits, and only its SHA-256 is kept. Slow hashes protect passwords, which can be guessed; 256 random
+bits can't, so a slow hash would only slow every request down. A presented key is hashed and compared with every stored
+hash, each in constant time, so that the time taken tells nothing about any key.
 
-Everybody who reads the file sees a change at the next request. It is replaced as a whole, never edited, and writers
-take turns. Once there is a file, keys are needed, also when none of its keys is valid: a file that can't be read, or
-that was there and is gone, admits nobody.
+Every process sees a change of the file at its next request. Writers take turns and replace the file as a whole. Once
+the file exists, requests need a key, also when none of its keys is valid any more. While the file can't be read, or
+after it was lost, nobody is admitted.
 """
 
 import fcntl
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 PREFIX = "citu_key_"
 _VERSION = 1
 _MAX_NAME_CHARS = 256
-_MADE = b"keys were made\n"  # in the lock file, which outlives a file of keys that is lost
+_MADE = b"keys were made\n"  # written into the lock file, which stays when the file of keys is lost
 _MAX_DAYS = 36500
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _UNPRINTABLE = re.compile("[\0-\x1f\x7f\ud800-\udfff]")
@@ -39,24 +39,27 @@ _GROUP = re.compile(r"[\w.:-]{1,64}")
 
 
 class KeysUnreadable(Exception):
-    """The file can't be read or written, or is not one of API keys; the message says what and where."""
+    """The file can't be read or written, or is not a file of API keys; the message says which and why."""
 
 
 class InvalidKeyRequest(ValueError):
-    """A key that can't be made, or one that is not there; the message is for the operator."""
+    """A key can't be made as asked, or does not exist; the message is for the operator."""
 
 
 @dataclass(frozen=True)
 class ApiKey:
-    """One key, as the file knows it.
+    """One key as the file keeps it.
 
     Attributes:
-        key_id: names it in `list` and `revoke`; no secret.
-        name: what the operator calls it, or empty.
-        acts_for_others: its holder may say on whose behalf it asks.
-        ending: the key's last four characters, to recognise it by.
+        key_id: names the key in `list` and `revoke`; not secret.
+        user_id: the user whose conversations and runs the key opens.
+        groups: names on which rights depend.
+        acts_for_others: requests with this key may say on whose behalf they are made.
+        name: the operator's own name for the key, or empty.
+        ending: the key's last four characters, by which its holder recognises it.
         sha256: of the whole key, in hexadecimal.
-        created_at, expires_at: ISO 8601, UTC; None: it does not expire.
+        created_at: ISO 8601, UTC.
+        expires_at: ISO 8601, UTC; None: the key does not expire.
     """
 
     key_id: str
@@ -70,13 +73,18 @@ class ApiKey:
     expires_at: str | None
 
     def is_expired(self) -> bool:
-        """Whether its time is over."""
+        """Whether the key has expired."""
         return self.expires_at is not None and datetime.fromisoformat(self.expires_at) <= datetime.now(UTC)
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What was found at one moment: `stamp` tells this state of the file from any other; `failure` instead of keys."""
+    """One reading of the file.
+
+    Attributes:
+        stamp: differs for every state of the file; None: there is no file.
+        failure: why there are no keys although they are needed.
+    """
 
     stamp: tuple[int, ...] | None
     keys: tuple[ApiKey, ...] = ()
@@ -84,7 +92,7 @@ class _Read:
 
 
 class KeyFile:
-    """The keys of one file. Safe to use from several threads and processes."""
+    """The keys of one file; several threads and processes may use it at once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -92,25 +100,25 @@ class KeyFile:
         self._read: _Read | None = None
 
     def is_needed(self) -> bool:
-        """Whether requests need a key: there is a file, whatever it holds, or there was one."""
+        """Whether requests need a key: the file exists, whatever it holds, or existed once."""
         current = self._current()
         return current.stamp is not None or current.failure is not None
 
     def find(self, presented: str) -> ApiKey | None:
-        """The valid key that was presented.
+        """The key whose text was presented; None: it is unknown or has expired.
 
         Raises:
-            KeysUnreadable: nobody can be admitted now.
+            KeysUnreadable: the file can't be read, so that nobody can be admitted.
         """
         digest = hashlib.sha256(presented.encode("utf-8", "replace")).hexdigest()
         found = [key for key in self.all() if hmac.compare_digest(key.sha256, digest)]
         return next((key for key in found if not key.is_expired()), None)
 
     def all(self) -> tuple[ApiKey, ...]:
-        """Every key, expired ones too; none when there is no file.
+        """Every key, expired ones included; empty when there is no file.
 
         Raises:
-            KeysUnreadable: the file is no file of keys.
+            KeysUnreadable: the file can't be read, or is gone, or is not a file of API keys.
         """
         current = self._current()
         if current.failure is not None:
@@ -126,10 +134,10 @@ class KeyFile:
         name: str = "",
         expires_in_days: float | None = None,
     ) -> tuple[str, ApiKey]:
-        """Makes a key: its text, which is nowhere else, and what is kept of it.
+        """Makes a key and returns its text, which is kept nowhere, and what the file keeps of it.
 
         Raises:
-            InvalidKeyRequest: a value can't be what it is.
+            InvalidKeyRequest: a value is not allowed.
             KeysUnreadable: the file can't be read or written.
         """
         _check(user_id, groups, name, expires_in_days)
@@ -150,10 +158,10 @@ class KeyFile:
         return text, key
 
     def revoke(self, key_id: str) -> ApiKey:
-        """Removes a key, which is unknown from now on.
+        """Removes a key from the file and returns what the file kept of it.
 
         Raises:
-            InvalidKeyRequest: there is none of that id.
+            InvalidKeyRequest: there is no key of that id.
             KeysUnreadable: the file can't be read or written.
         """
         revoked: list[ApiKey] = []
@@ -223,7 +231,7 @@ def _stamp(path: Path) -> tuple[int, ...] | None:
     except FileNotFoundError:
         return None
     except OSError:
-        return ()  # like no stamp there is: it has to be looked at
+        return ()  # never equals a real stamp, so the file is read again
 
 
 def _stamp_of(status: os.stat_result) -> tuple[int, ...]:
@@ -231,7 +239,11 @@ def _stamp_of(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _parsed(content: bytes) -> tuple[ApiKey, ...]:
-    """The keys of a file; ValueError for any other content."""
+    """The keys in the content of a file.
+
+    Raises:
+        ValueError: the content is anything else.
+    """
     try:
         document = json.loads(content)
     except RecursionError as exc:
@@ -268,7 +280,7 @@ def _lock_of(path: Path) -> Path:
 
 
 def _was_made(path: Path) -> bool:
-    """Whether there ever were keys: a process that starts after they were lost must not think that none are needed."""
+    """Whether keys were ever made here. A process that starts after the file was lost must still demand keys."""
     try:
         return _lock_of(path).stat().st_size > 0
     except OSError:
@@ -277,7 +289,7 @@ def _was_made(path: Path) -> bool:
 
 @contextmanager
 def _one_writer(path: Path) -> Iterator[int]:
-    """Waits for other writers; a file beside it is locked, because the file itself is replaced."""
+    """Waits for other writers and yields the open lock file. It is not the file of keys, because that is replaced."""
     descriptor = os.open(_lock_of(path), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         _give_to_owner(descriptor, path)
@@ -288,7 +300,7 @@ def _one_writer(path: Path) -> Iterator[int]:
 
 
 def _replace(path: Path, keys: tuple[ApiKey, ...]) -> None:
-    """Readers see the old content or the new one. Only the owner may read: ids and users are nobody else's business."""
+    """Replaces the file, so that readers see the old or the new content, never a part. Only its owner may read it."""
     path = path.resolve()
     content = json.dumps({"version": _VERSION, "keys": [asdict(key) for key in keys]}, ensure_ascii=False, indent=1)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # its mode is 0600
@@ -305,7 +317,9 @@ def _replace(path: Path, keys: tuple[ApiKey, ...]) -> None:
 
 
 def _give_to_owner(descriptor: int, path: Path) -> None:
-    """What root writes for a service of another user must be readable by that user, the owner of file or folder."""
+    """Root may write the file for a service that runs as another user, who must be able to read it: the owner of the
+    file, or of its folder while there is no file.
+    """
     if os.geteuid() == 0:
         owner = (path if path.exists() else path.parent).stat()
         os.fchown(descriptor, owner.st_uid, owner.st_gid)

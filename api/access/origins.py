@@ -1,10 +1,10 @@
-"""What a browser may be made to send: requests of other sites' pages, and to names that only pretend to be ours.
+"""Refuses anonymous requests that nobody on this machine meant to send.
 
-A key in a header proves that the sender meant it: pages of other sites have none. Without keys, who can reach the
-service may ask, and every page somebody on this machine looks at can reach it through that person's browser. So an
-anonymous request is refused when a browser says that another site's page sent it (cross-site request forgery), and,
-unless anonymous access is wanted, when it was not addressed to this machine by one of its own names (DNS rebinding) or
-came from outside. Programs that are no browsers send none of those headers and notice nothing.
+A request with a key was meant, because pages of other sites don't have the key. Without keys, everybody who can reach
+the service may ask, and any page that somebody on this machine opens can reach it through that person's browser. So an
+anonymous request is refused when the browser says that another site's page sent it (cross-site request forgery). Unless
+`ALLOW_ANONYMOUS` is set, it is also refused when it comes from another machine, or is addressed to a name that is not
+this machine's own (DNS rebinding). Programs other than browsers send none of these headers and are not affected.
 """
 
 import re
@@ -21,7 +21,7 @@ from common.text import Text
 
 _ANY = "*"
 _BROWSERS = frozenset({"Accept-Language", "Origin", "Referer", "Sec-Fetch-Site"})
-# Every colon can be read in one way only, so that a header full of them is judged in no time.
+# Each repetition takes exactly one colon, so that a header full of colons is matched in linear time.
 _ADDRESS = re.compile(r"""(?:for=)?"?(\[[0-9a-f:.]+\]|[0-9a-f]*(?::[0-9a-f.]*)+|[0-9.]+)(?::[0-9]+)?"?(?:;.*)?""")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _CROSS_SITE = Text(
@@ -40,12 +40,12 @@ _NOT_LOCAL = Text(
 
 @dataclass(frozen=True)
 class Anonymity:
-    """What an anonymous request may look like.
+    """Which requests are admitted without a key.
 
     Attributes:
-        own_host: the name or address the service was told to listen on.
-        is_open: others than this machine may ask.
-        origins: whose pages may ask besides the service's own; `*`: everybody's.
+        own_host: the name or address that the service listens on (`HOST`).
+        is_open: other machines may ask, too (`ALLOW_ANONYMOUS`).
+        origins: origins, in lower case, whose pages may ask besides the service's own page; `*`: all (`CORS_ORIGINS`).
     """
 
     own_host: str
@@ -53,18 +53,28 @@ class Anonymity:
     origins: Collection[str]
 
     def admit(self, request: Request) -> None:
-        """Raises `ForbiddenOrigin` for a request that needs a key to vouch for it."""
+        """Raises `ForbiddenOrigin` for a request that only a key could make acceptable."""
         if not self.is_open and not _is_local(request, self.own_host):
             raise ForbiddenOrigin(_NOT_LOCAL)
         if _is_cross_site(request) and not self._allows(request.headers.get("Origin", "")):
             raise ForbiddenOrigin(_CROSS_SITE)
+
+    def is_sent_by_operator(self, request: Request) -> bool:
+        """Whether a user of this machine meant the request: it comes from no other machine and no other site's page.
+
+        Always false while other machines may ask: a proxy on this machine can make their requests look local.
+        """
+        return not self.is_open and _is_local(request, self.own_host) and not _is_cross_site(request)
 
     def _allows(self, origin: str) -> bool:
         return _ANY in self.origins or origin.lower() in self.origins
 
 
 def _is_local(request: Request, own_host: str) -> bool:
-    """By every address and name that it came from and through; a proxy adds to what it was sent, so nobody can hide."""
+    """Whether every address and name that the request passed belongs to this machine.
+
+    Proxies add to these headers what they were sent from, so a sender can add addresses, but can't remove its own.
+    """
     address = request.remote_addr  # none on a Unix socket
     return (
         (not address or is_loopback(address))
@@ -89,10 +99,10 @@ def _is_own(host: str, own_host: str) -> bool:
 
 
 def _is_program(request: Request) -> bool:
-    """Whether it calls the service by a bare name (a container's, an alias) and is no browser.
+    """Whether a program other than a browser calls the service by a bare name (a container's, an alias).
 
-    A network that a laptop is in can give bare names out, so that a page could use one; but browsers always say which
-    languages they prefer, and pages can't stop them.
+    The network a laptop is in can hand out bare names, so a page could use one. But every browser sends
+    `Accept-Language`, and a page can't prevent that.
     """
     name = _name(request.host)
     return name.replace("-", "").replace("_", "").isalnum() and not _BROWSERS.intersection(request.headers.keys())
@@ -106,7 +116,10 @@ def _name(host: str) -> str:
 
 
 def _is_cross_site(request: Request) -> bool:
-    """As far as the browser says; pages can't set either header. Over plain HTTP only localhost gets the first one."""
+    """Whether the browser says that another site's page sent the request; pages can't set these headers themselves.
+
+    Over plain HTTP, browsers send `Sec-Fetch-Site` to localhost only, so `Origin` is the second source.
+    """
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site not in ("same-origin", "none")
@@ -115,13 +128,13 @@ def _is_cross_site(request: Request) -> bool:
 
 
 def _authority(origin: str) -> str | None:
-    """Host and port of a web page's origin, the port only when it is not its scheme's; None for any other text."""
+    """Host and port of a web page's origin, without the scheme's default port; None for any other text."""
     scheme, _, authority = origin.lower().partition("://")
     return authority.removesuffix(_DEFAULT_PORTS[scheme]) if scheme in _DEFAULT_PORTS else None
 
 
 def allow_origins(app: Flask, origins: Collection[str]) -> None:
-    """Lets browsers show the API's answers to pages of `origins`, with keys in headers, never with cookies."""
+    """Lets pages of `origins` read the API's answers in browsers, with keys in headers and never with cookies."""
     if not origins:
         return
     CORS(
@@ -139,6 +152,6 @@ def allow_origins(app: Flask, origins: Collection[str]) -> None:
         ],
         expose_headers=["X-Request-ID", "Retry-After"],
         max_age=600,
-        always_send=False,  # nothing about other origins for who didn't say an allowed one
-        intercept_exceptions=False,  # errors have their own way out, through the same headers
+        always_send=False,  # send no CORS header to pages of other origins
+        intercept_exceptions=False,  # error handlers render errors; their responses get the same headers
     )

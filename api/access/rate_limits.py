@@ -1,4 +1,4 @@
-"""How often one caller may ask, over a moving window, counted in Redis or in this process."""
+"""Limits how often one caller may ask, over a moving window; counts in Redis or in this process."""
 
 import ipaddress
 import logging
@@ -15,17 +15,23 @@ from redis import ConnectionError, ConnectionPool
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from api.access.callers import Caller
+from common.actor import Actor
 from common.errors import RateLimited
 from common.text import Text
 
 _log = logging.getLogger(__name__)
 _PREFIX = "citu:limits"
-_PAUSE_S = 5.0  # how long a storage that failed is left alone
+_PAUSE_S = 5.0  # seconds to leave a storage alone after it failed
 
 
 class RateLimits:
-    """`limits` such as `60/minute, 1000/day`, for each caller; counted in the Redis of `redis_url`, if there is one."""
+    """Counts the requests of each caller.
+
+    Args:
+        limits: such as `60/minute, 1000/day`.
+        redis_url: the Redis to count in; empty: this process counts for itself.
+        timeout_s: seconds one access to Redis may take.
+    """
 
     def __init__(self, limits: str, *, redis_url: str, timeout_s: float) -> None:
         self._limits = parse_many(limits.lower())
@@ -34,11 +40,13 @@ class RateLimits:
         self._lock = threading.Lock()
         self._paused_until = -math.inf
 
-    def count(self, caller: Caller, address: str | None) -> None:
-        """Counts one request, of the caller's user or, when it has none, of `address`.
+    def count(self, caller: Actor, address: str | None) -> None:
+        """Counts one request for the caller's user or, without one, for `address`.
+
+        While the storage can't be reached, nothing is counted and nothing refused.
 
         Raises:
-            RateLimited: it is one too many.
+            RateLimited: the request is one too many.
         """
         if time.monotonic() < self._paused_until:
             return
@@ -60,21 +68,21 @@ class RateLimits:
 
     @cached_property
     def _counter(self) -> MovingWindowRateLimiter:
-        # Made with the first request: the storage in memory has a thread, which would not live through a fork.
+        # Made at the first request, because the storage in memory has a thread, which a fork would not copy.
         if not self._redis_url:
             return MovingWindowRateLimiter(MemoryStorage())
         pool = ConnectionPool.from_url(
             self._redis_url,
             socket_timeout=self._timeout_s,
             socket_connect_timeout=self._timeout_s,
-            # Once more, on a new connection, when Redis had closed the one it was; not when it says nothing.
+            # Retry once, on a new connection, when Redis had closed the old one; not after a timeout.
             retry=Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
         )
         storage = RedisStorage("redis://", connection_pool=pool, key_prefix=_PREFIX, wrap_exceptions=True)
         return MovingWindowRateLimiter(storage)
 
     def _pause(self, error: StorageError) -> None:
-        """A storage that is down must not take the service down with it, nor make every request wait for it."""
+        """Leaves the storage alone for a while, so that a storage that is down does not slow every request down."""
         with self._lock:
             first = self._paused_until == -math.inf
             self._paused_until = time.monotonic() + _PAUSE_S
@@ -84,14 +92,14 @@ class RateLimits:
             )
 
 
-def _identity(caller: Caller, address: str | None) -> tuple[str, str]:
+def _identity(caller: Actor, address: str | None) -> tuple[str, str]:
     if caller.user_id is not None:
         return "user", caller.user_id
     return "address", _network(address or "")
 
 
 def _network(address: str) -> str:
-    """Who has one IPv6 address has all of its /64 network."""
+    """What is counted for an address: an IPv4 address itself; the /64 network of an IPv6 one, which one sender owns."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

@@ -1,26 +1,46 @@
 """Language models: one Protocol (`ChatModel`), one adapter for every OpenAI-compatible endpoint, Azure included."""
 
-from common.llm.chat_model import ChatModel, Completion, Message, OnToken
+from common.llm.chat_model import (
+    AnyMessage,
+    CallingMessage,
+    ChatModel,
+    Completion,
+    Message,
+    OnToken,
+    ToolMessage,
+    tool_message,
+)
 from common.llm.openai_chat import OpenAiChat
 from common.llm.providers import PROVIDERS, Endpoint, InvalidEndpoint, ModelSettings, endpoint_of
+from common.llm.tool_calls import InvalidArguments, Tool, ToolCall, ToolOffer
 
 __all__ = [
     "PROVIDERS",
+    "AnyMessage",
+    "CallingMessage",
     "ChatModel",
     "Completion",
     "Endpoint",
+    "InvalidArguments",
     "InvalidEndpoint",
     "Message",
     "ModelSettings",
     "OnToken",
     "OpenAiChat",
+    "Tool",
+    "ToolCall",
+    "ToolMessage",
+    "ToolOffer",
     "endpoint_of",
     "open_model",
+    "tool_message",
 ]
 
 
 def open_model(settings: ModelSettings) -> ChatModel | None:
-    """The model that `settings` (an `app_config.Settings` fits) describe, not connected yet; None: none is configured.
+    """The model that `settings` describe, not connected yet; None when none is configured.
+
+    An `app_config.Settings` has all that `settings` need.
 
     Raises:
         InvalidEndpoint: a key is set and another setting it needs is not.

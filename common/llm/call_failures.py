@@ -1,6 +1,6 @@
 """What can go wrong in one call of a model, whether trying again may help, and what the user is told.
 
-The endpoint's own words never reach the user or a log: they may repeat the key, the address or the prompt.
+What the endpoint says of it reaches neither user nor log, because it may repeat the key, the address or the prompt.
 """
 
 import re
@@ -11,11 +11,12 @@ from common.text import Text
 
 FailureKind = Literal[
     "key", "model", "settings", "rate", "quota", "request", "filtered", "server", "connection", "timeout", "broken",
-    "unusable", "empty", "exhausted", "context", "redirect",
+    "unusable", "empty", "exhausted", "context", "redirect", "tools", "oversized",
 ]  # fmt: skip
 
 
-# What endpoints call their refusals, in `code` or `type` and in any case. They say more than the status does.
+# What endpoints write into `code`, `type` or `status` of an error, in upper or lower case. It is more exact than the
+# HTTP status, so it is looked at first.
 _WORDS: dict[FailureKind, str] = {
     "context": "context_length_exceeded context_window_exceeded exceed_context_size_error string_above_max_length",
     "quota": "insufficient_quota insufficient_balance insufficient_credits insufficient_user_quota quota_exceeded "
@@ -41,7 +42,7 @@ _STATUSES: dict[int, FailureKind] = {
     422: "request",
     429: "rate",
 }
-# The same refusal by endpoints that have no code for it.
+# How endpoints without a code for it say that the prompt is too long.
 _TOO_LONG = re.compile(
     r"context[ _](?:length|window|size)|(?:prompt|input|request)[\w' ]{0,30} too (?:long|large|many tokens)"
     r"|too many (?:input )?tokens|(?:input|prompt|token)[\w' ]{0,40} exceeds?\b.{0,60}(?:limit|maximum|max|context)"
@@ -55,8 +56,8 @@ def kind_of(error: Any, status: int | None) -> FailureKind:
     """What an endpoint's error means.
 
     Args:
-        error: the `error` of its body, whatever that is.
-        status: of the answer; None: it came with status 200, and the error itself has to say what it is.
+        error: the `error` of its body, of any type.
+        status: the HTTP status; None for an error inside a body with status 200, whose fields alone say what it is.
     """
     fields = error if isinstance(error, dict) else {"message": error}
     words = [str(fields.get(name, "")).lower() for name in ("code", "type", "status")]
@@ -81,7 +82,7 @@ class CallFailed(Exception):
     Attributes:
         status: HTTP status, when there was an answer.
         retry_after_s: how long the endpoint asked to wait.
-        detail: the endpoint's own words, only to be searched for parameter names.
+        detail: what the endpoint said, only to be searched for parameter names; never shown.
     """
 
     def __init__(
@@ -212,6 +213,22 @@ MEANINGS: dict[FailureKind, _Meaning] = {
         False,
         Text("大模型没有给出任何内容，请稍后重试。", "The model's answer was empty; try again later."),
     ),
+    "tools": _Meaning(
+        False,
+        True,
+        Text(
+            "所配置的大模型或接口不支持工具调用，请管理员换用支持的模型。",
+            "The configured model or its endpoint can't call tools; configure one that can.",
+        ),
+    ),
+    "oversized": _Meaning(
+        False,
+        False,
+        Text(
+            "大模型一次要求的工具调用过多或过长，请换一种问法。",
+            "The model asked for too many or too long tool calls at once; rephrase the question.",
+        ),
+    ),
     "exhausted": _Meaning(
         False,
         True,
@@ -224,7 +241,7 @@ MEANINGS: dict[FailureKind, _Meaning] = {
 
 
 def unavailable(failure: CallFailed) -> LlmUnavailable:
-    """The failure as the rest of Citu and the user know it."""
+    """The exception that the rest of Citu handles and whose text the user reads."""
     meaning = MEANINGS[failure.kind]
     if failure.kind == "context":
         return PromptTooLong(meaning.text)

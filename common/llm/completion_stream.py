@@ -1,39 +1,46 @@
-"""Reads chat completions off the wire: JSON bodies and event streams, bounded in size, from any endpoint that claims to
-be OpenAI-compatible.
+"""Reads chat completions, as JSON bodies or event streams, from any endpoint that claims to be OpenAI-compatible.
 
-Parsing by hand instead of by the openai package's models has three reasons: the size of a reply can be bounded while it
-is read, garbage gets one verdict instead of half a dozen exceptions, and it takes a tenth of the time.
+They are parsed by hand and not by the openai package's models for three reasons: the size of a reply can be bounded
+while it is read, garbage raises one kind of exception instead of half a dozen, and it takes a tenth of the time.
 """
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
+from common.llm.call_assembly import CallAssembly
 from common.llm.call_failures import CallFailed, kind_of
 from common.llm.chat_model import Completion, OnToken
+from common.llm.loose_fields import dict_of, text_of
+from common.llm.tool_calls import ToolCall
 from common.values import Usage
 
 MAX_REPLY_CHARS = 100_000  # longest text of one reply; more is cut off as if the token limit had been reached
 MAX_BODY_BYTES = 8_000_000  # most bytes read for one reply, framing and reasoning included
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can spell them, nothing after us can encode them
+_UNFINISHED = ("content_filter", "length")  # why a reply may end before the model was finished
 _DRAIN_S = 0.1  # how long to wait after `[DONE]` for the end of the body, so that the connection can be used again
 
 
 async def read_completion(
-    chunks: AsyncGenerator[bytes, None], content_type: str, on_token: OnToken | None
+    chunks: AsyncGenerator[bytes, None],
+    content_type: str,
+    on_token: OnToken | None,
+    calls: CallAssembly | None = None,
 ) -> Completion:
-    """The reply carried by a response with status 200, whichever of the two forms it has.
+    """The reply in a response with status 200, whichever of the two forms it has.
+
+    Args:
+        calls: collects the tool calls; None: no tools were offered, and calls are not read.
 
     Raises:
-        CallFailed: it is not a completion, it is empty, or it breaks off.
+        CallFailed: it is not a completion, it is empty, it breaks off, or its calls are too many or too long.
     """
     async with aclosing(chunks):
         if "event-stream" in content_type:
-            return await _read_events(chunks, on_token)
-        return _parse_body(await _read_all(chunks), on_token)
+            return await _read_events(chunks, on_token, calls)
+        return _parse_body(await _read_all(chunks), on_token, calls)
 
 
 async def _read_all(chunks: AsyncGenerator[bytes, None]) -> bytes:
@@ -45,8 +52,10 @@ async def _read_all(chunks: AsyncGenerator[bytes, None]) -> bytes:
     return bytes(body)
 
 
-async def _read_events(chunks: AsyncGenerator[bytes, None], on_token: OnToken | None) -> Completion:
-    reply, pending, size = _StreamedReply(on_token), b"", 0
+async def _read_events(
+    chunks: AsyncGenerator[bytes, None], on_token: OnToken | None, calls: CallAssembly | None
+) -> Completion:
+    reply, pending, size = _StreamedReply(on_token, calls), b"", 0
     async for chunk in chunks:
         size += len(chunk)
         *lines, pending = (pending + chunk).split(b"\n")
@@ -67,13 +76,13 @@ async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
         async with asyncio.timeout(_DRAIN_S):
             async for _ in chunks:
                 pass
-    except TimeoutError:  # the response is closed instead, which costs the connection and nothing else
+    except TimeoutError:  # the response is closed instead; only the connection is lost
         return
 
 
-def _parse_body(body: bytes, on_token: OnToken | None) -> Completion:
+def _parse_body(body: bytes, on_token: OnToken | None, calls: CallAssembly | None) -> Completion:
     if body.lstrip().startswith(b"data:"):  # an event stream under another content type
-        reply = _StreamedReply(on_token)
+        reply = _StreamedReply(on_token, calls)
         for line in body.split(b"\n"):
             reply.take(line)
         return reply.completion()
@@ -81,9 +90,11 @@ def _parse_body(body: bytes, on_token: OnToken | None) -> Completion:
     choice = _first_choice(value)
     if choice is None:
         raise CallFailed("unusable")
-    message = _dict(choice.get("message"))
-    text, refusal = _text(message.get("content")), _text(message.get("refusal"))
-    completion = _completion(text, _reasoning(message), refusal, choice.get("finish_reason"), value.get("usage"))
+    message = dict_of(choice.get("message"))
+    if calls:
+        calls.take_message(message)
+    text, refusal = text_of(message.get("content")), text_of(message.get("refusal"))
+    completion = _completion(text, _reasoning(message), refusal, choice.get("finish_reason"), value.get("usage"), calls)
     if on_token and completion.text:
         on_token(completion.text)
     return completion
@@ -92,12 +103,13 @@ def _parse_body(body: bytes, on_token: OnToken | None) -> Completion:
 class _StreamedReply:
     """What the events of one stream add up to."""
 
-    def __init__(self, on_token: OnToken | None) -> None:
+    def __init__(self, on_token: OnToken | None, calls: CallAssembly | None) -> None:
         self._on_token = on_token
+        self._calls = calls
         self._parts: list[str] = []
         self._size = 0
         self._refusal = ""
-        self._thoughts: list[str] = []  # reasoning, as long as there is nothing else
+        self._thoughts: list[str] = []  # reasoning; without tools only what comes before the text
         self._finish_reason: Any = None
         self._usage: Any = None
         self._events = 0
@@ -109,7 +121,7 @@ class _StreamedReply:
         return self._size >= MAX_REPLY_CHARS
 
     def take(self, line: bytes) -> None:
-        """One line of the stream; comments, other fields and whatever follows `[DONE]` mean nothing."""
+        """Reads one line of the stream; comments, other fields and whatever follows `[DONE]` are skipped."""
         if self.is_done or not line.startswith(b"data:"):
             return
         data = line[5:].strip()
@@ -122,12 +134,14 @@ class _StreamedReply:
     def _take_event(self, event: dict[str, Any]) -> None:
         self._usage = event.get("usage") or self._usage
         choice = _first_choice(event) or {}
-        delta = _dict(choice.get("delta"))
+        delta = dict_of(choice.get("delta"))
         self._finish_reason = choice.get("finish_reason") or self._finish_reason
-        self._refusal += _text(delta.get("refusal"))
-        if not self._size:
+        self._refusal += text_of(delta.get("refusal"))
+        if self._calls or not self._size:
             self._thoughts.append(_reasoning(delta))
-        self._add(_text(delta.get("content")))
+        if self._calls:
+            self._calls.take_delta(delta)
+        self._add(text_of(delta.get("content")))
 
     def _add(self, text: str) -> None:
         text = text[: MAX_REPLY_CHARS - self._size]
@@ -152,20 +166,36 @@ class _StreamedReply:
 
     def _completion(self, finish_reason: Any) -> Completion:
         reasoning = "".join(self._thoughts)[:MAX_REPLY_CHARS]
-        return _completion("".join(self._parts), reasoning, self._refusal, finish_reason, self._usage)
+        return _completion("".join(self._parts), reasoning, self._refusal, finish_reason, self._usage, self._calls)
 
 
-def _completion(text: str, reasoning: str, refusal: str, finish_reason: Any, usage: Any) -> Completion:
+def _completion(
+    text: str, reasoning: str, refusal: str, finish_reason: Any, usage: Any, assembly: CallAssembly | None
+) -> Completion:
     finish = finish_reason if isinstance(finish_reason, str) else "stop"
+    calls = assembly.calls(is_cut=finish in _UNFINISHED) if assembly else ()
     if refusal and not text.strip():
         return Completion(refusal, _usage(usage), "refusal")
     if len(text) > MAX_REPLY_CHARS:
         text, finish = text[:MAX_REPLY_CHARS], "length"
-    if not text.strip() and reasoning.strip() and finish not in ("content_filter", "length"):
+    if calls:
+        return _calling(text, reasoning, finish, usage, calls)
+    if not text.strip() and reasoning.strip() and finish not in _UNFINISHED:
         return Completion("", _usage(usage), finish, reasoning[:MAX_REPLY_CHARS])
     if not text.strip() and finish != "content_filter":
         raise CallFailed("exhausted" if finish == "length" else "empty")
     return Completion(text, _usage(usage), finish)
+
+
+def _calling(text: str, reasoning: str, finish: str, usage: Any, calls: tuple[ToolCall, ...]) -> Completion:
+    """A reply with calls, whose reason to end is theirs whatever the endpoint calls it: some say `stop`."""
+    return Completion(
+        text if text.strip() else "",
+        _usage(usage),
+        finish if finish in _UNFINISHED else "tool_calls",
+        reasoning[:MAX_REPLY_CHARS],
+        calls,
+    )
 
 
 def _json(data: bytes) -> dict[str, Any]:
@@ -185,26 +215,13 @@ def _first_choice(value: dict[str, Any]) -> dict[str, Any] | None:
     return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(content: Any) -> str:
-    """The text of a `content`: a string, or a list of parts as some endpoints send it."""
-    if isinstance(content, str):
-        return _LONE_SURROGATE.sub("\ufffd", content)
-    if isinstance(content, list):
-        return "".join(_text(_dict(part).get("text")) for part in content)
-    return ""
-
-
 def _reasoning(message: dict[str, Any]) -> str:
-    """What endpoints send beside the text, under either of its names."""
-    return _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    """The reasoning beside the text; endpoints have two names for it."""
+    return text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
 
 
 def _usage(value: Any) -> Usage:
-    counts = _dict(value)
+    counts = dict_of(value)
     return Usage(1, _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens")))
 
 

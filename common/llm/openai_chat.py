@@ -1,13 +1,12 @@
-"""A `ChatModel` over any OpenAI-compatible endpoint: deadlines, further tries, and the dialects such endpoints speak.
+"""A `ChatModel` over any OpenAI-compatible endpoint, with time limits and further tries.
 
-Retrying is done here and not by the openai client, because a question has a deadline: the client would sleep through a
-`Retry-After` of two minutes, try again what timed out, and give up on a body that broke off before its first token.
+Further tries are made here and not by the openai client, because a question has a deadline: the client would wait for
+a `Retry-After` of two minutes, try again what timed out, and give up on a body that broke off before its first token.
 """
 
 import asyncio
 import logging
 import random
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
@@ -15,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from common.llm.call_failures import MEANINGS, CallFailed, unavailable
-from common.llm.chat_model import Completion, Message, OnToken
+from common.llm.call_request import CallRequest, GivenOut
+from common.llm.chat_model import AnyMessage, Completion, OnToken
 from common.llm.completion_stream import read_completion
 from common.llm.providers import Endpoint
+from common.llm.tool_calls import ToolOffer
 
 if TYPE_CHECKING:
     from common.llm.transport import Client
@@ -28,23 +29,15 @@ _MAX_IN_FLIGHT = 256
 _BACK_OFF_S = 0.5  # pause before the second try; doubles with every further one
 _PING_TIMEOUT_S = 5.0
 _MAX_PAUSE_S = 10.0  # an endpoint that asks for a longer pause is not waited for
-_TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")  # older and newer name of the same bound
-# Parts of a request that some endpoints refuse with status 400, and how they name them. What is refused once is left
-# out from then on. A refused plain call is streamed instead, a refused system message joins the user's.
-_NEGOTIABLE = {
-    **{name: re.compile(rf"\b{name}\b") for name in (*_TOKEN_LIMITS, "temperature", "stream_options", "stream")},
-    "plain": re.compile(r"\bstream(ing)?\b", re.IGNORECASE),
-    "system": re.compile(r"role.*\bsystem\b|\bsystem\b.*role", re.IGNORECASE | re.DOTALL),
-}
 
 
 class OpenAiChat:
     """One model at one endpoint.
 
     Args:
-        timeout_s: seconds one call may take, further tries included, however slowly the reply drips in.
-        max_retries: further tries after 429, 5xx and broken connections. A reply that timed out or whose first token
-            has been given out is not tried again.
+        timeout_s: seconds one call may take, from waiting for its turn to the last byte of the last try.
+        max_retries: further tries after 429, 5xx and broken connections. There is none after a timeout, and none once
+            a token has been given out, because it would be given out again.
         max_tokens: longest reply, in tokens.
         max_in_flight: requests sent and not answered at any moment, per event loop; further calls wait for their turn
             within their `timeout_s`.
@@ -72,10 +65,16 @@ class OpenAiChat:
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Client] = WeakKeyDictionary()
 
     async def complete(
-        self, messages: Sequence[Message], *, on_token: OnToken | None = None, max_tokens: int | None = None
+        self,
+        messages: Sequence[AnyMessage],
+        *,
+        on_token: OnToken | None = None,
+        max_tokens: int | None = None,
+        offer: ToolOffer | None = None,
     ) -> Completion:
         """See `ChatModel.complete`."""
-        call = _Call(self.name, messages, _Tokens(on_token) if on_token else None, max_tokens or self._max_tokens)
+        tokens = GivenOut(on_token) if on_token else None
+        call = CallRequest(self.name, messages, tokens, max_tokens or self._max_tokens, offer)
         started = monotonic()
         with _translated():
             async with asyncio.timeout(self._timeout_s):
@@ -101,7 +100,7 @@ class OpenAiChat:
         if client:
             await client.aclose()
 
-    async def _try_repeatedly(self, call: "_Call", deadline: float) -> Completion:
+    async def _try_repeatedly(self, call: CallRequest, deadline: float) -> Completion:
         for attempt in range(self._max_retries + 1):
             try:
                 return await self._negotiate(call)
@@ -120,15 +119,15 @@ class OpenAiChat:
         jitter = 1 - random.random() / 4  # noqa: S311 - spreads clients, keeps no secret
         return min(self._back_off_s * 2.0**attempt * jitter, _MAX_PAUSE_S)
 
-    async def _negotiate(self, call: "_Call") -> Completion:
-        """One try; parameters the endpoint refuses by name are left out until it accepts, and that is remembered."""
+    async def _negotiate(self, call: CallRequest) -> Completion:
+        """One try. What the endpoint refuses by name is left out until it accepts, from then on in every request."""
         refused = self._refused
         while True:
             body = call.body(refused)
             try:
                 completion = await self._send(body, call)
             except CallFailed as failure:
-                named = _refused_part(failure, body)
+                named = call.refused_part(failure, body)
                 if named is None:
                     raise
                 refused |= {named}
@@ -136,13 +135,13 @@ class OpenAiChat:
                 self._refused |= refused
                 return completion
 
-    async def _send(self, body: dict[str, Any], call: "_Call") -> Completion:
+    async def _send(self, body: dict[str, Any], call: CallRequest) -> Completion:
         client = await self._client_here()
         async with client.send(body) as response:
-            return await read_completion(response.chunks, response.content_type, call.tokens)
+            return await read_completion(response.chunks, response.content_type, call.tokens, call.assembly())
 
     async def _client_here(self) -> "Client":
-        """The client of the running loop; a fork has a loop of its own and so gets a client of its own."""
+        """The client of the running loop. A forked process has its own loop, and so its own client."""
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
             open_client = await asyncio.to_thread(_load_transport)
@@ -153,7 +152,7 @@ class OpenAiChat:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Turns what fails inside into `LlmUnavailable`."""
+    """Raises `LlmUnavailable` for what fails inside."""
     try:
         yield
     except TimeoutError as exc:
@@ -166,57 +165,3 @@ def _load_transport() -> "type[Client]":
     from common.llm.transport import Client  # the import costs over half a second, see there
 
     return Client
-
-
-class _Tokens:
-    """Passes tokens on and remembers that there were any."""
-
-    def __init__(self, on_token: OnToken) -> None:
-        self._on_token = on_token
-        self.has_spoken = False
-
-    def __call__(self, piece: str) -> None:
-        self.has_spoken = True
-        self._on_token(piece)
-
-
-class _Call:
-    """What one call asks for."""
-
-    def __init__(self, model: str, messages: Sequence[Message], tokens: _Tokens | None, max_tokens: int) -> None:
-        self._model = model
-        self._messages = list(messages)
-        self._max_tokens = max_tokens
-        self.tokens = tokens
-
-    @property
-    def has_spoken(self) -> bool:
-        """Whether tokens have been given out, so that a second try would repeat them."""
-        return self.tokens is not None and self.tokens.has_spoken
-
-    def body(self, refused: frozenset[str]) -> dict[str, Any]:
-        """The request's parameters without the `refused` ones."""
-        token_limit = next((name for name in _TOKEN_LIMITS if name not in refused), None)
-        optional: dict[str, Any] = {"temperature": 0}
-        if token_limit:
-            optional[token_limit] = self._max_tokens
-        if "plain" in refused or (self.tokens and "stream" not in refused):
-            optional |= {"stream": True, "stream_options": {"include_usage": True}}
-        return {
-            "model": self._model,
-            "messages": _without_system(self._messages) if "system" in refused else self._messages,
-            **{name: value for name, value in optional.items() if name not in refused},
-        }
-
-
-def _without_system(messages: list[Message]) -> list[Message]:
-    return [{"role": "user", "content": "\n\n".join(message["content"] for message in messages)}]
-
-
-def _refused_part(failure: CallFailed, body: dict[str, Any]) -> str | None:
-    if failure.kind != "request":
-        return None
-    sent = [name for name in _NEGOTIABLE if name in body]
-    sent += [] if "stream" in body else ["plain"]
-    sent += ["system"] if body["messages"][0]["role"] == "system" else []
-    return next((name for name in sent if _NEGOTIABLE[name].search(failure.detail)), None)

@@ -33,7 +33,7 @@ _MAX_IDLE_S = 300.0  # an older idle connection may have been forgotten by a fir
 
 _PARAMETERS: Mapping[str, Any] = {"application_name": "citu", "client_encoding": "UTF8"}
 # For networks that drop silently, unless the URL has its own.
-_DEFAULTS: Mapping[str, Any] = {
+DEFAULTS: Mapping[str, Any] = {
     "tcp_user_timeout": 10_000,
     "keepalives": 1,
     "keepalives_idle": 30,
@@ -351,7 +351,7 @@ def _close_unclaimed(opening: "asyncio.Future[extensions.connection]") -> None:
 
 
 def _open(source: UrlSource, timeout_s: float) -> extensions.connection:
-    parameters = with_addresses({**_DEFAULTS, **extensions.parse_dsn(source()), **_PARAMETERS})
+    parameters = with_addresses({**DEFAULTS, **extensions.parse_dsn(source()), **_PARAMETERS})
     raw: extensions.connection = psycopg2.connect(**parameters, async_=True)
     deadline = time.monotonic() + timeout_s
     while (state := raw.poll()) != extensions.POLL_OK:

@@ -1,7 +1,8 @@
-"""Citu's own memory: conversations and runs, behind two ports with the same adapters.
+"""Citu's own memory: conversations, runs and the checkpoints of their graphs, behind ports with the same adapters.
 
-Both live in one store because they change together: the last event of a run, its end and the turn it adds to its
-conversation are written in one transaction, so that a worker killed at any moment leaves all of them or none.
+Conversations and runs live in one store because they change together: the last event of a run, its end and the turn it
+adds to its conversation are written in one transaction, so that a worker killed at any moment leaves all of them or
+none.
 
 The adapters, Redis and PostgreSQL, keep one contract (tests/test_store.py). Everything is keyed by the user: another
 user's conversation or run is as unknown as one that never was. All methods raise `StoreUnavailable` when the store
@@ -10,14 +11,20 @@ can't be reached or doesn't answer in time, and may be cancelled.
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from common.text import Lang
 from common.values import Turn
 
-RunState = Literal["running", "completed", "error", "cancelled"]
+RunState = Literal["running", "waiting", "completed", "error", "cancelled"]
 Unkept = Literal["taken", "lost"]
-"""Why nothing of a write was kept: somebody else has ended the run, or the store has lost frames before the write's."""
+"""Why nothing of a write was kept. `taken`: the run is not the writer's any more, since somebody else has ended it or
+goes on with it, or since it waits for its user. `lost`: the store has lost frames before the write's."""
+Resumption = Literal["resumed", "answered", "unknown"]
+"""What became of an answer. `resumed`: it was accepted. `answered`: the question was answered before, or the run has
+ended meanwhile. `unknown`: the user has no such run, or the run never asked this."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +128,40 @@ class RunEnd:
 
 
 @dataclass(frozen=True)
+class Waiting:
+    """The question that a run has asked its user, and what another worker needs to go on with the answer.
+
+    Attributes:
+        interrupt_id: names the question within the run; a later question of the same run has another.
+        flow: the name of the flow that goes on.
+        request: what the run was begun with, as JSON; it comes back as JSON does, with lists and floats.
+    """
+
+    interrupt_id: str
+    flow: str
+    request: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class RunWrite:
-    """What is new about one run: frames in order, and its end when it has come."""
+    """What is new about one run: frames in order, and its end when it has come.
+
+    Attributes:
+        waiting: the question that the last of the frames asks. The run becomes `waiting` and its worker gives up the
+            lease; never together with `end`.
+    """
 
     head: RunHead
     frames: tuple[Frame, ...] = ()
     end: RunEnd | None = None
+    waiting: Waiting | None = None
+
+    @property
+    def state(self) -> RunState:
+        """What the run is in once this is kept."""
+        if self.end:
+            return self.end.state
+        return "waiting" if self.waiting else "running"
 
 
 @dataclass(frozen=True)
@@ -134,14 +169,25 @@ class RunRecord:
     """A run as the store knows it.
 
     Attributes:
+        head: `worker_id` is that of the worker which has it now, or had it last.
         last_seq: number of frames kept; with an ended run, that of its terminal event.
         is_orphaned: it is running, but its worker has not renewed its lease in time.
+        waiting: with state `waiting`, the question that is open; with state `running`, the one whose answer it works
+            on, until it asks again or ends; else None.
+        answer: with state `running` and `waiting`, the answer that was accepted, as JSON gives it back.
     """
 
     head: RunHead
     state: RunState
     last_seq: int
     is_orphaned: bool = False
+    waiting: Waiting | None = None
+    answer: Any = None
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether it works on an answer, which another worker can do as well when its own is lost: see `Runs.adopt`."""
+        return self.state == "running" and self.waiting is not None
 
 
 @dataclass(frozen=True)
@@ -157,6 +203,10 @@ class Runs(Protocol):
 
     A run is kept for the store's run TTL after its last change. Its worker holds it by a lease, which a write gives and
     `renew` prolongs; the store's own clock decides when it has run out.
+
+    A run that waits for its user is held by nobody: it has no lease, is never an orphan, and is kept for the waiting
+    TTL. `resume` gives it to the worker that brings the answer, and the run TTL applies again. It may wait any number
+    of times.
     """
 
     async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
@@ -164,12 +214,13 @@ class Runs(Protocol):
 
         At most one write is of the same run.
 
-        Repeating a write changes nothing: frames have their numbers, and a run ends once. Where all writes are of
-        running runs, a server that crashes right afterwards may lose them; a run's end it keeps, and all before it.
+        Repeating a write changes nothing: frames have their numbers, a run ends once, and each of its questions is
+        asked once. Where all writes are of running runs, a server that crashes right afterwards may lose them; a run's
+        end and its question it keeps, and all before them.
 
         Returns:
-            The ids of runs that somebody else has ended (see `end_orphan`), and of those of which the store has lost
-            earlier frames, which are to be written again first; nothing of their writes was kept.
+            The ids of runs that are not the writers' any more (`taken`), and of those of which the store has lost
+            earlier frames, which are to be written again first (`lost`); nothing of their writes was kept.
         """
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
@@ -184,8 +235,28 @@ class Runs(Protocol):
     async def request_cancel(self, user_id: str, run_id: str) -> None:
         """Asks the worker that holds the run, by its next `renew`, to cancel it."""
 
+    async def resume(self, user_id: str, run_id: str, interrupt_id: str, answer: Any, worker_id: str) -> Resumption:
+        """Accepts the answer to a run's open question, once: the run is `running` again, and the worker's.
+
+        `answer` is JSON and is kept until the run asks again or ends. A cancellation asked for before is forgotten.
+
+        A worker whose `resume` got no reply sends it again: the same answer by the same worker is `resumed` again as
+        long as the worker still has the run. So a worker that can get an answer twice has to tell the two apart itself.
+        """
+
+    async def adopt(self, run_id: str, worker_id: str) -> bool:
+        """Gives a resumed run whose lease ran out to this worker, with its answer; false when it is none.
+
+        What its worker wrote so far stays, and `RunRecord.last_seq` counts it; what that one still writes is `taken`.
+        """
+
+    async def end_waiting(
+        self, user_id: str, run_id: str, frame: Frame, state: Literal["error", "cancelled"] = "cancelled"
+    ) -> bool:
+        """Ends a waiting run with the terminal event `frame`; false when it is none, or `seq` isn't its next."""
+
     async def orphans(self) -> tuple[RunRecord, ...]:
-        """Running runs, of whichever user, whose leases have run out."""
+        """Running runs, of whichever user, whose leases have run out; those that are resumed can be adopted."""
 
     async def end_orphan(self, run_id: str, frame: Frame) -> bool:
         """Ends an orphan in `error` with the terminal event `frame`; false when it is none, or `seq` isn't its next."""
@@ -205,6 +276,7 @@ class Retention:
         conversation_ttl_s: seconds after its last turn until a conversation is forgotten.
         max_turns: turns of one conversation; the oldest go first.
         run_ttl_s: seconds after its last change until a run is forgotten; Idempotency-Keys with it.
+        waiting_ttl_s: seconds after its question until a run that waits for its user is forgotten.
         lease_s: seconds without renewal after which a running run is an orphan.
     """
 
@@ -212,6 +284,7 @@ class Retention:
     max_turns: int = 100
     run_ttl_s: float = 3600.0
     lease_s: float = 10.0
+    waiting_ttl_s: float = 7 * 86400.0
 
 
 @dataclass(frozen=True)
@@ -220,6 +293,8 @@ class Store:
 
     Attributes:
         name: `redis` or `postgresql`.
+        checkpoints: where LangGraph keeps the state of graphs that can stop and go on; `thread_id` is the run's id.
+            Asynchronous methods only; they raise `StoreUnavailable` as the ports do.
         ping: returns when the store answers.
         aclose: closes its connections, on the event loop that used them; the next use opens new ones.
     """
@@ -227,5 +302,6 @@ class Store:
     name: str
     conversations: Conversations
     runs: Runs
+    checkpoints: BaseCheckpointSaver[str]
     ping: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]

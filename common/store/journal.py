@@ -3,7 +3,8 @@
 A stream's frames are shown when they are kept, so that nothing a client has seen is lost with its worker. That is one
 write per frame in the worst case; under load the frames of all runs that arrive during one write go into the next.
 
-What ends a run waits for the store's disk, and has a batch of its own, for which frames of other runs need not wait.
+A write that ends a run, or that has it wait for its user, waits for the store's disk. Such writes have a batch of their
+own, so that frames of other runs don't wait for the disk as well.
 
 A store that has failed is known to be down until it answers again, for which nobody's question is used: questions do
 not wait for it meanwhile.
@@ -130,7 +131,7 @@ class Journal:
             self._start()
         self.check()
         kept: asyncio.Future[Unkept | None] = asyncio.get_running_loop().create_future()
-        lane = self._ending if write.end else self._running
+        lane = self._ending if write.end or write.waiting else self._running
         lane.pending.append((write, kept))
         if lane.flushing is None:
             lane.flushing = asyncio.create_task(self._flush(lane))

@@ -7,9 +7,11 @@ from redis.asyncio.connection import parse_url
 from common.ports import UrlSource
 from common.store import Retention, Store
 from common.store.postgres_access import PostgresAccess
+from common.store.postgres_checkpoints import PostgresCheckpoints
 from common.store.postgres_conversations import PostgresConversations
 from common.store.postgres_runs import PostgresRuns
 from common.store.redis_access import RedisAccess
+from common.store.redis_checkpoints import RedisCheckpoints
 from common.store.redis_conversations import RedisConversations
 from common.store.redis_runs import RedisRuns
 
@@ -24,14 +26,23 @@ class InvalidRedisUrl(ValueError):
 
 def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) -> Store:
     access = PostgresAccess(source, timeout_s=timeout_s, pool_size=_POOL_SIZE)
+    checkpoints = PostgresCheckpoints(access, source, timeout_s=timeout_s)
 
     async def ping() -> None:
         await access.rows("SELECT 1")
 
     async def aclose() -> None:
         access.close()
+        await checkpoints.aclose()
 
-    return Store("postgresql", PostgresConversations(access), PostgresRuns(access, retention), ping, aclose)
+    return Store(
+        "postgresql",
+        PostgresConversations(access),
+        PostgresRuns(access, retention),
+        checkpoints,
+        ping,
+        aclose,
+    )
 
 
 def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> Store:
@@ -40,7 +51,14 @@ def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> St
     async def ping() -> None:
         await access.reply(("PING",))
 
-    return Store("redis", RedisConversations(access), RedisRuns(access, retention), ping, access.aclose)
+    return Store(
+        "redis",
+        RedisConversations(access),
+        RedisRuns(access, retention),
+        RedisCheckpoints(access, retention),
+        ping,
+        access.aclose,
+    )
 
 
 BACKENDS: Mapping[str, Opener] = {"redis": _open_redis, "postgresql": _open_postgres}

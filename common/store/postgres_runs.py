@@ -6,21 +6,34 @@
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, get_args
+from typing import Any, Literal
 
-from common.store import Claim, Frame, Retention, RunHead, RunRecord, RunState, RunWrite, Unkept
+from common.store import Claim, Frame, Resumption, Retention, RunHead, RunRecord, RunWrite, Unkept
 from common.store.pages import packed, unpacked
 from common.store.postgres_access import PostgresAccess, Row
-from common.store.record_json import from_text, head_from_text, head_to_text, key, title_of, to_text, turn_to_text
+from common.store.postgres_checkpoints import CheckpointSweep
+from common.store.record_json import (
+    from_text,
+    head_to_text,
+    key,
+    record_from_texts,
+    title_of,
+    to_text,
+    turn_to_text,
+    waiting_to_text,
+)
 from common.values import Turn
 
-_WRITE = f"SELECT unkept, is_lost FROM citu.write({', '.join(['%s'] * 20)})"
+_WRITE = f"SELECT unkept, is_lost FROM citu.write({', '.join(['%s'] * 23)})"
 # Frames of a running run have to outlive its worker, which writes them again if the server loses them: they need not
 # wait for the disk.
 _WRITE_RUNNING = f"SET LOCAL synchronous_commit = off; {_WRITE}"
 _IS_ORPHANED = "state = 'running' AND lease_until <= now()"
+_RECORD = "head, state, last_seq"
+_RESUMED_BY = "worker_id, waiting, answer"
 _FIND = f"""
-SELECT head, state, last_seq, {_IS_ORPHANED} FROM citu.run WHERE run_key = %s AND user_key = %s AND expires_at > now()
+SELECT {_RECORD}, {_IS_ORPHANED}, {_RESUMED_BY} FROM citu.run
+WHERE run_key = %s AND user_key = %s AND expires_at > now()
 """
 _FRAMES = """
 SELECT page.data FROM citu.page JOIN citu.run USING (run_key)
@@ -41,10 +54,43 @@ SELECT run_key FROM renewed WHERE is_cancelling
 _REQUEST_CANCEL = """
 UPDATE citu.run SET is_cancelling = true WHERE run_key = %s AND user_key = %s AND state = 'running' RETURNING 1
 """
-_ORPHANS = f"SELECT head, state, last_seq, true FROM citu.run WHERE {_IS_ORPHANED} AND expires_at > now()"
+_ORPHANS = f"SELECT {_RECORD}, true, {_RESUMED_BY} FROM citu.run WHERE {_IS_ORPHANED} AND expires_at > now()"
+# Who comes second waits for the first, and then finds the run resumed: it is told by the question, which the second has
+# seen open when it began.
+_RESUME = """
+WITH resumed AS (
+    UPDATE citu.run SET state = 'running', worker_key = %s, worker_id = %s, answer = %s, is_cancelling = false,
+        held_from = CASE state WHEN 'waiting' THEN last_seq ELSE held_from END,
+        settled = CASE state WHEN 'waiting' THEN settled || interrupt_key ELSE settled END,
+        lease_until = now() + %s * interval '1 second', expires_at = now() + %s * interval '1 second'
+    WHERE run_key = %s AND user_key = %s AND expires_at > now() AND interrupt_key = %s
+        AND (state = 'waiting' OR state = 'running' AND worker_key = %s AND answer = %s)
+    RETURNING run_key
+)
+SELECT EXISTS (SELECT FROM resumed) FROM citu.run
+WHERE run_key = %s AND user_key = %s AND expires_at > now() AND (interrupt_key = %s OR %s = ANY (settled))
+"""
+_ADOPT = f"""
+UPDATE citu.run SET worker_key = %s, worker_id = %s, held_from = last_seq,
+    lease_until = now() + %s * interval '1 second', expires_at = now() + %s * interval '1 second'
+WHERE run_key = %s AND answer IS NOT NULL AND {_IS_ORPHANED} AND expires_at > now() RETURNING 1
+"""
+_END_WAITING = """
+WITH ended AS (
+    UPDATE citu.run SET state = %s, last_seq = %s, interrupt_key = NULL, waiting = NULL,
+        settled = settled || interrupt_key, expires_at = now() + %s * interval '1 second'
+    WHERE run_key = %s AND user_key = %s AND last_seq + 1 = %s AND state = 'waiting' AND expires_at > now()
+    RETURNING run_key
+), paged AS (
+    INSERT INTO citu.page (run_key, first_seq, last_seq, data) SELECT run_key, %s, %s, %s FROM ended
+    ON CONFLICT DO NOTHING
+)
+SELECT FROM ended
+"""
 _END_ORPHAN = f"""
 WITH ended AS (
-    UPDATE citu.run SET state = 'error', is_taken = true, last_seq = %s, expires_at = now() + %s * interval '1 second'
+    UPDATE citu.run SET state = 'error', is_taken = true, last_seq = %s,
+        interrupt_key = NULL, waiting = NULL, answer = NULL, expires_at = now() + %s * interval '1 second'
     WHERE run_key = %s AND last_seq + 1 = %s AND {_IS_ORPHANED} AND expires_at > now() RETURNING run_key
 ), paged AS (
     INSERT INTO citu.page (run_key, first_seq, last_seq, data) SELECT run_key, %s, %s, %s FROM ended
@@ -86,6 +132,7 @@ class PostgresRuns:
         self._access = access
         self._retention = retention
         self._removed_at = float("-inf")
+        self._sweep = CheckpointSweep(access, idle_s=retention.run_ttl_s)
 
     async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
         """Keeps what is new about runs."""
@@ -99,10 +146,10 @@ class PostgresRuns:
         retention = self._retention
         pages = [_page(run, write.frames) for run, write in keys.items() if write.frames]
         turns = [_turn(run, write.head, write.end.turn) for run, write in keys.items() if write.end and write.end.turn]
-        limits = (retention.lease_s, retention.run_ttl_s, retention.conversation_ttl_s, retention.max_turns)
-        columns = (*_columns(6, map(_run, keys, writes)), *_columns(4, pages), *_columns(6, turns))
-        statement = _WRITE if any(write.end for write in writes) else _WRITE_RUNNING
-        rows = await self._access.rows(statement, (*limits, *columns))
+        spans = (retention.lease_s, retention.run_ttl_s, retention.waiting_ttl_s, retention.conversation_ttl_s)
+        columns = (*_columns(8, map(_run, keys, writes)), *_columns(4, pages), *_columns(6, turns))
+        statement = _WRITE if any(write.state != "running" for write in writes) else _WRITE_RUNNING
+        rows = await self._access.rows(statement, (*spans, retention.max_turns, *columns))
         return {keys[_bytes(key)].head.run_id: "lost" if is_lost == "t" else "taken" for key, is_lost in rows}
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
@@ -132,6 +179,30 @@ class PostgresRuns:
         """Asks for a run's end."""
         await self._access.rows(_REQUEST_CANCEL, (key(run_id), key(user_id)))
 
+    async def resume(self, user_id: str, run_id: str, interrupt_id: str, answer: Any, worker_id: str) -> Resumption:
+        """Accepts an answer."""
+        retention, interrupt_key, text = self._retention, key(interrupt_id), to_text(answer)
+        held_by = (key(worker_id), to_text(worker_id), text, retention.lease_s, retention.run_ttl_s)
+        which = (key(run_id), key(user_id), interrupt_key)
+        rows = await self._access.rows(_RESUME, (*held_by, *which, key(worker_id), text, *which, interrupt_key))
+        if not rows:
+            return "unknown"
+        return "resumed" if rows[0][0] == "t" else "answered"
+
+    async def adopt(self, run_id: str, worker_id: str) -> bool:
+        """Takes over a resumed run."""
+        retention = self._retention
+        held_by = (key(worker_id), to_text(worker_id), retention.lease_s, retention.run_ttl_s)
+        return bool(await self._access.rows(_ADOPT, (*held_by, key(run_id))))
+
+    async def end_waiting(
+        self, user_id: str, run_id: str, frame: Frame, state: Literal["error", "cancelled"] = "cancelled"
+    ) -> bool:
+        """Ends a waiting run."""
+        page = (frame.seq, frame.seq, packed([frame]))
+        ended = (state, frame.seq, self._retention.run_ttl_s, key(run_id), key(user_id), frame.seq)
+        return bool(await self._access.rows(_END_WAITING, (*ended, *page)))
+
     async def orphans(self) -> tuple[RunRecord, ...]:
         """Runs whose workers are gone; now and then removes what has expired."""
         now = time.monotonic()
@@ -139,6 +210,7 @@ class PostgresRuns:
         rows = await self._access.rows(_REMOVE + _ORPHANS if is_due else _ORPHANS)
         if is_due:
             self._removed_at = now
+            await self._sweep.run()
         return tuple(map(_record, rows))
 
     async def end_orphan(self, run_id: str, frame: Frame) -> bool:
@@ -176,8 +248,8 @@ def _batches(writes: Sequence[RunWrite]) -> Iterator[Sequence[RunWrite]]:
 def _run(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
     head = write.head
     last_seq = write.frames[-1].seq if write.frames else 0
-    state = write.end.state if write.end else "running"
-    return (run_key, key(head.user_id), key(head.worker_id), head_to_text(head), state, last_seq)
+    asked = (key(write.waiting.interrupt_id), waiting_to_text(write.waiting)) if write.waiting else (None, None)
+    return (run_key, key(head.user_id), key(head.worker_id), head_to_text(head), write.state, last_seq, *asked)
 
 
 def _page(run_key: bytes, frames: Sequence[Frame]) -> tuple[Any, ...]:
@@ -206,6 +278,6 @@ def _bytes(text: str | None) -> bytes:
 
 
 def _record(row: Row) -> RunRecord:
-    head, state, last_seq, is_orphaned = row
-    known: dict[str | None, RunState] = {each: each for each in get_args(RunState)}
-    return RunRecord(head_from_text(head or ""), known[state], int(last_seq or 0), is_orphaned == "t")
+    head, state, last_seq, is_orphaned, worker_id, waiting, answer = row
+    about = (head or "", state or "", int(last_seq or 0), is_orphaned == "t")
+    return record_from_texts(*about, worker_id, waiting, answer)

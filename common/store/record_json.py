@@ -6,21 +6,23 @@ ids; everything else is JSON in ASCII.
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from hashlib import blake2b
-from typing import Any
+from typing import Any, get_args
 
 import simplejson
 
-from common.store import InvalidCursor, RunHead
+from common.store import InvalidCursor, RunHead, RunRecord, RunState, Waiting
 from common.values import Turn
 
 _TITLE_CHARS = 200
 _KEY_BYTES = 16
 _ENCODER = simplejson.JSONEncoder(use_decimal=True, ignore_nan=True, separators=(",", ":"))
 _DECODER = simplejson.JSONDecoder(parse_float=Decimal)
+_PLAIN_DECODER = simplejson.JSONDecoder()
+_STATES: Mapping[str, RunState] = {each: each for each in get_args(RunState)}
 _CONVERSATION_CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
 _TURN_CURSOR = re.compile(r"[1-9][0-9]{0,14}")
 
@@ -45,6 +47,11 @@ def from_text(text: str | bytes) -> Any:
     return _DECODER.decode(text if isinstance(text, str) else text.decode())
 
 
+def plain_from_text(text: str | bytes) -> Any:
+    """What `to_text` has written, as any reader of JSON gives it: with floats for fractions."""
+    return _PLAIN_DECODER.decode(text if isinstance(text, str) else text.decode())
+
+
 def title_of(turn: Turn) -> str:
     """What a conversation is called that begins with `turn`: its question, on one line of at most 200 characters."""
     line = " ".join(turn.question.split())
@@ -59,6 +66,32 @@ def head_to_text(head: RunHead) -> str:
 def head_from_text(text: str | bytes) -> RunHead:
     """A head that was kept."""
     return RunHead(**_known(RunHead, from_text(text)))
+
+
+def waiting_to_text(waiting: Waiting) -> str:
+    """The question as it is kept."""
+    return to_text({"interrupt_id": waiting.interrupt_id, "flow": waiting.flow, "request": dict(waiting.request)})
+
+
+def record_from_texts(
+    head: str | bytes,
+    state: str,
+    last_seq: int,
+    is_orphaned: bool,
+    worker_id: str | bytes | None,
+    waiting: str | bytes | None,
+    answer: str | bytes | None,
+) -> RunRecord:
+    """A run that was kept. `worker_id` is given when another worker than the head's has the run."""
+    about = head_from_text(head)
+    return RunRecord(
+        head=about if worker_id is None else replace(about, worker_id=from_text(worker_id)),
+        state=_STATES[state],
+        last_seq=last_seq,
+        is_orphaned=is_orphaned,
+        waiting=None if waiting is None else Waiting(**_known(Waiting, plain_from_text(waiting))),
+        answer=None if answer is None else plain_from_text(answer),
+    )
 
 
 def turn_to_text(turn: Turn) -> str:

@@ -21,13 +21,23 @@ def conversations(user_key: str) -> str:
 
 
 def run(run_key: str) -> str:
-    """Hash: `head` (JSON), `user` and `worker` (keys), `state`, `last_seq`, `cancelling` and `taken` when they are."""
+    """Hash: `head` (JSON), `user` and `worker` (keys), `state`, `last_seq`, `cancelling` and `taken` when they are.
+
+    Of a run that has asked its user: `waiting` (JSON) and `interrupt` (its key) for the question that is open or whose
+    answer is worked on, `answer` (JSON), and `settled:<key>` for each question that was answered or that the run's end
+    has closed. Of one that changed hands: `worker_id` (JSON), and `held_from`, its `last_seq` at that moment.
+    """
     return f"citu:run:{run_key}"
 
 
 def frames(run_key: str) -> str:
     """Stream: entry `<seq>-0` holds a frame as `data`."""
     return f"citu:frames:{run_key}"
+
+
+def checkpoints(thread_key: str) -> str:
+    """Hash: the checkpoints of a graph's thread, see `redis_checkpoints`."""
+    return f"citu:checkpoints:{thread_key}"
 
 
 def claim(user_id: str, name: str) -> str:

@@ -5,10 +5,18 @@ is empty, no more: the next write of a run makes it known again.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
-from common.store import Claim, Frame, Retention, RunRecord, RunState, RunWrite, Unkept, redis_keys
-from common.store.record_json import from_text, head_from_text, head_to_text, title_of, to_text, turn_to_text
+from common.store import Claim, Frame, Resumption, Retention, RunRecord, RunWrite, Unkept, redis_keys
+from common.store.record_json import (
+    from_text,
+    head_to_text,
+    record_from_texts,
+    title_of,
+    to_text,
+    turn_to_text,
+    waiting_to_text,
+)
 from common.store.redis_access import Command, RedisAccess, Script
 
 _NOW = "local time = redis.call('TIME')\nlocal now = time[1] * 1000000 + time[2]\n"
@@ -19,18 +27,28 @@ local function is_orphaned(key)
 end
 """
 
-# Returns 1 when somebody else has ended the run, 2 when frames before the new ones are lost.
+# Returns 1 when the run is not the writer's any more, 2 when frames before the new ones are lost. A write of which
+# nothing is kept may return 0 all the same: a worker may repeat what it wrote before it lost the run (`held_from`), and
+# all that it wrote of a run that it ended itself.
 # An XADD that fails is a repetition: that frame is there.
 _WRITE = Script(
     _NOW
     + """
 local leases, run, frames, conversation, turns, conversations = unpack(KEYS)
-local key, head, user, worker, state, run_ttl, lease, frame_count = unpack(ARGV, 1, 8)
-local known = redis.call('HMGET', run, 'state', 'last_seq', 'taken')
-if known[1] and known[1] ~= 'running' then return known[3] and 1 or 0 end
+local key, head, user, worker, state, ttl, lease, interrupt, waiting, frame_count = unpack(ARGV, 1, 10)
+local known = redis.call('HMGET', run, 'state', 'last_seq', 'taken', 'worker', 'held_from', 'settled:' .. interrupt)
 local last_seq = tonumber(known[2] or 0)
-if tonumber(frame_count) > 0 and tonumber(ARGV[9]) > last_seq + 1 then return 2 end
-for i = 9, 8 + 2 * frame_count, 2 do
+if known[1] then
+    local newest = 0
+    if tonumber(frame_count) > 0 then newest = tonumber(ARGV[9 + 2 * frame_count]) end
+    local is_end = state ~= 'running' and state ~= 'waiting'
+    if known[3] then return 1 end
+    if known[4] ~= worker then return (is_end or newest > tonumber(known[5] or 0)) and 1 or 0 end
+    if known[1] == 'waiting' then return (is_end or newest > last_seq) and 1 or 0 end
+    if known[1] ~= 'running' or known[6] then return 0 end
+end
+if tonumber(frame_count) > 0 and tonumber(ARGV[11]) > last_seq + 1 then return 2 end
+for i = 11, 10 + 2 * frame_count, 2 do
     if tonumber(ARGV[i]) > last_seq then
         redis.pcall('XADD', frames, ARGV[i] .. '-0', 'data', ARGV[i + 1])
         last_seq = tonumber(ARGV[i])
@@ -38,11 +56,13 @@ for i = 9, 8 + 2 * frame_count, 2 do
 end
 if not known[1] then redis.call('HSET', run, 'head', head, 'user', user, 'worker', worker) end
 redis.call('HSET', run, 'state', state, 'last_seq', last_seq)
-redis.call('PEXPIRE', run, run_ttl)
-redis.call('PEXPIRE', frames, run_ttl)
+if state ~= 'running' then redis.call('HDEL', run, 'interrupt', 'waiting', 'answer') end
+if state == 'waiting' then redis.call('HSET', run, 'interrupt', interrupt, 'waiting', waiting) end
+redis.call('PEXPIRE', run, ttl)
+redis.call('PEXPIRE', frames, ttl)
 if state == 'running' then redis.call('ZADD', leases, now + lease * 1000, key) else redis.call('ZREM', leases, key) end
 if conversation then
-    local conversation_key, id, title, turn, max_turns, ttl = unpack(ARGV, 9 + 2 * frame_count)
+    local conversation_key, id, title, turn, max_turns, ttl = unpack(ARGV, 11 + 2 * frame_count)
     if redis.call('EXISTS', conversation) == 0 then
         redis.call('DEL', turns)
         redis.call('HSET', conversation, 'id', id, 'title', title, 'created', now, 'last', 0)
@@ -63,9 +83,10 @@ _FIND = Script(
     _NOW
     + _IS_ORPHANED
     + """
-local known = redis.call('HMGET', KEYS[2], 'user', 'head', 'state', 'last_seq')
+local known = redis.call('HMGET', KEYS[2], 'user', 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer')
 if known[1] ~= ARGV[2] then return false end
-return {known[2], known[3], known[4], known[3] == 'running' and is_orphaned(ARGV[1]) and 1 or 0}
+local is_lost = known[3] == 'running' and is_orphaned(ARGV[1])
+return {known[2], known[3], known[4], is_lost and 1 or 0, known[5], known[6], known[7]}
 """
 )
 _RENEW = Script(
@@ -89,14 +110,64 @@ _REQUEST_CANCEL = Script("""
 local known = redis.call('HMGET', KEYS[1], 'user', 'state')
 if known[1] == ARGV[1] and known[2] == 'running' then redis.call('HSET', KEYS[1], 'cancelling', 1) end
 """)
+_RESUME = Script(
+    _NOW
+    + """
+local leases, run, frames = unpack(KEYS)
+local key, user, interrupt, answer, worker, worker_id, lease, run_ttl = unpack(ARGV)
+local known = redis.call('HMGET', run, 'user', 'state', 'interrupt', 'worker', 'answer', 'last_seq')
+if known[1] ~= user then return 'unknown' end
+if known[3] ~= interrupt then
+    return redis.call('HEXISTS', run, 'settled:' .. interrupt) == 1 and 'answered' or 'unknown'
+end
+if known[2] == 'waiting' then
+    redis.call('HSET', run, 'state', 'running', 'answer', answer, 'worker', worker, 'worker_id', worker_id,
+        'held_from', known[6], 'settled:' .. interrupt, 1)
+    redis.call('HDEL', run, 'cancelling')
+elseif known[4] ~= worker or known[5] ~= answer then
+    return 'answered'
+end
+redis.call('PEXPIRE', run, run_ttl)
+redis.call('PEXPIRE', frames, run_ttl)
+redis.call('ZADD', leases, now + lease * 1000, key)
+return 'resumed'
+"""
+)
+_ADOPT = Script(
+    _NOW
+    + _IS_ORPHANED
+    + """
+local leases, run, frames = unpack(KEYS)
+local key, worker, worker_id, lease, run_ttl = unpack(ARGV)
+local known = redis.call('HMGET', run, 'state', 'answer', 'last_seq')
+if known[1] ~= 'running' or not known[2] or not is_orphaned(key) then return 0 end
+redis.call('HSET', run, 'worker', worker, 'worker_id', worker_id, 'held_from', known[3])
+redis.call('PEXPIRE', run, run_ttl)
+redis.call('PEXPIRE', frames, run_ttl)
+redis.call('ZADD', leases, now + lease * 1000, key)
+return 1
+"""
+)
+_END_WAITING = Script("""
+local run, frames = unpack(KEYS)
+local user, state, seq, data, run_ttl = unpack(ARGV)
+local known = redis.call('HMGET', run, 'user', 'state', 'last_seq', 'interrupt')
+if known[1] ~= user or known[2] ~= 'waiting' or tonumber(known[3]) + 1 ~= tonumber(seq) then return 0 end
+redis.pcall('XADD', frames, seq .. '-0', 'data', data)
+redis.call('HSET', run, 'state', state, 'last_seq', seq, 'settled:' .. known[4], 1)
+redis.call('HDEL', run, 'interrupt', 'waiting')
+redis.call('PEXPIRE', run, run_ttl)
+redis.call('PEXPIRE', frames, run_ttl)
+return 1
+""")
 _ORPHANS = Script(
     _NOW
     + """
 local orphans = {}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
-    local known = redis.call('HMGET', ARGV[1] .. key, 'head', 'state', 'last_seq')
+    local known = redis.call('HMGET', ARGV[1] .. key, 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer')
     if known[2] == 'running' then
-        orphans[#orphans + 1] = {known[1], known[2], known[3], 1}
+        orphans[#orphans + 1] = {known[1], known[2], known[3], 1, known[4], known[5], known[6]}
     else
         redis.call('ZREM', KEYS[1], key)
     end
@@ -114,6 +185,7 @@ local known = redis.call('HMGET', run, 'state', 'last_seq')
 if known[1] ~= 'running' or tonumber(known[2]) + 1 ~= tonumber(seq) or not is_orphaned(key) then return 0 end
 redis.pcall('XADD', frames, seq .. '-0', 'data', data)
 redis.call('HSET', run, 'state', 'error', 'last_seq', seq, 'taken', 1)
+redis.call('HDEL', run, 'interrupt', 'waiting', 'answer')
 redis.call('PEXPIRE', run, run_ttl)
 redis.call('PEXPIRE', frames, run_ttl)
 redis.call('ZREM', KEYS[1], key)
@@ -129,6 +201,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {ARGV[1], ARGV[2]}
 """)
 _RELEASE_CLAIM = Script("if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('DEL', KEYS[1]) end")
+_RESUMPTIONS: Mapping[bytes, Resumption] = {each.encode(): each for each in get_args(Resumption)}
 _UNKEPT: Mapping[int, Unkept] = {1: "taken", 2: "lost"}
 _LAST_SEQ = 2**62  # beyond every frame, and still a stream's id
 
@@ -141,6 +214,7 @@ class RedisRuns:
         self._max_turns = retention.max_turns
         self._conversation_ttl = redis_keys.milliseconds(retention.conversation_ttl_s)
         self._run_ttl = redis_keys.milliseconds(retention.run_ttl_s)
+        self._waiting_ttl = redis_keys.milliseconds(retention.waiting_ttl_s)
         self._lease = redis_keys.milliseconds(retention.lease_s)
 
     async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
@@ -154,9 +228,11 @@ class RedisRuns:
         head = write.head
         digest, user = redis_keys.digest(head.run_id), redis_keys.digest(head.user_id)
         keys = [redis_keys.LEASES, redis_keys.run(digest), redis_keys.frames(digest)]
-        state = write.end.state if write.end else "running"
-        arguments: list[Any] = [digest, head_to_text(head), user, redis_keys.digest(head.worker_id), state]
-        arguments += [self._run_ttl, self._lease, len(write.frames)]
+        arguments: list[Any] = [digest, head_to_text(head), user, redis_keys.digest(head.worker_id), write.state]
+        asked = write.waiting
+        arguments += [self._waiting_ttl if asked else self._run_ttl, self._lease]
+        arguments += [redis_keys.digest(asked.interrupt_id), waiting_to_text(asked)] if asked else ["", ""]
+        arguments.append(len(write.frames))
         for frame in write.frames:
             arguments += [frame.seq, frame.data]
         if write.end and write.end.turn:
@@ -204,6 +280,28 @@ class RedisRuns:
         keys = [redis_keys.run(redis_keys.digest(run_id))]
         await self._access.reply(_REQUEST_CANCEL.command(keys, redis_keys.digest(user_id)))
 
+    async def resume(self, user_id: str, run_id: str, interrupt_id: str, answer: Any, worker_id: str) -> Resumption:
+        """Accepts an answer."""
+        digest, worker = redis_keys.digest(run_id), redis_keys.digest(worker_id)
+        asked = (digest, redis_keys.digest(user_id), redis_keys.digest(interrupt_id))
+        held_by = (worker, to_text(worker_id), self._lease, self._run_ttl)
+        command = _RESUME.command(_run_keys(digest), *asked, to_text(answer), *held_by)
+        return _RESUMPTIONS[await self._access.reply(command)]
+
+    async def adopt(self, run_id: str, worker_id: str) -> bool:
+        """Takes over a resumed run."""
+        digest, worker = redis_keys.digest(run_id), redis_keys.digest(worker_id)
+        held_by = (worker, to_text(worker_id), self._lease, self._run_ttl)
+        return bool(await self._access.reply(_ADOPT.command(_run_keys(digest), digest, *held_by)))
+
+    async def end_waiting(
+        self, user_id: str, run_id: str, frame: Frame, state: Literal["error", "cancelled"] = "cancelled"
+    ) -> bool:
+        """Ends a waiting run."""
+        _, *keys = _run_keys(redis_keys.digest(run_id))
+        arguments = (redis_keys.digest(user_id), state, frame.seq, frame.data, self._run_ttl)
+        return bool(await self._access.reply(_END_WAITING.command(keys, *arguments)))
+
     async def orphans(self) -> tuple[RunRecord, ...]:
         """Runs whose workers are gone."""
         found = await self._access.reply(_ORPHANS.command([redis_keys.LEASES], redis_keys.run("")))
@@ -212,8 +310,11 @@ class RedisRuns:
     async def end_orphan(self, run_id: str, frame: Frame) -> bool:
         """Ends an orphan."""
         digest = redis_keys.digest(run_id)
-        keys = [redis_keys.LEASES, redis_keys.run(digest), redis_keys.frames(digest)]
-        return bool(await self._access.reply(_END_ORPHAN.command(keys, digest, frame.seq, frame.data, self._run_ttl)))
+        return bool(
+            await self._access.reply(
+                _END_ORPHAN.command(_run_keys(digest), digest, frame.seq, frame.data, self._run_ttl)
+            )
+        )
 
     async def claim(self, user_id: str, key: str, claim: Claim) -> Claim:
         """Whose the user's Idempotency-Key is."""
@@ -226,7 +327,10 @@ class RedisRuns:
         await self._access.reply(_RELEASE_CLAIM.command([redis_keys.claim(user_id, key)], to_text(run_id)))
 
 
+def _run_keys(digest: str) -> list[str]:
+    return [redis_keys.LEASES, redis_keys.run(digest), redis_keys.frames(digest)]
+
+
 def _record(values: list[Any]) -> RunRecord:
-    head, state, last_seq, is_orphaned = values
-    known: dict[str, RunState] = {each: each for each in get_args(RunState)}
-    return RunRecord(head_from_text(head), known[state.decode()], int(last_seq), bool(is_orphaned))
+    head, state, last_seq, is_orphaned, worker_id, waiting, answer = values
+    return record_from_texts(head, state.decode(), int(last_seq), bool(is_orphaned), worker_id, waiting, answer)

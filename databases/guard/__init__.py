@@ -16,7 +16,7 @@
     operators  which operators of the user's for built-in types may be meant
     objects    which tables, types and special values may be named
     xpath      which XPaths may be evaluated
-    lengths    how long the values may get that a query builds
+    lengths    how long the values may get that a query builds, with the modules `*_sizes` that its docstring lists
     facts      what the connected server has
 
 Everything is an allow-list: what is not known to belong to a query is refused.

@@ -2,7 +2,7 @@
 
 import json
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.page.browsing import RANKING, ask, expect_state
 
@@ -27,6 +27,12 @@ def guard(page: Page) -> None:
 def give(page: Page, key: str) -> None:
     page.get_by_label("API 密钥", exact=True).fill(key)
     page.get_by_role("button", name="使用此密钥").click()
+
+
+def ask_with_key(page: Page) -> Locator:
+    turn = ask(page, RANKING)
+    give(page, RIGHT)
+    return turn
 
 
 def test_a_key_is_asked_for_and_a_wrong_one_said_to_be_wrong(page: Page) -> None:
@@ -76,6 +82,17 @@ def test_the_key_is_kept_as_long_as_the_reader_says(page: Page, live_server: str
     third = page.context.new_page()
     third.goto(live_server)
     expect_state(ask(third, RANKING), "done")
+
+
+def test_the_settings_say_whose_key_it_is(page: Page) -> None:
+    guard(page)
+    me = {"code": 200, "success": True, "message": "处理完成", "data": {"user_id": "<b>王芳</b>"}}
+    page.context.route("**/api/v0/me", lambda route: route.fulfill(json=me))
+    expect_state(ask_with_key(page), "done")
+    page.get_by_text("设置").click()
+    expect(page.locator("#key-row")).to_contain_text("正在使用 API 密钥。 <b>王芳</b>")
+    page.get_by_role("button", name="退出").click()
+    expect(page.locator("#key-user")).to_have_text("")
 
 
 def test_signing_out_forgets_the_key_and_what_was_shown(page: Page) -> None:

@@ -1,0 +1,97 @@
+"""The question flow: one question, one query, one answer."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from agent.ask.context import Context
+from agent.ask.faces import FACES
+from agent.ask.graph import LAST_NODE, Graph, compiled_graph
+from agent.ask.state import Ask, State
+from agent.ask.turns import turn_of
+from agent.flow import Answer, Face, Failure, Question
+from common.values import Turn, Usage
+
+
+class QuestionFlow:
+    """Implements `Flow`.
+
+    Args:
+        new_context: makes one question's services.
+        routing_mode: the mode of questions that name none.
+        deadline_s: seconds for one question.
+    """
+
+    name = "ask"
+    faces: Mapping[str, Face] = FACES
+    last_node = LAST_NODE
+
+    def __init__(self, new_context: Callable[[Question], Context], *, routing_mode: str, deadline_s: float) -> None:
+        self._new_context = new_context
+        self._routing_mode = routing_mode
+        self.deadline_s = deadline_s
+
+    @property
+    def graph(self) -> Graph:
+        """Compiled once for the process."""
+        return compiled_graph()
+
+    def start(self, question: Question) -> Ask:
+        """See `Flow.start`."""
+        return {
+            "question": question.question,
+            "lang": question.answer_lang,
+            "routing_mode": question.routing_mode or self._routing_mode,
+            "routing_mode_source": "request" if question.routing_mode else "configuration",
+            "table": question.table,
+            "context_type": question.context_type,
+            "wants_tokens": question.stream_tokens,
+            "execution_path": ["start"],
+        }
+
+    def context(self, question: Question) -> Context:
+        """See `Flow.context`."""
+        return self._new_context(question)
+
+    def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """The way so far and, as soon as there are any, the SQL, its plan and why it is refused."""
+        known = cast(State, state)
+        summary: dict[str, Any] = {
+            "execution_path": list(known["execution_path"]),
+            "routing_mode": known["routing_mode"],
+        }
+        if "sql" in known:
+            summary["sql"] = known["sql"]
+        if "plan" in known:
+            summary["plan"] = dict(vars(known["plan"]))
+        if "error" in known:
+            summary["validation_error_type"] = known["error"].error_type
+        return summary
+
+    def ending(self, state: Mapping[str, Any]) -> Answer | Failure:
+        """An answer; or the error of a statement that may not run, found by the node before the last one."""
+        known = cast(State, state)
+        if "error" in known:
+            node = "agent_sql_execution" if known["sql_generation_success"] else "agent_sql_generation"
+            return Failure(known["error"], node)
+        found = known["classification"]
+        return Answer(
+            {
+                **known["answer"],
+                "execution_path": known["execution_path"],
+                "classification_info": {
+                    "question_type": found.question_type,
+                    "confidence": found.confidence,
+                    "method": found.method,
+                    "reason": found.reason,
+                },
+                "routing_mode_used": known["routing_mode"],
+                "routing_mode_source": known["routing_mode_source"],
+                "sql_repair_applied": known.get("sql_repair_applied", False),
+                "warnings": known.get("warnings", []),
+                "usage": dict(vars(known.get("usage") or Usage())),
+            }
+        )
+
+    def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn:  # noqa: ARG002 - Flow's
+        """See `Flow.turn`."""
+        return turn_of(question, answer.body)

@@ -1,0 +1,43 @@
+"""What an answer adds to its conversation, for the questions after it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.flow import Question
+from common.envelope import to_bytes
+from common.values import Turn
+
+_PREVIEW_ROWS, _PREVIEW_COLUMNS = 5, 30
+_PREVIEW_CHARS = 200  # of one value
+_ANSWER_CHARS = 16_000
+
+
+def turn_of(question: Question, data: Mapping[str, Any]) -> Turn:
+    """The turn of an answer with that body: rows and long texts are kept in part."""
+    result = data.get("query_result")
+    return Turn(
+        run_id=question.run_id,
+        question=question.question,
+        question_type=data["response_type"],
+        routing_mode=data["routing_mode_used"],
+        answer=data["response"][:_ANSWER_CHARS],
+        asked_at=question.asked_at,
+        sql=data.get("sql"),
+        row_count=result["row_count"] if result else None,
+        columns=tuple(result["columns"][:_PREVIEW_COLUMNS]) if result else (),
+        rows=_preview(result["rows"]) if result else (),
+    )
+
+
+def _preview(rows: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:
+    return tuple(tuple(map(_shortened, row[:_PREVIEW_COLUMNS])) for row in rows[:_PREVIEW_ROWS])
+
+
+def _shortened(value: Any) -> Any:
+    """A value of a row as a turn keeps it: what is long is cut."""
+    if isinstance(value, str) and len(value) > _PREVIEW_CHARS:
+        return value[:_PREVIEW_CHARS] + "…"
+    if isinstance(value, list | dict):
+        text = to_bytes(value).decode()
+        return text if len(text) <= _PREVIEW_CHARS else text[:_PREVIEW_CHARS] + "…"
+    return value

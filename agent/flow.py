@@ -1,0 +1,193 @@
+"""What a flow is: a graph that answers questions, how its nodes are shown, and what its end means.
+
+The runner (`agent.runs`) serves any flow and knows no node's name. A new one is a folder beside `agent/ask/` with an
+implementation of `Flow`, and a line in `FLOWS` of `agent.bootstrap`.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import interrupt
+
+from common.actor import NOBODY, Actor
+from common.errors import CituError
+from common.text import Lang, Text, language_of
+from common.values import Turn
+
+
+def new_conversation_id() -> str:
+    """`citu_` + UTC yyyymmddHHMMSS + milliseconds + a random tail."""
+    now = datetime.now(UTC)
+    return f"citu_{now:%Y%m%d%H%M%S}{now.microsecond // 1000:03d}{secrets.token_hex(4)}"
+
+
+def new_run_id() -> str:
+    """`run_` + 96 random bits."""
+    return f"run_{secrets.token_hex(12)}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question as a caller asks it.
+
+    Attributes:
+        agent: name of the flow that answers it; None takes the configured one.
+        actor: who asks.
+        asked_at: ISO 8601, UTC, milliseconds.
+        continues: whether the conversation may have earlier turns.
+        notices: what the answer must say about the request itself.
+        lang: language of the answer; None follows the question.
+        routing_mode: None takes the configured one.
+        stream_tokens: whether text is emitted while it is written.
+    """
+
+    question: str
+    agent: str | None = None
+    conversation_id: str = field(default_factory=new_conversation_id)
+    run_id: str = field(default_factory=new_run_id)
+    actor: Actor = NOBODY
+    asked_at: str = field(default_factory=_now)
+    lang: Lang | None = None
+    routing_mode: str | None = None
+    context_type: str | None = None
+    table: str | None = None
+    stream_tokens: bool = True
+    continues: bool = False
+    notices: tuple[Text, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """Whose the conversation and the run are."""
+        return self.actor.owner
+
+    @property
+    def answer_lang(self) -> Lang:
+        """The language of everything the run says."""
+        return self.lang or language_of(self.question)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a step says of itself at one moment."""
+
+    details: Text
+    sub_status: Text
+
+
+def _never(_update: Mapping[str, Any]) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Face:
+    """A node as users see it.
+
+    Attributes:
+        running, done: `state_summary.current_step` while it runs and afterwards.
+        while_running: what it says before it has a result.
+        describe: what it says of its result, which is the update that the node returned.
+        has_failed: whether that result is shown as a failure.
+    """
+
+    display_name: Text
+    icon: str
+    running: str
+    done: str
+    while_running: Described
+    describe: Callable[[Any], Described]
+    has_failed: Callable[[Any], bool] = _never
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A run that is completed: `body` is the terminal event's data, but for ids and times, which every run has."""
+
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that ends in an error that its graph found; `node` is the step that failed."""
+
+    error: CituError
+    node: str
+
+
+class Flow(Protocol):
+    """One way of answering questions; made once for the process.
+
+    Attributes:
+        name: what requests call it.
+        faces: how each node of the graph is shown.
+        last_node: where all ways through the graph end; when it is done, the run is.
+        deadline_s: seconds of work for one question; waiting for the user does not count.
+    """
+
+    name: str
+    faces: Mapping[str, Face]
+    last_node: str
+    deadline_s: float
+
+    @property
+    def graph(self) -> CompiledStateGraph[Any, Any, Any, Any]:
+        """The compiled graph; only one with a checkpointer can ask the user something (see `ask_user`)."""
+
+    def start(self, question: Question) -> Mapping[str, Any]:
+        """The graph's input."""
+
+    def context(self, question: Question) -> Any:
+        """The question's services, which LangGraph hands to the nodes beside the state."""
+
+    def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """What `state_summary` shows of the state, beside `current_step`; held fast now, JSON."""
+
+    def ending(self, state: Mapping[str, Any]) -> Answer | Failure:
+        """What the state after the last node means."""
+
+    def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn | None:
+        """What the run adds to its conversation."""
+
+
+def checkpointer_of(flow: Flow) -> BaseCheckpointSaver[Any] | None:
+    """Where the flow's graph keeps its state, if it does."""
+    saver = flow.graph.checkpointer
+    return saver if isinstance(saver, BaseCheckpointSaver) else None
+
+
+@dataclass(frozen=True)
+class UserQuestion:
+    """What a node asks the user.
+
+    Attributes:
+        kind: what kind of answer is wanted, for clients that draw it: `choice`, `text`, `confirm`, a flow's own.
+        choices: the answers there are; any of them, as given here, is the answer.
+        schema: JSON Schema of the answer, where there are no choices; without both, any text is an answer.
+    """
+
+    kind: str
+    prompt: str
+    choices: Sequence[str] = ()
+    schema: Mapping[str, Any] | None = None
+
+
+def ask_user(question: UserQuestion) -> Any:
+    """The user's answer, for nodes of a graph with a checkpointer.
+
+    The first call ends the run's work; once there is an answer, the node is run again from its start, and this returns.
+    So what stands before it in the node must be harmless to do twice.
+    """
+    shown: dict[str, Any] = {"kind": question.kind, "prompt": question.prompt}
+    if question.choices:
+        shown["choices"] = list(question.choices)
+    if question.schema is not None:
+        shown["schema"] = dict(question.schema)
+    return interrupt(shown)

@@ -1,0 +1,68 @@
+"""What a run that waits for the user needs to go on, on whichever worker the answer comes to."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from agent.flow import Question
+from common.actor import Actor
+from common.text import Text
+
+_RESUME = "__resume__"  # the channel in which LangGraph keeps an answer
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Where a run stands that has asked the user.
+
+    Attributes:
+        graph_interrupt: LangGraph's id of the interrupt; two that follow each other in one node have the same.
+        answers: how many answers the run had before.
+        mark: where its graph stands, see `mark_of`.
+    """
+
+    question: Question
+    graph_interrupt: str
+    answers: int
+    mark: str
+
+    @property
+    def interrupt_id(self) -> str:
+        """What the client calls it: another one for every question of a run."""
+        return f"{self.graph_interrupt}-{self.answers + 1}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As the store keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any], actor: Actor | None = None) -> "Pause":
+        """What `to_json` gave; for the actor who answers, whose rights may differ by now from those of who asked."""
+        asked = dict(kept["question"])
+        then = asked["actor"]
+        asked["actor"] = actor or Actor(then["user_id"], tuple(then["groups"]), then["acts_for_others"])
+        asked["notices"] = tuple(Text(**notice) for notice in asked["notices"])
+        return cls(Question(**asked), kept["graph_interrupt"], kept["answers"], kept["mark"])
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """The user's answer, and where the run that it belongs to stands."""
+
+    pause: Pause
+    answer: Any
+
+
+async def mark_of(saver: BaseCheckpointSaver[Any], config: RunnableConfig) -> str:
+    """Where a graph stands: its latest checkpoint, and how many answers it has taken in there.
+
+    When it still is what it was as the run began to wait, the graph does not have the answer yet.
+    """
+    found = await saver.aget_tuple(config)
+    if found is None:
+        return ""
+    answers = [value for _, channel, value in found.pending_writes or () if channel == _RESUME]
+    return f"{found.checkpoint['id']}:{sum(len(value) if isinstance(value, list) else 1 for value in answers)}"

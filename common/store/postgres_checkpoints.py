@@ -1,0 +1,251 @@
+"""Checkpoints in PostgreSQL, in tables of the schema `citu` that LangGraph's own saver defines.
+
+The saver is made at its first use, in each process and on its event loop: until then nothing of psycopg 3 is imported
+and no connection opened.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+
+from common.errors import StoreUnavailable
+from common.ports import UrlSource
+from common.store.checkpoints import Checkpoints, limited
+from common.store.postgres_access import PostgresAccess
+from common.store.record_json import key
+from common.store.trouble import SLOW, UNREACHABLE, Trouble
+
+if TYPE_CHECKING:
+    from common.store.psycopg_saver import Pool, Saver
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_POOL_SIZE = 4
+
+_SWEEP_EVERY_S = 30.0
+_SWEPT_AT_ONCE = 500
+_ARE_THERE = "SELECT to_regclass('citu.checkpoints')"
+# A run whose events are kept only at its end has checkpoints before it is known: young threads are left alone.
+_IDLE = """
+SELECT thread_id, max((checkpoint ->> 'ts')::timestamptz) <= now() - %s * interval '1 second'
+FROM citu.checkpoints WHERE thread_id IN (
+    SELECT DISTINCT thread_id FROM citu.checkpoints WHERE thread_id > %s ORDER BY thread_id LIMIT %s
+) GROUP BY thread_id ORDER BY thread_id
+"""
+_NEEDED = """
+SELECT run_key FROM citu.run WHERE run_key = ANY (%s) AND state IN ('running', 'waiting') AND expires_at > now()
+"""
+_DELETE = """
+DELETE FROM citu.checkpoints WHERE thread_id = ANY (%s);
+DELETE FROM citu.checkpoint_blobs WHERE thread_id = ANY (%s);
+DELETE FROM citu.checkpoint_writes WHERE thread_id = ANY (%s)
+"""
+
+_parents: list[object] = []  # what a fork has copied of its parent's connections: collected, it would close them
+
+
+@dataclass
+class _Opened:
+    """What one process has opened on one loop."""
+
+    pid: int
+    loop: asyncio.AbstractEventLoop
+    pool: "Pool"
+    setting_up: asyncio.Lock
+    is_set_up: bool = False
+
+
+class PostgresCheckpoints(Checkpoints):
+    """Implements LangGraph's asynchronous saver on the database at `source`.
+
+    Args:
+        access: the store's, by which the schema comes about.
+        timeout_s: seconds one call may take, connecting included.
+    """
+
+    def __init__(self, access: PostgresAccess, source: UrlSource, *, timeout_s: float) -> None:
+        super().__init__()
+        self._access = access
+        self._source = source
+        self._timeout_s = timeout_s
+        self._trouble = Trouble(_log, "the checkpoints' database")
+        self._held: list[_Opened] = []  # at most one; LangGraph copies this object, and its copies share what is opened
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Keeps a checkpoint; returns the config that names it. Raises `StateTooLarge`, `StoreUnavailable`."""
+        with limited():
+            return await self._call(lambda saver: saver.aput(config, checkpoint, metadata, new_versions))
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Keeps what a task wrote."""
+        with limited():
+            await self._call(lambda saver: saver.aput_writes(config, writes, task_id, task_path))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that `config` names, else the thread's latest; None when there is none."""
+        return await self._call(lambda saver: saver.aget_tuple(config))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Checkpoints, the latest first."""
+
+        async def listed(saver: "Saver") -> list[CheckpointTuple]:
+            return [each async for each in saver.alist(config, filter=filter, before=before, limit=limit)]
+
+        for each in await self._call(listed):
+            yield each
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> "dict[str, DeltaChannelHistory]":
+        """What LangGraph's channels of differences are put together from."""
+
+        async def history(saver: "Saver") -> dict[str, DeltaChannelHistory]:
+            return dict(await saver.aget_delta_channel_history(config=config, channels=channels))
+
+        return await self._call(history)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Forgets all checkpoints of a thread."""
+        await self._call(lambda saver: saver.adelete_thread(thread_id))
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        for opened in self._held:
+            if opened.pid == os.getpid() and opened.loop is asyncio.get_running_loop():
+                await opened.pool.close(self._timeout_s)
+        self._held.clear()
+
+    async def _call(self, operation: "Callable[[Saver], Awaitable[T]]") -> T:
+        """What the operation returns; it is tried twice, since a restarted server is noticed by a call that fails."""
+        import psycopg
+
+        from common.store.psycopg_saver import deadline
+
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + self._timeout_s
+        token = deadline.set(ends_at)
+        try:
+            try:
+                found = await self._attempt(operation)
+            except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.ProgrammingError):
+                if clock() >= ends_at:
+                    raise
+                await self._begin_anew()
+                found = await self._attempt(operation)
+        except TimeoutError as exc:
+            self._trouble.fails("no answer in time")
+            raise StoreUnavailable(SLOW) from exc
+        except psycopg.Error as exc:
+            self._trouble.fails(f"{type(exc).__name__} {exc.sqlstate or ''}".strip())  # its message names hosts
+            raise StoreUnavailable(SLOW if clock() >= ends_at else UNREACHABLE) from exc
+        finally:
+            deadline.reset(token)
+        self._trouble.works()
+        return found
+
+    async def _attempt(self, operation: "Callable[[Saver], Awaitable[T]]") -> T:
+        from common.store.psycopg_saver import Saver
+
+        opened = self._opened()
+        saver = Saver(opened.pool, self.serde)
+        if not opened.is_set_up:
+            await self._set_up(opened, saver)
+        return await operation(saver)
+
+    async def _set_up(self, opened: _Opened, saver: "Saver") -> None:
+        """Makes the tables; calls that come meanwhile wait for it, no longer than they may take."""
+        from common.store.psycopg_saver import deadline
+
+        async with asyncio.timeout_at(deadline.get()):
+            await opened.setting_up.acquire()
+        try:
+            if opened.is_set_up:
+                return
+            async with asyncio.timeout_at(deadline.get()):
+                await opened.pool.open()
+                await self._access.rows("SELECT FROM citu.version")  # makes the schema if it is not there
+            await saver.setup()
+            opened.is_set_up = True
+        finally:
+            opened.setting_up.release()
+
+    async def _begin_anew(self) -> None:
+        """Drops connections that may be broken, and looks for the tables again."""
+        for opened in self._held:
+            opened.is_set_up = False
+            await opened.pool.drain()
+
+    def _opened(self) -> _Opened:
+        from common.store.psycopg_saver import pool_of
+
+        loop = asyncio.get_running_loop()
+        if self._held and (self._held[0].pid != os.getpid() or self._held[0].loop is not loop):
+            _parents.append(self._held.pop())
+        if not self._held:
+            pool = pool_of(self._source, size=_POOL_SIZE, timeout_s=self._timeout_s)
+            self._held.append(_Opened(os.getpid(), loop, pool, asyncio.Lock()))
+        return self._held[0]
+
+
+class CheckpointSweep:
+    """Deletes checkpoints of runs that are gone or have ended.
+
+    Whoever ends a run deletes its checkpoints; this is for those that a dead worker left, or that expired.
+
+    Args:
+        idle_s: seconds without a new checkpoint after which a thread without a run is deleted.
+    """
+
+    def __init__(self, access: PostgresAccess, *, idle_s: float) -> None:
+        self._access = access
+        self._idle_s = idle_s
+        self._swept_at = float("-inf")
+        self._after = ""  # the last thread looked at
+
+    async def run(self) -> None:
+        """Looks at some threads, now and then; at the next ones when it is called again."""
+        now = time.monotonic()
+        if now - self._swept_at < _SWEEP_EVERY_S:
+            return
+        self._swept_at = now
+        if (await self._access.rows(_ARE_THERE))[0][0] is None:
+            return
+        found = await self._access.rows(_IDLE, (self._idle_s, self._after, _SWEPT_AT_ONCE))
+        self._after = found[-1][0] or "" if len(found) == _SWEPT_AT_ONCE else ""
+        idle = {key(thread): thread for thread, is_idle in found if thread and is_idle == "t"}
+        if not idle:
+            return
+        needed = {bytes.fromhex((row[0] or "")[2:]) for row in await self._access.rows(_NEEDED, (list(idle),))}
+        gone = [thread for run, thread in idle.items() if run not in needed]
+        if gone:
+            await self._access.rows(_DELETE, (gone, gone, gone))

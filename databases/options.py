@@ -1,0 +1,99 @@
+"""How one database is asked: connections, limits, and what may be read and called."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from databases.guard import AccessRules, Guard, parse_rule
+from databases.guard.rules import Name
+from databases.plan_estimate import CostLimits
+from databases.results import Caps
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What an actor may read less than the operator opens to everybody.
+
+    Whatever is remembered of a judgement (verdicts, the visible catalogue) is kept by this value: actors with equal
+    rights share it, others never do.
+
+    Attributes:
+        denied: schemas, tables and columns that may not be read, beyond `DatabaseOptions.denied_objects`.
+    """
+
+    denied: frozenset[Name] = frozenset()
+
+
+EVERYBODY = Rights()
+"""The rights of actors for whom nothing else is said."""
+
+
+@dataclass(frozen=True)
+class DatabaseOptions:
+    """All that an operator can set for one database.
+
+    Attributes:
+        pool_size: most connections, shared by all actors.
+        pool_wait_s: seconds to wait for a free one.
+        statement_timeout_s: seconds one statement may run.
+        max_rows, max_result_bytes: most rows of one result, and most bytes of its values, as text.
+        max_plan_cost, max_plan_rows: most a plan may be estimated to cost, in the planner's units, and rows it may
+            be estimated to return; 0: no limit.
+        catalog_ttl_s: seconds the table descriptions are kept.
+        allowed_objects: if any, only these may be read: `schema`, `schema.table` or `schema.table.column`, with `*`.
+        denied_objects: these may not be read, written the same way.
+        group_denied_objects: the same for actors of a group, by its name; all groups of an actor count.
+        allowed_functions: user-defined and extension functions that may be called (`schema.name`, `schema.*`, `name`).
+        forbidden_check: when false, the guard judges only structure: one statement, and nothing but a query.
+        require_read_only_role: run nothing (`DatabaseUnavailable`) for a role that may do more than read.
+    """
+
+    pool_size: int = 8
+    pool_wait_s: float = 30.0
+    statement_timeout_s: float = 30.0
+    max_rows: int = 200
+    max_result_bytes: int = 4 * 1024 * 1024
+    max_plan_cost: int = 0
+    max_plan_rows: int = 0
+    catalog_ttl_s: float = 300.0
+    allowed_objects: Collection[str] = ()
+    denied_objects: Collection[str] = ()
+    group_denied_objects: Mapping[str, Collection[str]] = field(default_factory=dict)
+    allowed_functions: Collection[str] = ()
+    forbidden_check: bool = True
+    require_read_only_role: bool = False
+
+    @property
+    def caps(self) -> Caps:
+        """The most that one result may hold."""
+        return Caps(rows=self.max_rows, bytes=self.max_result_bytes)
+
+    @property
+    def plan_limits(self) -> CostLimits:
+        """The most that a plan may be estimated at."""
+        return CostLimits(cost=self.max_plan_cost, rows=self.max_plan_rows)
+
+    @property
+    def group_denials(self) -> Mapping[str, frozenset[Name]]:
+        """`group_denied_objects` as rules.
+
+        Raises:
+            AccessRuleError: one of the objects is not written as a rule.
+        """
+        return {group: frozenset(_rules(objects)) for group, objects in self.group_denied_objects.items()}
+
+    def guard(self, rights: Rights = EVERYBODY) -> Guard:
+        """A new guard for statements of actors with these rights.
+
+        Raises:
+            AccessRuleError: one of the objects is not written as a rule.
+        """
+        denied = (*_rules(self.denied_objects), *sorted(rights.denied))
+        return Guard(
+            allowed_functions=self.allowed_functions,
+            access=AccessRules(allowed=_rules(self.allowed_objects), denied=denied),
+            forbidden_check=self.forbidden_check,
+        )
+
+
+def _rules(objects: Collection[str]) -> tuple[Name, ...]:
+    return tuple(map(parse_rule, objects))

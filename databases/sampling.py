@@ -1,0 +1,208 @@
+"""Finds values and periods that columns hold: from small tables exactly, for others from the planner's statistics.
+
+It stops when its time, or its room for values, is used up; what was found until then stays.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import psycopg2
+from psycopg2 import errors
+
+from common.postgres.connection import Connection
+from common.postgres.value_rendering import parse_array
+from common.values import Catalog, Column, Table
+from databases import catalog_queries as queries
+from databases.catalog_reading import Attribute, Relation
+from databases.turns import in_turns
+from databases.unasked import UnaskedReading
+
+_log = logging.getLogger(__name__)
+_SAMPLING_S = 3.0  # for all tables together
+_SAMPLING_STATEMENT_MS = 500
+_SAMPLING_TABLE_BYTES = 16 * 1024 * 1024  # larger tables are not read; their statistics are
+_MAX_VALUES = 500  # distinct values of one column; more are not "few"
+_MAX_VALUE_CHARS = 100
+_MAX_COLUMN_CHARS = 20_000
+_MAX_TOTAL_CHARS = 2_000_000
+_SAMPLED_VIEW_ROWS = 5_000
+_IS_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?!.*BC)").match
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A relation with the names of its visible columns that hold text, and of those that hold days."""
+
+    relation: Relation
+    columns: Sequence[str]
+    days: Sequence[str]
+
+
+async def samples_of(
+    catalog: Catalog, relations: Iterable[Relation], attributes: Mapping[str, list[Attribute]]
+) -> Sequence[Sample]:
+    """What may be sampled of the columns that `catalog` shows."""
+    samples = []
+    async for relation in in_turns(relations):
+        table = catalog.by_key.get((relation.schema, relation.name))
+        names = {column.name for column in table.columns} if table else set()
+        shown = [each for each in attributes[relation.oid] if each.column.name in names]
+        texts = [each.column.name for each in shown if each.is_text]
+        samples.append(Sample(relation, texts, [each.column.name for each in shown if each.is_day]))
+    return samples
+
+
+_Place = tuple[str, str, str]  # schema, table, column
+
+
+class Sampler:
+    """Collects values and periods over one connection.
+
+    Args:
+        unasked: tells which relations may be read without a question.
+    """
+
+    def __init__(self, connection: Connection, unasked: UnaskedReading) -> None:
+        self._connection = connection
+        self._unasked = unasked
+        self._values: dict[_Place, tuple[tuple[str, ...], bool]] = {}  # values, and whether they are all
+        self._periods: dict[_Place, tuple[str, str]] = {}
+        self._chars_left = _MAX_TOTAL_CHARS
+        self._until = time.monotonic() + _SAMPLING_S
+
+    async def sample(self, samples: Sequence[Sample]) -> None:
+        """Reads the values, small tables first; raises psycopg2's errors when the connection is lost."""
+        for each in sorted(samples, key=lambda each: _sampling_order(each.relation)):
+            relation, columns = each.relation, each.columns
+            if self._is_spent():
+                break
+            days = each.days if relation.bytes is not None else ()  # a view would have to be read whole
+            if (columns or days) and _is_small(relation) and await self._may_read(relation):
+                await self._sample_table(relation, columns, days)
+        await self._take_statistics(samples)
+
+    async def known(self, catalog: Catalog) -> Catalog:
+        """The catalogue with the values and periods that were found."""
+        found = {place[:2] for place in (*self._values, *self._periods)}
+        tables = [
+            replace(table, columns=tuple(self._known(table, column) for column in table.columns))
+            if table.key in found
+            else table
+            async for table in in_turns(catalog.tables)
+        ]
+        return replace(catalog, tables=tuple(tables))
+
+    def _known(self, table: Table, column: Column) -> Column:
+        place = (*table.key, column.name)
+        values, period = self._values.get(place), self._periods.get(place)
+        if values is None and period is None:
+            return column
+        return replace(
+            column, values=values[0] if values else (), is_complete=bool(values and values[1]), period=period
+        )
+
+    async def _may_read(self, relation: Relation) -> bool:
+        """Whether reading it runs only what a question may run."""
+        key = (relation.schema, relation.name)
+        if relation.kind == "v":  # judging a long definition takes a while
+            return await asyncio.to_thread(self._unasked.is_harmless, key)
+        return relation.kind == "m" or self._unasked.is_harmless(key)
+
+    def _is_spent(self) -> bool:
+        return time.monotonic() > self._until or self._chars_left <= 0
+
+    async def _sample_table(self, relation: Relation, columns: Sequence[str], days: Sequence[str]) -> None:
+        statement = _sampling_statement(relation, columns, days)
+        try:
+            rows = (await self._connection.query(statement)).rows
+        except psycopg2.OperationalError as exc:
+            if exc.pgcode is None:  # the connection is gone
+                raise
+            rows = []
+        except psycopg2.Error:  # a view that fails, a table locked or dropped meanwhile
+            rows = []
+        await self._connection.query("ROLLBACK")
+        for name, text in zip(columns, rows[0] if rows else (), strict=False):
+            values = parse_array(text, str) if text else []
+            if len(values) <= _MAX_VALUES:
+                self._keep((relation.schema, relation.name, name), values, is_complete=relation.bytes is not None)
+        for name, period in zip(days, rows[0][len(columns) :] if rows else (), strict=False):
+            self._keep_period((relation.schema, relation.name, name), parse_array(period or "{}", str))
+
+    async def _take_statistics(self, samples: Iterable[Sample]) -> None:
+        shown = {
+            (each.relation.schema, each.relation.name, name)
+            async for each in in_turns(samples)
+            for name in (*each.columns, *each.days)
+        }
+        try:
+            rows = (await self._connection.query(queries.STATISTICS)).rows
+        except errors.CharacterNotInRepertoire:  # a database with the encoding SQL_ASCII
+            _log.warning("a stored value is not UTF-8; the statistics' values are not used")
+            return
+        for schema, table, column, text, is_complete in rows:
+            key = (str(schema), str(table), str(column))
+            if key in shown and key not in self._values and text:
+                self._keep(key, parse_array(text, str)[:_MAX_VALUES], is_complete=is_complete == "t")
+        for schema, table, column, first, last, common in (await self._connection.query(queries.PERIODS)).rows:
+            key = (str(schema), str(table), str(column))
+            if key in shown and key not in self._periods:
+                self._keep_period(key, [first, last, *parse_array(common or "{}", str)])
+
+    def _keep_period(self, key: _Place, moments: Iterable[str | None]) -> None:
+        """Keeps the first and last of `moments`, ISO texts; without years BC and infinity, which misorder as text."""
+        days = sorted(moment[:10] for moment in moments if moment and _IS_MOMENT(moment))
+        if days:
+            self._periods[key] = (days[0], days[-1])
+
+    def _keep(self, key: tuple[str, str, str], values: Iterable[str], *, is_complete: bool) -> None:
+        values = [value for value in values if value]
+        kept = sorted(value for value in values if len(value) <= _MAX_VALUE_CHARS)
+        size = sum(map(len, kept))
+        if kept and size <= min(_MAX_COLUMN_CHARS, self._chars_left):
+            self._chars_left -= size
+            self._values[key] = (tuple(kept), is_complete and len(kept) == len(values))
+
+
+def _is_small(relation: Relation) -> bool:
+    """Whether it may be read for its values. Foreign tables are not: the load would fall on another server."""
+    return relation.kind != "f" and (relation.bytes is None or relation.bytes <= _SAMPLING_TABLE_BYTES)
+
+
+def _sampling_order(relation: Relation) -> tuple[bool, int]:
+    """Small tables first, views last: they may be slow, and mostly show values that tables hold."""
+    return (relation.bytes is None, relation.bytes or 0)
+
+
+def _sampling_statement(relation: Relation, columns: Sequence[str], days: Sequence[str]) -> str:
+    """A query for one row of arrays: the distinct values of each of `columns`, then the first and last of `days`.
+
+    Of a column it reads one value more than `_MAX_VALUES`, so that the reader sees that there are too many.
+    """
+    names = ", ".join(map(_quoted, [*columns, *days]))
+    source = f"SELECT {names} FROM {_quoted(relation.schema)}.{_quoted(relation.name)}"
+    if relation.bytes is None:
+        source += f" LIMIT {_SAMPLED_VIEW_ROWS}"
+    arrays = [
+        f"(SELECT pg_catalog.array_agg(v) FROM (SELECT DISTINCT pg_catalog.left({_quoted(name)}::text,"
+        f" {_MAX_VALUE_CHARS + 1}) AS v FROM s WHERE {_quoted(name)} IS NOT NULL LIMIT {_MAX_VALUES + 1}) d)"
+        for name in columns
+    ]
+    arrays += [
+        f"(SELECT ARRAY[pg_catalog.min({_quoted(name)})::text, pg_catalog.max({_quoted(name)})::text] FROM s"
+        f" WHERE pg_catalog.isfinite({_quoted(name)}))"
+        for name in days
+    ]
+    return (
+        f"BEGIN READ ONLY; SET LOCAL statement_timeout = {_SAMPLING_STATEMENT_MS}; "
+        f"WITH s AS MATERIALIZED ({source}) SELECT {', '.join(arrays)}"
+    )
+
+
+def _quoted(name: str) -> str:
+    """`name` as a _quoted identifier."""
+    return '"' + name.replace('"', '""') + '"'

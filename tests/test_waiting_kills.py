@@ -1,0 +1,229 @@
+"""A worker dies before or after any of its accesses to the store, while a run asks its user and goes on.
+
+Death is played in this process: from that access on nothing of the worker reaches the store. That is what the store
+sees of a kill, and every single access can be tried. Real workers are killed in tests/test_runs.py.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, CheckpointMetadata, CheckpointTuple
+
+from agent.ask.context import Behaviour, Context
+from agent.bootstrap import Workshop
+from agent.flow import Question
+from agent.runs.desk import RunDesk, RunView
+from agent.runs.runner import Runner
+from app_config import Settings
+from common.actor import ANONYMOUS, NOBODY
+from common.errors import Conflict, NotFound
+from common.store import RunRecord, Runs, Store
+from common.store.journal import Journal
+from common.store.opening import BACKENDS
+from rules.skills import OfflineSkills
+from tests.databases import Opener
+from tests.live import GAUGES
+from tests.store_places import PLACES, Place
+from tests.survey.flow import SURVEY, SurveyFlow
+
+LEASE_S = 0.3
+ANSWERS = {"Which column?": "name", "How many of name?": 2}
+USER = ANONYMOUS
+
+
+@dataclass
+class Fate:
+    """When a worker dies: at its access number `at`, before the store has it, or when it has done it."""
+
+    at: int
+    is_after: bool
+    accesses: int = 0
+    dead: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def access(self, do: Callable[[], Awaitable[Any]]) -> Any:
+        """What the store says; nothing ever, when the worker is dead."""
+        self.accesses += 1
+        if self.dead.is_set() or (self.accesses == self.at and not self.is_after):
+            await self._die()
+        found = await do()
+        if self.accesses == self.at:
+            await self._die()
+        return found
+
+    async def _die(self) -> None:
+        self.dead.set()
+        await asyncio.Event().wait()
+
+
+class MortalRuns:
+    """A store's runs as a worker with that fate reaches them; it looks after its own alone."""
+
+    def __init__(self, runs: Runs, fate: Fate) -> None:
+        self._runs = runs
+        self._fate = fate
+
+    async def orphans(self) -> tuple[RunRecord, ...]:
+        return ()
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        method = getattr(self._runs, name)
+        return lambda *given: self._fate.access(lambda: method(*given))
+
+
+class MortalSaver(BaseCheckpointSaver[Any]):
+    """A checkpointer as a worker with that fate reaches it."""
+
+    def __init__(self, saver: BaseCheckpointSaver[Any], fate: Fate) -> None:
+        super().__init__(serde=saver.serde)
+        self._saver = saver
+        self._fate = fate
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        return self._saver.get_next_version(current, channel)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        found = await self._fate.access(lambda: self._saver.aget_tuple(config))
+        return cast(CheckpointTuple | None, found)
+
+    async def aput(
+        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: Any
+    ) -> RunnableConfig:
+        put = await self._fate.access(lambda: self._saver.aput(config, checkpoint, metadata, new_versions))
+        return cast(RunnableConfig, put)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        await self._fate.access(lambda: self._saver.aput_writes(config, writes, task_id, task_path))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self._fate.access(lambda: self._saver.adelete_thread(thread_id))
+
+    async def alist(self, *given: Any, **more: Any) -> AsyncIterator[CheckpointTuple]:
+        async for found in self._saver.alist(*given, **more):
+            yield found
+
+
+@pytest.fixture(scope="module", params=list(BACKENDS))
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    with PLACES[request.param]() as place:
+        yield place
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of one run: its last event's data, the number of its frames, and of the answers that were taken."""
+
+    fate: Fate
+    end: dict[str, Any] | None
+    sequence: tuple[int, ...] = ()
+    taken: int = 0
+    turns: int = 0
+
+
+def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
+    place: Place, opened: Opener, make_database: Callable[[str], str]
+) -> None:
+    database, rules = opened(make_database(GAUGES)), OfflineSkills()
+
+    def desk_of(store: Store) -> RunDesk:
+        def new_context(_question: Question) -> Context:
+            return Context(database, rules, rules, Behaviour())
+
+        flow = SurveyFlow(Workshop(Settings(), new_context, store))
+        return RunDesk(Runner({flow.name: flow}, flow.name), store, Journal(store), lease_s=LEASE_S)
+
+    async def play() -> list[Told]:
+        store = place.open(lease_s=LEASE_S)
+        survivor = desk_of(store)
+        survivor.watch_over()
+
+        async def life(fate: Fate) -> Told:
+            runs, saver = MortalRuns(store.runs, fate), MortalSaver(store.checkpoints, fate)
+            mortal = desk_of(replace(store, runs=cast(Runs, runs), checkpoints=saver))
+            told = await _one_run(mortal, survivor, store, fate)
+            await mortal.aclose()
+            return told
+
+        whole = await life(Fate(0, is_after=False))
+        fates = [Fate(at, is_after) for at in range(1, whole.fate.accesses + 1) for is_after in (False, True)]
+        try:
+            return [whole, *await asyncio.gather(*map(life, fates))]
+        finally:
+            await survivor.aclose()
+            await store.aclose()
+
+    whole, *lives = asyncio.run(play())
+    assert whole.end is not None
+    assert whole.end["response"] == "gauge 1, gauge 2"
+    assert len(lives) > 20
+    for told in lives:
+        said = f"died {'after' if told.fate.is_after else 'before'} access {told.fate.at}: {told}"
+        if told.end is None:
+            assert told.taken == 0, said  # nobody has heard of the run yet
+            continue
+        assert told.sequence == tuple(range(1, len(told.sequence) + 1)), said
+        if told.end["type"] == "completed":
+            assert (told.end["response"], told.turns) == ("gauge 1, gauge 2", 1), said
+        else:
+            assert (told.end["error_type"], told.end["retryable"], told.taken) == ("internal_error", True, 0), said
+
+
+async def _one_run(mortal: RunDesk, survivor: RunDesk, store: Store, fate: Fate) -> Told:
+    """Begins at the mortal worker and answers there as long as it lives, then at the survivor."""
+    question = Question(SURVEY, agent="survey")
+    mortal.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
+    taken = 0
+    while True:
+        view = await _next_stop(survivor, question.run_id, fate)
+        if view is None or view.last is None:
+            return Told(fate, None)
+        if view.last.is_terminal:
+            break
+        asked = view.last.data
+        for desk in (mortal, survivor):
+            with suppress(Conflict):  # the dead one's answer was taken
+                if await _answered(desk, question.run_id, asked, fate if desk is mortal else None):
+                    taken += 1
+                    break
+    frames = await store.runs.frames(USER, question.run_id, 0, 1000)
+    turns = await store.conversations.recent(USER, question.conversation_id, 10)
+    return Told(fate, view.last.data, tuple(frame.seq for frame in frames), taken, len(turns))
+
+
+async def _answered(desk: RunDesk, run_id: str, asked: dict[str, Any], fate: Fate | None) -> bool:
+    """Whether the worker has said that it took the answer; one that is dead says nothing."""
+    given = ANSWERS[asked["prompt"]]
+    resuming = asyncio.create_task(desk.resume(NOBODY, run_id, asked["interrupt_id"], given, on_end=lambda: None))
+    if fate is None:
+        await resuming
+        return True
+    dying = asyncio.create_task(fate.dead.wait())
+    done, _ = await asyncio.wait({resuming, dying}, return_when=asyncio.FIRST_COMPLETED)
+    dying.cancel()
+    if resuming in done:
+        await resuming
+        return True
+    resuming.cancel()
+    return False
+
+
+async def _next_stop(desk: RunDesk, run_id: str, fate: Fate) -> RunView | None:
+    """The run when it waits or has ended; None: its worker died before the store knew of it."""
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(NotFound):
+                view = await desk.look(USER, run_id)
+                if view.last is not None:
+                    return view
+                async for _ in desk.follow(USER, run_id, view.record.last_seq):
+                    pass
+                continue
+            if fate.dead.is_set():
+                return None
+            await asyncio.sleep(0.01)
