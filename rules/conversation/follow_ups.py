@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from common.text import language_of
-from rules.linking.dates import DateSpan
 from rules.linking.marks import Mark, marks_of
 from rules.planning.heads import sort_heads, split_attributes
 from rules.planning.plan import Plan
+from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import Function
 from rules.query.refusals import Refusal, unknown_words, unsupported, unused_words
 from rules.query.wishes import AGGREGATES, Figure
-from rules.query.years import in_year
+from rules.query.years import dated
 from rules.reading.asks import read_asks
 from rules.reading.filters import read_filters
 from rules.reading.reading import Reading
@@ -26,10 +26,6 @@ from rules.schema.links import column_link
 from rules.schema.schema import TableKey
 from rules.words.talk import THANKS, without_courtesy
 from rules.words.vocabulary import FOLLOW_UP_INTENTS
-
-# Characters of a question that goes on from others. Those before it are read anew with every question of the
-# conversation, on the event loop: ten of the length a question may have would hold it up for seconds.
-LONGEST = 200
 
 
 @dataclass
@@ -115,8 +111,9 @@ def read_change(
     *,
     hint: str | None = None,
     context: Mapping[TableKey, float] | None = None,
-    year: str | None = None,
+    year: str = "",
     asks_back: bool = True,
+    settled: Settled = NOTHING_SETTLED,
 ) -> Change:
     """The question's parts, without what it leaves to the earlier question.
 
@@ -128,8 +125,8 @@ def read_change(
     """
     text = THANKS.sub("", question) or question
     is_chinese = language_of(without_courtesy(question)) == "zh"
-    marks = tuple(_dated(mark, year, is_chinese) for mark in marks_of(text, lexicon, FOLLOW_UP_INTENTS))
-    reading = Reading(marks, lexicon, hint, is_chinese, context=context, asks_back=asks_back)
+    marks = dated(marks_of(text, lexicon, FOLLOW_UP_INTENTS), settled.year or year, is_chinese)
+    reading = Reading(marks, lexicon, hint, is_chinese, context=context, asks_back=asks_back, settled=settled)
     for index in reading.having("unsupported"):
         raise unsupported(marks[index].arg, marks[index].text)
     filters = read_filters(reading)
@@ -147,13 +144,12 @@ def read_change(
     _say_direction(change)
     change.asks = _asks_for_things(change)
     _say_lifted(change)
+    _say_settled(change)
     return change
 
 
 def goes_on(question: str, lexicon: Lexicon, hint: str | None, stands_alone: Callable[[], bool]) -> bool:
     """Whether a question of a conversation continues the one before it; `stands_alone` tries it by itself."""
-    if len(question) > LONGEST:
-        return False
     try:
         is_chinese = language_of(question) == "zh"
         change = read_change(question, lexicon, hint=hint, year="今年" if is_chinese else "this year", asks_back=False)
@@ -182,26 +178,6 @@ def _is_small_talk(change: Change, question: str) -> bool:
     """`See you tomorrow` has a date, but asks for no data; so has a bare "all"."""
     vague = change.is_date_only or not (change.restricts or change.plan.asks.rankings or change.plan.asks.dimensions)
     return vague and not change.cues & _TIES and bool(_SECOND_PERSON.search(question))
-
-
-# -------------------------------------------------------------------------------------------------------------- dates
-
-_MONTH = re.compile(
-    r"^(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
-    r"nov(?:ember)?|dec(?:ember)?)$",
-    re.IGNORECASE,
-)
-
-
-def _dated(mark: Mark, year: str | None, is_chinese: bool) -> Mark:
-    """A month or quarter said without its year, in the year of the earlier question."""
-    month = mark.is_unknown and _MONTH.match(mark.text)
-    if year is None or not (month or (mark.date is not None and mark.date.missing_year)):
-        return mark
-    period = in_year(year, mark.text, is_chinese)
-    if period is None:
-        return mark
-    return replace(mark, date=DateSpan(0, len(mark.text), period), is_unknown=False)
 
 
 # --------------------------------------------------------------------------------------------------------------- cues
@@ -331,6 +307,19 @@ def _say_lifted(change: Change) -> None:
     columns = {(link.table, link.column) for link in plan.projection}
     change.lifts = frozenset(columns | {(key, None) for _, key in plan.tables})
     plan.projection, plan.named_at, plan.tables = [], {}, []
+
+
+def _say_settled(change: Change) -> None:
+    """The figure that was asked back for is what is ranked by, else what is measured."""
+    plan, figure = change.plan, change.plan.reading.settled.figure
+    if figure is None:
+        return
+    if plan.asks.rankings:
+        ranking = plan.asks.rankings[0]
+        ranking.figure = replace(figure, position=ranking.position)
+    else:
+        plan.bare.append(replace(figure, function=figure.function or change.function))
+        change.function = None
 
 
 def _asks_for_things(change: Change) -> bool:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from common.text import Text
 from knowledge.naming import called
 from rules.conversation.follow_ups import Change
 from rules.planning.carrying import carried, conditions_for
@@ -12,7 +11,7 @@ from rules.planning.measuring import group_order, measure_of
 from rules.planning.plan import Plan, all_columns, tie_break
 from rules.query.conditions import ref
 from rules.query.query import ColumnRef, Dimension, Function, Measure, Query
-from rules.query.refusals import missing_measure, not_combinable, nothing_to_change, unused_words
+from rules.query.refusals import Refusal, missing_measure, not_combinable, nothing_to_change, unused_words
 from rules.query.wishes import Figure
 from rules.reading.groups import column_dimension
 from rules.schema.links import column_link
@@ -137,7 +136,7 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
         average = replace(query.measures[0], per=per)
         return replace(query, measures=(average,), dimensions=others, order=(), limit=None)
     if any(_is_count(measure) for measure in query.measures):
-        raise missing_measure(called(change.plan.reading.schema.table(query.base)), _measure_names(change.plan, query))
+        raise _missing_measure(change.plan, query)
     measures = tuple(dict.fromkeys(replace(one, function=function, per=None) for one in query.measures))
     order = tuple(
         replace(one, measure=replace(one.measure, function=function, per=None)) if one.measure else one
@@ -169,7 +168,7 @@ def _aggregated_column(query: Query, change: Change, function: Function) -> Quer
     ordered = [one.column for one in query.order if one.column is not None and _is_measure(plan, one.column)]
     shown = [column for column in query.columns if _is_measure(plan, column)]
     if not ordered and len(shown) != 1:
-        raise missing_measure(called(plan.reading.schema.table(query.base)), _measure_names(plan, query))
+        raise _missing_measure(plan, query)
     column = (ordered or shown)[0]
     measure = Measure(function, column.table, column.column)
     return replace(
@@ -181,9 +180,9 @@ def _is_measure(plan: Plan, column: ColumnRef) -> bool:
     return plan.reading.facts(column.table).is_measure(plan.reading.schema.column(column.table, column.column))
 
 
-def _measure_names(plan: Plan, query: Query) -> list[Text]:
+def _missing_measure(plan: Plan, query: Query) -> Refusal:
     facts = plan.reading.facts(query.base)
-    return [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
+    return missing_measure(called(facts.table), facts)
 
 
 def _extreme_of_total(query: Query, change: Change) -> None:

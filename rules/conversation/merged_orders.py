@@ -76,8 +76,7 @@ def _listed_key(query: Query, plan: Plan, *, is_top: bool) -> Order:
     ]
     if len(shown) != 1:
         facts = plan.reading.facts(query.base)
-        names = [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
-        raise missing_measure(called(facts.table), names)
+        raise missing_measure(called(facts.table), facts)
     return Order(column=shown[0])
 
 
@@ -125,7 +124,7 @@ def _hinted(query: Query, plan: Plan, ranking: Ranking) -> Link:
             if ranking.hint == "age" and plan.reading.is_date(link):
                 ranking.descending = not ranking.descending
             return link
-    raise missing_measure(called(plan.reading.schema.table(query.base)), [])
+    raise missing_measure(called(plan.reading.schema.table(query.base)))
 
 
 def _by_link(query: Query, plan: Plan, ranking: Ranking, link: Link) -> Query:

@@ -19,14 +19,15 @@ from rules.planning.measuring import figures_query
 from rules.planning.periods import compares_periods, periods_query, take_compared_periods
 from rules.planning.placement import (
     measured_columns,
-    refuse_answers_without_names,
     refuse_leftovers,
     refuse_unplaced,
     said_reference,
+    with_names_asked_for,
 )
 from rules.planning.plan import Plan
 from rules.planning.ranked import ranked_query
 from rules.planning.restricting import with_conditions
+from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import ColumnRef, Dimension, Query
 from rules.query.refusals import (
     Refusal,
@@ -36,6 +37,7 @@ from rules.query.refusals import (
     unknown_words,
     unsupported,
 )
+from rules.query.years import dated
 from rules.reading.asks import read_asks
 from rules.reading.filters import read_filters
 from rules.reading.reading import ColumnIdentity, Reading
@@ -62,8 +64,8 @@ class Understanding:
     assumptions: tuple[Text, ...] = ()
 
 
-def understand(inquiry: Inquiry) -> Understanding:
-    """The structure and the statement of a question.
+def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understanding:
+    """The structure and the statement of a question; `settled` is what was said when it was asked back.
 
     Raises:
         Refusal: rules can't answer it.
@@ -71,12 +73,12 @@ def understand(inquiry: Inquiry) -> Understanding:
     lexicon = lexicon_of(inquiry.catalog)
     marks = marks_of(inquiry.question, lexicon)
     try:
-        return _understood(inquiry, lexicon, marks)
+        return _understood(inquiry, lexicon, marks, settled)
     except Refusal as refusal:
         if not any(_names_view(mark, lexicon) for mark in marks):
             raise
         try:  # a view's name may be several words of the question written together
-            return _understood(inquiry, lexicon, marks_of(inquiry.question, lexicon, with_views=False))
+            return _understood(inquiry, lexicon, marks_of(inquiry.question, lexicon, with_views=False), settled)
         except Refusal:
             raise refusal from None
 
@@ -86,11 +88,12 @@ def _names_view(mark: Mark, lexicon: Lexicon) -> bool:
     return best is not None and best.kind == "table" and lexicon.schema.table(best.table).kind != "table"
 
 
-def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...]) -> Understanding:
+def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], settled: Settled) -> Understanding:
     avoided: frozenset[ColumnIdentity] = frozenset()
+    is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
+    marks = dated(marks, settled.year, is_chinese)
     for is_last in (False, True):
-        is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
-        reading = Reading(marks, lexicon, inquiry.table, is_chinese, avoided)
+        reading = Reading(marks, lexicon, inquiry.table, is_chinese, avoided, settled=settled)
         _refuse_unknown(reading)
         try:
             plan = _planned(reading)
@@ -115,7 +118,8 @@ def rendered(plan: Plan, query: Query) -> tuple[Query, str]:
     try:
         return query, render(query, schema, graph)
     except AmbiguousPath as ambiguity:
-        via = said_reference(plan, ambiguity)
+        chosen = plan.reading.settled.among(ambiguity.choices)
+        via = chosen[1] if chosen is not None else said_reference(plan, ambiguity)
         if via is None:
             raise
         query = with_role(query, ambiguity.target, via)
@@ -191,8 +195,7 @@ def _query(plan: Plan) -> Query:
     query = replace(with_conditions(plan, query), through=_spoken_events(plan.reading))
     refuse_leftovers(plan, query)
     refuse_unplaced(plan, query)
-    refuse_answers_without_names(plan, query)
-    return query
+    return with_names_asked_for(plan, query)
 
 
 def _spoken_events(reading: Reading) -> frozenset[TableKey]:

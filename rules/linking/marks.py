@@ -199,8 +199,8 @@ def _ranks_dates(found: _Candidates, lexicon: Lexicon, start: int) -> bool:
     best = next((mark.links[0] for mark in sorted(ending, key=lambda mark: mark.start) if mark.links), None)
     if best is None:
         return False
-    measures = [column for column in facts[best.table].table.columns if facts[best.table].is_measure(column)]
-    return not facts[best.table].is_entity if best.kind == "table" else best.column in {one.name for one in measures}
+    measures = {column.name for column in facts[best.table].measures}
+    return not facts[best.table].is_entity if best.kind == "table" else best.column in measures
 
 
 def _add_numbers_and_dates(found: _Candidates, lexicon: Lexicon) -> None:

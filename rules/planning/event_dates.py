@@ -97,6 +97,8 @@ def event_date(plan: Plan, table: TableKey) -> ColumnRef | None:
 def _default_date(plan: Plan, table: TableKey) -> str | None:
     """The date meant when none is named: things have many dates, so only their registration is taken for granted."""
     facts = plan.reading.facts(table)
+    if (said := plan.reading.settled.among((table, name) for name in facts.dates)) is not None:
+        return said[1]
     if not facts.is_entity:
         return facts.dates[0] if facts.dates else None
     registered = [name for name in facts.dates if REGISTERED.search(name)]

@@ -6,8 +6,9 @@ from knowledge.atoms import listed
 from rules.planning.plan import Plan
 from rules.query.conditions import ref
 from rules.query.query import Condition
-from rules.query.refusals import unused_words
+from rules.query.refusals import several_people, unused_words
 from rules.query.wishes import Figure
+from rules.reading.reading import Reading
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 
@@ -87,9 +88,33 @@ def _person_concerned(plan: Plan) -> TableKey | None:
     for table in spoken:
         above = plan.reading.graph.above(table) if table else {}
         people = sorted((steps, key) for key, steps in above.items() if plan.reading.facts(key).is_person)
+        if (said := plan.reading.settled.among((key, None) for _, key in people)) is not None:
+            return said[0]
         if people and (len(people) == 1 or people[0][0] < people[1][0]):
             return people[0][1]
     return None
+
+
+def asked_people(reading: Reading) -> list[int]:
+    """The marks that ask for people: `谁`, "who"."""
+    found = [index for index in range(len(reading)) if reading.asks_for(index) and reading.marks[index].arg == "person"]
+    leads = reading.marks[0].text.lower().split()[0] == "who" and not reading.asks_for(0)
+    return [*found, 0] if leads else found  # "who has …"
+
+
+def person_of(plan: Plan, table: TableKey) -> TableKey | None:
+    """The people that rows of the table belong to; None where they belong to nobody.
+
+    Raises:
+        Refusal: it may be several kinds of people.
+    """
+    reading = plan.reading
+    people = [key for key in reading.graph.above(table) if reading.facts(key).is_person]
+    said = reading.settled.among((key, None) for key in people)
+    if said is None and len(people) > 1:
+        word = reading.marks[asked_people(reading)[0]].text
+        raise several_people(word.split()[0], people, reading.lexicon)
+    return said[0] if said is not None else next(iter(people), None)
 
 
 def split_attributes(plan: Plan) -> None:

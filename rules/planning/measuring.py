@@ -156,10 +156,11 @@ def _shared_figure(plan: Plan) -> list[Figure]:
     facts = plan.reading.facts(table)
     if plan.head is not None or facts.is_entity:
         return [Figure("count", table=table)]
-    measures = [column for column in facts.table.columns if facts.is_measure(column)]
-    if len(measures) > 1:
-        raise missing_measure(called(facts.table), [called(column) for column in measures])
-    return [Figure("sum", column_link(table, measures[0].name)) if measures else Figure("count", table=table)]
+    if plan.reading.settled.figure is not None:
+        return [plan.reading.settled.figure]
+    if len(facts.measures) > 1:
+        raise missing_measure(called(facts.table), facts)
+    return [Figure("sum", column_link(table, one.name)) for one in facts.measures] or [Figure("count", table=table)]
 
 
 def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Dimension]) -> Query:

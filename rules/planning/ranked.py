@@ -1,10 +1,11 @@
 """Queries for the most and the least: rows, groups, and the extreme value itself."""
 
 import re
+from dataclasses import replace
 
-from common.text import Text
 from knowledge.naming import called
 from rules.planning.event_dates import resolved
+from rules.planning.heads import asked_people, person_of
 from rules.planning.measuring import figures_query, measure_of
 from rules.planning.plan import Plan, all_columns, is_asked, shown_names, tie_break
 from rules.query.conditions import ref
@@ -14,7 +15,7 @@ from rules.query.wishes import Figure, Ranking
 from rules.reading.groups import column_dimension
 from rules.reading.reading import Reading
 from rules.schema.links import Link, column_link
-from rules.schema.schema import TableKey
+from rules.schema.schema import Facts, TableKey
 
 
 def ranked_query(plan: Plan) -> Query:
@@ -28,12 +29,15 @@ def ranked_query(plan: Plan) -> Query:
     _refuse_joined_share(plan)
     if len(plan.asks.rankings) > 1:
         return _ranked_twice(plan)
-    if ranking.figure is None and not ranking.hint:
+    if plan.reading.settled.figure is not None:
+        ranking.figure = replace(plan.reading.settled.figure, position=ranking.position)
+    elif ranking.figure is None and not ranking.hint:
         ranking.figure = _implied_figure(plan)
     _drop_single_rows(plan, ranking)
-    if ranking.is_value and ranking.figure is not None:
+    person = _asked_person(plan, ranking)
+    if ranking.is_value and ranking.figure is not None and person is None:
         return _extreme_value(plan, ranking)
-    entity = _ranked_entity(plan, ranking)
+    entity = Dimension(person) if person is not None else _ranked_entity(plan, ranking)
     figure = ranking.figure or _hinted_figure(plan, ranking, entity)
     return _ranked_by(plan, ranking, figure, entity)
 
@@ -120,7 +124,7 @@ def _extreme_value(plan: Plan, ranking: Ranking) -> Query:
     function: Function = "max" if ranking.descending else "min"
     if figure.function is not None:
         raise unused_words([plan.reading.marks[ranking.position].text])
-    plan.asks.figures.insert(0, replace_figure(figure, function))
+    plan.asks.figures.insert(0, Figure(function, figure.link, figure.table, figure.position))
     plan.asks.rankings.clear()
     return figures_query(plan)
 
@@ -147,6 +151,19 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
     return _thing_behind_figure(plan) if ranking.hint == "date" else None
 
 
+def _asked_person(plan: Plan, ranking: Ranking) -> TableKey | None:
+    """The people ranked by a figure that was asked back for; of "who placed the largest order", orders are ranked."""
+    reading, figure = plan.reading, ranking.figure
+    if not reading.settled.says_anything or not asked_people(reading) or figure is None:
+        return None
+    place = reading.beside(ranking.position, 1, ("noise", "of", "unit"), through_used=False)
+    noun = reading.nouns[place] if place is not None else None
+    if noun is not None and noun.is_table:
+        return None
+    table = figure.table if figure.link is None else figure.link.table
+    return person_of(plan, table) if table is not None else None
+
+
 def _thing_behind_figure(plan: Plan) -> Dimension | None:
     """The table whose name was read as a figure: no figure is latest, so "latest sales" are rows of it."""
     for figure in plan.bare:
@@ -164,29 +181,21 @@ def _is_total_of(figure: Figure, table: TableKey) -> bool:
 
 def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Figure:
     """The column an adjective speaks of: the price of the cheapest, the date of the latest."""
-    reading = plan.reading
-    name = (
-        called(reading.schema.table(entity.table))
-        if entity and entity.table != ("", "")
-        else reading.marks[ranking.position].text
-    )
-    if entity is None or entity.table == ("", "") or not ranking.hint:
-        raise missing_measure(name, _measure_labels(plan, entity))
-    link = concept_column(reading, entity.table, ranking.hint)
-    if link is None and ranking.hint == "age" and not reading.facts(entity.table).is_person:
-        link = concept_column(reading, entity.table, "date")  # the oldest order is the first one
+    reading, facts = plan.reading, _ranked_facts(plan, entity)
+    link = concept_column(reading, facts.table.key, ranking.hint) if facts is not None and ranking.hint else None
+    if link is None and facts is not None and ranking.hint == "age" and not facts.is_person:
+        link = concept_column(reading, facts.table.key, "date")  # the oldest order is the first one
     if link is None:
-        raise missing_measure(name, _measure_labels(plan, entity))
+        name = called(facts.table) if facts is not None else reading.marks[ranking.position].text
+        raise missing_measure(name, facts)
     if ranking.hint == "date" or (ranking.hint == "age" and reading.is_date(link)):
         ranking.descending = ranking.descending if ranking.hint == "date" else not ranking.descending
     return Figure(None, link)
 
 
-def _measure_labels(plan: Plan, entity: Dimension | None) -> list[Text]:
-    if entity is None or entity.table == ("", ""):
-        return []
-    facts = plan.reading.facts(entity.table)
-    return [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
+def _ranked_facts(plan: Plan, entity: Dimension | None) -> Facts | None:
+    """What is known of the table whose things are ranked; None where periods are, or nothing is named."""
+    return plan.reading.facts(entity.table) if entity is not None and entity.table != ("", "") else None
 
 
 def _ranked_by(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension | None) -> Query:
@@ -198,7 +207,7 @@ def _ranked_by(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension |
     if entity is None and link is not None:
         entity = Dimension(link.table)
     if entity is None:
-        raise missing_measure(plan.reading.marks[ranking.position].text, [])
+        raise missing_measure(plan.reading.marks[ranking.position].text)
     if link is not None and figure.function is None and _is_attribute(plan, link, entity):
         return _ranked_rows(plan, ranking, link, entity, limit)
     return _ranked_groups(plan, ranking, figure, entity, limit)
@@ -208,9 +217,7 @@ def _is_attribute(plan: Plan, link: Link, entity: Dimension) -> bool:
     """Whether the figure is a column of the ranked thing itself (or of something above it)."""
     if entity.column is not None or entity.bucket is not None:
         return False
-    return link.table in plan.reading.graph.above(entity.table) and (
-        link.table == entity.table or not plan.reading.facts(link.table).edges or True
-    )
+    return link.table in plan.reading.graph.above(entity.table)
 
 
 def _ranked_rows(plan: Plan, ranking: Ranking, link: Link, entity: Dimension, limit: int | None) -> Query:
@@ -235,7 +242,7 @@ def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimensi
         default = "max" if ranking.descending else "min"
     if figure.link is not None and not plan.reading.is_measure(figure.link):
         if not plan.reading.is_date(figure.link):
-            raise missing_measure(plan.reading.marks[ranking.position].text, _measure_labels(plan, entity))
+            raise missing_measure(plan.reading.marks[ranking.position].text, _ranked_facts(plan, entity))
         default = "max" if ranking.descending else "min"
     measure = measure_of(plan, figure, default)
     entity = resolved(plan, entity, measure.table)
@@ -258,11 +265,6 @@ def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimensi
         limit=limit,
         top_per=top_per,
     )
-
-
-def replace_figure(figure: Figure, function: Function) -> Figure:
-    """The figure with another function."""
-    return Figure(function, figure.link, figure.table, figure.position)
 
 
 def concept_column(reading: Reading, table: TableKey, hint: str) -> Link | None:

@@ -116,9 +116,10 @@ def _with_thresholds(plan: Plan, query: Query) -> Query:
 
 def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
     if threshold.hint:
-        link = concept_column(plan.reading, query.base, threshold.hint)
+        said = plan.reading.settled.figure
+        link = said.link if said is not None else concept_column(plan.reading, query.base, threshold.hint)
         if link is None:
-            raise missing_measure(called(plan.reading.schema.table(query.base)), [])
+            raise missing_measure(called(plan.reading.schema.table(query.base)))
         threshold.link = (
             replace(link, derived="age") if threshold.hint == "age" and plan.reading.is_date(link) else link
         )
@@ -157,8 +158,7 @@ def _implied_threshold(plan: Plan, query: Query, threshold: Threshold) -> Link |
 def _only_measure(plan: Plan, table: TableKey) -> Link | None:
     """The measure of a table that has just one ("invoices over 15")."""
     facts = plan.reading.facts(table)
-    names = [column.name for column in facts.table.columns if facts.is_measure(column)]
-    return column_link(table, names[0]) if len(names) == 1 else None
+    return column_link(table, facts.measures[0].name) if len(facts.measures) == 1 else None
 
 
 def _compares_figure(query: Query, link: Link) -> bool:

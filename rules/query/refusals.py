@@ -2,14 +2,15 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from common.text import Lang, Text, language_of
+from common.text import Lang, Text
 from common.values import FailureReason, NoSql
 from knowledge.naming import called, has_han
 from knowledge.spelling import alike, did_you_mean
+from rules.query.pending import Missing, Pending
 from rules.schema.lexicon import Lexicon
-from rules.schema.schema import TableKey
+from rules.schema.schema import Facts, TableKey
 
 
 def _in_both(name: str | Text) -> Text:
@@ -23,33 +24,42 @@ class Refusal(Exception):
     Attributes:
         words: those of the question that are the trouble.
         choices: what may be meant by them, or what is still to be said.
+        missing: what the user may say to have the question answered.
+        pending: the question with what is missing, once it is known which question that is.
     """
 
     def __init__(
-        self, reason: FailureReason, text: Text, *, words: Iterable[str] = (), choices: Iterable[Text] = ()
+        self,
+        reason: FailureReason,
+        text: Text,
+        *,
+        words: Iterable[str] = (),
+        choices: Iterable[Text] = (),
+        missing: Missing | None = None,
+        pending: Pending | None = None,
     ) -> None:
         super().__init__(text.en)
         self.reason: FailureReason = reason
         self.text = text
         self.words = tuple(words)
         self.choices = tuple(choices)
+        self.missing = missing
+        self.pending = pending
+
+    def copy(self, pending: Pending | None = None) -> "Refusal":
+        """The same as it was before it was raised, of the question `pending`."""
+        return Refusal(
+            self.reason, self.text, words=self.words, choices=self.choices, missing=self.missing, pending=pending
+        )
 
     def draft(self, lang: Lang) -> NoSql:
         """The refusal as a draft in the language of the answer."""
         return NoSql(self.reason, self.text.to(lang))
 
 
-_BY = Text("{}，按{}", "{} by {}")
 _NOT_A_WRONG_ONE = Text("，为避免答非所问，没有生成SQL", ", so no SQL was written rather than a wrong one")
 _ADVICE = Text("。请(?!说明)[^。]*。?$", r"\. Please (?!say)[^.]*\.?$")  # patterns of what a refusal ends with
-
-
-def with_choice(question: str, words: Iterable[str], choice: str) -> Iterator[str]:
-    """The question with the choice in the place of each of the words, and with the choice said at its end."""
-    yield from (question.replace(word, choice, 1) for word in words if word in question)
-    yield _BY.to(language_of(question)).format(question.rstrip("?？。. "), choice)
-
-
+_MOST_NAMED = 4  # figures
 _UNSUPPORTED = {
     "why": Text("解释原因", "explain why something is so"),
     "forecast": Text("预测或发现异常", "forecast, estimate or find anomalies"),
@@ -144,6 +154,7 @@ def ambiguous_column(word: str | Text, choices: Sequence[tuple[TableKey, str]], 
         ),
         words=dict.fromkeys((word.zh, word.en)),
         choices=[called(column) for column in columns if column is not None],
+        missing=Missing("choice", tuple(choices)),
     )
 
 
@@ -157,6 +168,7 @@ def several_people(word: str, tables: Sequence[TableKey], lexicon: Lexicon) -> R
         Text(f"“{word}”可以指：{named.zh}。请说明是哪一个。", f'"{word}" can be one of: {named.en}. Please say which.'),
         words=(word,),
         choices=choices,
+        missing=Missing("choice", tuple((key, None) for key in tables)),
     )
 
 
@@ -172,6 +184,7 @@ def ambiguous_way(table: TableKey, choices: Sequence[tuple[TableKey, str]], lexi
             f"与“{target.zh}”有多种关联方式：{named.zh}。请说明按哪一种。",
             f'There are several ways to relate to "{target.en}": {named.en}. Please say which one.',
         ),
+        missing=Missing("choice", tuple(choices)),
     )
 
 
@@ -183,8 +196,9 @@ def describe(lexicon: Lexicon, key: TableKey, column: str) -> Text:
     return Text(*(f"{name}（{place}）" if has_han(name) else f"{name} ({place})" for name in named))
 
 
-def missing_measure(entity: str | Text, choices: Sequence[Text]) -> Refusal:
-    """A ranking that does not say by what."""
+def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
+    """A ranking that does not say by what; `facts` are of the table whose figures are named as examples."""
+    choices = [called(column) for column in facts.measures[:_MOST_NAMED]] if facts is not None else []
     entity, named = _in_both(entity), enumerated(choices)
     examples = Text(f"，例如：{named.zh}", f", for example: {named.en}") if choices else Text("", "")
     return Refusal(
@@ -194,6 +208,7 @@ def missing_measure(entity: str | Text, choices: Sequence[Text]) -> Refusal:
             f'Please say by which figure "{entity.en}" should be ranked{examples.en}.',
         ),
         choices=choices,
+        missing=Missing("figure", ((facts.table.key, None),) if facts is not None else ()),
     )
 
 
@@ -220,6 +235,7 @@ def missing_year(word: str) -> Refusal:
         Text(f"“{word}”是哪一年的？请补充年份。", f'Which year is "{word}" in? Please add the year.'),
         words=(word,),
         choices=(Text(f"今年{word}", f"{word} this year"), Text(f"去年{word}", f"{word} last year")),
+        missing=Missing("year", word=word),
     )
 
 
@@ -289,6 +305,7 @@ def not_continued(refusal: Refusal, question: str) -> Refusal:
             f'This was understood as following up on "{question}", but no SQL was written: {why.en}. '
             "Please ask the whole question.",
         ),
+        missing=refusal.missing,
     )
 
 

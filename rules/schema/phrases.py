@@ -181,7 +181,7 @@ def _line_amount(schema: Schema, table: Table, penalty: float) -> Iterator[tuple
     facts = schema.facts[table.key]
     if not facts.edges or facts.is_entity:
         return
-    measures = [column for column in table.columns if facts.is_measure(column)]
+    measures = facts.measures
     prices = [column for column in measures if _PRICE in english_words(column.name) or _PRICE_HAN in _texts(column)]
     counts = [column for column in measures if _COUNTED & {*english_words(column.name)} or _COUNT_HAN in _texts(column)]
     has_amount = any(key_of(column.name) in _BARE_MEASURES - _COUNTED for column in measures)

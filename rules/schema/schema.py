@@ -228,6 +228,11 @@ class Facts:
             kind_of(column) == "number" and not coded and not self.is_identifier(column) and column.name != self.deleted
         )
 
+    @cached_property
+    def measures(self) -> tuple[Column, ...]:
+        """The columns whose totals or averages mean something."""
+        return tuple(column for column in self.table.columns if self.is_measure(column))
+
     def is_averaged(self, column: Column) -> bool:
         """Whether the column is a rate, price, age or score, whose plain sum means nothing."""
         names = comment_names(column.comment) or [column.name]
