@@ -84,7 +84,9 @@ def head(user_id: str, conversation_id: str = "c", run_id: str = "", worker_id: 
 def turn(run_id: str, question: str = "多少?") -> Turn:
     rows = ((1, "a", None), (Decimal("2.50"), [1, {"k": "v"}], True))
     asked_at = "2026-01-02T03:04:05.678+00:00"
-    return Turn(run_id, question, "DATABASE", "hybrid", "三", asked_at, "SELECT '%s'", 2, ("n", "s", "x"), rows)
+    understood = {"version": 1, "query": {"base": ["public", "订单"], "limit": 3, "operands": [{"number": "2.50"}]}}
+    columns = ("n", "s", "x")
+    return Turn(run_id, question, "DATABASE", "hybrid", "三", asked_at, "SELECT '%s'", 2, columns, rows, understood)
 
 
 def frames(first: int, last: int) -> tuple[Frame, ...]:

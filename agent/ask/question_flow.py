@@ -92,6 +92,6 @@ class QuestionFlow:
             }
         )
 
-    def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn:  # noqa: ARG002 - Flow's
+    def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn:
         """See `Flow.turn`."""
-        return turn_of(question, answer.body)
+        return turn_of(question, answer.body, cast(State, state).get("understood"))

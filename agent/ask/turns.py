@@ -12,8 +12,8 @@ _PREVIEW_CHARS = 200  # of one value
 _ANSWER_CHARS = 16_000
 
 
-def turn_of(question: Question, data: Mapping[str, Any]) -> Turn:
-    """The turn of an answer with that body: rows and long texts are kept in part."""
+def turn_of(question: Question, data: Mapping[str, Any], understood: Mapping[str, Any] | None) -> Turn:
+    """The turn of an answer with that body: rows and long texts are kept in part; `understood` is not shown."""
     result = data.get("query_result")
     return Turn(
         run_id=question.run_id,
@@ -26,6 +26,7 @@ def turn_of(question: Question, data: Mapping[str, Any]) -> Turn:
         row_count=result["row_count"] if result else None,
         columns=tuple(result["columns"][:_PREVIEW_COLUMNS]) if result else (),
         rows=_preview(result["rows"]) if result else (),
+        understood=understood,
     )
 
 

@@ -49,7 +49,7 @@ def _kept(kind: type[T], data: Mapping[str, Any], name: str, catalog: Catalog) -
         return None
     try:
         found = _Reader(catalog).read(kind, data[name])
-    except (TypeError, ValueError, LookupError, InvalidOperation):
+    except (AttributeError, TypeError, ValueError, LookupError, InvalidOperation):
         return None
     assert isinstance(found, kind)
     return found
