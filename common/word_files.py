@@ -43,6 +43,11 @@ class Words:
             raise self.error(place, f"says {twice!r} twice")
         yield place, phrases
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where there are words."""
+        return tuple(self._lists)
+
     def error(self, place: str, trouble: str) -> WordsError:
         """What is wrong with the words at `place`."""
         return WordsError(f"{self._name}: {place} {trouble}")

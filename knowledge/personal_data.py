@@ -112,7 +112,7 @@ def _terms_of(place: str) -> frozenset[str]:
 
 _GLUED = _either(_EN, "private.glued")
 _PRIVATE, _NAMES = _phrases("private.words"), _phrases("people.names.private_alone")
-_PRIVATE_PART = re.compile(rf"(?:{_GLUED})(?:no|num|number)?\d*(?!\S)|(?<!\S)(?:{_GLUED})")
+_PRIVATE_PART = re.compile(rf"(?:{_GLUED})(?:{_either(_EN, 'private.glued_numbers')})?\d*(?!\S)|(?<!\S)(?:{_GLUED})")
 _HARMLESS, _PERSONS = _terms_of("private.harmless_ends"), _terms_of("people.both") | _terms_of("people.models")
 _HAN_PRIVATE, _HAN_HARMLESS = _any_of("private.words"), _any_of("private.harmless_ends", "$")
 _NAME_NOUNS = frozenset(_EN.phrases("people.names.private_with_owner"))

@@ -64,8 +64,9 @@ def _of_dates(plan: Plan, query: Query) -> Iterator[Text]:
         taken = called(plan.reading.schema.column(table, str(column)))
         if names:
             listed = enumerated(names[:_MOST])
-            zh = f"时间按“{taken.zh}”计，另有：{listed.zh}。"
-            yield Text(zh, f'Dated by "{taken.en}"; there is also: {listed.en}.')
+            yield Text(
+                f"时间按“{taken.zh}”计，另有：{listed.zh}。", f'Dated by "{taken.en}"; there is also: {listed.en}.'
+            )
 
 
 def _of_groups(plan: Plan, query: Query) -> Iterator[Text]:
@@ -74,8 +75,10 @@ def _of_groups(plan: Plan, query: Query) -> Iterator[Text]:
         if measure.per is not None and measure.per.column is None:
             table = plan.reading.schema.table
             group, rows = called(table(measure.per.table)), called(table(measure.table))
-            zh = f"只计入有“{rows.zh}”记录的“{group.zh}”。"
-            yield Text(zh, f'Only those of "{group.en}" that have "{rows.en}" are counted.')
+            yield Text(
+                f"只计入有“{rows.zh}”记录的“{group.zh}”。",
+                f'Only those of "{group.en}" that have "{rows.en}" are counted.',
+            )
 
 
 def _said_dates(plan: Plan) -> Iterator[Link]:

@@ -110,7 +110,7 @@ _WEEKDAYS, _MONTH_NAMES = WORDS.numbers("dates.weekdays"), WORDS.numbers("dates.
 _ORDINALS, _HALVES = WORDS.numbers("dates.ordinals"), WORDS.numbers("dates.half_words")
 _NUMBER_WORDS = {word: value for word, value in ENGLISH_NUMBERS.items() if value}
 _GRAINS: dict[str, Unit] = {unit: unit for unit in get_args(Unit)}
-_UNITS = {word: _GRAINS[name] for word, name in WORDS.named("dates.units").items()}
+UNITS = {word: _GRAINS[name] for word, name in WORDS.named("dates.units").items()}
 
 
 def _counted(said: str) -> tuple[Unit, int]:
@@ -214,7 +214,7 @@ def _weekdays(week: int, first: int, last: int) -> Period:
 
 
 def _ago(unit: str, count: str) -> Period:
-    return _days_within(Moment().shifted(_UNITS[unit], -_number(count)), 0, 0)
+    return _days_within(Moment().shifted(UNITS[unit], -_number(count)), 0, 0)
 
 
 # What each of the `dates.forms` means; the parts of a form are the arguments.
@@ -242,12 +242,12 @@ _MEANINGS: dict[str, Callable[..., Period]] = {
     ),
     "weekend": lambda week: _weekdays(_WEEKS[week], 5, 6),
     "last_weekend": lambda: _weekdays(-1, 5, 6),
-    "to_date": lambda unit: _to_date(_UNITS[unit]),
-    "this_unit": lambda unit: unit_period(_UNITS[unit]),
-    "last_unit": lambda unit: unit_period(_UNITS[unit], -1),
-    "next_unit": lambda unit: unit_period(_UNITS[unit], 1),
-    "past_unit": lambda unit: rolling(_UNITS[unit], 1),
-    "past_units": lambda unit, count: rolling(_UNITS[unit], _number(count)),
+    "to_date": lambda unit: _to_date(UNITS[unit]),
+    "this_unit": lambda unit: unit_period(UNITS[unit]),
+    "last_unit": lambda unit: unit_period(UNITS[unit], -1),
+    "next_unit": lambda unit: unit_period(UNITS[unit], 1),
+    "past_unit": lambda unit: rolling(UNITS[unit], 1),
+    "past_units": lambda unit, count: rolling(UNITS[unit], _number(count)),
 }
 _PART = re.compile(r"(?<!\?P)<([a-z_]+)>")
 
@@ -326,7 +326,7 @@ def _some_time_ago(text: str) -> Iterator[DateSpan]:
     """`三天前` is a day; "two months ago" is a month, unless it bounds something; `两年以前` is any time before."""
     for pattern, name in _AGO:
         for match in pattern.finditer(text):
-            day, unit = _ago(**match.groupdict()), _UNITS[match["unit"]]
+            day, unit = _ago(**match.groupdict()), UNITS[match["unit"]]
             before = name == "long_ago" and unit != "day"
             unbounded = Period(None, day.start) if before else unit_period(unit, -_number(match["count"]))
             yield DateSpan(match.start(), match.end(), day, unbounded=unbounded)

@@ -290,9 +290,9 @@ def not_carried(name: Text, what: Text) -> Refusal:
     )
 
 
-def nothing_to_change(zh: str, en: str) -> Refusal:
+def nothing_to_change(what: Text) -> Refusal:
     """A follow-up changes what the earlier question does not have."""
-    return Refusal("ambiguous_question", Text(f"上一个问题没有{zh}", f"the previous question has no {en}"))
+    return Refusal("ambiguous_question", Text(f"上一个问题没有{what.zh}", f"the previous question has no {what.en}"))
 
 
 def not_continued(refusal: Refusal, question: str) -> Refusal:

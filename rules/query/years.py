@@ -83,5 +83,10 @@ def _spelled(year: int, is_chinese: bool) -> str:
     return _words(is_chinese).text("dates.spelled_year").format(year)
 
 
+def this_year(is_chinese: bool) -> str:
+    """How the language says it."""
+    return _words(is_chinese).phrases("dates.years.0")[0]
+
+
 def _words(is_chinese: bool) -> Words:
     return WORDS.chinese if is_chinese else WORDS.english
