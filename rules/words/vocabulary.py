@@ -97,4 +97,4 @@ def common_phrases() -> Iterator[str]:
 
 def concept_names(concept: str) -> tuple[str, ...]:
     """What a column may be called that an adjective compares, the likeliest first."""
-    return tuple(name for words in _LANGUAGES for name in words.get(f"concepts.{concept}"))
+    return WORDS.both(f"concepts.{concept}")
