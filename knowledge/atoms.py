@@ -31,7 +31,7 @@ _IRREGULAR = {form: base for base, forms in WORDS.english.under("irregular").ite
 
 
 def listed(text: str, separator: str | None = None) -> tuple[str, ...]:
-    """The words of a table that is written as one string, for legibility."""
+    """The words of a list that is written as one string, because it is easier to read."""
     return tuple(text.split(separator))
 
 

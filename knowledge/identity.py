@@ -47,13 +47,13 @@ def names_people(table: Table, column: Column) -> bool:
 
 
 def _is_always_a_persons(words: tuple[str, ...], name: str, said: str) -> bool:
-    """Whether the column is called something that only people have: a surname, 姓名."""
+    """Whether the column's name says that it holds names of people, such as `surname` or 姓名."""
     paired = _OWN_PAIRS & set(zip(words, words[1:], strict=False))
     return bool(_OWN_NAMES & {*words, "".join(words)} or paired or _OWN_NAMES_HAN.search(f"{name} {said}"))
 
 
 def _is_called_so(table: Table, column: Column, words: tuple[str, ...], said: str) -> bool:
-    """Whether it is called a name and its table or itself speaks of people, or is called after a person."""
+    """Whether it is called a name where table or column speak of people, or ends in a word for a person."""
     about_people = _says_people(words, column.name, said)
     is_name = _NAMES & {*words} or _NAMES_HAN.search(column.name) or _NAMES_HAN.search(said)
     owned = _says_people(_words(table.name), table.name, table.comment or "")
@@ -80,7 +80,7 @@ def _says_people(words: tuple[str, ...], name: str, comment: str) -> bool:
 
 
 def _last_is_person(words: tuple[str, ...], name: str, comment: str) -> bool:
-    """Whether the column is called after a person (`manager`, `负责人`), not after something of theirs."""
+    """Whether the name ends in a word for a person (`manager`, `负责人`), not in something that belongs to one."""
     ends = [match.end() for match in _PEOPLE_HAN.finditer(name)]
     said = re.split(r"[\s,，:：;；(（。]", comment, maxsplit=1)[0]
     said_ends = [match.end() for match in _PEOPLE_HAN.finditer(said)]

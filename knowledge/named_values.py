@@ -156,7 +156,7 @@ class NamedValues:
                     yield Named(held.table, held.column, held.privacy, shown)
 
     def _held(self, number: int) -> _Held:
-        """What that column holds, kept for the next questions, because they mostly name the same few columns."""
+        """What that column holds; kept, because most questions name the same few columns."""
         if number not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known = {}
@@ -225,7 +225,7 @@ class _Asked:
         return self._written[span.start] == value.strip()
 
     def stands_alone(self, span: _Span, known: Sequence[_Span]) -> bool:
-        """Whether what stands beside a person's name can't be more of the name."""
+        """Whether the words beside a person's name are surely not part of the name."""
         is_free = self.without(known)
         before, after = span.start - 1, span.end
         return (before < 0 or not is_free[before] or self._ends_name(before, _BEFORE_NAMES)) and (
@@ -238,7 +238,7 @@ class _Asked:
         return not self._written[beside][0].isupper() or self.words[beside] in self._common
 
     def without(self, known: Sequence[_Span]) -> list[bool]:
-        """Of each word, whether it is part of nothing known."""
+        """For each word, whether no known phrase covers it."""
         covered = {number for span in known for number in range(span.start, span.end)}
         return [number not in covered for number in range(len(self.words))]
 

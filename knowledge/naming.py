@@ -109,7 +109,7 @@ def spoken_name(thing: Table | Column, lang: Lang) -> str:
 
 
 def plural(name: str) -> str:
-    """Several of what an English name says one of."""
+    """The plural of an English name."""
     if re.search("(?<!s)s$", name) and key_of(name, stems=True) != key_of(name):
         return name
     if re.search("[^aeiou]y$", name):
@@ -171,7 +171,7 @@ def owner_names(table: Table) -> tuple[str, ...]:
 
 
 def owner_traits(table: Table, column: Column) -> tuple[str, ...]:
-    """Those traits of the table's name on which the column's `bare_names` depend; equal traits give equal names."""
+    """What the column's `bare_names` depend on in the table's name; equal traits give equal names."""
     owner = _owner(table.name, table.comment)
     traits: tuple[str, ...] = () if owner.words else ("",)
     for text, _ in _spelled(column):
@@ -317,7 +317,7 @@ def _han_table_names(text: str, quality: float) -> Iterator[Name]:
 
 
 def _without_prefixes(text: str, quality: float) -> Iterator[Name]:
-    """The text, then without one after another of the prefixes that it begins with."""
+    """The text as it is, then again after each prefix that is taken off."""
     yield text, quality
     for prefix in _HAN_PREFIXES:
         if text.startswith(prefix) and len(text) > len(prefix) + 1:
@@ -342,7 +342,7 @@ def _han_column_names(text: str, quality: float, owners: tuple[str, ...]) -> Ite
 
 
 def _han_parts(text: str, quality: float) -> Iterator[Name]:
-    """Beginnings, ends and middles of at least two characters; ends carry the meaning in Chinese."""
+    """Parts of at least two characters; an end is worth most, because it carries the meaning in Chinese."""
     size = len(text)
     for start, end in itertools.combinations(range(size + 1), 2):
         part = text[start:end]

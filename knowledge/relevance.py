@@ -146,7 +146,7 @@ class TableIndex:
         return log(1 + (len(self._tables) - containing + 0.5) / (containing + 0.5))
 
     def _favour_near(self, scores: dict[int, float]) -> None:
-        """Raises the scores of tables that can be joined to the best: of tables with the same words, they are meant."""
+        """Raises the scores of tables that can be joined to the best: of tables with equal words, they are meant."""
         closest: dict[int, int] = {}
         for start in nlargest(_ANCHORS, scores, key=scores.__getitem__):
             for number, joins in self._distances(start).items():
@@ -229,7 +229,7 @@ def _synonyms(question: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> float:
-    """Of the name or the comment of a table, whichever the question says more of: how much."""
+    """The share of a table's name or comment that the question says; of both, the greater."""
     return max((sum(asked.get(term, 0.0) for term in name) / len(name) for name in names), default=0.0)
 
 

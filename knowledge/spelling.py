@@ -77,14 +77,14 @@ def alike(text: str, values: Iterable[str]) -> tuple[str, ...]:
 
 
 def did_you_mean(said: str, choices: Iterable[str]) -> Text:
-    """Nothing is called `said`; one of `choices` may have been meant."""
+    """The sentence that nothing is called `said`, and which of `choices` may have been meant."""
     choices = tuple(choices)
     zh, en = "、".join(f"“{one}”" for one in choices), " or ".join(f'"{one}"' for one in choices)
     return Text(f"没有“{said}”；您是不是要找{zh}？", f'There is no "{said}"; did you mean {en}?')
 
 
 def _likeness(one: str, other: str) -> float:
-    """0 to 1; what one begins or ends with counts as more than letters in common."""
+    """How alike they are, 0 to 1; a common beginning or end counts more than scattered letters."""
     shorter, longer = sorted((one, other), key=len)
     if not shorter:
         return 0.0
@@ -95,7 +95,7 @@ def _likeness(one: str, other: str) -> float:
 
 
 def plain(text: str) -> str:
-    """Without what `same` makes no difference of, but for punctuation and blanks between words."""
+    """The text in lower case, half width and simplified characters, its words one blank apart."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(SIMPLIFIED).split())
 
 

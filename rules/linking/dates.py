@@ -142,7 +142,7 @@ def _quarter(text: str) -> int:
 
 
 def _half(text: str) -> int:
-    """Its first month."""
+    """The first month of the half."""
     return 6 * (_HALVES.get(text, 0) or _number(text)) - 5
 
 
@@ -317,7 +317,7 @@ def _matched(text: str) -> Iterator[DateSpan]:
         for match in pattern.finditer(text):
             try:
                 period = build(**match.groupdict())
-            except (ValueError, OverflowError):  # 2024-02-31, month 13: not a date, whatever it looks like
+            except (ValueError, OverflowError):  # 2024-02-31 or month 13 only look like dates
                 continue
             yield DateSpan(match.start(), match.end(), period)
 

@@ -124,7 +124,7 @@ def _stretches(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[int, str, 
         inside = atoms_of(normalise(first.text))
         yield start + 1, join(inside), join(inside, stems=True)
         return
-    # As `join` makes them, one atom longer at a time.
+    # The keys grow by one atom at a time, and are the same as `join` would make of all the atoms.
     key = stem_key = ""
     previous = "han"
     for end in range(start + 1, min(start + MAX_PHRASE_ATOMS, len(atoms)) + 1):
@@ -164,7 +164,7 @@ def _add_words(
 
 
 def _is_chance(link: Link, written: str) -> bool:
-    """Whether a common word merely happens to be a part of a stored value: parts of names are capitalised."""
+    """Whether a word is part of a stored value by chance: a part that is meant as a name is capitalised."""
     partial = link.kind == "value" and link.quality < _WHOLE_VALUE
     return partial and written.isascii() and not written[:1].isupper()
 
@@ -219,7 +219,7 @@ def _add_numbers_and_dates(found: _Candidates, lexicon: Lexicon) -> None:
 def _cost(mark: Mark) -> float:
     costs = []
     if mark.intent is not None and not any(char.isalnum() for char in mark.text):
-        return -0.5 * (mark.end - mark.start)  # signs are never better left out
+        return -0.5 * (mark.end - mark.start)  # so that signs are always part of the cover
     if mark.intent is not None:
         costs.append(1.05 if mark.intent.kind == "noise" else 1.0)
     if mark.links:

@@ -136,7 +136,7 @@ class Graph:
     def _rivals(
         self, best: tuple[bool, float, bool, TableKey], other: tuple[bool, float, bool, TableKey], ends: set[TableKey]
     ) -> bool:
-        """Whether another event ties the two about as closely (products are both ordered and reviewed by customers)."""
+        """Whether another table ties the two about as closely: customers both order and review products."""
         near = other[0] == best[0] and other[1] <= best[1] + 1 and best[3] not in ends and other[3] not in ends
         return near and other[3] not in self.below(best[3]) and best[3] not in self.below(other[3])
 

@@ -73,12 +73,12 @@ def owned_phrases(table: Table, column: Column) -> Phrases:
 
 
 def column_traits(table: Table, column: Column) -> tuple[object, ...]:
-    """Those traits of the table on which `column_phrases` and `borrowed_column_phrases` depend."""
+    """What `column_phrases` and `borrowed_column_phrases` need to know of the table."""
     return (table.kind == "table", _is_exact(table, column), *owner_traits(table, column))
 
 
 def measure_phrases(schema: Schema, table: Table) -> Phrases:
-    """Phrases for a column with a table's figures, because of what the table is about."""
+    """Phrases for columns of figures that follow from what the table is about."""
     penalty = _penalty(table)
     for column in table.columns:
         yield from _bare_measure(schema, table, column, penalty)
@@ -91,7 +91,7 @@ def borrowed_table_phrases(schema: Schema, table: Table) -> Phrases:
     for phrase, quality in borrowed_names(table_names(table)).items():
         yield phrase, Link("table", table.key, None, None, quality - penalty, phrase)
     for column in table.columns:
-        # Whatever else the mass is called, its figure is as likely meant as its table.
+        # Synonyms of the table's name mean its figure as well as the table.
         for phrase, quality in borrowed_names(dict(_mass_names(schema, table, column))).items():
             yield phrase, _link(table, column, quality - penalty, phrase)
 
@@ -210,7 +210,7 @@ def _is_exact(table: Table, column: Column) -> bool:
 
 
 def _undone_value(column: Column) -> str | None:
-    """What a column stores where what it is called after is not so: `false`, the code of no, nothing in a date."""
+    """What a column stores where its name does not hold: `false`, the code of no, or NULL in a date."""
     kind = kind_of(column)
     codes = flag_codes(column)
     if codes is not None:

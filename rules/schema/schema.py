@@ -117,7 +117,7 @@ def date_form(column: Column) -> str | None:
 
 
 def is_outcome(column: Column) -> bool:
-    """Whether a date says what came of something in the end, which may not have happened yet."""
+    """Whether a date says when something ended, was paid or the like, which may not have happened yet."""
     said = bool(_OUTCOMES & {stem(word) for word in english_words(column.name)})
     return column.nullable and (said or any(_OUTCOMES_HAN.search(name) for name in comment_names(column.comment)[:1]))
 
