@@ -145,10 +145,10 @@ def parse_ask(body: dict[str, Any], max_question_chars: int, agents: Collection[
 
 
 def parse_answer(body: dict[str, Any]) -> tuple[str, Any]:
-    """`interrupt_id` and `answer` of a body that resumes a run; what shape the answer has is the question's to say.
+    """`interrupt_id` and `answer` of a body that resumes a run; the shape of the answer is checked later.
 
     Raises:
-        InvalidRequest: one of them is missing, or can't be an id.
+        InvalidRequest: one of them is missing, or `interrupt_id` can't be an id.
     """
     interrupt_id = _optional(body, "interrupt_id", _identifier)
     if interrupt_id is None:

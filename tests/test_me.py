@@ -10,14 +10,21 @@ import pytest
 from flask import Flask, jsonify
 from flask.testing import FlaskClient
 
+from agent import bootstrap
 from agent.ask.context import Context
+from agent.flow import Question
+from agent.runs.resuming import GivenAnswer, Pause
 from api.access.callers import acting_as
 from api.access.key_file import KeyFile
 from api.access.rights import Rights
 from app_config import ConfigurationError, Settings
 from common.actor import Actor
+from common.runtime import run as wait_for
+from common.text import Text
 from common.values import PlanEstimate
-from tests.asking import SYNC, Asking
+from tests.asking import SYNC, Asking, frames
+from tests.live import GAUGES
+from tests.survey.flow import SURVEY, SurveyFlow
 from unified_api import create_app
 
 ME, RUN = "/api/v0/me", "/api/v0/sql/run"
@@ -228,3 +235,51 @@ def test_the_actor_reaches_the_context_and_the_audit_log(
     alice_herself, bob = Actor("alice", ("sales", "ops")), Actor("bob", ("apps",))
     service = Actor("backend", ("apps",), acts_for_others=True)
     assert seen == [Actor(), alice_herself, bob, alice_herself, bob, service]
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["the worker lives", "the worker dies"])
+def test_a_run_that_waited_goes_on_with_the_rights_of_who_answers(
+    tmp_path: Path, make_database: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, dies: bool
+) -> None:
+    monkeypatch.setattr(bootstrap, "FLOWS", [*bootstrap.FLOWS, SurveyFlow])
+    keys, audit = KeyFile(tmp_path / "api_keys.json"), tmp_path / "audit.jsonl"
+    lost, key = keys.create("alice", groups=("sales",))
+    settings = Settings(data_dir=str(tmp_path), database_url=make_database(GAUGES), audit_log=str(audit))
+    with Asking(settings, run_lease_s=1.0) as asking:
+        asked = asking.client.post(SYNC, json={"question": SURVEY, "agent": "survey"}, headers=bearer(lost))
+        first = json.loads(asked.get_data())["data"]
+        keys.revoke(key.key_id)
+        path, run_id = f"/api/v0/runs/{first['run_id']}", first["run_id"]
+        headers = bearer(keys.create("alice", groups=("ops",))[0])
+
+        def resume(question: dict[str, Any], answer: Any) -> dict[str, Any]:
+            """The last event after the answer."""
+            body = {"interrupt_id": question["interrupt_id"], "answer": answer}
+            assert asking.client.post(f"{path}/resume", json=body, headers=headers).status_code == 202
+            return last_event()
+
+        def accept_and_die(question: dict[str, Any], answer: Any) -> dict[str, Any]:
+            """The same, where the worker dies once the store has the answer, and another adopts the run."""
+            given = GivenAnswer(answer, Actor("alice", ("ops",))).to_json()
+            accepted = asking.services.store.runs.resume("alice", run_id, question["interrupt_id"], given, "dead")
+            assert wait_for(accepted, timeout_s=10) == "resumed"
+            return last_event()
+
+        def last_event() -> dict[str, Any]:
+            with asking.client.get(f"{path}/events", headers=headers) as response:
+                return dict(list(frames(response.get_data().decode()))[-1]["data"])
+
+        second = resume(first, "n")
+        assert (accept_and_die if dies else resume)(second, 2)["response"] == "1, 2"
+    (line,) = [json.loads(line) for line in audit.read_text("utf-8").splitlines()]
+    assert (line["user_id"], line["groups"]) == ("alice", ["ops"])
+    assert line["sql"] == "SELECT n FROM gauge ORDER BY 1 LIMIT 2"
+
+
+def test_the_store_gives_back_what_it_keeps_of_an_actor() -> None:
+    given = GivenAnswer({"column": ["n"]}, Actor("张三", ("sales", "ops"), acts_for_others=True))
+    assert GivenAnswer.from_json(json.loads(json.dumps(given.to_json()))) == given
+    question = Question("q", actor=Actor("张三", ("lost",)), notices=(Text("一", "one"),))
+    pause = Pause(question, "interrupt", 1, "mark")
+    kept = json.loads(json.dumps(pause.to_json()))
+    assert Pause.from_json(kept, given.actor) == replace(pause, question=replace(question, actor=given.actor))

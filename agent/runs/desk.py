@@ -20,7 +20,7 @@ from agent.flow import Question
 from agent.runs.answer_check import check_answer
 from agent.runs.events import Event, error_event, stored_event
 from agent.runs.live_run import LiveRun
-from agent.runs.resuming import Pause, Resumption
+from agent.runs.resuming import GivenAnswer, Resumption
 from agent.runs.runner import Runner
 from common.actor import Actor
 from common.errors import (
@@ -275,6 +275,7 @@ class RunDesk:
         """Goes on with a run that waits, in this process, whoever watches; called on the loop.
 
         Args:
+            actor: who answers; the run goes on with what they may do now.
             on_end: called when its next last event is there.
 
         Raises:
@@ -288,12 +289,13 @@ class RunDesk:
         if record.state == "waiting" and asked is not None and asked.interrupt_id == interrupt_id:
             self._check(await self._kept_end(record), asked.flow, answer)
         earlier = await self._all_frames(record)  # first: from accepting the answer to working on it nothing may fail
-        await self._accept(record, interrupt_id, answer)
+        given = GivenAnswer(answer, actor)
+        await self._accept(record, interrupt_id, given)
         assert asked is not None, "an answer was accepted"
-        run = self._go_on(record, Resumption(Pause.from_json(asked.request, actor), answer), earlier, on_end)
+        run = self._go_on(record, Resumption.of(asked.request, given), earlier, on_end)
         return RunView(run.record, None)
 
-    async def _accept(self, record: RunRecord, interrupt_id: str, answer: Any) -> None:
+    async def _accept(self, record: RunRecord, interrupt_id: str, given: GivenAnswer) -> None:
         """Takes the answer, the first one only: the store takes one twice when the same worker brings it."""
         run_id = record.head.run_id
         answer_to = (run_id, interrupt_id)
@@ -301,7 +303,9 @@ class RunDesk:
             raise Conflict(_ANSWERED, run_id=run_id)
         self._accepting.add(answer_to)
         try:
-            verdict = await self._store.runs.resume(record.head.user_id, run_id, interrupt_id, answer, self._worker_id)
+            verdict = await self._store.runs.resume(
+                record.head.user_id, run_id, interrupt_id, given.to_json(), self._worker_id
+            )
         except BaseException:
             self._accepting.discard(answer_to)
             raise
@@ -462,9 +466,8 @@ class RunDesk:
             await self._bury(record)
         elif await self._store.runs.adopt(record.head.run_id, self._worker_id):
             _log.warning("a run's worker is gone; going on with it", extra={"run_id": record.head.run_id})
-            self._go_on(
-                record, Resumption(Pause.from_json(asked.request), record.answer), await self._all_frames(record)
-            )
+            given = GivenAnswer.from_json(record.answer)
+            self._go_on(record, Resumption.of(asked.request, given), await self._all_frames(record))
 
     async def _bury(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)

@@ -39,13 +39,29 @@ class Pause:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any], actor: Actor | None = None) -> "Pause":
+    def from_json(cls, kept: Mapping[str, Any], actor: Actor) -> "Pause":
         """What `to_json` gave; for the actor who answers, whose rights may differ by now from those of who asked."""
-        asked = dict(kept["question"])
-        then = asked["actor"]
-        asked["actor"] = actor or Actor(then["user_id"], tuple(then["groups"]), then["acts_for_others"])
-        asked["notices"] = tuple(Text(**notice) for notice in asked["notices"])
+        asked = {**kept["question"], "actor": actor}
+        asked["notices"] = tuple(Text(*notice) for notice in asked["notices"])
         return cls(Question(**asked), kept["graph_interrupt"], kept["answers"], kept["mark"])
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """The user's answer, and who gave it, so that a worker that adopts the run goes on for the same actor."""
+
+    value: Any
+    actor: Actor
+
+    def to_json(self) -> dict[str, Any]:
+        """As the store keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> "GivenAnswer":
+        """What `to_json` gave."""
+        actor = kept["actor"]
+        return cls(kept["value"], Actor(actor["user_id"], tuple(actor["groups"]), actor["acts_for_others"]))
 
 
 @dataclass(frozen=True)
@@ -54,6 +70,11 @@ class Resumption:
 
     pause: Pause
     answer: Any
+
+    @classmethod
+    def of(cls, asked: Mapping[str, Any], given: GivenAnswer) -> "Resumption":
+        """The run that `Pause.to_json` describes, with its answer."""
+        return cls(Pause.from_json(asked, given.actor), given.value)
 
 
 async def mark_of(saver: BaseCheckpointSaver[Any], config: RunnableConfig) -> str:

@@ -150,9 +150,10 @@ class _Run:
                     yield event
             elif (progress := self._task(cast(dict[str, Any], part["data"]))) is not None:
                 yield progress
-        if interrupts and not self.is_over:
+        if not self.is_over:
             self.is_over = True
-            yield await self._asked(interrupts[0], resumed, config)
+            # Without an interrupt, the graph was at its end already, and the worker died before it could say so.
+            yield await self._asked(interrupts[0], resumed, config) if interrupts else self._terminal()
 
     async def _beginning(self, resumed: Resumption | None) -> tuple[RunnableConfig | None, Any]:
         """The graph's configuration and what it is given: the question, an answer, or nothing when it only goes on."""

@@ -34,8 +34,8 @@ Node = Runtime[Context]
 
 async def choose(state: State, runtime: Node) -> State:
     """Which column; needs the database to know what there is."""
-    table = (await runtime.context.database.catalog()).tables[0]
-    columns = [column.name for column in table.columns]
+    tables = (await runtime.context.database.catalog()).tables
+    columns = [column.name for table in tables if table.name == "gauge" for column in table.columns]
     return {"column": ask_user(UserQuestion("choice", "Which column?", choices=columns))}
 
 
