@@ -17,7 +17,7 @@ from rules.conversation.assumptions import assumptions
 from rules.conversation.follow_ups import Change, goes_on, read_change
 from rules.conversation.merging import merged
 from rules.conversation.planner import Understanding, rendered, understand, with_role
-from rules.conversation.pointing import Pointer, meant_condition, pointed_condition, pointer_of, pronoun_of, single_name
+from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_condition, single_name
 from rules.conversation.resuming import settled_by
 from rules.planning.carrying import conditions_for, listed, named
 from rules.planning.placement import touched
@@ -199,8 +199,7 @@ class _Conversation:
         query = self._query_of(turn) if turn is not None else None
         if turn is None or query is None:
             return None
-        latest = next(one for one in reversed(self._history) if one.question_type == "DATABASE")
-        return Earlier(turn.question, query, turn is latest)
+        return Earlier(turn.question, query, turn is self._asked[-1])
 
     def _query_of(self, turn: Turn) -> Query | None:
         if turn.understood is not None:
@@ -217,7 +216,11 @@ class _Conversation:
 
     @cached_property
     def _answered(self) -> Turn | None:
-        return next((one for one in reversed(self._history) if one.sql is not None), None)
+        return next((one for one in reversed(self._asked) if one.sql is not None), None)
+
+    @property
+    def _asked(self) -> list[Turn]:
+        return [turn for turn in self._history if turn.question_type == "DATABASE"]
 
     # ------------------------------------------------------------------------------------------------------- by itself
 
@@ -269,18 +272,17 @@ class _Conversation:
         """
         turn, pointer = self._answered, self._pointer
         query = self.earlier.query if self.earlier is not None else None
-        if pointer is not None and turn is not None:
-            return self._about(turn, pointed_condition(pointer, turn, query, self._lexicon), pointer.words)
-        if pointer is not None and pointer.unit is not None:
-            raise which_one(pointer.words)
-        if self._pronoun is None or not self._history:
+        if pointer is not None and turn is None and pointer.unit is None:
+            pointer = None  # `这家店` where there was nothing before only says what is asked about
+        words = pointer.words if pointer is not None else self._pronoun if self._history else None
+        if words is None:
             return None
-        condition = meant_condition(turn, query, self._lexicon) if turn is not None else None
+        condition = row_condition(pointer, turn, query, self._lexicon) if turn is not None else None
         if turn is not None and condition is not None:
-            return self._about(turn, condition, self._pronoun)
-        if self.earlier is not None and self.earlier.query.conditions:
+            return self._about(turn, condition, words)
+        if pointer is None and self.earlier is not None and self.earlier.query.conditions:
             return self._continued(self.earlier)
-        raise which_one(self._pronoun)
+        raise which_one(words)
 
     def _about(self, turn: Turn, condition: Condition, words: str) -> Understanding:
         """The question under a condition that it only points at by `words`."""

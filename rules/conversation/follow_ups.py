@@ -10,16 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from common.text import language_of
+from rules.conversation.planner import planned
 from rules.linking.marks import Mark, marks_of
 from rules.planning.heads import sort_heads, split_attributes
 from rules.planning.plan import Plan
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import Function
-from rules.query.refusals import Refusal, unknown_words, unsupported, unused_words
+from rules.query.refusals import Refusal, unused_words
 from rules.query.wishes import AGGREGATES, Figure
 from rules.query.years import dated, this_year
-from rules.reading.asks import read_asks
-from rules.reading.filters import read_filters
 from rules.reading.reading import Reading
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link
@@ -128,15 +127,8 @@ def read_change(
     is_chinese = language_of(without_courtesy(question)) == "zh"
     marks = dated(marks_of(text, lexicon, FOLLOW_UP_INTENTS), settled.year or year, is_chinese)
     reading = Reading(marks, lexicon, hint, is_chinese, context=context, asks_back=asks_back, settled=settled)
-    for index in reading.having("unsupported"):
-        raise unsupported(marks[index].arg, marks[index].text)
-    filters = read_filters(reading)
-    if unknown := reading.unknown():
-        raise unknown_words([reading.widened(mark) for mark in unknown], lexicon)
     per_unit = _unit_averaged_over(reading)
-    asks = read_asks(reading, frozenset(condition.column.table for condition in filters.conditions))
-    asks.compare = asks.compare or filters.compares
-    change = Change(Plan(reading, filters, asks, warnings=list(filters.notes)), per_unit=per_unit)
+    change = Change(planned(reading), per_unit=per_unit)
     sort_heads(change.plan)
     split_attributes(change.plan)
     _say_cues(change)

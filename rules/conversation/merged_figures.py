@@ -1,5 +1,6 @@
 """What a follow-up wants measured or shown in place of what the earlier question wanted."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from common.text import Text
@@ -50,7 +51,27 @@ def counting(query: Query) -> Query:
     measure = Measure("count", query.base)
     if query.distinct and len(query.columns) == 1:
         measure = Measure("count_distinct", query.columns[0].table, query.columns[0].column)
-    return replace(query, columns=(), measures=(measure,), base=measure.table, order=(), limit=None, distinct=False)
+    return _measuring(query, [measure], query.dimensions)
+
+
+def _measuring(query: Query, measures: Sequence[Measure], dimensions: tuple[Dimension, ...] = ()) -> Query:
+    """The query with these figures in place of what it shows, whole and in no order yet."""
+    return replace(
+        query,
+        base=measures[0].table,
+        columns=(),
+        dimensions=dimensions,
+        measures=tuple(dict.fromkeys(measures)),
+        order=(),
+        limit=None,
+        distinct=False,
+        top_per=(),
+    )
+
+
+def measured_columns_of(plan: Plan, columns: Iterable[ColumnRef]) -> list[ColumnRef]:
+    """Those of the columns whose totals or averages mean something."""
+    return [one for one in columns if plan.reading.is_measure(column_link(one.table, one.column))]
 
 
 # ------------------------------------------------------------------------------------------------------------- figures
@@ -105,9 +126,7 @@ def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Qu
     each = plan.reading.facts(query.base).is_entity and query.base in plan.reading.graph.above(table)
     if not is_total and not each:
         raise unused_words([plan.reading.marks[figure.position].text for figure in change.figures])
-    dimensions = () if is_total else (Dimension(query.base),)
-    query = replace(query, columns=(), distinct=False, top_per=(), base=table, dimensions=dimensions)
-    query = replace(query, measures=tuple(dict.fromkeys(measures)))
+    query = _measuring(query, measures, () if is_total else (Dimension(query.base),))
     return replace(query, order=group_order(query))
 
 
@@ -132,20 +151,17 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
     if not query.measures:
         return _aggregated_column(query, change, function)
     if function == "sum" and all(one.function in ("sum", "count") for one in query.measures):
-        measures = tuple(measure for measure in query.measures if not measure.is_share)
-        return replace(query, measures=measures, dimensions=(), top_per=(), order=(), limit=None)
+        return _measuring(query, [measure for measure in query.measures if not measure.is_share])
     if function == "avg" and query.dimensions and _is_count(query.measures[0]):
-        per, others = query.dimensions[-1], query.dimensions[:-1]
-        average = replace(query.measures[0], per=per)
-        return replace(query, measures=(average,), dimensions=others, order=(), limit=None)
+        return _measuring(query, [replace(query.measures[0], per=query.dimensions[-1])], query.dimensions[:-1])
     if any(_is_count(measure) for measure in query.measures):
         raise _missing_measure(change.plan, query)
-    measures = tuple(dict.fromkeys(replace(one, function=function, per=None) for one in query.measures))
-    order = tuple(
-        replace(one, measure=replace(one.measure, function=function, per=None)) if one.measure else one
-        for one in query.order
-    )
-    return replace(query, measures=measures, order=order)
+
+    def turned(measure: Measure) -> Measure:
+        return replace(measure, function=function, per=None)
+
+    order = tuple(replace(one, measure=turned(one.measure)) if one.measure else one for one in query.order)
+    return replace(query, measures=tuple(dict.fromkeys(map(turned, query.measures))), order=order)
 
 
 def _is_count(measure: Measure) -> bool:
@@ -168,19 +184,12 @@ def _counted(query: Query, change: Change) -> Query:
 def _aggregated_column(query: Query, change: Change, function: Function) -> Query:
     """`平均呢` after a listing: of the one figure it was ordered by or shows."""
     plan = change.plan
-    ordered = [one.column for one in query.order if one.column is not None and _is_measure(plan, one.column)]
-    shown = [column for column in query.columns if _is_measure(plan, column)]
+    ordered = measured_columns_of(plan, (one.column for one in query.order if one.column is not None))
+    shown = measured_columns_of(plan, query.columns)
     if not ordered and len(shown) != 1:
         raise _missing_measure(plan, query)
     column = (ordered or shown)[0]
-    measure = Measure(function, column.table, column.column)
-    return replace(
-        query, columns=(), measures=(measure,), base=column.table, order=(), limit=None, distinct=False, top_per=()
-    )
-
-
-def _is_measure(plan: Plan, column: ColumnRef) -> bool:
-    return plan.reading.facts(column.table).is_measure(plan.reading.schema.column(column.table, column.column))
+    return _measuring(query, [Measure(function, column.table, column.column)])
 
 
 def _missing_measure(plan: Plan, query: Query) -> Refusal:
@@ -209,8 +218,7 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
     if len(query.measures) != 1 or query.measures[0].per is not None or len(things) != 1 or query.having:
         raise nothing_to_change(Text("可以按它求平均的单个指标", "single figure to average so"))
     average = replace(query.measures[0], per=things[0])
-    dimensions = tuple(one for one in query.dimensions if one != things[0])
-    return replace(query, measures=(average,), dimensions=dimensions, order=(), limit=None, top_per=())
+    return _measuring(query, [average], tuple(one for one in query.dimensions if one != things[0]))
 
 
 def _averaged_over(query: Query, change: Change) -> Query:
@@ -247,12 +255,8 @@ def _showing(query: Query, change: Change, columns: list[ColumnRef]) -> Query:
     names = plan.reading.facts(query.base).display
     if "only" in change.cues and any(_is_reference(plan, index) for index in plan.named_at):
         raise unused_words([plan.reading.marks[index].text for index in plan.named_at])  # "only managers": rows of them
-    before = [ColumnRef(query.base, name) for name in names]
-    if "add" in change.cues:
-        before = list(query.columns)
-    elif "only" in change.cues:
-        before = []
-    shown = tuple(dict.fromkeys([*before, *columns]))
+    own = () if "only" in change.cues else (ColumnRef(query.base, name) for name in names)
+    shown = tuple(dict.fromkeys([*(query.columns if "add" in change.cues else own), *columns]))
     above = plan.reading.graph.above(query.base)
     if any(column.table not in above for column in shown):
         raise unused_words([plan.reading.marks[index].text for index in plan.named_at])

@@ -5,6 +5,7 @@ from dataclasses import replace
 from common.text import Text
 from knowledge.naming import called
 from rules.conversation.follow_ups import Change
+from rules.conversation.merged_figures import measured_columns_of
 from rules.planning.carrying import carried
 from rules.planning.measuring import group_order, measure_of
 from rules.planning.plan import Plan, tie_break
@@ -69,11 +70,7 @@ def _listed_key(query: Query, plan: Plan, *, is_top: bool) -> Order:
     ties = tie_break(plan, query.base)
     if query.order and (query.order[0] not in ties or is_top):
         return query.order[0]
-    shown = [
-        column
-        for column in query.columns
-        if plan.reading.facts(column.table).is_measure(plan.reading.schema.column(column.table, column.column))
-    ]
+    shown = measured_columns_of(plan, query.columns)
     if len(shown) != 1:
         facts = plan.reading.facts(query.base)
         raise missing_measure(called(facts.table), facts)

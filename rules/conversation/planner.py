@@ -97,9 +97,8 @@ def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], set
     marks = dated(marks, settled.year, is_chinese)
     for is_last in (False, True):
         reading = Reading(marks, lexicon, inquiry.table, is_chinese, avoided, settled=settled)
-        _refuse_unknown(reading)
         try:
-            plan = _planned(reading)
+            plan = planned(reading)
             query, sql = rendered(plan, _query(plan))
         except AmbiguousPath as ambiguity:
             raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
@@ -148,29 +147,20 @@ def with_role(query: Query, table: TableKey, via: str) -> Query:
     )
 
 
-def _refuse_unknown(reading: Reading) -> None:
-    for index in reading.having("unsupported"):
-        mark = reading.marks[index]
-        raise unsupported(mark.arg, mark.text)
-
-
 def _unconnected(reading: Reading, lexicon: Lexicon) -> Refusal:
-    tables = [
-        noun.table.table for noun in reading.nouns if noun is not None and noun.table is not None and noun.is_table
-    ]
-    keys = list(dict.fromkeys(tables))
+    keys = dict.fromkeys(reading.named_tables())
     names = [called(lexicon.schema.table(key)) for key in keys]
-    if len(names) >= 2:
-        return not_connected(names[0], names[1])
-    return not_combinable()
+    return not_connected(names[0], names[1]) if len(names) >= 2 else not_combinable()
 
 
-def _planned(reading: Reading) -> Plan:
+def planned(reading: Reading) -> Plan:
     """The wishes and conditions of a reading.
 
     Raises:
-        Refusal: a word names nothing in the database.
+        Refusal: a word names nothing in the database, or asks for what rules can't do.
     """
+    for index in reading.having("unsupported"):
+        raise unsupported(reading.marks[index].arg, reading.marks[index].text)
     filters = read_filters(reading)
     if unknown := reading.unknown():
         raise unknown_words([reading.widened(mark) for mark in unknown], reading.lexicon)
@@ -203,9 +193,7 @@ def _query(plan: Plan) -> Query:
 
 def _spoken_events(reading: Reading) -> frozenset[TableKey]:
     """Tables of the events that verbs speak of: "bought" of orders, "reviewed" of reviews."""
-    found = {
-        noun.table.table for noun in reading.nouns if noun is not None and noun.is_table and noun.table is not None
-    }
+    found = set(reading.named_tables())
     for mark in reading.marks:
         verb = key_of(mark.text, stems=True).rstrip(_DONE)
         for name in EVENTS_OF_VERBS.get(verb, ()) if mark.means("verb") else ():

@@ -274,11 +274,12 @@ class Reading:
             noun = self.nouns[place] if place is not None else None
             if noun is not None and noun.is_table and noun.table is not None and self.facts(noun.table.table).display:
                 return noun.table.table
-        tables = {
-            noun.table.table for noun in self.nouns if noun is not None and noun.is_table and noun.table is not None
-        }
-        named = [key for key in tables if self.facts(key).display]
+        named = [key for key in set(self.named_tables()) if self.facts(key).display]
         return named[0] if len(named) == 1 else None
+
+    def named_tables(self) -> list[TableKey]:
+        """The tables that words of the question name, in order."""
+        return [noun.table.table for noun in self.nouns if noun is not None and noun.is_table and noun.table]
 
     def rows_named(self, index: int) -> TableKey | None:
         """The table whose rows are spoken of, where the word alone means a figure: "revenue records", `营收有几条`."""
