@@ -66,6 +66,14 @@ class Words:
         """The one text at `place`; characters that are written as separate words are put together."""
         return "".join(self.phrases(place))
 
+    def one_of(self, place: str) -> frozenset[str]:
+        """The words at `place`, for looking one up."""
+        return frozenset(self.phrases(place))
+
+    def pattern(self, place: str, begin: str = "", end: str = "", flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+        """Any of the words at `place`, between two patterns."""
+        return re.compile(f"{begin}(?:{'|'.join(self.phrases(place))}){end}", flags)
+
     def get(self, place: str) -> tuple[str, ...]:
         """The words at `place`; none where the file has no such place, because its language needs none."""
         return self._lists.get(place, ())

@@ -10,21 +10,17 @@ from common.values import Column, Table
 from knowledge.spelling import COMPANIES, KINDS, PLACES
 from knowledge.words import WORDS
 
-_PEOPLE = frozenset((*WORDS.english.phrases("people.both"), *WORDS.english.phrases("people.answers")))
-_PEOPLE_HAN = re.compile("|".join((*WORDS.chinese.phrases("people.both"), *WORDS.chinese.phrases("people.answers"))))
-_NAMES, _OWN_NAMES, _OF_THINGS = (
-    frozenset(WORDS.english.phrases(f"people.names.{one}")) for one in ("with_owner", "alone", "of_things")
-)
-_NAME = WORDS.english.text("people.names.name")
-_OWN_PAIRS = frozenset((word, _NAME) for word in WORDS.english.phrases("people.names.before_name"))
-_NAMES_HAN, _OWN_NAMES_HAN, _IDENTIFYING_HAN = (
-    re.compile("|".join(WORDS.chinese.phrases(one)))
-    for one in ("people.names.with_owner", "people.names.alone", "codes.identifying")
-)
-_IDENTIFYING = frozenset(WORDS.english.phrases("codes.identifying"))
-_SURNAMES = frozenset(WORDS.chinese.text("people.names.surnames"))
+_EN, _ZH = WORDS.english, WORDS.chinese
+_PEOPLE = _EN.one_of("people.both") | _EN.one_of("people.answers")
+_PEOPLE_HAN = re.compile("|".join((*_ZH.phrases("people.both"), *_ZH.phrases("people.answers"))))
+_NAMES, _NAMES_HAN = _EN.one_of("people.names.with_owner"), _ZH.pattern("people.names.with_owner")
+_OWN_NAMES, _OWN_NAMES_HAN = _EN.one_of("people.names.alone"), _ZH.pattern("people.names.alone")
+_OWN_PAIRS = {(word, _EN.text("people.names.name")) for word in _EN.phrases("people.names.before_name")}
+_OF_THINGS = _EN.one_of("people.names.of_things")
+_IDENTIFYING, _IDENTIFYING_HAN = _EN.one_of("codes.identifying"), _ZH.pattern("codes.identifying")
+_SURNAMES = frozenset(_ZH.text("people.names.surnames"))
 _HAN_NAME = re.compile(r"[\u4e00-\u9fff·]{2,4}")
-GIVEN_NAMES = frozenset(WORDS.english.phrases("people.names.given"))
+GIVEN_NAMES = _EN.one_of("people.names.given")
 _CODE = re.compile(
     r"[A-Za-z]{0,6}[-_#/]?\d[A-Za-z0-9_#/.+-]*|[\w.+-]+@[\w-]+(\.[\w-]+)+|[\u4e00-\u9fff][A-Z][·-]?[A-Z0-9]{4,6}"
 )

@@ -33,17 +33,17 @@ def _weights(words: Words, place: str) -> dict[str, float]:
 _EN, _ZH = WORDS.english, WORDS.chinese
 _ENGLISH_TAILS, _HAN_TAILS = _weights(_EN, "names.ends"), _weights(_ZH, "names.ends")
 _ENGLISH_HEADS, _HAN_PREFIXES = _weights(_EN, "names.beginnings"), _ZH.phrases("names.beginnings")
-_GENERIC_WORDS, _GENERIC_HAN = frozenset(_EN.phrases("names.generic")), frozenset(_ZH.phrases("names.generic"))
-_TABLE_PREFIXES = frozenset(_EN.phrases("names.table_beginnings"))
-_TABLE_SUFFIXES, _HAN_TABLE_TAILS = frozenset(_EN.phrases("names.table_ends")), _ZH.phrases("names.table_ends")
+_GENERIC_WORDS, _GENERIC_HAN = _EN.one_of("names.generic"), _ZH.one_of("names.generic")
+_TABLE_PREFIXES = _EN.one_of("names.table_beginnings")
+_TABLE_SUFFIXES, _HAN_TABLE_TAILS = _EN.one_of("names.table_ends"), _ZH.phrases("names.table_ends")
 _SAID_TABLES, _SAID_TABLE_HAN = _EN.phrases("names.table_ends_said"), _ZH.text("names.table_ends_said")
 _LINES, _OF, _BY = _ZH.text("names.lines"), _ZH.text("names.of"), _EN.text("names.by")
-_UNITS, _UNIT = frozenset(_ZH.phrases("names.units")), _ZH.text("names.unit")
+_UNITS, _UNIT = _ZH.one_of("names.units"), _ZH.text("names.unit")
 _DATE_ENDS, _DATE_NOUNS = _EN.phrases("names.date_ends"), _EN.phrases("names.date_nouns")
 _GLUED_TAILS, _SHORT_GLUED_TAILS = _EN.phrases("names.glued_ends"), _EN.phrases("names.short_glued_ends")
-_ABBREVIATION_TAILS, _WHOLE_WORDS = _EN.phrases("names.abbreviation_ends"), frozenset(_EN.phrases("names.whole_words"))
+_ABBREVIATION_TAILS, _WHOLE_WORDS = _EN.phrases("names.abbreviation_ends"), _EN.one_of("names.whole_words")
 _OWNERS_OWN = 0.5
-_MASS = re.compile(f"(?:{'|'.join(_ZH.phrases('names.masses'))})$")  # of which there is much, not many
+_MASS = _ZH.pattern("names.masses", end="$")  # of which there is much, not many
 
 Name = tuple[str, float]
 

@@ -233,8 +233,8 @@ def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> 
     return max((sum(asked.get(term, 0.0) for term in name) / len(name) for name in names), default=0.0)
 
 
-_TABLE_NOISE = frozenset(WORDS.english.phrases("relevance.table_words"))
-_TABLE, _KEYS = WORDS.chinese.phrases("tables.ends")[0], frozenset(WORDS.english.phrases("relevance.keys"))
+_TABLE_NOISE = WORDS.english.one_of("relevance.table_words")
+_TABLE, _KEYS = WORDS.chinese.phrases("tables.ends")[0], WORDS.english.one_of("relevance.keys")
 
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:

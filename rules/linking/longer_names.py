@@ -17,7 +17,7 @@ _ENDS, _JOINS, _GOVERNS, _VERBS_IN_NAMES, _PLACES, _ADVERBS = (
     frozenset(WORDS.chinese.text(f"names.{kind}"))
     for kind in ("ends", "joins", "governs", "verbs", "places", "adverbs")
 )
-_TITLES, _HAS = frozenset(WORDS.chinese.phrases("names.titles")), WORDS.chinese.phrases("names.has")
+_TITLES, _HAS = WORDS.chinese.one_of("names.titles"), WORDS.chinese.phrases("names.has")
 _MOST_ADDED = 2
 _COUNTING: tuple[Kind, ...] = ("unit", "date_part")
 

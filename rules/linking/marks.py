@@ -20,7 +20,7 @@ from rules.words.vocabulary import INTENTS, Intent
 _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark": 0.0}
 _WHOLE_VALUE = 0.8
 _NEGATIONS, _OF = WORDS.chinese.phrases("names.negations"), WORDS.chinese.phrases("names.of")
-_BUCKET_WORDS = frozenset(WORDS.english.phrases("names.periodic"))
+_BUCKET_WORDS = WORDS.english.one_of("names.periodic")
 _BEFORE = WORDS.chinese.text("dates.before")
 
 

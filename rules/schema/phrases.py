@@ -21,23 +21,17 @@ from rules.schema.links import Link
 from rules.schema.schema import Schema, flag_codes, is_birth_date, kind_of
 from rules.words import WORDS
 
-
-def _stemmed(place: str) -> frozenset[str]:
-    return frozenset(key_of(word, stems=True) for word in WORDS.both(place))
-
-
+_EN, _ZH = WORDS.english, WORDS.chinese
 _BARE_MEASURES = frozenset((*WORDS.both("figures.bare"), *WORDS.both("figures.bare_phrases")))
-_MASS_NOUNS, _SELLING = _stemmed("figures.masses"), _stemmed("figures.selling")
+_MASS_NOUNS = frozenset(key_of(word, stems=True) for word in WORDS.both("figures.masses"))
 _MASS_QUALITY = 0.88  # above the rest of `traffic_date` without its date: asked for a mass, people want its figure
-_PARTIAL = frozenset(WORDS.english.phrases("figures.parts"))
-_PARTIAL_HAN = re.compile("|".join(WORDS.chinese.phrases("figures.parts")))
-_AMOUNT = frozenset(WORDS.english.phrases("figures.amount_ends"))
-_AMOUNT_HAN = re.compile(rf"(?:{'|'.join(WORDS.chinese.phrases('figures.amount_ends'))})$")
-_COUNTED = frozenset(WORDS.both("figures.counted"))
+_PARTIAL, _PARTIAL_HAN = _EN.one_of("figures.parts"), _ZH.pattern("figures.parts")
+_AMOUNT, _AMOUNT_HAN = _EN.one_of("figures.amount_ends"), _ZH.pattern("figures.amount_ends", end="$")
+_COUNTED, _COUNT_HAN = frozenset(WORDS.both("figures.counted")), _ZH.text("figures.count")
+_PRICE, _PRICE_HAN = _EN.text("figures.price"), _ZH.text("figures.price")
+_SELLING = frozenset(key_of(word, stems=True) for word in WORDS.both("figures.selling"))
 _MONEY_NAMES, _AGES = WORDS.both("figures.money"), WORDS.both("figures.ages")
 _AGGREGATED = re.compile(WORDS.any_of("figures.aggregated"))
-_PRICE, _PRICE_HAN = WORDS.english.text("figures.price"), WORDS.chinese.text("figures.price")
-_COUNT_HAN = WORDS.chinese.text("figures.count")
 _VIEW_PENALTY = 0.08
 _IN_MODULE = 0.95
 

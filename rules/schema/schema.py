@@ -36,57 +36,37 @@ _MONTH, _DAY = "(19|20)[0-9]{2}{0}(0[1-9]|1[0-2])", "{0}(0[1-9]|[12][0-9]|3[01])
 _DATE_FORMS = {
     f"YYYY{sign}MM{sign}DD": (_MONTH + _DAY).replace("{0}", re.escape(sign)) for sign in ("-", "/", ".", "")
 } | {f"YYYY{sign}MM": _MONTH.replace("{0}", re.escape(sign)) for sign in ("-", "/", ".", "")}
-
-
-def _words(place: str) -> frozenset[str]:
-    """English words of columns' names."""
-    return frozenset(WORDS.english.phrases(place))
-
-
-def _stemmed(place: str) -> frozenset[str]:
-    return frozenset(map(stem, WORDS.english.phrases(place)))
-
-
-def _split(place: str) -> tuple[tuple[str, ...], ...]:
-    """Names of several words each."""
-    return tuple(tuple(name.split(" ")) for name in WORDS.english.phrases(place))
-
-
-def _whole(place: str) -> re.Pattern[str]:
-    """Identifiers that are one of these patterns."""
-    return re.compile(rf"^(?:{'|'.join(WORDS.english.phrases(place))})$", re.IGNORECASE)
-
-
-def _han(place: str, end: str = "$") -> re.Pattern[str]:
-    """Chinese names that end like this."""
-    return re.compile(rf"(?:{'|'.join(WORDS.chinese.phrases(place))}){end}")
-
-
-_HOUSEKEEPING, _CREATED, _DELETED = map(_whole, ("columns.housekeeping", "columns.created", "columns.deleted"))
-_DELETED_HAN, _OUTCOMES_HAN, _LINES_HAN = (
-    _han(one, "") for one in ("columns.deleted", "columns.outcomes", "tables.lines")
-)
-_OUTCOMES, _RECORDING, _WHOLE_NAMES, _ADJECTIVES, _PEOPLE = map(
-    _stemmed, ("columns.outcomes", "columns.recording", "columns.whole_names", "tables.adjectives", "tables.people")
-)
-_NAME_WORDS, _TEXT_KEYS, _CODE_WORDS, _KEYS, _NUMBERED, _AVERAGED, _CODED, _PLAIN_DATES = (
-    _words(f"columns.{one}")
-    for one in ("names", "text_keys", "codes", "keys", "numbered", "averaged", "coded", "plain_dates")
-)
-_GIVEN, _FAMILY, _SUMMED, _NUMBER_WORDS, _OWN_KIND, _UNIT = (
-    _split(f"columns.{one}") for one in ("given_names", "family_names", "summed", "numbers", "own_kind", "unit")
-)
-_HAN_NAME, _CODE_HAN, _AVERAGED_HAN, _COUNTED_HAN, _CODED_HAN = (
-    _han(f"columns.{one}") for one in ("names", "codes", "averaged", "counted", "coded")
-)
-_COUNTED = re.compile("|".join(WORDS.english.phrases("columns.counted")), re.IGNORECASE)
-_PEOPLE_SAID = re.compile(WORDS.any_of("tables.people_said"))
+_EN, _ZH = WORDS.english, WORDS.chinese
+_HOUSEKEEPING = _EN.pattern("columns.housekeeping", "^", "$", re.IGNORECASE)
+_CREATED = _EN.pattern("columns.created", "^", "$", re.IGNORECASE)
+_DELETED = _EN.pattern("columns.deleted", "^", "$", re.IGNORECASE)
+_DELETED_HAN = _ZH.pattern("columns.deleted")
+_OUTCOMES = frozenset(map(stem, _EN.phrases("columns.outcomes")))
+_OUTCOMES_HAN = _ZH.pattern("columns.outcomes")
+_RECORDING = frozenset(map(stem, _EN.phrases("columns.recording")))
+_FLAG = _EN.pattern("columns.flags", "^", "(_|(?=[A-Z]))")
+_FLAG_HAN = _ZH.phrases("columns.flags")
 _BIRTH = re.compile(WORDS.any_of("columns.birth"), re.IGNORECASE)
-_FLAG = re.compile(rf"^(?:{'|'.join(WORDS.english.phrases('columns.flags'))})(_|(?=[A-Z]))")
-_FLAG_HAN, _YEAR_HAN = WORDS.chinese.phrases("columns.flags"), WORDS.chinese.phrases("columns.year")
-_SUMMED_HAN = WORDS.chinese.phrases("columns.summed")
-_YEAR, _ID = WORDS.english.phrases("columns.year"), WORDS.english.text("columns.id")
-_NAME_END = WORDS.english.text("columns.name_end")
+_PLAIN_DATES = _EN.one_of("columns.plain_dates")
+_YEAR, _YEAR_HAN = _EN.phrases("columns.year"), _ZH.phrases("columns.year")
+_NAME_WORDS, _NAME_END = _EN.one_of("columns.names"), _EN.text("columns.name_end")
+_HAN_NAME = _ZH.pattern("columns.names", end="$")
+_GIVEN = [tuple(name.split(" ")) for name in _EN.phrases("columns.given_names")]
+_FAMILY = [tuple(name.split(" ")) for name in _EN.phrases("columns.family_names")]
+_WHOLE_NAMES = frozenset(map(stem, _EN.phrases("columns.whole_names")))
+_TEXT_KEYS, _ID, _KEYS = _EN.one_of("columns.text_keys"), _EN.text("columns.id"), _EN.one_of("columns.keys")
+_CODE_WORDS, _CODE_HAN = _EN.one_of("columns.codes"), _ZH.pattern("columns.codes", end="$")
+_CODED, _CODED_HAN = _EN.one_of("columns.coded"), _ZH.pattern("columns.coded", end="$")
+_AVERAGED, _AVERAGED_HAN = _EN.one_of("columns.averaged"), _ZH.pattern("columns.averaged", end="$")
+_SUMMED, _SUMMED_HAN = _EN.one_of("columns.summed"), _ZH.phrases("columns.summed")
+_COUNTED = _EN.pattern("columns.counted", flags=re.IGNORECASE)
+_COUNTED_HAN = _ZH.pattern("columns.counted", end="$")
+_UNIT, _NUMBER_WORDS, _NUMBERED = (_EN.one_of(f"columns.{one}") for one in ("unit", "numbers", "numbered"))
+_OWN_KIND = {tuple(name.split(" ")) for name in _EN.phrases("columns.own_kind")}
+_PEOPLE = frozenset(map(stem, _EN.phrases("tables.people")))
+_PEOPLE_SAID = re.compile(WORDS.any_of("tables.people_said"))
+_LINES_HAN = _ZH.pattern("tables.lines")
+_ADJECTIVES = frozenset(map(stem, _EN.phrases("tables.adjectives")))
 
 
 def kind_of(column: Column) -> Kind:
@@ -199,7 +179,7 @@ class Facts:
             for column in self.table.columns
             if kind_of(column) == "text"
             and column.name not in self.reference_columns
-            and (words := english_words(column.name))[-1:] in _NUMBER_WORDS
+            and _NUMBER_WORDS & {*(words := english_words(column.name))[-1:]}
             and {stem(word) for word in words[:-1]} <= own
         ]
         return self.display or next(iter(numbers), self.key or (self.table.columns[0].name,))
@@ -237,9 +217,9 @@ class Facts:
         """Whether the column is a rate, price, age or score, whose plain sum means nothing."""
         names = comment_names(column.comment) or [column.name]
         words = english_words(column.name)
-        if words[:1] in _SUMMED or names[0].startswith(_SUMMED_HAN):
+        if _SUMMED & {*words[:1]} or names[0].startswith(_SUMMED_HAN):
             return False
-        return bool(_AVERAGED & {*words[-1:]}) or words[:1] in _UNIT or bool(_AVERAGED_HAN.search(names[0]))
+        return bool(_AVERAGED & {*words[-1:]} or _UNIT & {*words[:1]}) or bool(_AVERAGED_HAN.search(names[0]))
 
     def is_housekeeping(self, column: Column) -> bool:
         """Whether the column serves the application rather than the reader."""
