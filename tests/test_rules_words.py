@@ -8,6 +8,7 @@ import pytest
 
 from common.word_files import Languages, Words, WordsError
 from knowledge.atoms import atoms_of
+from rules.words import WORDS
 from rules.words.numerals import numerals_of
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import signs_of_talk, without_courtesy
@@ -86,6 +87,15 @@ def test_intents_of_both_languages_and_of_the_domain() -> None:
     assert {"how many", "多少", "monday"} <= {phrase.lower() for phrase in common_phrases()}
 
 
+def test_another_domain_may_stand_in_its_place(tmp_path: Path) -> None:
+    another = words_of(tmp_path, '[intents]\nverb = "transplant | transplanted"')
+    intents = intents_of("intents", WORDS.english, WORDS.chinese, another)
+    assert intents["transplanted"] == Intent("verb")
+    assert "busiest" in INTENTS and "busiest" not in intents
+    with pytest.raises(WordsError, match="says 'how many'"):
+        intents_of("intents", WORDS.english, words_of(tmp_path, '[intents]\nnoise = "how many"'))
+
+
 def test_numbers_and_forms_of_talk() -> None:
     said = {text: [numeral.value for numeral in numerals_of(atoms_of(text))][:1] for text in ("三百二十", "5 million")}
     assert said == {"三百二十": [320], "5 million": [5_000_000]}
@@ -120,7 +130,8 @@ for path in paths:
 code = "".join(path.read_text("utf-8") for path in paths)
 from knowledge.words import THESAURUS, WORDS as KNOWN
 from rules.words import WORDS
-for words in (WORDS.english, WORDS.chinese, KNOWN.english, KNOWN.chinese, THESAURUS):
+from rules.words.vocabulary import DOMAIN
+for words in (DOMAIN, WORDS.english, WORDS.chinese, KNOWN.english, KNOWN.chinese, THESAURUS):
     for place in words.places:
         parts = place.split(".")
         tables = {".".join(parts[:length]) for length in range(1, len(parts) + 1)}

@@ -39,8 +39,9 @@ Kind = Literal[
     "between_end", "not", "except_end", "null", "notnull", "like", "named", "and", "or", "with", "from", "to", "range",
     "compare", "deleted", "unit", "per_entity", "unsupported", "above_average", "below_average",
 ]  # fmt: skip
-DOMAIN = Words(Path(__file__).parent / "domains" / "service_areas.toml")
-"""Words of the demo's domain; another file of the same tables may stand in its place."""
+_DOMAIN = "service_areas"  # a file of `domains/`; another one with the same tables may stand in its place
+DOMAIN = Words(Path(__file__).parent / "domains" / f"{_DOMAIN}.toml")
+"""Words of the domain that the demo is about."""
 _LANGUAGES = (WORDS.english, WORDS.chinese, DOMAIN)
 # Kinds whose English phrases may have an article before them.
 _ARTICLED = ("super", "sum", "avg", "max", "min", "count", "share", "top")
