@@ -62,10 +62,10 @@ class Found:
         """The findings as a row of a table."""
         right, wrong, refused = (_share(self.answerable, verdict) for verdict in ("right", "wrong", "refused"))
         answered = f"{self.unanswerable['wrong']} of {self.unanswerable.total()}"
-        return f"{name:12}{right:>18}{wrong:>18}{refused:>18}{answered:>22}{_share(self.kinds, True):>18}"
+        return f"{name:12}{right:>21}{wrong:>21}{refused:>21}{answered:>23}{_share(self.kinds, True):>22}"
 
 
-HEADING = f"{'':12}{'right':>18}{'wrong':>18}{'refused':>18}{'unanswerable answered':>22}{'kind told':>18}"
+HEADING = f"{'':12}{'right':>21}{'wrong':>21}{'refused':>21}{'unanswerable answered':>23}{'kind told':>22}"
 
 
 def _share(counts: Counter[Any], verdict: object) -> str:

@@ -26,7 +26,8 @@
     │   └── ServiceEnding     499 cancelled             retryable: Citu is being stopped or restarted
     └── InternalError         500 internal_error
         ├── WorkerLost        500 internal_error        retryable: the process that answered has died
-        └── StateTooLarge     500 internal_error        what a run needs to go on later is more than is kept
+        ├── StateTooLarge     500 internal_error        what a run needs to go on later is more than is kept
+        └── StateLost         500 internal_error        retryable: the store has lost what a run needs to go on
 
 Drivers' exceptions are translated where they occur (`raise … from exc`) and never travel further; what the user reads
 is the `Text` given here, so no traceback, DSN or key can slip into an answer.
@@ -346,6 +347,17 @@ class StateTooLarge(InternalError):
                 f"这次运行的中间结果太大，无法保存（上限 {most}）。请缩小问题的范围。",
                 f"What this run has gathered is too large to be kept ({most} at most). Ask for less at once.",
             )
+        )
+
+
+class StateLost(InternalError):
+    """The store has lost, or forgotten, a part of what a run needs to go on; asking anew begins a new run."""
+
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            Text("继续这次运行所需的数据已丢失，请重新提问。", "What this run needs to go on has been lost; ask again.")
         )
 
 

@@ -64,7 +64,7 @@ class Request:
     @property
     def question(self) -> str:
         """The text of the last message."""
-        return str(self.messages[-1]["content"]) if self.messages else ""
+        return str(self.messages[-1].get("content") or "") if self.messages else ""
 
     @property
     def tool_names(self) -> list[str]:

@@ -1,6 +1,8 @@
 """Checkpoints of LangGraph's, held by every store's adapter on a real server, through real graphs."""
 
 import asyncio
+import functools
+import itertools
 import os
 import signal
 import subprocess
@@ -24,7 +26,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send, interrupt
 
 from common import runtime
-from common.errors import StateTooLarge, StoreUnavailable
+from common.errors import StateLost, StateTooLarge, StoreUnavailable
 from common.store import Frame, Retention, RunEnd, RunHead, RunWrite, Store, Waiting, redis_keys
 from common.store.checkpoints import MAX_BYTES, StateSerializer
 from common.store.opening import BACKENDS
@@ -56,6 +58,17 @@ def play(scenario: Callable[..., Awaitable[None]], *stores: Store) -> None:
                 await store.aclose()
 
     asyncio.run(main())
+
+
+def child(work: Callable[[], Awaitable[None]]) -> int:
+    """The id of a new process that does this and ends."""
+    process = os.fork()
+    if process == 0:  # pragma: no cover
+        try:
+            asyncio.run(work())  # type: ignore[arg-type]
+        finally:
+            os._exit(1)
+    return process
 
 
 def id_of(config: RunnableConfig) -> str:
@@ -132,20 +145,11 @@ def test_a_graph_stops_and_goes_on_in_another_store(place: Place, thread: Runnab
 
 
 def test_a_graph_goes_on_in_another_process(place: Place, thread: RunnableConfig) -> None:
-    begin = (
-        "import asyncio, sys\n"
-        "from common.store import Retention\n"
-        "from common.store.opening import BACKENDS\n"
-        "from tests.test_checkpoints import asking_graph\n"
-        "async def main():\n"
-        "    store = BACKENDS[sys.argv[1]](lambda: sys.argv[2], Retention(), 10.0)\n"
-        "    config = {'configurable': {'thread_id': sys.argv[3]}}\n"
-        "    await asking_graph(store).ainvoke({}, config, durability='sync')\n"
-        "    import os; os.kill(os.getpid(), 9)\n"
-        "asyncio.run(main())\n"
-    )
-    died = subprocess.run([sys.executable, "-c", begin, place.name, place.url, id_of(thread)], check=False)
-    assert died.returncode == -signal.SIGKILL
+    async def begin() -> None:
+        await asking_graph(place.open()).ainvoke({}, thread, durability="sync")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child(begin), 0)[1]) == -signal.SIGKILL
 
     async def scenario(store: Store) -> None:
         await asking_graph(store).ainvoke(Command(resume="b"), thread)
@@ -428,7 +432,7 @@ def test_a_flow_names_its_own_types(place: Place, thread: RunnableConfig) -> Non
 
 def test_a_restarted_server_is_found_again(place: Place, thread: RunnableConfig) -> None:
     async def scenario(store: Store, impatient: Store) -> None:
-        first = await put(store, thread, {"a": 1})
+        first = await put(store, thread, {"a": 1})  # which nothing that is written later has to bring to the disk
         await asyncio.gather(*(found(each, thread) for each in (store, impatient) for _ in range(4)))
         await asyncio.to_thread(place.stop, signal.SIGKILL)
         try:
@@ -481,6 +485,50 @@ def test_a_failure_names_no_server(place: Place, thread: RunnableConfig, caplog:
             assert secret not in said
 
     play(scenario, place.open(url=f"{scheme}://someone:hunter2@127.0.0.1:1/7", timeout_s=_IMPATIENT_S))
+
+
+def test_a_worker_killed_at_any_moment_leaves_a_whole_checkpoint(place: Place, thread: RunnableConfig) -> None:
+    async def go_on(first: int, said: int) -> None:
+        store, config = place.open(), thread
+        for n in itertools.count(first):
+            config = await put(store, config, {"a": [n], "b": [n] * 1000}, str(n), step=n)
+            os.write(said, b"%d\n" % n)
+
+    async def look(store: Store, last: int) -> None:
+        latest = await found(store, thread)
+        n = latest.metadata["step"]
+        assert n >= last
+        assert latest.checkpoint["channel_values"] == {"a": [n], "b": [n] * 1000}
+
+    for turn, count in enumerate((1, 7, 40)):
+        reading, writing = os.pipe()
+        worker = child(functools.partial(go_on, turn * 100_000, writing))
+        os.close(writing)
+        with open(reading) as lines:  # noqa: PTH123 - it has no path
+            last = [int(lines.readline()) for _ in range(count)][-1]
+            os.kill(worker, signal.SIGKILL)
+            os.waitpid(worker, 0)
+        play(functools.partial(look, last=last), place.open())
+
+
+def test_cancelled_at_any_moment_a_saver_stays_usable_and_whole(place: Place, thread: RunnableConfig) -> None:
+    async def scenario(store: Store) -> None:
+        config = await put(store, thread, {"a": [0], "b": [0]}, "0")
+        for n in range(1, 60):
+            calls = [put(store, config, {"a": [n], "b": [n]}, f"{n}.{i}", step=n) for i in range(3)]
+            tasks = [asyncio.ensure_future(call) for call in (*calls, found(store, thread))]
+            for _ in range(n % 25):
+                await asyncio.sleep(0)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        async for each in store.checkpoints.alist(thread):
+            n = each.metadata["step"]
+            assert each.checkpoint["channel_values"] == {"a": [n], "b": [n]}
+        last = await put(store, config, {"a": ["last"]}, "last")
+        assert (await found(store, thread)).config == last
+
+    play(scenario, place.open())
 
 
 def test_checkpoints_survive_a_fork(place: Place, thread: RunnableConfig) -> None:
@@ -567,6 +615,23 @@ def test_checkpoints_of_runs_that_are_gone_are_swept(make_app_database: Callable
     keeping = BACKENDS["postgresql"](lambda: url, Retention(), PATIENT_S)
     sweeping = BACKENDS["postgresql"](lambda: url, Retention(run_ttl_s=0), PATIENT_S)
     play(scenario, keeping, sweeping, BACKENDS["postgresql"](lambda: url, Retention(), PATIENT_S))
+
+
+def test_a_checkpoint_that_lost_values_is_refused(place: Place, thread: RunnableConfig) -> None:
+    if place.name != "redis" or place.lose is None:
+        pytest.skip("it loses nothing that it has confirmed")
+    lose = place.lose
+
+    async def scenario(store: Store) -> None:
+        first = await put(store, thread, {"a": [1]}, "1")
+        await asyncio.to_thread(lose)
+        checkpoint: Any = {**empty_checkpoint(), "channel_values": {"a": [1], "b": [2]}}
+        checkpoint["channel_versions"] = {"a": "1", "b": "2"}
+        await store.checkpoints.aput(first, checkpoint, {"source": "loop", "step": 1, "parents": {}}, {"b": "2"})
+        with pytest.raises(StateLost):
+            await store.checkpoints.aget_tuple(thread)
+
+    play(scenario, place.open())
 
 
 def test_a_thread_in_redis_expires(thread: RunnableConfig) -> None:

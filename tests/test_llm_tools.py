@@ -256,6 +256,26 @@ def test_a_refused_choice_leaves_the_others(server: OpenAiServer) -> None:
     assert [request.params.get("tool_choice") for request in server.requests] == ["required", None, None, "none"]
 
 
+def test_an_endpoint_that_does_not_stream_calls_still_streams_text(server: OpenAiServer) -> None:
+    message = "Streaming with tools is not supported."
+    replies = (
+        Reply(status=400, body={"error": {"message": message}}),
+        Reply("Hm.", calls=[CALL]),
+        Reply("a b"),
+        Reply("c"),
+    )
+    server.replies(*replies)
+    pieces: list[str] = []
+
+    async def action(model: OpenAiChat) -> None:
+        for offer in (OFFER, None, OFFER):
+            await model.complete(HELLO, on_token=pieces.append, offer=offer)
+
+    use(server.url, action)
+    assert [request.is_stream for request in server.requests] == [True, False, True, False]
+    assert pieces == ["Hm.", "a", " b", "c"]
+
+
 NO_TOOLS = [
     (400, "registry.ollama.ai/library/llama2:latest does not support tools"),
     (400, "'tools' is not supported with this model."),
@@ -278,8 +298,14 @@ def test_a_model_that_knows_no_tools_is_named(server: OpenAiServer, status: int,
         ask(server, None)
 
 
-def test_a_refused_schema_is_no_refusal_of_tools(server: OpenAiServer) -> None:
-    message = "Invalid schema for function 'run_sql': None is not of type 'object'. param: tools[0].function.parameters"
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Invalid schema for function 'run_sql': None is not of type 'object'. param: tools[0].function.parameters",
+        "Unsupported parameter: 'tools[0].function.description'",
+    ],
+)
+def test_a_tool_that_is_refused_is_no_refusal_of_tools(server: OpenAiServer, message: str) -> None:
     server.default = lambda request: Reply(status=400, body={"error": {"message": message}})
     with pytest.raises(LlmMisconfigured, match="refused the request"):
         ask(server)

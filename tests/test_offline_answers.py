@@ -89,7 +89,7 @@ def test_what_the_question_names_is_not_repeated(question: str) -> None:
 
 def test_an_average_over_groups_says_which_groups() -> None:
     said = summary("average number of orders per customer", ([Decimal(6)],), SHOP)
-    assert 'Only those of "customers" that have "orders" are counted.' in said
+    assert 'Only those of "customers" that have "orders" are counted; to count all, add' in said
 
 
 TOP: tuple[list[object], ...] = (["Ann", Decimal(9)], ["Bob", Decimal(5)], ["Cid", Decimal(4)])

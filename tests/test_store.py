@@ -784,11 +784,14 @@ def test_a_question_survives_a_server_that_is_stopped_dead(place: Place, user: s
         await orphan(store, adopted)
         assert await store.runs.adopt(adopted.run_id, "three")
         assert await store.runs.end_waiting(user, cancelled.run_id, Frame(3, b"{}"))
+        last = head(user)
+        await store.runs.write([asking(last, "q")])
         await asyncio.to_thread(place.stop, signal.SIGKILL)
         await asyncio.to_thread(place.start)
         for about in abouts:
             assert (await store.runs.frames(user, about.run_id, 0, 10))[:2] == frames(1, 2)
-        assert await known(store, waits) == RunRecord(waits, "waiting", 2, waiting=question("q"))
+        for about in (waits, last):
+            assert await known(store, about) == RunRecord(about, "waiting", 2, waiting=question("q"))
         for about, worker_id in ((resumed, "two"), (adopted, "three")):
             record = replace(await known(store, about), is_orphaned=False)
             assert record == RunRecord(by(about, worker_id), "running", 2, waiting=question("q"), answer="yes")

@@ -199,6 +199,20 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
         delta(entry(index=1, id="tool_call", arguments=TEXT_B[:4])),
         delta(entry(index=1, id="tool_call", arguments=TEXT_B[4:])),
     ],
+    "one id for all, interleaved": [
+        delta(entry(index=0, id="tool_call", name="count_rows"), entry(index=1, id="tool_call", name="run_sql")),
+        delta(entry(index=0, id="tool_call", arguments=TEXT_A), entry(index=1, id="tool_call", arguments=TEXT_B)),
+    ],
+    "one id and one index for all": [
+        delta(entry(index=0, id="tool_call", name="count_rows", arguments=TEXT_A)),
+        delta(entry(index=0, id="tool_call", name="run_sql", arguments=TEXT_B)),
+    ],
+    "each whole, then once more without arguments": [
+        delta(entry(index=0, id="a", name="count_rows", arguments=TEXT_A)),
+        delta(entry(index=0, id="a", name="count_rows", arguments="")),
+        delta(entry(index=1, id="b", name="run_sql", arguments=TEXT_B)),
+        delta(entry(index=1, id="b", name="run_sql", arguments="")),
+    ],
     "empty ids and one index": [
         delta(entry(index=0, id="", name="count_rows", arguments=TEXT_A)),
         delta(entry(index=0, id="", name="run_sql", arguments=TEXT_B)),
@@ -222,6 +236,17 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
         delta(entry(index=0, arguments=TEXT_A)),
         delta(entry(index=1, id="b", name="run_sql", arguments={})),
         delta(entry(index=1, arguments=TEXT_B)),
+    ],
+    "an empty object, written out, until the arguments come": [
+        delta(entry(index=0, id="a", name="count_rows", arguments="{}")),
+        delta(entry(index=0, arguments=TEXT_A)),
+        delta(entry(index=1, id="b", name="run_sql", arguments="{}")),
+        delta(entry(index=1, arguments=TEXT_B[:5])),
+        delta(entry(index=1, arguments=TEXT_B[5:])),
+    ],
+    "the name after the id": [
+        delta(entry(index=0, id="a"), entry(index=1, id="b")),
+        delta(entry(index=1, name="run_sql", arguments=TEXT_B), entry(index=0, name="count_rows", arguments=TEXT_A)),
     ],
     "the id after the name": [
         delta(entry(index=0, name="count_rows")),
@@ -275,6 +300,17 @@ def test_two_calls_of_one_tool_without_id_and_index() -> None:
         delta(entry(arguments=": 1}")),
     ]
     assert meant(streamed(*pieces, *pieces)) == [("run_sql", {"a": 1})] * 2
+    at_once = delta(entry(name="run_sql", arguments=TEXT_B))
+    assert meant(streamed(at_once, at_once)) == meant(streamed(delta(*at_once["tool_calls"] * 2))) == [BOTH[1]] * 2
+
+
+def test_a_name_of_equal_pieces() -> None:
+    """It could be a short name that is repeated; the tools that were offered decide."""
+    pieces = [entry(index=0, id="a", name="go"), entry(index=0, name="go", arguments="{}")]
+    for offered, name in ((("gogo",), "gogo"), (("go",), "go"), (("run",), "go")):
+        assembly = CallAssembly(offered)
+        assembly.take_delta(delta(*pieces))
+        assert [call.name for call in assembly.calls(is_cut=False)] == [name]
 
 
 @pytest.mark.parametrize("arguments", ["", None, " ", "{}", {}])
@@ -299,6 +335,13 @@ def test_half_a_character_is_replaced() -> None:
 
 
 # --- ids
+
+
+@pytest.mark.parametrize(
+    "shape", ["both in one chunk", "a known id under another index", "a new id in every piece", "the name after the id"]
+)
+def test_ids_are_those_that_came_first(shape: str) -> None:
+    assert [call.id for call in streamed(*SHAPES[shape]).tool_calls] == ["a", "b"]
 
 
 def test_ids_are_kept_and_missing_ones_made_up() -> None:

@@ -1,4 +1,16 @@
-"""Language models: one Protocol (`ChatModel`), one adapter for every OpenAI-compatible endpoint, Azure included."""
+"""Language models: one Protocol (`ChatModel`), one adapter for every OpenAI-compatible endpoint, Azure included.
+
+| module | what it does |
+|---|---|
+| `chat_model` | the Protocol, messages, replies |
+| `tool_calls` | tools as they are offered, calls as they come back |
+| `openai_chat` | the adapter: time limit, further tries |
+| `call_request` | what is sent, and what an endpoint refuses of it |
+| `completion_stream`, `call_assembly`, `loose_fields` | read what comes back |
+| `call_failures` | kinds of failures, and what the user is told |
+| `transport` | connections |
+| `providers`, `contexts` | which endpoint the settings describe; how long a model's context is |
+"""
 
 from common.llm.chat_model import (
     AnyMessage,

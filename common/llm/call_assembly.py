@@ -4,10 +4,10 @@ OpenAI sends an index with every piece, and the id and the name with a call's fi
 the id, count from 1, put every call under index 0, repeat id or name, change the id under way, send a name in pieces,
 or a whole call at once with its arguments as an object. Two rules read all of them:
 
-- Only a piece with a name can open a call. Every other one goes on with a call: with the one of its id, else with the
-  latest of its index, else with the latest.
-- A piece with a name and a new id opens a call. One with a name and no id opens one unless it continues or repeats the
-  name of the call it would go on with.
+- A piece without a name goes on with the call of its id, else with the latest of its index. If it has neither, it goes
+  on with the latest call; if it has an id that is new, it opens one.
+- A piece with a name opens a call if its id is new. If its id is known, or it has none, it opens one as well, unless it
+  continues or repeats the name of the call that it would go on with.
 """
 
 import json
@@ -53,6 +53,8 @@ class _OpenCall:
             self._names.append(piece.name)
             kept += len(piece.name)
         if piece.arguments:
+            if self.arguments == ["{}"]:  # some gateways send it before the arguments
+                self.arguments.clear()
             self.arguments.append(piece.arguments)
             self._is_named_throughout &= bool(piece.name)
         return kept
@@ -69,11 +71,13 @@ class _OpenCall:
         return len(self.arguments) == 1 and isinstance(read_arguments(self.arguments[0]), dict)
 
     def is_continued_by(self, piece: _Piece, offered: Collection[str]) -> bool:
-        """Whether a piece with a name and without an id belongs to this call."""
+        """Whether a piece with a name goes on with this call, as far as neither its id nor its index says so."""
         name = self.name(offered)
+        if piece.id and piece.name == name and not piece.arguments:
+            return True  # it says nothing new
         if self.arguments:
             return self._is_named_throughout and piece.name == name and not self.is_whole
-        return piece.name == name or not {piece.name, name} <= set(offered)
+        return piece.name == name or piece.name not in offered or name not in offered
 
 
 class CallAssembly:
@@ -129,17 +133,12 @@ class CallAssembly:
         latest = self._calls[-1] if self._calls else None
         same_id = self._by_id.get(piece.id) if piece.id else None
         same_index = latest if piece.place is None else self._by_index.get(piece.place)
-        if same_index and same_index.id == piece.id and not piece.name:
-            return same_index
         if not piece.name:
-            return same_id or same_index or latest
-        if same_id:
-            has_same_index = piece.place in (None, same_id.place)
-            # Some endpoints give all calls of a reply the same id.
-            return same_id if has_same_index or same_id.is_continued_by(piece, self._offered) else None
-        if piece.id or same_index is None:
-            return None
-        return same_index if same_index.is_continued_by(piece, self._offered) else None
+            if same_index and same_index.id == piece.id:  # some endpoints give all calls of a reply the same id
+                return same_index
+            return same_id or same_index or (None if piece.id else latest)
+        earlier = same_id if piece.id else same_index
+        return earlier if earlier and earlier.is_continued_by(piece, self._offered) else None
 
     def _open(self, piece: _Piece) -> _OpenCall:
         if len(self._calls) == MAX_CALLS:

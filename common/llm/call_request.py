@@ -15,10 +15,12 @@ from common.llm.tool_calls import Tool, ToolOffer
 _TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")  # older and newer name of the same bound
 _PARAMETERS = (*_TOKEN_LIMITS, "temperature", "stream_options", "stream", "tool_choice", "parallel_tool_calls")
 # Parts of a request that some endpoints refuse with status 400, and how they name them. `plain` is a reply that is not
-# streamed, `system` a message of that role, `reasoning_content` the reasoning in messages that are sent back.
+# streamed, `system` a message of that role, `reasoning_content` the reasoning in messages that are sent back. Some
+# endpoints stream, but no reply that may hold calls.
 _NEGOTIABLE = {
     **{name: re.compile(rf"\b{name}\b") for name in _PARAMETERS},
     "plain": re.compile(r"\bstream(ing)?\b", re.IGNORECASE),
+    "stream with tools": re.compile(r"\bstream(ing)?\b", re.IGNORECASE),
     "system": re.compile(r"role.*\bsystem\b|\bsystem\b.*role", re.IGNORECASE | re.DOTALL),
     "parallel_tool_calls": re.compile(r"\bparallel[_ ]tool[_ ]calls?\b", re.IGNORECASE),
     "reasoning_content": re.compile(r"\breasoning_content\b"),
@@ -86,7 +88,7 @@ class CallRequest:
         optional: dict[str, Any] = {"temperature": 0}
         if token_limit:
             optional[token_limit] = self._max_tokens
-        if "plain" in refused or (self.tokens and "stream" not in refused):
+        if "plain" in refused or (self.tokens and self._stream_part not in refused):
             optional |= {"stream": True, "stream_options": {"include_usage": True}}
         if self._offer:
             optional |= _offered(self._offer, refused)
@@ -109,8 +111,12 @@ class CallRequest:
             raise CallFailed("tools", status=failure.status) from failure
         return named
 
+    @property
+    def _stream_part(self) -> str:
+        return "stream with tools" if self._offer else "stream"
+
     def _named_part(self, failure: CallFailed, body: Mapping[str, Any]) -> str | None:
-        sent = [name for name in _PARAMETERS if name in body]
+        sent = [self._stream_part if name == "stream" else name for name in _PARAMETERS if name in body]
         sent += [] if "stream" in body else ["plain"]
         sent += ["system"] if body["messages"][0]["role"] == "system" else []
         sent += ["reasoning_content"] if any("reasoning_content" in message for message in body["messages"]) else []

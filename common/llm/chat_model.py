@@ -12,7 +12,7 @@ from common.llm.tool_calls import ToolCall, ToolOffer
 from common.values import Usage
 
 OnToken = Callable[[str], None]
-"""Takes pieces of the reply as they arrive; they concatenate to the reply's text."""
+"""Takes pieces of the text as they arrive; they concatenate to the reply's text, unless that is blank."""
 
 
 class Message(TypedDict):

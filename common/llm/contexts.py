@@ -1,7 +1,7 @@
-"""How many tokens models take, by their names: what is sent and what they reply together.
+"""How many tokens a model's prompt and reply may have together, by the model's name.
 
-A table, most special names first. It is only used to choose a default that fits; a name that is not known, or an Azure
-deployment with a name of its own, is no error. A size in the name itself (`moonshot-v1-32k`) counts first.
+The table's first matching line counts, so more special names stand first. A size in the name itself (`moonshot-v1-32k`)
+goes before the table. The result only chooses a default, so an unknown name, or an Azure deployment's, is no error.
 """
 
 import re
@@ -53,9 +53,9 @@ _UNITS = {"k": 1_000, "m": 1_000_000}
 
 
 def context_tokens(model: str) -> int | None:
-    """The context of the model of that name, in tokens; None when the name says nothing.
+    """The context of the model of that name, in tokens; None when it is not known.
 
-    Names may have a maker before them (`openai/gpt-4o`) and a date or a size after them.
+    A name may begin with its maker (`openai/gpt-4o`) and end with a date or a size.
     """
     name = model.lower().rpartition("/")[2]
     written = _IN_NAME.search(name)

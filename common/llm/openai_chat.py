@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _MAX_IN_FLIGHT = 256
-_BACK_OFF_S = 0.5  # pause before the second try; doubles with every further one
+_BACK_OFF_S = 0.5  # pause before the second try; doubled for every further one
 _PING_TIMEOUT_S = 5.0
-_MAX_PAUSE_S = 10.0  # an endpoint that asks for a longer pause is not waited for
+_MAX_PAUSE_S = 10.0  # if an endpoint asks for a longer pause, the call fails instead
 
 
 class OpenAiChat:

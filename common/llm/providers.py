@@ -1,4 +1,8 @@
-"""The endpoints Citu can think with, and the settings that describe them. A new kind is a function and a line."""
+"""The kinds of endpoints that Citu can use, and the settings that describe them.
+
+A new kind is a function that reads its settings and a line in `PROVIDERS`; one whose addresses or keys are written in
+another way than OpenAI's also needs a builder in `transport.py`.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +13,7 @@ _OPENAI_URL = "https://api.openai.com/v1"
 
 
 class ModelSettings(Protocol):
-    """The settings a model needs, under the names and units of `app_config`."""
+    """The settings that a model needs, with the names and units of `app_config`."""
 
     @property
     def openai_api_key(self) -> str: ...  # noqa: D102
@@ -37,7 +41,7 @@ class ModelSettings(Protocol):
 
 
 class InvalidEndpoint(ValueError):
-    """A key is set and another setting that its endpoint needs is missing or no address; the message names it."""
+    """A key is set, and another setting that belongs to it is missing or no address; the message names it."""
 
 
 @dataclass(frozen=True)

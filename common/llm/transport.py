@@ -1,7 +1,7 @@
-"""The openai package's client, and the translation of their exceptions.
+"""The openai package's client, and the translation of its exceptions into `CallFailed`.
 
-Imported at the first use of a model and not before: importing openai takes over half a second, which neither
-`import unified_api` nor an offline Citu should pay.
+Imported at the first use of a model: importing openai takes over half a second, which neither `import unified_api` nor
+a Citu without a model should wait for.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from common.llm.providers import Endpoint
 _CONNECT_TIMEOUT_S = 10.0
 _SPARE_CONNECTIONS = 4  # for those who only ask whether the endpoint is there
 
-# The openai client logs requests with their headers and bodies at DEBUG; neither belongs in Citu's log.
+# At DEBUG the openai client logs requests with their headers and bodies, which hold keys and questions.
 logging.getLogger("openai").setLevel(logging.WARNING)
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 
-# aiohttp's come through where the openai package knows no httpx2 exception for them: answers that are no HTTP.
+# aiohttp's own exceptions come through for answers that are not HTTP, because httpx2 has no exception for these.
 _ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, UnicodeError)
 
 
@@ -44,8 +44,8 @@ class Client:
     """The client of one event loop. Connections can't be shared between loops.
 
     Args:
-        timeout_s: seconds the endpoint may send nothing.
-        max_in_flight: requests sent and not answered at any moment; whoever comes later waits, first come first served.
+        timeout_s: longest pause between two pieces of an answer, in seconds.
+        max_in_flight: requests sent and not answered at any moment; further ones wait in the order in which they came.
 
     Raises:
         CallFailed: the endpoint's address is malformed.
@@ -55,42 +55,42 @@ class Client:
         timeout = httpx2.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_TIMEOUT_S))
         limits = httpx2.Limits(max_connections=max_in_flight + _SPARE_CONNECTIONS)
         if any(proxy.startswith("socks") for proxy in getproxies().values()):
-            raise CallFailed("settings")  # aiohttp would take it for a proxy of the other kind
+            raise CallFailed("settings")  # aiohttp would talk to it as to an HTTP proxy
         try:
-            # aiohttp moves the bytes, in less than half the time of httpcore, however many requests are in flight.
-            # Redirects are refused: they could take the key and the prompt anywhere.
+            # aiohttp instead of httpcore: it takes less than half the time, however many requests are in flight.
+            # Redirects are not followed: they would send the key and the prompt to another address.
             self._http = openai.DefaultAioHttpClient(timeout=timeout, limits=limits, follow_redirects=False)
             self._api = _BUILDERS[endpoint.provider](endpoint, timeout, self._http)
         except (openai.OpenAIError, httpx2.InvalidURL, ValueError):
-            # A malformed address, here or among the proxies of the environment.
+            # The address is malformed, or that of a proxy in the environment.
             raise CallFailed("settings") from None
         self._turns = asyncio.Semaphore(max_in_flight)
-        self._first: httpx2.Request | None = None  # the pattern of all further ones
+        self._first: httpx2.Request | None = None  # further requests are copies of it
 
     @asynccontextmanager
     async def send(self, body: dict[str, Any]) -> AsyncIterator[Response]:
-        """One request, tried once, when it is its turn; the response is closed on leaving, read or not.
+        """Sends one request, once, when it is its turn; the response is closed at the end, read or not.
 
         Raises:
-            CallFailed: whatever went wrong, also while the body is read.
+            CallFailed: anything went wrong, also while the body was read.
         """
         async with self._turns:
             try:
                 async with aclosing(await self._post(body)) as response:
                     yield Response(response.headers.get("content-type", ""), response.aiter_bytes())
             except _ERRORS as exc:
-                # Not chained: these exceptions print addresses and the endpoint's words, which may repeat the key.
+                # Not chained: these exceptions hold addresses and what the endpoint said, which may repeat the key.
                 raise _failure(exc) from None
 
     async def _post(self, body: dict[str, Any]) -> httpx2.Response:
         """Sends the request and reads the answer's head.
 
-        The openai client knows addresses, versions and keys, and takes as long to write a request as sending it takes.
-        They are the same in every request, so it writes the first one, and the others are copies with another body.
+        The openai client knows how addresses, versions and keys are written into a request, but takes as long for it as
+        sending takes. As they never change, it writes the first request, and the others are copies with another body.
         """
         if self._first is not None:
             return await _send(self._http, _copy(self._first, body))
-        # Not its typed call: that would walk through the messages by their annotations and wrap the response.
+        # Not `chat.completions.create`: that would walk through the messages by their types and wrap the response.
         answer: object = await self._api.post(
             "/chat/completions", body=body, cast_to=httpx2.Response, stream=True, stream_cls=openai.AsyncStream[Any]
         )
@@ -99,10 +99,10 @@ class Client:
         return response
 
     async def ping(self) -> None:
-        """Asks for the list of models; an endpoint that has none (404) is reachable all the same.
+        """Asks for the list of models; an endpoint that has no such list (404) counts as reachable.
 
         Raises:
-            CallFailed: there was no answer, or one that would also meet a completion.
+            CallFailed: there was no answer, or a failure that a completion would have as well.
         """
         try:
             async with self._api.models.with_streaming_response.list():
@@ -124,7 +124,7 @@ def _copy(request: httpx2.Request, body: dict[str, Any]) -> httpx2.Request:
 
 
 async def _send(http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
-    """What the openai client would do with it; raises what that raises."""
+    """Sends a request as the openai client does, and raises what that raises."""
     try:
         response = await http.send(request, stream=True)
     except httpx2.TimeoutException as exc:
@@ -174,7 +174,7 @@ def _failure(exc: Exception) -> CallFailed:
     if isinstance(cause, (httpx2.UnsupportedProtocol, httpx2.InvalidURL, UnicodeError)):
         return CallFailed("settings")
     if isinstance(exc, openai.APITimeoutError):
-        # Only reaching the endpoint is worth another try; one that hangs would hang again.
+        # An endpoint that could not be reached in time may be reached next time; one that hangs would hang again.
         return CallFailed("connection" if isinstance(cause, httpx2.ConnectTimeout) else "timeout")
     if isinstance(exc, openai.APIConnectionError):
         return CallFailed("connection")
@@ -190,7 +190,7 @@ def _status_failure(exc: openai.APIStatusError) -> CallFailed:
 
 
 def _retry_after(response: httpx2.Response) -> float | None:
-    """Seconds of `Retry-After`; the form with a date is not used by model endpoints."""
+    """The seconds of `Retry-After`. Its other form, a date, is not used by model endpoints."""
     try:
         seconds = float(response.headers.get("retry-after", ""))
     except ValueError:

@@ -5,8 +5,10 @@ and no connection opened.
 """
 
 import asyncio
+import importlib
 import logging
 import os
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -35,6 +37,7 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_SAVER = "common.store.psycopg_saver"
 _POOL_SIZE = 4
 
 _SWEEP_EVERY_S = 30.0
@@ -147,6 +150,7 @@ class PostgresCheckpoints(Checkpoints):
 
     async def _call(self, operation: "Callable[[Saver], Awaitable[T]]") -> T:
         """What the operation returns; it is tried twice, since a restarted server is noticed by a call that fails."""
+        await _import()
         import psycopg
 
         from common.store.psycopg_saver import deadline
@@ -215,6 +219,12 @@ class PostgresCheckpoints(Checkpoints):
             pool = pool_of(self._source, size=_POOL_SIZE, timeout_s=self._timeout_s)
             self._held.append(_Opened(os.getpid(), loop, pool, asyncio.Lock()))
         return self._held[0]
+
+
+async def _import() -> None:
+    """Imports psycopg 3 in a thread, since that takes long; afterwards importing it is only looking it up."""
+    if _SAVER not in sys.modules:
+        await asyncio.to_thread(importlib.import_module, _SAVER)
 
 
 class CheckpointSweep:

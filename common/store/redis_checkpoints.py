@@ -5,7 +5,8 @@ that others run often don't offer. What LangGraph needs is little: the latest ch
 
 Fields are named by JSON arrays and hold what the serializer makes:
 
-    ["checkpoint", namespace, id]          the checkpoint without its values, its metadata, and its parent's id
+    ["checkpoint", namespace, id]          the checkpoint without its values, its metadata, its parent's id, and which
+                                           channels have values
     ["value", namespace, channel, version] one value; checkpoints that share it name the same version
     ["write", namespace, id, task, number] what a task wrote after checkpoint `id`, before the next one
 
@@ -28,6 +29,7 @@ from langgraph.checkpoint.base import (
     writes_sort_key,
 )
 
+from common.errors import StateLost
 from common.store import Retention, redis_keys
 from common.store.checkpoints import Checkpoints, limited
 from common.store.record_json import from_text, to_text
@@ -69,7 +71,7 @@ class RedisCheckpoints(Checkpoints):
             for channel, version in new_versions.items()
             if channel in values
         ]
-        about = [rest, dict(get_checkpoint_metadata(config, metadata)), parent_id]
+        about = [rest, dict(get_checkpoint_metadata(config, metadata)), parent_id, list(values)]
         fields.append((_REPLACE, ("checkpoint", namespace, checkpoint["id"]), about))
         await self._put(thread_id, fields)
         return _config(thread_id, namespace, checkpoint["id"])
@@ -99,7 +101,12 @@ class RedisCheckpoints(Checkpoints):
         ]
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that `config` names, else the thread's latest; None when there is none."""
+        """The checkpoint that `config` names, else the thread's latest; None when there is none.
+
+        Raises:
+            StateLost: Redis came back without values that the checkpoint has.
+            StoreUnavailable: nobody can say.
+        """
         thread_id, namespace, checkpoint_id = _names(config)
         fields = await self._fields(thread_id)
         if checkpoint_id is None:
@@ -122,21 +129,13 @@ class RedisCheckpoints(Checkpoints):
         """
         if config is None:
             raise NotImplementedError("checkpoints are listed thread by thread")
-        configurable = config["configurable"]
-        thread_id, only = str(configurable["thread_id"]), get_checkpoint_id(config)
+        fields = await self._fields(_names(config)[0])
         bound = get_checkpoint_id(before) if before else None
-        fields = await self._fields(thread_id)
-        found = sorted((field[2], field[1]) for field in fields if field[0] == "checkpoint")
-        left = len(found) if limit is None else limit
-        for checkpoint_id, namespace in reversed(found):
+        left = len(fields) if limit is None else limit
+        for checkpoint_id, namespace in _listed(fields, config, bound):
             if left <= 0:
                 return
-            is_named = namespace == configurable.get("checkpoint_ns", namespace) and checkpoint_id == (
-                only or checkpoint_id
-            )
-            if not is_named or (bound and checkpoint_id >= bound):
-                continue
-            each = await self._tuple(thread_id, namespace, checkpoint_id, fields)
+            each = await self._tuple(_names(config)[0], namespace, checkpoint_id, fields)
             if each is not None and (filter or {}).items() <= dict(each.metadata).items():
                 left -= 1
                 yield each
@@ -156,15 +155,13 @@ class RedisCheckpoints(Checkpoints):
         if not found:  # deleted meanwhile, or never there
             return None
         checkpoint: Checkpoint
-        checkpoint, metadata, parent_id = found[0]
+        checkpoint, metadata, parent_id, channels = found[0]
         versions = checkpoint["channel_versions"]
-        known = set(fields)
-        named = {channel: ("value", namespace, channel, str(version)) for channel, version in versions.items()}
-        values = {channel: field for channel, field in named.items() if field in known}
+        values = {channel: ("value", namespace, channel, str(versions[channel])) for channel in channels}
         writes = [field for field in fields if field[:3] == ("write", namespace, checkpoint_id)]
         kept = await self._values(thread_id, [*values.values(), *writes])
-        if len(kept) < len(values) + len(writes):  # deleted meanwhile
-            return None
+        if len(kept) < len(values) + len(writes):
+            raise StateLost
         checkpoint["channel_values"] = dict(zip(values, kept, strict=False))
         written = [(field[3], int(field[4]), *each) for field, each in zip(writes, kept[len(values) :], strict=True)]
         written.sort(key=lambda each: writes_sort_key(each[2], each[0], each[1]))
@@ -182,6 +179,18 @@ class RedisCheckpoints(Checkpoints):
             return []
         found = await self._access.reply(("HMGET", _key(thread_id), *map(to_text, fields)))
         return [self.serde.loads_typed(("msgpack", data))[0] for data in found if data is not None]
+
+
+def _listed(fields: Sequence[_Field], config: RunnableConfig, before: str | None) -> list[tuple[str, str]]:
+    """Ids and namespaces of the checkpoints that `config` names and that come before one, the latest first."""
+    only, namespace = get_checkpoint_id(config), config["configurable"].get("checkpoint_ns")
+    listed = [(field[2], field[1]) for field in fields if field[0] == "checkpoint"]
+    found = [
+        (each, space)
+        for each, space in listed
+        if (only is None or each == only) and namespace in (None, space) and (before is None or each < before)
+    ]
+    return sorted(found, reverse=True)
 
 
 def _key(thread_id: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from common.text import Text
 from knowledge.naming import called
 from rules.planning.plan import Plan
-from rules.query.query import Query
+from rules.query.query import Measure, Query
 from rules.query.refusals import enumerated
 from rules.reading.reading import ColumnIdentity
 from rules.schema.links import Link
@@ -40,8 +40,8 @@ def _choice(plan: Plan, index: int, used: set[ColumnIdentity]) -> tuple[Link, li
     noun = plan.reading.nouns[index]
     if noun is None or noun.is_value:
         return None
-    links = [link for _, link in noun.columns if link.column is not None and link.derived is None]
-    links = [link for link in links if plan.reading.is_measure(link)]
+    named = (link for _, link in noun.columns if link.column is not None and link.derived is None)
+    links = [link for link in named if plan.reading.is_measure(link)]
     chosen = next((link for link in links if (link.table, link.column) in used), None)
     if chosen is None or chosen.quality >= _NAMED:
         return None
@@ -70,15 +70,32 @@ def _of_dates(plan: Plan, query: Query) -> Iterator[Text]:
 
 
 def _of_groups(plan: Plan, query: Query) -> Iterator[Text]:
-    """An average over groups is one over those that have rows."""
+    """Which groups an average is over, and which have no figure."""
+    table = plan.reading.schema.table
     for measure in query.measures:
-        if measure.per is not None and measure.per.column is None:
-            table = plan.reading.schema.table
-            group, rows = called(table(measure.per.table)), called(table(measure.table))
+        rows = called(table(measure.table))
+        if query.all_of is not None:
+            yield from _of_empty_groups(query, measure, called(table(query.all_of)), rows)
+        elif measure.per is not None and measure.per.column is None:
+            group = called(table(measure.per.table))
             yield Text(
-                f"只计入有“{rows.zh}”记录的“{group.zh}”。",
-                f'Only those of "{group.en}" that have "{rows.en}" are counted.',
+                f"只计入有“{rows.zh}”记录的“{group.zh}”；如需全部计入，请加上“包括没有{rows.zh}的{group.zh}”。",
+                f'Only those of "{group.en}" that have "{rows.en}" are counted; to count all, add '
+                f'"including those without {rows.en}".',
             )
+
+
+def _of_empty_groups(query: Query, measure: Measure, group: Text, rows: Text) -> Iterator[Text]:
+    """What stands for groups without rows: 0 for counts and sums; of nothing there is no average."""
+    if measure.function not in ("count", "count_distinct", "sum"):
+        yield Text(
+            f"没有“{rows.zh}”记录的“{group.zh}”没有这个数值。",
+            f'Those of "{group.en}" without "{rows.en}" have no such figure.',
+        )
+    elif measure.per is not None or query.having:
+        yield Text(
+            f"没有“{rows.zh}”记录的“{group.zh}”按0计入。", f'Those of "{group.en}" without "{rows.en}" count as 0.'
+        )
 
 
 def _said_dates(plan: Plan) -> Iterator[Link]:

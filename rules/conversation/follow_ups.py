@@ -19,6 +19,7 @@ from rules.query.query import Function
 from rules.query.refusals import Refusal, unused_words
 from rules.query.wishes import AGGREGATES, Figure
 from rules.query.years import dated, this_year
+from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.reading import Reading
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link
@@ -43,6 +44,7 @@ class Change:
         counts_value: whether what has a named value is counted ("how many professors").
         asks: whether it asks for things it names ("how many shops", "which companies").
         lifts: columns, or whole tables (column None), whose restrictions it takes away (`不限省份`).
+        inclusion: that groups without rows count as well.
     """
 
     plan: Plan
@@ -55,6 +57,7 @@ class Change:
     counts_value: bool = False
     asks: bool = False
     lifts: frozenset[tuple[TableKey, str | None]] = frozenset()
+    inclusion: Inclusion | None = None
 
     @property
     def figures(self) -> list[Figure]:
@@ -83,7 +86,7 @@ class Change:
         """Whether it says anything that can be changed."""
         asks = self.plan.asks
         shapes = asks.dimensions or asks.rankings or asks.limit or asks.trend or asks.share or asks.compare
-        turns = self.function or self.per_unit or self.direction or self.shift or self.lifts
+        turns = self.function or self.per_unit or self.direction or self.shift or self.lifts or self.inclusion
         return bool(self.restricts or shapes or turns or self.cues & {"reverse", "all", "all:dates"})
 
     @property
@@ -126,9 +129,10 @@ def read_change(
     text = THANKS.sub("", question) or question
     is_chinese = language_of(without_courtesy(question)) == "zh"
     marks = dated(marks_of(text, lexicon, FOLLOW_UP_INTENTS), settled.year or year, is_chinese)
+    marks, inclusion = without_inclusion(marks)
     reading = Reading(marks, lexicon, hint, is_chinese, context=context, asks_back=asks_back, settled=settled)
     per_unit = _unit_averaged_over(reading)
-    change = Change(planned(reading), per_unit=per_unit)
+    change = Change(planned(reading), per_unit=per_unit, inclusion=inclusion)
     sort_heads(change.plan)
     split_attributes(change.plan)
     _say_cues(change)
@@ -264,15 +268,14 @@ _HOW_MUCH = frozenset(WORDS.both("questions.how_much"))
 def _say_limit(change: Change) -> None:
     """`只要10个`, "just 5 of them": a number of nothing else."""
     reading = change.plan.reading
-    numbers = [index for index, mark in enumerate(reading.marks) if reading.free(index) and mark.number is not None]
+    numbers = [(at, one.number.value) for at, one in enumerate(reading.marks) if one.number and reading.free(at)]
     if len(numbers) != 1 or change.plan.asks.limit is not None or change.plan.asks.rankings:
         return
-    value = reading.marks[numbers[0]].number.value  # type: ignore[union-attr]
-    after = numbers[0] + 1
-    counted = after < len(reading) and reading.marks[after].means("unit", "noise")
+    ((index, value),) = numbers
+    counted = any(mark.means("unit", "noise") for mark in reading.marks[index + 1 : index + 2])
     counted = counted and value != 1  # "one more", 再来一个
     if (counted or "only" in change.cues) and value == int(value) and 0 < value <= 10_000:
-        reading.use(numbers[0])
+        reading.use(index)
         change.plan.asks.limit = int(value)
 
 

@@ -1,22 +1,23 @@
 """Restrictions of an earlier query as a follow-up wants them: one about the same column replaces, another one adds."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import cast
 
 from common.text import Text
 from rules.conversation.follow_ups import Change
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.dates import Period, Unit
 from rules.planning.carrying import listed, named
 from rules.planning.event_dates import resolved
 from rules.planning.measuring import group_order
 from rules.planning.plan import Plan
 from rules.planning.restricting import with_conditions
 from rules.query.conditions import Span, Threshold
-from rules.query.query import ColumnRef, Condition, Dimension, Query, Related
+from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, Related
 from rules.query.refusals import not_combinable, nothing_to_change
 from rules.schema.links import column_link
-from rules.schema.schema import is_year, kind_of
+from rules.schema.schema import TableKey, is_year, kind_of
 
 
 def with_restrictions(query: Query, change: Change) -> Query:
@@ -58,33 +59,23 @@ def _merged(plan: Plan, before: Query, after: Query, *, adds: bool, narrows: boo
     new = [one for one in after.conditions if one not in before.conditions]
     kept = [one for one in after.conditions if one in before.conditions]
     measures = after.measures
-    for condition in new:
-        shares = [one for measure in measures for one in measure.share_of if one.column == condition.column]
-        if shares:
-            measures = tuple(
-                replace(one, share_of=tuple(_replaced(one.share_of, condition, adds=adds))) for one in measures
-            )
+    for new_one in new:
+        if any(one.column == new_one.column for measure in measures for one in measure.share_of):
+            parts = [tuple(_replaced(measure.share_of, new_one, adds=adds)) for measure in measures]
+            measures = tuple(replace(one, share_of=part) for one, part in zip(measures, parts, strict=True))
             continue
-        same = [one for one in kept if _same_column(one, condition)]
-        if not same and not narrows and not adds:
-            kept = _without_narrower(plan, kept, condition)
-        kept = list(_replaced(kept, condition, adds=adds))
+        if not narrows and not adds and not any(_same_column(one, new_one) for one in kept):
+            kept = _without_narrower(plan, kept, new_one)
+        kept = _replaced(kept, new_one, adds=adds)
     new_related = [one for one in after.related if one not in before.related]
     sideways = {one.table for one in before.dimensions} - plan.reading.graph.above(before.base).keys()
     if new_related and sideways:
         raise not_combinable()  # whose rows they are would not be clear
-    related = _related(before.related, new_related)
     measured = {one.measure for one in after.having}
     having = (*(one for one in before.having if one.measure not in measured), *after.having)
-    order = before.order or after.order
-    return replace(
-        after,
-        measures=measures,
-        conditions=tuple(kept),
-        related=tuple(related),
-        having=having,
-        order=() if after.counts_rows else order,
-    )
+    order = () if after.counts_rows else before.order or after.order
+    related = _related(before.related, new_related)
+    return replace(after, measures=measures, conditions=tuple(kept), related=related, having=having, order=order)
 
 
 def _same_column(first: Condition, second: Condition) -> bool:
@@ -94,9 +85,8 @@ def _same_column(first: Condition, second: Condition) -> bool:
 _POSITIVE, _NEGATIVE = ("=", "in"), ("!=", "not in")
 
 
-def _replaced(before: Iterable[Condition], new: Condition, *, adds: bool) -> list[Condition]:
+def _replaced(before: Sequence[Condition], new: Condition, *, adds: bool) -> list[Condition]:
     """The conditions with `new` in place of those on its column, or together with them."""
-    before = list(before)
     same = [one for one in before if _same_column(one, new)]
     place = before.index(same[0]) if same else len(before)
     others = [one for one in before if one not in same]
@@ -136,16 +126,14 @@ def _without_narrower(plan: Plan, kept: list[Condition], new: Condition) -> list
     return kept
 
 
-def _related(before: tuple[Related, ...], new: list[Related]) -> list[Related]:
-    """What must or must not exist: a new one about the same column replaces."""
+def _related(before: tuple[Related, ...], new: list[Related]) -> tuple[Related, ...]:
+    """What must or must not exist: a new one about the same columns replaces."""
 
-    def columns(one: Related) -> set[ColumnRef]:
-        return {condition.column for condition in one.conditions}
+    def about(one: Related) -> tuple[TableKey, frozenset[ColumnRef]]:
+        return one.table, frozenset(condition.column for condition in one.conditions)
 
-    kept = [
-        one for one in before if not any(one.table == other.table and columns(one) == columns(other) for other in new)
-    ]
-    return [*kept, *new]
+    replaced = set(map(about, new))
+    return (*(one for one in before if about(one) not in replaced), *new)
 
 
 # --------------------------------------------------------------------------------------------------------------- dates
@@ -231,41 +219,43 @@ def _moved(condition: Condition, unit: str, count: int) -> Condition:
     Raises:
         OverflowError, ValueError: beyond the calendar, or by a unit that years don't have.
     """
-    operands = []
-    for operand in condition.operands:
+
+    def moved(operand: Operand) -> Operand:
         if isinstance(operand, Period):
-            operands.append(_moved_period(operand, unit, count))
-        elif isinstance(operand, Decimal) and unit in ("year", "period"):
-            operands.append(operand + count)  # type: ignore[arg-type]
-        else:
-            raise ValueError(unit)
-    return replace(condition, operands=tuple(operands))
+            return _moved_period(operand, unit, count)
+        if isinstance(operand, Decimal) and unit in ("year", "period"):
+            return operand + count
+        raise ValueError(unit)
+
+    return replace(condition, operands=tuple(map(moved, condition.operands)))
 
 
 def _moved_period(period: Period, unit: str, count: int) -> Period:
-    if unit != "period":
-        return _both_shifted(period, unit, count)  # type: ignore[arg-type]
-    if period.grain is not None:
-        return _both_shifted(period, period.grain, count)
+    steps = _length(period) if unit == "period" else [(cast(Unit, unit), 1)]
+    ends = [period.start, period.end]
+    for each, times in steps:
+        ends = [end.shifted(each, times * count) if end is not None else None for end in ends]
+    return Period(ends[0], ends[1], period.grain)
+
+
+def _length(period: Period) -> list[tuple[Unit, int]]:
+    """How long the period is, in units that it can be moved by.
+
+    Raises:
+        ValueError: it is open, or only one of its ends moves with today's date.
+    """
     start, end = period.start, period.end
+    if period.grain is not None:
+        return [(period.grain, 1)]
     if start is None or end is None:
-        raise ValueError("an open period has no length")
-    if start.day is not None and end.day is not None:
-        if start.day.day == end.day.day == 1:
-            months = (end.day.year - start.day.year) * 12 + end.day.month - start.day.month
-            return _both_shifted(period, "month", count * months)
-        return _both_shifted(period, "day", count * (end.day - start.day).days)
-    if start.trunc != end.trunc:
-        raise ValueError("a period without a fixed length")
-    months, days = end.months - start.months, end.days - start.days
-    return _both_shifted(_both_shifted(period, "month", count * months), "day", count * days)
-
-
-def _both_shifted(period: Period, unit: Unit, count: int) -> Period:
-    def moved(moment: Moment | None) -> Moment | None:
-        return moment.shifted(unit, count) if moment is not None else None
-
-    return Period(moved(period.start), moved(period.end), period.grain)
+        raise ValueError(period)
+    if start.day is None or end.day is None:
+        if start.day is not end.day or start.trunc != end.trunc:
+            raise ValueError(period)
+        return [("month", end.months - start.months), ("day", end.days - start.days)]
+    if start.day.day == end.day.day == 1:
+        return [("month", (end.day.year - start.day.year) * 12 + end.day.month - start.day.month)]
+    return [("day", (end.day - start.day).days)]
 
 
 # ------------------------------------------------------------------------------------------------------------ taken off

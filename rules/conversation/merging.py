@@ -12,7 +12,7 @@ from rules.conversation.merged_figures import counting, ranks_within, with_figur
 from rules.conversation.merged_orders import with_order
 from rules.planning.carrying import listed, spoken
 from rules.planning.event_dates import resolved, trend_dimension
-from rules.planning.measuring import group_order
+from rules.planning.measuring import group_order, grouped_table, with_all_groups
 from rules.planning.plan import Plan
 from rules.query.query import Dimension, Query
 from rules.query.refusals import nothing_to_change, unused_words
@@ -27,7 +27,7 @@ def merged(query: Query, change: Change) -> Query:
         Refusal: there is no way to change it so.
     """
     plan = change.plan
-    plan.head = _entity(query)
+    plan.head = next((one.table for one in query.dimensions if one.column is None), query.base)  # what is compared
     _keep_rows(query, change)
     had_own_order = query.order != group_order(query)
     query = with_figures(query, change)
@@ -39,6 +39,10 @@ def merged(query: Query, change: Change) -> Query:
     query = with_restrictions(query, change)
     query = with_order(query, change)
     query = _with_shares(query, change)
+    if change.inclusion is not None:
+        query = with_all_groups(plan, query, change.inclusion)
+    elif query.all_of is not None and query.all_of != grouped_table(query):
+        query = replace(query, all_of=None)  # by other groups
     if left := plan.reading.leftovers():
         raise unused_words([mark.text for mark in left])
     return query
@@ -50,12 +54,6 @@ def _keep_rows(query: Query, change: Change) -> None:
     more = bool(change.figures) and picked or bool(change.plan.projection)
     if "these" in change.cues and query.measures and query.dimensions and more:
         change.cues |= {"add"}
-
-
-def _entity(query: Query) -> tuple[str, str]:
-    """The things that answer, so that comparisons know whether they are about their columns or their figures."""
-    things = [dimension.table for dimension in query.dimensions if dimension.column is None]
-    return things[0] if things else query.base
 
 
 def _with_groups(query: Query, change: Change) -> tuple[Query, bool]:

@@ -4,6 +4,7 @@
 its place, and refuses when a meaningful word found none.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from common.inquiry import Inquiry
@@ -15,7 +16,7 @@ from rules.conversation.assumptions import assumptions
 from rules.linking.marks import Mark, marks_of
 from rules.planning.heads import sort_heads, split_attributes, wants_figures
 from rules.planning.listing import listed_query
-from rules.planning.measuring import figures_query
+from rules.planning.measuring import figures_query, grouped_table, holds_for_none, with_all_groups
 from rules.planning.periods import compares_periods, periods_query, take_compared_periods
 from rules.planning.placement import (
     measured_columns,
@@ -40,6 +41,7 @@ from rules.query.refusals import (
 from rules.query.years import dated
 from rules.reading.asks import read_asks
 from rules.reading.filters import read_filters
+from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.reading import ColumnIdentity, Reading
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon, lexicon_of
@@ -92,6 +94,25 @@ def _names_view(mark: Mark, lexicon: Lexicon) -> bool:
 
 
 def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], settled: Settled) -> Understanding:
+    rest, inclusion = without_inclusion(marks)
+    if inclusion is None:
+        return _read(inquiry, lexicon, marks, settled)
+    try:
+        return _read(inquiry, lexicon, rest, settled, inclusion)
+    except _NoGroups as other:  # the words are about the rows themselves: "customers without orders too"
+        try:
+            return _read(inquiry, lexicon, marks, settled)
+        except Refusal as refusal:
+            raise other.refusal or refusal from None
+
+
+def _read(
+    inquiry: Inquiry,
+    lexicon: Lexicon,
+    marks: tuple[Mark, ...],
+    settled: Settled,
+    inclusion: Inclusion | None = None,
+) -> Understanding:
     avoided: frozenset[ColumnIdentity] = frozenset()
     is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
     marks = dated(marks, settled.year, is_chinese)
@@ -99,7 +120,11 @@ def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], set
         reading = Reading(marks, lexicon, inquiry.table, is_chinese, avoided, settled=settled)
         try:
             plan = planned(reading)
-            query, sql = rendered(plan, _query(plan))
+            query, sql = _rendered_with_groups(plan, _query(plan), inclusion)
+        except Refusal as refusal:
+            if inclusion is None or inclusion.text in refusal.words:
+                raise
+            raise _NoGroups(refusal) from refusal
         except AmbiguousPath as ambiguity:
             raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
         except (Unrenderable, LookupError) as failure:
@@ -114,8 +139,37 @@ def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], set
     raise AssertionError("the last turn returns or raises")
 
 
+class _NoGroups(Exception):
+    """Groups are spoken of, and there are none, or others; or the question is not understood without these words."""
+
+    def __init__(self, refusal: Refusal | None = None) -> None:
+        super().__init__()
+        self.refusal = refusal
+
+
+def _rendered_with_groups(plan: Plan, query: Query, inclusion: Inclusion | None) -> tuple[Query, str]:
+    """The query and its statement, with the groups without rows where the words ask for them."""
+    if inclusion is None:
+        return rendered(plan, query)
+    groups = {link.table for links in inclusion.named for link in links if link.kind == "table"}
+    if not query.measures or (inclusion.is_aside and grouped_table(query) not in groups):
+        raise _NoGroups
+    return rendered(plan, with_all_groups(plan, query, inclusion))
+
+
 def rendered(plan: Plan, query: Query) -> tuple[Query, str]:
-    """The query and its statement; of several references to a table, the one whose name the question says."""
+    """The query and its statement.
+
+    Groups without rows are among the wanted ones where they meet what is asked of the groups. Of several references to
+    a table, the one whose name the question says is taken.
+    """
+    if query.all_of is None and holds_for_none(query):
+        with suppress(Unrenderable, LookupError):
+            return _rendered(plan, replace(query, all_of=grouped_table(query)))
+    return _rendered(plan, query)
+
+
+def _rendered(plan: Plan, query: Query) -> tuple[Query, str]:
     schema, graph = plan.reading.lexicon.schema, plan.reading.lexicon.graph
     try:
         return query, render(query, schema, graph)

@@ -280,7 +280,7 @@ _FIXED_PATTERN = re.compile(
         for phrase in sorted(_FIXED, key=len, reverse=True)
     )
 )
-_BARE_YEAR = re.compile(r"(?<![\d.,a-z-])((?:19|20)\d\d)(?![\d,]|\.\d|-\d)")
+_BARE_YEAR = re.compile(r"(?<![\d.,a-z-])((?:19|20)\d\d)(?!\d|[.,-]\d)")
 _YEARLESS = re.compile(
     "|".join(
         _filled(form, words, "(?:{pattern})")

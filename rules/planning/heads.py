@@ -174,23 +174,21 @@ def wants_figures(plan: Plan) -> bool:
     if _counts_implied(plan):
         plan.asks.figures.append(Figure("count", table=plan.head))
         return True
-    if not plan.bare:
-        return False
-    if _grouped_dimensions(plan):
+    if plan.bare and (plan.asks.dimensions or plan.asks.trend):
         return not is_attribute_listing(plan)
-    return _bare_is_total(plan)
+    return bool(plan.bare) and _bare_is_total(plan)
 
 
 def _counts_implied(plan: Plan) -> bool:
     """`orders by status`, `shops per company`: rows of a thing by group, without a figure, are counted."""
+    if plan.head is None or plan.bare or plan.projection:
+        return False
     several = any(len(span.periods) > 1 for span in plan.filters.spans) or bool(plan.filters.compared)
-    compared = plan.asks.compare and several
-    if plan.head is not None and not plan.bare and not plan.projection and compared:
+    if plan.asks.compare and several:
         return True
     grouped = any(dimension.table != plan.head for dimension in plan.asks.dimensions) or _groups_by_kind(plan)
-    plain = plan.head is not None and not plan.bare and not plan.projection and grouped
     per = not plan.asks.lists and any(mark.text.lower() == "per" for mark in plan.reading.marks)
-    return plain and (per or any(mark.means("by", "bucket") for mark in plan.reading.marks))
+    return grouped and (per or plan.reading.has("by", "bucket"))
 
 
 def _groups_by_kind(plan: Plan) -> bool:
@@ -203,20 +201,13 @@ def _groups_by_kind(plan: Plan) -> bool:
     return by and kinds and not lists and len(links) == len(plan.asks.dimensions)
 
 
-def _grouped_dimensions(plan: Plan) -> bool:
-    return bool(plan.asks.dimensions or plan.asks.trend)
-
-
 def is_attribute_listing(plan: Plan) -> bool:
     """`各店铺的月租金`: the measure is an attribute of the very entity it is asked for."""
-    dimensions = plan.asks.dimensions
-    return (
-        len(dimensions) == 1
-        and dimensions[0].column is None
-        and dimensions[0].bucket is None
-        and all(figure.link is not None and figure.link.table == dimensions[0].table for figure in plan.bare)
-        and plan.reading.facts(dimensions[0].table).is_entity
-    )
+    if len(plan.asks.dimensions) != 1:
+        return False
+    (one,) = plan.asks.dimensions
+    own = all(figure.link is not None and figure.link.table == one.table for figure in plan.bare)
+    return one.column is None and one.bucket is None and own and plan.reading.facts(one.table).is_entity
 
 
 def _bare_is_total(plan: Plan) -> bool:
@@ -226,9 +217,7 @@ def _bare_is_total(plan: Plan) -> bool:
     facts = plan.reading.facts(figure.link.table)
     if plan.head is not None and plan.head != figure.link.table:
         return figure.link.table not in plan.reading.graph.above(plan.head)
-    if not facts.is_entity and facts.edges:
-        return not plan.asks.lists or plan.head is None
-    return False
+    return not facts.is_entity and bool(facts.edges) and (not plan.asks.lists or plan.head is None)
 
 
 _ECHO = 0.15

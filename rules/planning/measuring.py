@@ -2,15 +2,17 @@
 
 import itertools
 from dataclasses import replace
+from decimal import Decimal
 
 from knowledge.naming import called
 from rules.planning.event_dates import date_column, resolved, trend_dimension
-from rules.planning.plan import Plan, is_asked, is_restricted, leads
-from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
+from rules.planning.plan import Plan, is_asked, leads
+from rules.query.query import ColumnRef, Condition, Dimension, Function, Having, Measure, Order, Query
 from rules.query.refusals import missing_measure, not_understood, unused_words
 from rules.query.wishes import Figure
 from rules.reading.groups import column_dimension
-from rules.schema.links import column_link
+from rules.reading.inclusions import Inclusion
+from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 
 
@@ -33,9 +35,7 @@ def measure_of(plan: Plan, figure: Figure, default: Function | None = None) -> M
 
 def figures_query(plan: Plan) -> Query:
     """Figures, by group where there are groups."""
-    figures = sorted([*plan.asks.figures, *plan.bare], key=lambda figure: figure.position)
-    if not figures:
-        figures = _shared_figure(plan)
+    figures = sorted([*plan.asks.figures, *plan.bare], key=lambda figure: figure.position) or _shared_figure(plan)
     _refuse_compounds(plan, figures)
     measures = list(dict.fromkeys(measure_of(plan, figure) for figure in figures))
     base = measures[0].table
@@ -52,6 +52,10 @@ def figures_query(plan: Plan) -> Query:
         return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
     if any(_is_of_parts(plan, measure) for measure in measures):
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("super", "max", "min")])
+    return _grouped(base, dimensions, measures)
+
+
+def _grouped(base: TableKey, dimensions: list[Dimension], measures: list[Measure]) -> Query:
     query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
     return replace(query, order=group_order(query))
 
@@ -104,16 +108,10 @@ def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions
             # `各服务区新能源车占比`: a share of each area's own, or of all areas'?
             raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
         measures += [replace(measure, is_share=True) for measure in measures]
-        query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
-        return replace(query, order=group_order(query))
+        return _grouped(base, dimensions, measures)
     part = tuple(plan.filters.conditions)
-    reachable = plan.reading.graph.above(base)
-    if (
-        not part
-        or plan.filters.thresholds
-        or len(measures) != 1
-        or any(one.column.table not in reachable for one in part)
-    ):
+    reachable = all(one.column.table in plan.reading.graph.above(base) for one in part)
+    if not part or not reachable or plan.filters.thresholds or len(measures) != 1:
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
     plan.filters.conditions.clear()
     return Query(base, measures=(replace(measures[0], is_share=True, share_of=part),))
@@ -173,6 +171,49 @@ def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Di
     return Query(measures[0].table, measures=(replace(measures[0], per=entity),))
 
 
+def with_all_groups(plan: Plan, query: Query, inclusion: Inclusion) -> Query:
+    """The query where groups without rows count as well.
+
+    Raises:
+        Refusal: there are no groups of which it is known what there is without rows, or others than those spoken of.
+    """
+    table = grouped_table(query)
+    above = plan.reading.graph.above(table) if table is not None else {}
+    if table is None or any(one.table not in above for one in (*query.dimensions, *query.top_per)):
+        raise unused_words([inclusion.text])
+    if not all(_speaks_of(plan, links, query.base, table) for links in inclusion.named):
+        raise unused_words([inclusion.text])
+    return replace(query, all_of=table)
+
+
+def grouped_table(query: Query) -> TableKey | None:
+    """The one table whose rows, or whose columns, are the groups; None where the rows measured are their own."""
+    grouped = [*query.dimensions, *(measure.per for measure in query.measures if measure.per is not None)]
+    tables = {one.table for one in grouped if one.bucket is None} - {query.base}
+    return tables.pop() if len(tables) == 1 else None
+
+
+def holds_for_none(query: Query) -> bool:
+    """Whether a group without rows is among those wanted: it has "fewer than 3 orders"."""
+    counts = [one for one in query.having if one.measure.function == "count" and one.measure.table == query.base]
+    return bool(counts) and len(counts) == len(query.having) and all(_holds_for_zero(one) for one in counts)
+
+
+def _holds_for_zero(having: Having) -> bool:
+    operands = [one for one in having.operands if isinstance(one, Decimal)]
+    if len(operands) != len(having.operands) or not operands:
+        return False
+    first = operands[0]
+    holds = {"<": first > 0, "<=": first >= 0, "=": first == 0, "between": first <= 0}
+    return holds.get(having.operator, False)
+
+
+def _speaks_of(plan: Plan, links: tuple[Link, ...], base: TableKey, group: TableKey) -> bool:
+    """Whether a noun may mean the groups, or what is measured of them."""
+    between = plan.reading.graph.below(group).keys() & plan.reading.graph.above(base).keys()
+    return any(link.table in between or link.table in (base, group) for link in links)
+
+
 def group_order(query: Query) -> tuple[Order, ...]:
     """The order of groups when none is asked for: time as it passes, else the greatest figure first."""
     if not query.dimensions:
@@ -213,15 +254,13 @@ def _implied_dimensions(plan: Plan, measures: list[Measure]) -> list[Dimension]:
     found: list[Dimension] = []
     measured = {measure.table for measure in measures}
     explicit_total = any(figure.function in ("sum", "avg", "max", "min") for figure in plan.asks.figures)
+    is_restricted = bool(plan.filters.conditions or plan.filters.related)
     for index, key in plan.tables:
         if key in measured or not plan.reading.facts(key).is_entity:
             continue
         asked = is_asked(plan, index) or leads(plan.reading, index)
-        if asked or (plan.reading.is_chinese and not explicit_total and not is_restricted(plan)):
+        if asked or (plan.reading.is_chinese and not explicit_total and not is_restricted):
             found.append(Dimension(key))
-    if found:
-        return found
-    for index, link in plan.named_at.items():
-        if is_asked(plan, index) or plan.asks.which or plan.asks.lists:
-            found.append(column_dimension(plan.reading, link))
-    return found
+    shows = plan.asks.which or plan.asks.lists
+    columns = (link for index, link in plan.named_at.items() if is_asked(plan, index) or shows)
+    return found or [column_dimension(plan.reading, link) for link in columns]

@@ -101,10 +101,9 @@ def _ranked_twice(plan: Plan) -> Query:
     rankings = plan.asks.rankings
     first, last = rankings[0].position, rankings[-1].position
     things = any(index > last if plan.reading.is_chinese else index < first for index, _ in plan.tables)
-    if things or not all(ranking.is_value or ranking.figure is None for ranking in rankings):
-        raise unused_words([plan.reading.marks[ranking.position].text for ranking in rankings])
+    values = all(ranking.is_value or ranking.figure is None for ranking in rankings)
     link = next((ranking.figure.link for ranking in rankings if ranking.figure is not None), None)
-    if link is None:
+    if things or not values or link is None:
         raise unused_words([plan.reading.marks[ranking.position].text for ranking in rankings])
     for ranking in rankings:
         plan.asks.figures.append(Figure("max" if ranking.descending else "min", link, position=ranking.position))
@@ -114,11 +113,8 @@ def _ranked_twice(plan: Plan) -> Query:
 
 def _implied_figure(plan: Plan) -> Figure | None:
     """A figure named elsewhere: a count asked for, or the one plain measure."""
-    if plan.asks.figures:
-        return plan.asks.figures.pop(0)
-    if plan.bare:
-        return plan.bare.pop(0)
-    return None
+    named = plan.asks.figures or plan.bare
+    return named.pop(0) if named else None
 
 
 def _extreme_value(plan: Plan, ranking: Ranking) -> Query:
@@ -202,9 +198,7 @@ def _ranked_facts(plan: Plan, entity: Dimension | None) -> Facts | None:
 
 
 def _ranked_by(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension | None) -> Query:
-    limit = ranking.limit if not ranking.is_order else plan.asks.limit
-    if limit is None and not ranking.is_order:
-        limit = 1
+    limit = plan.asks.limit if ranking.is_order else 1 if ranking.limit is None else ranking.limit
     plan.asks.limit = None
     link = figure.link
     if entity is None and link is not None:
@@ -225,28 +219,23 @@ def _is_attribute(plan: Plan, link: Link, entity: Dimension) -> bool:
 
 def _ranked_rows(plan: Plan, ranking: Ranking, link: Link, entity: Dimension, limit: int | None) -> Query:
     facts = plan.reading.facts(entity.table)
-    columns = [ColumnRef(entity.table, name) for name in facts.display or all_columns(plan, entity.table)]
-    columns += [ref(shown) for shown in plan.projection]
-    columns += [ref(bare.link) for bare in plan.bare if bare.link is not None]
-    columns.append(ref(link))
     top_per = tuple(resolved(plan, dimension, entity.table) for dimension in plan.asks.dimensions)
-    columns = [ColumnRef(dim.table, name) for dim in top_per for name in shown_names(plan, dim)] + columns
+    columns = [ColumnRef(dim.table, name) for dim in top_per for name in shown_names(plan, dim)]
+    columns += [ColumnRef(entity.table, name) for name in facts.display or all_columns(plan, entity.table)]
+    columns += [ref(shown) for shown in (*plan.projection, *(bare.link for bare in plan.bare), link) if shown]
     order = (Order(column=ref(link), descending=ranking.descending), *tie_break(plan, entity.table))
-    return Query(
-        entity.table, tuple(dict.fromkeys(columns)), order=order, limit=limit, top_per=top_per if limit else ()
-    )
+    shown_columns = tuple(dict.fromkeys(columns))
+    return Query(entity.table, shown_columns, order=order, limit=limit, top_per=top_per if limit else ())
 
 
 def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension, limit: int | None) -> Query:
+    reading, link = plan.reading, figure.link
     default: Function | None = None
-    if figure.link is not None and plan.reading.facts(figure.link.table).is_averaged(
-        plan.reading.column_of(figure.link)
-    ):
-        default = "max" if ranking.descending else "min"
-    if figure.link is not None and not plan.reading.is_measure(figure.link):
-        if not plan.reading.is_date(figure.link):
-            raise missing_measure(plan.reading.marks[ranking.position].text, _ranked_facts(plan, entity))
-        default = "max" if ranking.descending else "min"
+    if link is not None:
+        if not reading.is_measure(link) and not reading.is_date(link):
+            raise missing_measure(reading.marks[ranking.position].text, _ranked_facts(plan, entity))
+        if not reading.is_measure(link) or reading.facts(link.table).is_averaged(reading.column_of(link)):
+            default = "max" if ranking.descending else "min"
     measure = measure_of(plan, figure, default)
     entity = resolved(plan, entity, measure.table)
     others = [measure_of(plan, other) for other in [*plan.asks.figures, *plan.bare]]
@@ -254,19 +243,14 @@ def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimensi
     together = [resolved(plan, one, measure.table) for one in plan.asks.dimensions if one in plan.asks.ranked_dates]
     top_per = tuple(resolved(plan, one, measure.table) for one in plan.asks.dimensions)
     top_per = tuple(one for one in top_per if one not in together)
-    if ranking.is_order:
-        entity_dimensions, top_per = (*top_per, entity), ()
-    else:
-        entity_dimensions = (*top_per, entity, *together)
-    order = (Order(measure=measure, descending=ranking.descending), Order(descending=False))
-    measures = tuple(dict.fromkeys((measure, *others)))
+    dimensions = (*top_per, entity) if ranking.is_order else (*top_per, entity, *together)
     return Query(
         measure.table,
-        dimensions=tuple(dict.fromkeys(entity_dimensions)),
-        measures=measures,
-        order=order,
+        dimensions=tuple(dict.fromkeys(dimensions)),
+        measures=tuple(dict.fromkeys((measure, *others))),
+        order=(Order(measure=measure, descending=ranking.descending), Order(descending=False)),
         limit=limit,
-        top_per=top_per,
+        top_per=() if ranking.is_order else top_per,
     )
 
 

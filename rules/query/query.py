@@ -123,6 +123,8 @@ class Query:
         with_deleted: tables whose soft-deleted rows take part.
         through: events that a verb of the question speaks of, through which tables are to be tied.
         counts_rows: the answer is how many rows the rest of the query gives.
+        all_of: every row of this table counts for the groups, also one to which nothing measured belongs: its counts
+            and sums are 0, its other figures are missing.
     """
 
     base: TableKey
@@ -139,3 +141,4 @@ class Query:
     with_deleted: frozenset[TableKey] = frozenset()
     through: frozenset[TableKey] = frozenset()
     counts_rows: bool = False
+    all_of: TableKey | None = None

@@ -26,7 +26,8 @@ _MEANINGFUL = frozenset(
     listed(
         "not null notnull cmp between like named super top rank share avg_per per_entity min max avg sum each "
         "bucket trend or "
-        "date_which date_part except_end range compare above_average below_average unsupported deleted count"
+        "date_which date_part except_end range compare above_average below_average unsupported deleted count "
+        "inclusion"
     )
 )
 

@@ -5,7 +5,7 @@ never multiply rows. Soft-deleted rows of every table that takes part are left o
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 
 from knowledge.naming import english_words
@@ -39,8 +39,41 @@ class Frame:
         self._taken = set(taken)
         self._nodes: dict[Path, str] = {}
         self._conditions: list[str] = []
+        self._conditions_of_base: list[str] = []  # apart only with `keep_all`: it restricts no groups there
         self._needed: list[tuple[TableKey, str | None]] = []
         self._must_qualify = bool(taken)
+        self._kept: Path = ()
+
+    def keep_all(self, table: TableKey, via: str | None) -> None:
+        """Makes every row of an included table appear, also those to which no row of the base belongs.
+
+        Conditions on that table, and on what lies above it, restrict its rows; all others restrict the base's.
+
+        Raises:
+            LookupError: the base belongs to no row of the table.
+        """
+        path = self._path(table, via)
+        if not path:
+            raise LookupError(f"{self._base} belongs to no {table}")
+        self._kept = path
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether rows appear to which none of the base belongs."""
+        return bool(self._kept)
+
+    def is_kept(self, table: TableKey, via: str | None) -> bool:
+        """Whether the table is the one of which every row appears, or lies above it."""
+        path = self._path(table, via)
+        return path is not None and self._is_above_kept(path)
+
+    def _is_above_kept(self, path: Path) -> bool:
+        return path[: len(self._kept)] == self._kept
+
+    def presence(self) -> str:
+        """A column that is NULL where no row of the base belongs to a row that appears."""
+        tie = self._kept[-1]
+        return f"{self._nodes[self._kept[:-1]]}.{quoted(tie.columns[0])}"
 
     @property
     def multiplies(self) -> bool:
@@ -132,20 +165,23 @@ class Frame:
                 above.append(condition)
         needs = _existence(list(related), beside)
         self._must_qualify = self._must_qualify or bool(needs)
-        self._conditions = [self.condition(condition) for condition in above]
-        self._conditions += [self._exists(one) for one in needs]
+        own = [one for one in above if self.is_kept(one.column.table, one.column.via)]
+        self._conditions = [self.condition(condition) for condition in own]
+        self._conditions_of_base = [self.condition(condition) for condition in above if condition not in own]
+        self._conditions_of_base += [self._exists(one) for one in needs]
 
     def has_beside(self, conditions: Iterable[Condition]) -> bool:
         """Whether any condition is on a table that is not above the root."""
         return any(self._path(condition.column.table, condition.column.via) is None for condition in conditions)
 
     def conditions(self) -> list[str]:
-        """Everything that restricts rows, soft deletion last."""
-        return [*self._conditions, *self._not_deleted()]
+        """Everything that restricts the rows that appear, soft deletion last."""
+        of_base = [] if self._kept else self._conditions_of_base
+        return [*self._conditions, *of_base, *self._not_deleted(self._kept_nodes())]
 
-    def _not_deleted(self) -> list[str]:
+    def _not_deleted(self, nodes: Mapping[Path, str]) -> list[str]:
         found = []
-        for path, alias in self._nodes.items():
+        for path, alias in nodes.items():
             key = path[-1].parent if path else self._root
             name = self._schema.facts[key].deleted
             if name is not None and key not in self._with_deleted:
@@ -227,20 +263,39 @@ class Frame:
 
     def from_lines(self) -> list[str]:
         """FROM and JOIN lines."""
-        catalog = self._schema.catalog
-        aliased = len(self._nodes) > 1 or self._must_qualify
-        root = table_name(catalog, self._root)
-        lines = [f"FROM {root} AS {self._nodes[()]}" if aliased else f"FROM {root}"]
-        for path, alias in self._nodes.items():
-            if not path:
-                continue
-            edge, child = path[-1], self._nodes[path[:-1]]
-            ties = [
-                f"{alias}.{quoted(parent)} = {child}.{quoted(column)}"
-                for column, parent in zip(edge.columns, edge.parent_columns, strict=True)
-            ]
-            lines.append(f"JOIN {table_name(catalog, edge.parent)} AS {alias} ON {' AND '.join(ties)}")
-        return lines
+        if not self._kept:
+            aliased = len(self._nodes) > 1 or self._must_qualify
+            root = table_name(self._schema.catalog, self._root)
+            first = f"FROM {root} AS {self._nodes[()]}" if aliased else f"FROM {root}"
+            return [first, *self._joins(self._nodes)]
+        kept = self._kept_nodes()
+        others = {path: alias for path, alias in self._nodes.items() if path not in kept}
+        measured = [self._named(()), *(f"    {line}" for line in self._joins(others))]
+        if len(measured) > 1:
+            measured = [f"({measured[0]}", *measured[1:-1], f"{measured[-1]})"]
+        measured[0] = f"LEFT JOIN {measured[0]}"
+        ties = " AND ".join([self._tie(self._kept), *self._conditions_of_base, *self._not_deleted(others)])
+        measured[-1] = f"{measured[-1]} ON {ties}"
+        return [f"FROM {self._named(self._kept)}", *self._joins(kept), *measured]
+
+    def _kept_nodes(self) -> dict[Path, str]:
+        """The tables whose rows appear whatever belongs to them: all of them, unless one is kept whole."""
+        return {path: alias for path, alias in self._nodes.items() if self._is_above_kept(path)}
+
+    def _joins(self, nodes: Mapping[Path, str]) -> list[str]:
+        """The lines that join these tables but for the lowest one."""
+        return [f"JOIN {self._named(path)} ON {self._tie(path)}" for path in nodes if path and path != self._kept]
+
+    def _named(self, path: Path) -> str:
+        table = path[-1].parent if path else self._root
+        return f"{table_name(self._schema.catalog, table)} AS {self._nodes[path]}"
+
+    def _tie(self, path: Path) -> str:
+        edge, alias, child = path[-1], self._nodes[path], self._nodes[path[:-1]]
+        return " AND ".join(
+            f"{alias}.{quoted(parent)} = {child}.{quoted(column)}"
+            for column, parent in zip(edge.columns, edge.parent_columns, strict=True)
+        )
 
 
 _NEGATIVE = ("!=", "not in", "not during", "not contains")

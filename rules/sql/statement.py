@@ -51,8 +51,18 @@ class Statement:
         added = any(measure.function in ("sum", "avg") for measure in query.measures)
         if added and not self._facts(base).is_entity and frame.has_beside(query.conditions):
             raise Unrenderable("a sum over events can't be restricted by what only parts of them have")
+        if query.all_of is not None:
+            self._keep_all(frame, query.all_of)
         frame.restrict(query.conditions, query.related)
         return frame
+
+    def _keep_all(self, frame: Frame, table: TableKey) -> None:
+        dimensions = (*self.query.dimensions, *self.query.top_per)
+        frame.keep_all(table, next((one.via for one in dimensions if one.table == table), None))
+        if not all(frame.is_kept(one.table, one.via) for one in dimensions):
+            raise Unrenderable(f"what nothing was measured for is in no group but those of {table}")
+        if self.query.related:
+            raise Unrenderable("it is not known whether groups or what is measured must have others")
 
     def key_names(self) -> list[str]:
         """Names of the outputs that identify the entities grouped by, where they are asked for."""
@@ -168,11 +178,12 @@ class Statement:
             column = f"{column} * {frame.numeric(ColumnRef(measure.table, measure.times))}"
         if measure.function == "count_distinct":
             return f"count(DISTINCT {column})"
-        return f"{measure.function}({column})"
+        plain = f"{measure.function}({column})"
+        return f"coalesce({plain}, 0)" if frame.keeps_all and measure.function == "sum" else plain
 
     def _count_rows_sql(self, frame: Frame, measure: Measure) -> str:
         if not frame.multiplies:
-            return "count(*)"
+            return f"count({frame.presence()})" if frame.keeps_all else "count(*)"
         key = self._facts(measure.table).key
         if not key:
             raise Unrenderable(f"{measure.table} has no key to count by")

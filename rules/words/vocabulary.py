@@ -10,6 +10,7 @@ The tables are divided by the kind of an `Intent` and, where a kind has several 
     super rank top                                     order and limit
     cmp between not null like and or range with        conditions
     unit    measure word after a number                compare  wants two things side by side
+    inclusion                                          groups without rows count as well; see `INCLUSIONS`
     unsupported                                        what rules can't answer; the argument names it
 
 In a follow-up, `noise` also has arguments, which say what is asked of the question before:
@@ -37,7 +38,7 @@ Kind = Literal[
     "noise", "verb", "of", "list", "which", "date_which", "count", "sum", "avg", "avg_per", "max", "min", "distinct",
     "share", "each", "by", "by_end", "bucket", "date_part", "trend", "super", "rank", "top", "cmp", "between",
     "between_end", "not", "except_end", "null", "notnull", "like", "named", "and", "or", "with", "from", "to", "range",
-    "compare", "deleted", "unit", "per_entity", "unsupported", "above_average", "below_average",
+    "compare", "deleted", "unit", "inclusion", "per_entity", "unsupported", "above_average", "below_average",
 ]  # fmt: skip
 _DOMAIN = "service_areas"  # a file of `domains/`; another one with the same tables may stand in its place
 DOMAIN = Words(Path(__file__).parent / "domains" / f"{_DOMAIN}.toml")
@@ -82,8 +83,10 @@ def intents_of(table: str, *files: Words) -> dict[str, Intent]:
     return articled | intents
 
 
-INTENTS = intents_of("intents", *_LANGUAGES)
-"""Intent by comparison key (exact form)."""
+INCLUSIONS = intents_of("inclusions", WORDS.english, WORDS.chinese)
+"""What words of an inclusion ("including those without orders") do in it, by comparison key."""
+INTENTS = INCLUSIONS | intents_of("intents", *_LANGUAGES)
+"""Intent by comparison key (exact form); a word of an inclusion that also means something else means that."""
 FOLLOW_UP_INTENTS = INTENTS | intents_of("follow_ups", WORDS.english, WORDS.chinese)
 """`INTENTS` as a follow-up means them."""
 
@@ -91,7 +94,8 @@ FOLLOW_UP_INTENTS = INTENTS | intents_of("follow_ups", WORDS.english, WORDS.chin
 def common_phrases() -> Iterator[str]:
     """Phrases that any question may hold, whatever it is about; verbs are not among them, since they name events."""
     for words in _LANGUAGES:
-        yield from (phrase for intent, said in _entries(words, "intents") if intent.kind != "verb" for phrase in said)
+        for table in ("intents", "inclusions"):
+            yield from (phrase for intent, said in _entries(words, table) if intent.kind != "verb" for phrase in said)
     for names in (calendar.month_name, calendar.day_name, calendar.month_abbr, calendar.day_abbr):
         yield from names
 
