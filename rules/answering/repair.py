@@ -84,7 +84,7 @@ def _cannot(error: InvalidSql) -> Refusal:
     return Refusal(
         "unknown_generation_failure",
         Text(
-            f"SQL无法执行，规则也无法修复：{error.detail}",
+            f"SQL无法执行，规则也无法修复：{error.detail_zh or error.detail}",
             f"The SQL can't be run, and the rules can't mend it: {error.detail}",
         ),
     )
