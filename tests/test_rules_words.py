@@ -13,7 +13,6 @@ from rules.words.numerals import numerals_of
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import signs_of_talk, without_courtesy
 from rules.words.vocabulary import DOMAIN, FOLLOW_UP_INTENTS, INTENTS, Intent, common_phrases, concept_names, intents_of
-from rules.words.writes import pasted_sql, write_request
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -105,12 +104,6 @@ def test_numbers_and_forms_of_talk() -> None:
         signs_of_talk("为什么天空是蓝的") and signs_of_talk("how do I cook rice") and not signs_of_talk("各店铺的收入")
     )
     assert (kind_of_doubt("why is the first one so high?"), kind_of_doubt("这个结果准确吗")) == ("why", "reliability")
-
-
-def test_orders_and_statements_are_told_from_questions() -> None:
-    assert write_request("please delete all closed shops") == write_request("把所有店铺删除") == "DELETE"
-    assert write_request("已删除的店铺有多少") is write_request("orders updated yesterday") is None
-    assert pasted_sql("请执行：SELECT 1") == "SELECT 1"
 
 
 def test_all_words_are_used() -> None:
