@@ -25,7 +25,7 @@ async def demo_examples(lang: Lang, _actor: Actor) -> tuple[str, ...]:
 
 
 def examples_of(database_of: Callable[[Actor], Database]) -> Examples:
-    """Examples for the database that `database_of` gives: up to three; none when the rules find nothing to ask about."""
+    """Up to three examples for the database that `database_of` gives; none when the rules find nothing to ask."""
 
     async def examples(lang: Lang, actor: Actor) -> tuple[str, ...]:
         catalog = await database_of(actor).catalog()

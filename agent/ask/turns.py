@@ -13,7 +13,7 @@ _ANSWER_CHARS = 16_000
 
 
 def turn_of(question: Question, data: Mapping[str, Any], understood: Mapping[str, Any] | None) -> Turn:
-    """The turn for an answer with the body `data`; rows and long texts are shortened. No endpoint shows `understood`."""
+    """The turn for the answer `data`; rows and long texts are shortened. No endpoint shows `understood`."""
     result = data.get("query_result")
     return Turn(
         run_id=question.run_id,
