@@ -19,7 +19,7 @@ from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.questions import ASK, CHAT, ROWS, STREAM, SYNC, scripted
 from tests.redis_server import redis_server
-from tests.survey.flow import COUNT_SCHEMA, SURVEY
+from tests.survey.survey_flow import COUNT_SCHEMA, SURVEY
 
 TALK = Reply(pieces=["One ", "two ", "three."])
 RUNS = "/api/v0/runs"

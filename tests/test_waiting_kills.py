@@ -30,7 +30,7 @@ from rules.skills import OfflineSkills
 from tests.databases import Opener
 from tests.live import GAUGES
 from tests.store_places import PLACES, Place
-from tests.survey.flow import SURVEY, SurveyFlow
+from tests.survey.survey_flow import SURVEY, SurveyFlow
 
 LEASE_S = 0.5
 WRITES = {"write", "resume"}

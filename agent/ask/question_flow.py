@@ -6,8 +6,8 @@ from typing import Any, cast
 from agent.ask.context import Context
 from agent.ask.faces import FACES
 from agent.ask.graph import LAST_NODE, Graph, compiled_graph
+from agent.ask.kept_turns import turn_of
 from agent.ask.state import Ask, State
-from agent.ask.turns import turn_of
 from agent.flow import Answer, Face, Failure, Question
 from common.values import Turn, Usage
 

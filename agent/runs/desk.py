@@ -19,7 +19,7 @@ from agent.flow import Question
 from agent.runs.answer_check import check_answer
 from agent.runs.events import Event, error_event, stored_event
 from agent.runs.live_run import LiveRun
-from agent.runs.resuming import GivenAnswer, Resumption
+from agent.runs.pauses import GivenAnswer, Resumption
 from agent.runs.runner import Runner
 from common.actor import Actor
 from common.errors import (

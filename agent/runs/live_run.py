@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 from agent.runs.events import Event, error_event, stored_event, with_warning
-from agent.runs.resuming import Pause
+from agent.runs.pauses import Pause
 from common import runtime
 from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
 from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite, Unkept, Waiting

@@ -18,7 +18,7 @@ from langgraph.types import Command, Interrupt, StreamMode
 
 from agent.flow import Described, Face, Failure, Flow, Question, checkpointer_of
 from agent.runs.events import Event
-from agent.runs.resuming import Pause, Resumption, mark_of
+from agent.runs.pauses import Pause, Resumption, mark_of
 from common.envelope import error_data
 from common.errors import (
     CANCELLED_TEXT,
