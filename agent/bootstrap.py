@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +102,13 @@ def bootstrap(settings: Settings) -> Services:
     behaviour, prepare = _behaviour(settings), _preparing(rules, thinking)
     asked = {DEFAULT: Datasource(sources.asked, database_options(settings))}
     datasources = Datasources(asked, audit=_audit(settings), prepare=prepare)
-    database = datasources.open(DEFAULT, NOBODY)
+    database_of = partial(datasources.open, DEFAULT)
 
     def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(thinking, rules) if thinking else rules
-        opened = datasources.open(DEFAULT, occasion.actor, occasion)
-        return Context(opened, skills, rules, behaviour, recall, occasion.actor)
+        database = datasources.open(DEFAULT, occasion.actor, occasion)
+        return Context(database, skills, rules, behaviour, recall, occasion.actor)
 
     store, retention = _store(settings, sources.app)
     journal = Journal(store)
@@ -116,22 +117,20 @@ def bootstrap(settings: Settings) -> Services:
     )
     flows = {flow.name: flow for flow in (build(workshop) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
-    desk = SqlDesk(
-        lambda actor: datasources.open(DEFAULT, actor), new_context, request_timeout_s=settings.request_timeout_s
-    )
+    desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
 
     async def warm() -> None:
         runs.watch_over()
         for flow in flows.values():
             _ = flow.graph  # compiled when it is first looked at
         with suppress(CituError):
-            await prepare(await database.catalog(), None)
+            await prepare(await database_of(NOBODY).catalog(), None)
         if model:
             with suppress(CituError):
                 await model.warm()
 
     thinker = model.name if model else rules.name
-    examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database)
+    examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
     checks = _checks(datasources, store, model)
     aclose = _closing(runs, datasources, store, model)
     return Services(runs, tuple(flows), store, desk, sources, thinker, examples, checks, warm, aclose)

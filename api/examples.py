@@ -3,10 +3,12 @@
 from flask import Blueprint, Response, request
 
 from agent.ask.example_questions import Examples
+from api.access.callers import acting_as
 from api.places import Places
 from api.requests import parse_reader
 from api.responses import reply
 from api.waiting import result_of
+from common.actor import Actor
 from common.envelope import success
 from common.text import Lang, Text
 
@@ -19,12 +21,13 @@ def examples_blueprint(examples: Examples, places: Places) -> Blueprint:
 
     @blueprint.get("/api/v0/examples")
     def list_examples() -> Response:
-        lang = parse_reader(request.args, request.headers.get("Accept-Language")).lang
-        found = result_of(_listed(examples, lang), places, request.environ)
+        reader = parse_reader(request.args, request.headers.get("Accept-Language"))
+        lang, actor = reader.lang, acting_as(reader.user_id)
+        found = result_of(_listed(examples, lang, actor), places, request.environ)
         return reply(success({"examples": found, "lang": lang}, _DONE.to(lang)))
 
     return blueprint
 
 
-async def _listed(examples: Examples, lang: Lang) -> list[str]:
-    return list(await examples(lang))
+async def _listed(examples: Examples, lang: Lang, actor: Actor) -> list[str]:
+    return list(await examples(lang, actor))

@@ -196,7 +196,8 @@ class InvalidSql(StatementRejected):
     """PostgreSQL refused to parse, plan or run the statement.
 
     Attributes:
-        detail: PostgreSQL's own message (one line, its language), for the repair and for the user.
+        detail: PostgreSQL's own message (one line, its language), or ours in English, for the repair and for the user.
+        detail_zh: our message in Chinese; None for PostgreSQL's.
         sqlstate: five-character SQLSTATE, when the server gave one.
         position: 1-based character offset into the statement, when known.
         hint: PostgreSQL's HINT line, when it gave one.
@@ -209,13 +210,15 @@ class InvalidSql(StatementRejected):
         self,
         detail: str,
         *,
+        detail_zh: str | None = None,
         sqlstate: str | None = None,
         position: int | None = None,
         hint: str | None = None,
         suggestions: Sequence[str] = (),
     ) -> None:
-        super().__init__(_invalid(detail, suggestions))
+        super().__init__(_invalid(Text(detail_zh or detail, detail), sqlstate, suggestions))
         self.detail = detail
+        self.detail_zh = detail_zh
         self.sqlstate = sqlstate
         self.position = position
         self.hint = hint
@@ -226,8 +229,34 @@ class InvalidSql(StatementRejected):
         return {"suggestions": list(self.suggestions)} if self.suggestions else {}
 
 
-def _invalid(detail: str, suggestions: Sequence[str]) -> Text:
-    zh, en = f"SQL语法或结构错误: {detail}", f"The SQL is not valid: {detail}"
+# Classes of SQLSTATE that are about the statement's words and names; others are about values, met while it runs.
+_ABOUT_THE_TEXT = ("0A", "3F", "42")
+# What happened, by SQLSTATE: PostgreSQL says it in the language of the server.
+_CAUSES_ZH = {
+    "21000": "子查询返回多于一行",
+    "22001": "文本过长",
+    "22003": "数值超出范围",
+    "22007": "日期或时间的格式不正确",
+    "22008": "日期或时间超出范围",
+    "2200X": "XML 格式不正确",
+    "22012": "除数为零",
+    "22023": "函数的参数值不正确",
+    "2201B": "正则表达式不正确",
+    "2201E": "对数的参数超出范围",
+    "2201F": "乘方或开方的参数超出范围",
+    "22P02": "值的格式与类型不符",
+    "23514": "值不符合约束",
+    "55000": "对象尚不可读取",
+}
+
+
+def _invalid(detail: Text, sqlstate: str | None, suggestions: Sequence[str]) -> Text:
+    if sqlstate is None or sqlstate.startswith(_ABOUT_THE_TEXT):
+        zh, en = f"SQL语法或结构错误: {detail.zh}", f"The SQL is not valid: {detail.en}"
+    else:
+        cause = _CAUSES_ZH.get(sqlstate)
+        zh = f"SQL执行出错（{cause}）: {detail.zh}" if cause else f"SQL执行出错: {detail.zh}"
+        en = f"The SQL failed: {detail.en}"
     if not suggestions:
         return Text(zh, en)
     return Text(f"{zh}。您是不是要找：{'、'.join(suggestions)}？", f"{en}. Did you mean: {', '.join(suggestions)}?")

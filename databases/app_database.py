@@ -1,6 +1,6 @@
-"""Citu's own database in a PostgreSQL server that is Citu's: made by whoever needs it first.
+"""Creates Citu's own database in the embedded server; the first process that needs it does so.
 
-It belongs to a role that may write there and nowhere else; the role that questions are asked with can't connect to it.
+It belongs to a role that may write there and nowhere else. The role that questions are asked with can't connect to it.
 """
 
 from contextlib import closing
@@ -17,7 +17,9 @@ _LOCK = 0x43697477  # advisory lock number, arbitrary but ours
 
 
 def ensure_app_database(server: Server, database: str = DATABASE) -> str:
-    """Makes the database and its role unless they are there; returns its URL for that role. Safe to call at once.
+    """Creates the database and its role unless they exist; returns its URL for that role.
+
+    Several processes may call it at the same time.
 
     Raises:
         psycopg2.Error: the server went away, or its disk is full.
@@ -25,7 +27,7 @@ def ensure_app_database(server: Server, database: str = DATABASE) -> str:
     names = {"database": sql.Identifier(database), "role": sql.Identifier(ROLE)}
     with closing(psycopg2.connect(server.admin_url)) as admin, admin.cursor() as cursor:
         admin.autocommit = True
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])  # until the connection closes, however it does
+        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])  # released when the connection closes
         cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [ROLE])
         if cursor.fetchone() is None:
             cursor.execute(sql.SQL("CREATE ROLE {role} LOGIN").format(**names))

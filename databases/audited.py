@@ -1,4 +1,4 @@
-"""The asked database as one question sees it: every statement of it is noted in the audit log."""
+"""Notes every statement of one question, or of one call with SQL, in the audit log."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ T = TypeVar("T")
 class AuditedDatabase:
     """Implements `common.ports.Database` around `inner`, for one `occasion`.
 
-    A statement that is only planned leaves a line when it is refused; one that is run always does.
+    A statement that is only planned leaves a line if it is refused; a statement that is run always leaves one.
     """
 
     def __init__(self, inner: Database, audit: Audit, occasion: Occasion) -> None:
@@ -49,7 +49,7 @@ class AuditedDatabase:
         return result
 
     async def _noting(self, act: Callable[[str], Awaitable[T]], sql: str, is_refusal: Callable[[CituError], bool]) -> T:
-        """What `act` makes of `sql`; when that is nothing, it is noted why."""
+        """The result of `act` for `sql`; when it fails, the failure is noted."""
         watch = _Watch()
         try:
             return await act(sql)
@@ -66,7 +66,7 @@ class AuditedDatabase:
 
 
 class _Watch:
-    """Time since it was made."""
+    """Measures the time since it was made."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -81,5 +81,5 @@ def _refused(error: CituError) -> bool:
 
 
 def _refused_unrun(error: CituError) -> bool:
-    """InvalidSql from a run is a failure of the run: a division by zero, a cast that does not fit."""
+    """Whether the guard refused it. `InvalidSql` means that the run failed: a division by zero, a cast that fails."""
     return isinstance(error, StatementRejected) and not isinstance(error, InvalidSql)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from common.errors import CituError, DatabaseUnavailable
 from common.postgres.connection import Connection
-from common.postgres.server_errors import UNREACHABLE
+from common.postgres.connection_errors import UNREACHABLE
 from common.values import Catalog
 from databases.catalog_reading import read_catalog, read_columns, read_relations
 from databases.guard import ServerFacts

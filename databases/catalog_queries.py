@@ -1,16 +1,17 @@
-"""The catalogue queries: what a role may read, and what the guard must know. A handful in all, however many tables.
+"""The queries of the system catalogue: what a role may read, and what the guard must know.
 
-Text only; `catalog.py` runs them. Every identifier is qualified, so that no search_path can mislead them.
+Their number does not depend on the number of tables. Every identifier is qualified, so that no search_path can lead
+elsewhere. The comment before each query says what its columns are.
 """
 
-# Extensions' relations are not the user's data and may hold secrets or other sessions' statements.
+# Relations of extensions hold no data of the user's, but may hold secrets or other sessions' statements.
 _OWNED_BY_EXTENSION = """EXISTS (
     SELECT FROM pg_catalog.pg_depend d
     WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid AND d.deptype = 'e')"""
 
 _IS_USER_SCHEMA = "n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'"
 
-# The small ones, in bytes, are sampled by reading them; others by the planner's statistics.
+# What the role may read, whole or by some columns.
 _READABLE = f"""
     SELECT c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
            pg_catalog.has_table_privilege(c.oid, 'SELECT') AS is_whole
@@ -22,7 +23,7 @@ _READABLE = f"""
            OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'))
 """
 
-# types of columns whose first and last day are worth knowing
+# Types of columns whose first and last day are read.
 _DAYS = "'date', 'timestamp', 'timestamptz'"
 
 # oid, schema, name, kind, row estimate, bytes on disk, comment
@@ -43,8 +44,8 @@ LEFT JOIN pg_catalog.pg_description d
 ORDER BY r.nspname, r.relname
 """
 
-# Types whose values are read as text without running anybody's code: PostgreSQL's own strings, enums, what is stored
-# as text (citext), and domains over them. A type may call itself a string and have a cast or an output of its own.
+# Types whose values can be read as text without running anybody's code: PostgreSQL's own strings, enums, types stored
+# as text (citext), and domains over them. Other types of the string category may have a cast or output of their own.
 _TEXT_TYPES = """
 WITH RECURSIVE base (oid, base) AS (
     SELECT oid, oid FROM pg_catalog.pg_type WHERE typcategory IN ('S', 'E') AND typtype <> 'd'
@@ -134,10 +135,10 @@ FROM (SELECT k.conrelid AS oid, k.contypid AS domain, pg_catalog.pg_get_expr(k.c
 WHERE expression LIKE '%=%' AND pg_catalog.length(expression) < 8000
 """
 
-# e.g. 150004
+# the version as a number: 150004 is 15.4
 VERSION = "SELECT pg_catalog.current_setting('server_version_num')"
 
-# A call with one argument may lead to it, and such a call may be written like a field: `value.function`.
+# Whether it may be called with one argument: such a call can be written like a field, `value.function`.
 _TAKES_ONE = "(p.prokind <> 'p' AND p.pronargs >= 1 AND p.pronargs - p.pronargdefaults <= 1)"
 
 # name, whether no overload is volatile, whether one takes a single argument, whether all take values of any type only,
@@ -151,10 +152,10 @@ FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type r ON r.oid = p.prorettype
 WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace GROUP BY p.proname
 """
 
-# What may have side effects although a query calls it: PostgreSQL's own mark, and code with its owner's rights.
+# Functions that may have side effects: VOLATILE ones, and those that run with their owner's rights.
 _IS_RISKY = "({0}.provolatile = 'v' OR {0}.prosecdef)"
 
-# Not on every server.
+# These don't exist on every server.
 _MULTIRANGE = "(pg_catalog.to_jsonb(r) ->> 'rngmultitypid')::oid"
 
 # schema, name, whether an overload takes a single argument, whether one may have side effects (an aggregate: what it is
@@ -237,15 +238,16 @@ LEFT JOIN pg_catalog.pg_type r ON r.oid = o.oprright
 WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND {_IS_RISKY.format("p")}
 """
 
-# What PostgreSQL may do with a type of the user's without being asked, and with every type and column that holds one:
-#   check     look at a value of it by the expression of a domain's constraint, which is the detail
-#   bounds    look at a value of it, a range, by comparing its bounds in a way that may have side effects
-#   to        reach it by a cast that may have side effects
-#   from      leave it by such a cast, to the type that is the detail
-#   implicit  use such a cast where the statement has none; the detail is the cast's context
-#   operator  use an operator that may have side effects, whose symbol is the detail
-#   sorting   compare it by functions that may have side effects, to sort or group
-#   catalog   read and write it by the names of the server's own objects
+# Code that PostgreSQL may run for values of a type of the user's although the statement does not name it; the same for
+# every type and column that holds such a type. The kinds, and what their detail is:
+#   check     a domain's constraint checks the value; its expression
+#   bounds    the bounds of a range are compared by a function that may have side effects; nothing
+#   to        a cast to the type may have side effects; nothing
+#   from      a cast from the type may have side effects; the type it leads to
+#   implicit  such a cast runs where the statement has none; the cast's context
+#   operator  an operator of the type may have side effects; its symbol
+#   sorting   sorting and grouping compare values by functions that may have side effects; nothing
+#   catalog   a value is read and written by the names of the server's own objects; nothing
 # kind, detail, schema, type, null; or the schema, relation and column that has the type; and whether it is that type
 # itself, not one that holds it
 TYPE_EFFECTS = f"""
@@ -330,7 +332,7 @@ FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamesp
 WHERE c.relkind IN ('v', 'm') AND {_IS_USER_SCHEMA}
 """
 
-# A function of the user's that may read tables: what is IMMUTABLE does not, nor do extensions'.
+# A function of the user's that may read tables. Those marked IMMUTABLE don't, and neither do those of extensions.
 _MAY_READ = """(p.provolatile <> 'i' OR p.prosecdef) AND p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace
   AND NOT EXISTS (
     SELECT FROM pg_catalog.pg_depend e

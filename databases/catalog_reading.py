@@ -9,8 +9,8 @@ from typing import Literal
 
 from psycopg2 import errors
 
+from common.postgres.arrays import parse_array
 from common.postgres.connection import Connection
-from common.postgres.value_rendering import parse_array
 from common.values import Catalog, Column, ForeignKey, Table
 from databases import catalog_queries as queries
 from databases.turns import in_turns

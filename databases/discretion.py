@@ -1,7 +1,7 @@
-"""What PostgreSQL says about a statement, without names that nobody may see.
+"""Removes names that the user may not see from what PostgreSQL says about a statement.
 
-Its messages and hints name columns near a misspelt one, and tables behind a view, whoever may read them. Names that
-the statement itself holds, or that the visible catalogue does, are no news; others are left out.
+PostgreSQL's messages and hints name columns near a misspelt one, and tables behind a view, whether or not they may be
+read. Names that the statement itself or the visible catalogue holds may be shown; messages with others are not.
 """
 
 import re
@@ -14,7 +14,10 @@ from databases.guard import ServerFacts
 from databases.references import references
 
 _QUOTED = re.compile(r'["“”„«‹「『]([^"“”„«»‹›「」『』]+)["“”»›」』]')
-_DETAIL = "PostgreSQL's message is not shown: it names what may not be read"
+_UNSHOWN = Text(
+    "PostgreSQL 的错误信息提到了不可读取的对象，因此不予显示",
+    "PostgreSQL's message is not shown: it names what may not be read",
+)
 _NO_PRIVILEGE = Text(
     "数据库账号没有读取查询所需的某个对象的权限。", "The database role may not read something that the query needs."
 )
@@ -23,11 +26,11 @@ _NO_PRIVILEGE = Text(
 def discreet(
     error: InvalidSql | ForbiddenObject, sql: str, catalog: Catalog, facts: ServerFacts
 ) -> InvalidSql | ForbiddenObject:
-    """`error` as it may be shown.
+    """`error`, or one in its place without names that may not be seen.
 
     Args:
         sql: the statement it is about.
-        catalog: what is visible.
+        catalog: what the user may see.
     """
     if isinstance(error, ForbiddenObject):
         is_known = _is_said(error.name, sql) or error.name in catalog.by_name
@@ -36,19 +39,19 @@ def discreet(
     hides = any(_is_hidden(name, sql, catalog, facts) for name in _names(error.detail))
     if hint == error.hint and not hides:
         return error
-    detail = _DETAIL if hides else error.detail
-    return InvalidSql(detail, sqlstate=error.sqlstate, position=error.position, hint=hint)
+    detail, detail_zh = (_UNSHOWN.en, _UNSHOWN.zh) if hides else (error.detail, error.detail_zh)
+    return InvalidSql(detail, detail_zh=detail_zh, sqlstate=error.sqlstate, position=error.position, hint=hint)
 
 
 def _names(text: str) -> Iterator[str]:
-    """What stands in quotes, whole and by its parts."""
+    """The texts in quotes, and the parts of those with dots."""
     for quoted in _QUOTED.findall(text):
         yield quoted
         yield from quoted.split(".") if "." in quoted else ()
 
 
 def _is_hidden(name: str, sql: str, catalog: Catalog, facts: ServerFacts) -> bool:
-    """Whether the server has something of that name, of which neither the statement nor the catalogue speaks."""
+    """Whether the server has something of that name that neither the statement nor the catalogue holds."""
     exists = name in facts.column_names or any(name == relation for _, relation in facts.relations)
     return exists and not _is_said(name, sql) and not _is_in(name, catalog)
 
@@ -62,14 +65,14 @@ def _is_in(name: str, catalog: Catalog) -> bool:
 
 
 def _is_visible(hint: str, sql: str, catalog: Catalog) -> bool:
-    """Whether every name in the hint, `alias.column` in its table, is one that may be seen."""
+    """Whether every name in the hint may be seen; `alias.column` is looked up in the alias's table."""
     sources = references(sql, catalog).sources
     for name in _QUOTED.findall(hint):
         source, _, column = name.rpartition(".")
         table = sources.get(source)
         if table is not None and table.column(column) is None:
             return False
-        # An alias of something else than a visible table: a subquery's columns are named in it.
+        # The alias of something else than a visible table, a subquery for example: its columns are named in the text.
         if table is None and not _is_said(column, sql) and (source or not _is_in(column, catalog)):
             return False
     return True

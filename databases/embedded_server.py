@@ -1,7 +1,7 @@
-"""An embedded PostgreSQL server: `EmbeddedServer.acquire(data_dir)` and there is a database, with nothing to install.
+"""An embedded PostgreSQL server: `EmbeddedServer.acquire(data_dir)` starts one with nothing to install.
 
-Any number of processes may use the same data directory; the first starts the server, the last one's end stops it,
-also when that end is `kill -9`. How: see `common/embedded/supervisor.py`. The server listens on a Unix socket only.
+Any number of processes may use the same data directory. The first starts the server; it stops when the last one ends,
+also by `kill -9`: `common/embedded/supervisor.py` says how. The server listens on a Unix socket only.
 """
 
 import fcntl
@@ -26,10 +26,10 @@ __all__ = ["EmbeddedServer", "EmbeddedServerError"]
 
 START_LOCK = "start.lock"
 _STOP_TIMEOUT_S = 45.0
-_ATTEMPTS = 3  # a start may fail because somebody killed it
+_ATTEMPTS = 3  # of starting: somebody may kill the new supervisor
 _PROJECT = Path(__file__).resolve().parent.parent
 
-# Refusals of a server that will take connections in a moment, as PostgreSQL words them.
+# PostgreSQL's messages while it starts or recovers: it will take connections in a moment.
 _NOT_YET = ("starting up", "shutting down", "recovery")
 
 
@@ -37,7 +37,7 @@ class EmbeddedServer:
     """One user's hold on the server of a data directory; the server runs while anybody holds it.
 
     A fork of this process holds it too. Attributes:
-        home: the folder with the server's data and log (as root not necessarily inside the data directory).
+        home: the folder with the server's data and log (for root it may be outside the data directory).
     """
 
     def __init__(self, home: Home, users_lock: int) -> None:
@@ -76,7 +76,7 @@ class EmbeddedServer:
         return f"postgresql://{user}@/{dbname}?host={host}&port={PORT}"
 
     def ensure_running(self) -> None:
-        """Starts the server again if it died; its URLs stay the same. Cheap when it runs.
+        """Starts the server again if it died; its URLs stay the same. Costs little while it runs.
 
         Raises:
             EmbeddedServerError: it can't run, or was released.
@@ -93,7 +93,7 @@ class EmbeddedServer:
         if self._users_lock is None:
             return
         with _exclusive(self._home):
-            os.close(self._users_lock)  # not unlocked: a fork may hold it still
+            os.close(self._users_lock)  # closed, not unlocked: a fork may still hold it
             self._users_lock = None
             if _has_users(self._home):
                 return
@@ -102,7 +102,7 @@ class EmbeddedServer:
                 time.sleep(POLL_S)
 
     def _start_unless_running(self) -> None:
-        """Call with the start lock. A supervisor at work is given time; without one, a new one is started."""
+        """Waits for a supervisor that is at work; starts one if there is none. Call with the start lock held."""
         deadline = time.monotonic() + START_TIMEOUT_S
         attempts = 0
         while not (_is_supervised(self._home) and self._answers()):
@@ -122,13 +122,13 @@ class EmbeddedServer:
         except FileNotFoundError:  # no address on record yet
             return False
         except psycopg2.OperationalError as exc:
-            # A server that refuses is there (all connections taken), unless it is only about to be.
+            # A server that refuses is running (all connections may be taken), unless it says that it only starts.
             return "FATAL:" in str(exc) and not any(words in str(exc) for words in _NOT_YET)
         return True
 
 
 def _start_supervisor(home: Home) -> str | None:
-    """Returns when the server is ready, or with the sentence that says why it isn't."""
+    """Returns None when the server is ready, else the sentence that says why it isn't."""
     account = home.account
     arguments = [str(home.directory), str(find_programs(home))]
     arguments += [account.name, str(account.uid), str(account.gid)] if account else []
@@ -141,9 +141,9 @@ def _start_supervisor(home: Home) -> str | None:
         errors="replace",
         check=False,
         cwd=_PROJECT,
-        start_new_session=True,  # Ctrl-C in the terminal is for us, not for the server
+        start_new_session=True,  # Ctrl-C in the terminal must end this process, not the server
     )
-    # The last line counts: an interpreter may have warnings of its own to print first.
+    # The last line counts: the interpreter may print warnings before it.
     last = result.stdout.strip().rpartition("\n")[2]
     if last == READY:
         return None
@@ -155,7 +155,7 @@ def _start_supervisor(home: Home) -> str | None:
 
 @contextmanager
 def _exclusive(home: Home) -> Iterator[None]:
-    """One process at a time joins, starts or leaves; what the system refuses meanwhile becomes a sentence."""
+    """Lets one process at a time join, start or leave; raises `EmbeddedServerError` for what the system refuses."""
     try:
         descriptor = lock_file(home, START_LOCK)
         try:
@@ -171,7 +171,7 @@ def _exclusive(home: Home) -> Iterator[None]:
 
 
 def _take(descriptor: int, mode: int, home: Home) -> None:
-    """Waits for a lock, with a limit: its holder may hang."""
+    """Waits for a lock up to a limit, because its holder may hang."""
     deadline = time.monotonic() + START_TIMEOUT_S + _STOP_TIMEOUT_S
     while not try_lock(descriptor, mode):
         if time.monotonic() > deadline:
@@ -186,16 +186,16 @@ def _is_supervised(home: Home) -> bool:
 
 
 def _has_users(home: Home) -> bool:
-    """Whether other users hold the server. Call with the start lock.
+    """Whether other users hold the server. Call with the start lock held.
 
-    Only the supervisor ever waits for the users' lock exclusively, and it gets it when nobody is left.
+    Only the supervisor waits for the exclusive lock, and it gets it when nobody is left.
     """
     nobody_at_all = not _is_locked(home, USERS_LOCK, against=fcntl.LOCK_EX)
     return not nobody_at_all and not _is_locked(home, USERS_LOCK, against=fcntl.LOCK_SH)
 
 
 def _is_locked(home: Home, name: str, *, against: int) -> bool:
-    """Whether somebody's lock on the file is in the way of a lock of the kind `against`."""
+    """Whether somebody's lock on the file prevents a lock of the kind `against`."""
     with suppress(FileNotFoundError):
         descriptor = lock_file(home, name)
         try:

@@ -1,7 +1,7 @@
-"""What EXPLAIN says of a statement, and the limits an operator sets on it.
+"""Reads EXPLAIN's estimate for a statement, and holds it against the operator's limits.
 
-Estimates can be wrong by orders of magnitude, so the limits are for runaway plans (a join without its condition over
-large tables); what merely runs long is stopped by the statement timeout.
+Estimates can be wrong by orders of magnitude, so the limits are meant for runaway plans, such as a join of large tables
+without its condition. Statements that merely take long are stopped by the statement timeout.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ def _nodes(top: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def with_known_scans(plan: PlanEstimate, catalog: Catalog, parents: Mapping[Key, frozenset[Key]]) -> PlanEstimate:
-    """`plan` naming only tables of `catalog`: partitions by their table, and nothing that a view hides."""
+    """`plan` with only tables of `catalog` in its scans: partitions become their table, hidden tables go."""
     if all(scan in catalog.by_name for scan in plan.scans):
         return plan
     above = {child: tuple(name for _, name in tops) for (_, child), tops in parents.items()}
@@ -47,7 +47,7 @@ def with_known_scans(plan: PlanEstimate, catalog: Catalog, parents: Mapping[Key,
 
 @dataclass(frozen=True)
 class CostLimits:
-    """The most a plan may be estimated at; 0 means no limit.
+    """The highest estimates that a plan may have; 0 means no limit.
 
     Attributes:
         cost: in the planner's cost units.
@@ -98,7 +98,7 @@ def _hint(plan: PlanEstimate, catalog: Catalog) -> Text:
 
 
 def _date_column(name: str, catalog: Catalog) -> str | None:
-    """The first date of the table, or else its first time stamp."""
+    """The table's first date column, or else its first time stamp."""
     columns = [column for table in catalog.by_name[name] for column in table.columns]
     for kind in ("date", "timestamp"):
         for column in columns:

@@ -1,8 +1,8 @@
-"""The asked PostgreSQL database: every statement in a READ ONLY transaction that is rolled back, bounded in time,
-rows and bytes, and stopped in the server when the caller leaves.
+"""Runs statements on the asked database: each in a READ ONLY transaction that is rolled back, bounded in time, rows
+and bytes, and stopped in the server when the caller leaves.
 
-Trusts that a guard has proven each statement to be one query, and does not rely on it alone: the statement runs as a
-subquery, where PostgreSQL's grammar takes nothing but a query and refuses data-modifying CTEs.
+The guard has proven each statement to be one query. As a second defence the statement runs as a subquery, where
+PostgreSQL's grammar takes nothing but a query and refuses CTEs that modify data.
 """
 
 import asyncio
@@ -19,8 +19,6 @@ from common.errors import DatabaseUnavailable, QueryTimeout, ValidationFailed
 from common.ports import UrlSource
 from common.postgres.connection import Connection, Limits, Rows, connect
 from common.postgres.pool import Pool
-from common.postgres.server_errors import NAMES_NOT_UNICODE, NOT_UNICODE, TIMED_OUT, TOO_LARGE, translate
-from common.postgres.value_rendering import CORE_TYPES, PgType
 from common.postgres.wire import AnswerTooLarge
 from common.text import Text
 from common.values import PlanEstimate, QueryResult
@@ -29,18 +27,20 @@ from databases.options import DatabaseOptions
 from databases.plan_estimate import plan_estimate
 from databases.privileges import read_dangers, unfit
 from databases.results import MOST_COLUMNS, ROW, Caps, columns_query, cut_query, cut_result, whole_result
+from databases.statement_errors import NAMES_NOT_UNICODE, NOT_UNICODE, TIMED_OUT, TOO_LARGE, translate
+from databases.value_rendering import CORE_TYPES, PgType
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-_GRACE_S = 1.0  # beyond the statement timeout, for functions that don't look at it and networks that are gone
+_GRACE_S = 1.0  # beyond the statement timeout, for functions that don't obey it and for dead networks
 _KNOWLEDGE_S = 60.0  # to read the whole catalogue
-_RESET_S = 2.0  # to bring a connection back to rest; longer and it is closed
-_LOOK_S = 2.0  # to connect for a look at backends that go on without a connection
+_RESET_S = 2.0  # to bring a connection back to rest; after that it is closed
+_LOOK_S = 2.0  # to open the connection over which backends without a client are watched
 _EXPLAIN = "EXPLAIN (FORMAT JSON) "
 _PLAIN_PLAN = f"BEGIN READ ONLY; {_EXPLAIN}"
-# An error message quotes what it is about: `repeat('9', 100000000)::int` makes one of 100 MB. Blocks in the server that
-# run the user's text shorten such messages before they are sent; others pass as they are, with their positions.
+# An error message quotes what it is about: `repeat('9', 100000000)::int` makes one of 100 MB. So the user's text runs
+# in blocks in the server that shorten long messages before they are sent; others pass unchanged, with their positions.
 _SHORT_ERRORS = """EXCEPTION WHEN OTHERS THEN
 GET STACKED DIAGNOSTICS said = MESSAGE_TEXT, more = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
 IF pg_catalog.octet_length(said) + pg_catalog.octet_length(more) + pg_catalog.octet_length(hint) < 10000 THEN RAISE;
@@ -48,41 +48,41 @@ END IF;
 RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = pg_catalog.left(said, 2000), HINT = pg_catalog.left(hint, 2000);
 END"""
 _BLOCK = "BEGIN READ ONLY; DO ${tag}$ DECLARE said text; more text; hint text; "
-# A plan shows the statement's constants, and PostgreSQL computes those first: `repeat('x', 500000000)` in a condition
-# would be sent here. So a block in the server looks at the plan first; of a huge one it keeps the top's estimates.
+# A plan shows the statement's constants, and PostgreSQL computes them first: the text of `repeat('x', 500000000)` in a
+# condition would be sent here. So a block in the server keeps only the estimates of the top node of a huge plan.
 _PLAN = f"""{_BLOCK} plan pg_catalog.json; BEGIN EXECUTE {{literal}} INTO plan;
 IF pg_catalog.octet_length(plan::text) > 1000000 THEN
     plan := pg_catalog.json_build_array(pg_catalog.json_build_object('Plan', pg_catalog.json_build_object(
         'Total Cost', plan -> 0 -> 'Plan' -> 'Total Cost', 'Plan Rows', plan -> 0 -> 'Plan' -> 'Plan Rows')));
 END IF; PERFORM pg_catalog.set_config('citu.plan', plan::text, true);
 {_SHORT_ERRORS} ${{tag}}$; SELECT pg_catalog.current_setting('citu.plan')"""
-_PLAN_BYTES = 8 * 1024 * 1024  # of what comes back: a plan, or an error, with the statement
+_PLAN_BYTES = 8 * 1024 * 1024  # of the answer: a plan or an error, which may quote the statement
 
 _TOO_WIDE = "citu: row too wide"
-# OFFSET 0 keeps PostgreSQL from evaluating expressions twice, for the row and for its size.
+# OFFSET 0 keeps PostgreSQL from evaluating expressions twice: for the row, and for its size.
 _SELECT = f"SELECT {ROW}.* FROM (SELECT * FROM ("
-# A row that is too large as it is stored is an error raised in the server, before any of it is sent.
+# A row whose stored size is too large raises an error in the server before any of it is sent.
 _WHERE = (
     f"\n) AS {ROW} OFFSET 0) AS {ROW} WHERE CASE WHEN pg_catalog.pg_column_size({ROW}) > {{width}} "
     f"THEN CAST('{_TOO_WIDE} ' || pg_catalog.pg_column_size({ROW}) AS pg_catalog.int4) = 0 ELSE true END"
 )
 _QUERY = f"BEGIN READ ONLY; {_SELECT}"
 
-# A block runs a query to its end, so that an error is shortened; the rows are kept by the cursor, not computed again.
+# The block runs the query to its end, so that errors are shortened. The cursor keeps the rows: nothing is run twice.
 _OPEN = f"""{_BLOCK} rows pg_catalog.refcursor := 'citu'; BEGIN OPEN rows SCROLL FOR EXECUTE {{literal}};
 MOVE FORWARD ALL FROM rows; MOVE ABSOLUTE 0 FROM rows; {_SHORT_ERRORS} ${{tag}}$; FETCH {{what}} FROM citu"""
-# Beyond the rows themselves: what frames them, the columns' names, an error.
+# Allowed beyond the rows themselves: frames, column names, an error message.
 _FRAMING_BYTES = 2 * 1024 * 1024
-_SLACK_BYTES = 64 * 1024  # the same, for a result of ordinary shape
+_SLACK_BYTES = 64 * 1024  # the same for the first attempt
 
 
 class ResultTooLarge(Exception):
-    """The rows, or what else the server sends, are larger than the cap."""
+    """What the server sends is larger than the cap."""
 
 
 @dataclass
 class _Types:
-    """Types by OID, learnt as results bring them up; the core's are known."""
+    """Types by OID: those of the core are known, others are asked for when a result has them."""
 
     known: dict[int, PgType] = field(default_factory=lambda: dict(CORE_TYPES))
 
@@ -96,7 +96,7 @@ class _Types:
             oids = {self.known[number].element for number in missing} - {0}
 
 
-# A domain's arrays are rendered as its base type's; `typarray` tells true arrays from vectors such as int2vector.
+# Arrays of a domain are rendered as arrays of its base type. `typarray` tells arrays from vectors such as int2vector.
 _TYPES_QUERY = """
 SELECT t.oid, t.typname, CASE WHEN e.typtype = 'd' THEN e.typbasetype ELSE e.oid END, t.typdelim
 FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid
@@ -166,7 +166,7 @@ class PostgresDatabase:
         return await whole_result(fetched, self._types.known, caps)
 
     async def _fetch_cut(self, connection: Connection, sql: str) -> QueryResult:
-        """What fits of a result that is too large: whole rows, in which cells that are too long are cut."""
+        """The rows of a too large result that fit, with cells cut that are too long."""
         caps = self._caps
         described = await _in_block(connection, columns_query(sql), "FORWARD 0", caps)
         if len(described.columns) > MOST_COLUMNS:
@@ -218,7 +218,7 @@ class PostgresDatabase:
             await self._give_back(connection)
 
     async def _give_back(self, connection: Connection) -> None:
-        """Returns the connection, clean. A caller that is cancelled once more doesn't stop the clearing up."""
+        """Returns the connection to the pool, clean. That goes on if the caller is cancelled once more."""
         if connection.is_open:
             connection.leave()
             self._pool.release(connection)
@@ -258,7 +258,7 @@ async def _explain(connection: Connection, sql: str) -> PlanEstimate:
 
 
 async def _in_block(connection: Connection, query: str, what: str, caps: Caps) -> Rows:
-    """Runs `query` in a transaction of its own, so that no error is long, and fetches `what` of it."""
+    """Runs `query` in a transaction and a block that shortens errors, and fetches `what` of it."""
     most_bytes = caps.bytes + _FRAMING_BYTES
     try:
         return await connection.query(_with_literal(_OPEN, query, what=what), most_bytes=most_bytes)
@@ -267,12 +267,12 @@ async def _in_block(connection: Connection, query: str, what: str, caps: Caps) -
         return await connection.query(f"BEGIN READ ONLY; {query}", most_bytes=most_bytes)
 
 
-# PL/pgSQL may be what is missing or not allowed.
+# Raised when PL/pgSQL is missing or not allowed; the statement then runs without a block.
 _NO_BLOCKS = (errors.UndefinedObject, errors.InsufficientPrivilege)
 
 
 def _with_literal(block: str, text: str, **values: str) -> str:
-    """`block` around `text`, which nothing in it ends early."""
+    """`block` with `text` as a literal; the tag is chosen so that nothing in the text ends the block."""
     tag = "citu"
     while f"${tag}$" in text:
         tag += "_"

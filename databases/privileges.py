@@ -1,7 +1,7 @@
-"""What the connected role may do beyond reading: the guard should never be the only thing that stops it.
+"""Finds what the connected role may do beyond reading: the guard should not be the only thing that prevents it.
 
-One query for everything that matters: attributes of the role and of every role it is a member of, predefined roles that
-reach files, programs and other sessions, and the right to change or create anything in this database.
+One query asks for the attributes of the role and of every role that it is a member of, for predefined roles that reach
+files, programs and other sessions, and for rights to change or create anything in this database.
 """
 
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ _SAYINGS = {
 
 
 async def read_dangers(connection: Connection) -> tuple[Text, ...]:
-    """What the role may do beyond reading, one sentence each; empty for a role as it should be.
+    """What the role may do beyond reading, one sentence each; empty for a role that can only read.
 
     Raises psycopg2's errors.
     """
@@ -84,6 +84,6 @@ def unfit(dangers: tuple[Text, ...]) -> Text:
 
 def _sentences(rows: Iterable[tuple[str, str]]) -> tuple[Text, ...]:
     found = dict.fromkeys((kind, name) for kind, name in rows)
-    if ("superuser", "") in found:  # it may do everything; one sentence says so
+    if ("superuser", "") in found:  # a superuser may do everything, so one sentence is enough
         return (_SAYINGS["superuser"],)
     return tuple(Text(*(saying.format(name) for saying in _SAYINGS[kind])) for kind, name in found)

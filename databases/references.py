@@ -1,8 +1,8 @@
-"""What a query's text refers to in the catalogue: which table a name or alias stands for, and which stored column a
+"""Finds what a query refers to in the catalogue: which table a name or alias stands for, and which stored column a
 condition compares with which text.
 
-Reads PostgreSQL's own parse tree, resolving names the way PostgreSQL does as far as base tables go. What is not
-certain (columns of subqueries, CTEs, functions) is left out.
+It reads PostgreSQL's own parse tree and resolves names of base tables and their columns as PostgreSQL does. Columns of
+subqueries, CTEs and functions are left out.
 """
 
 import re
@@ -17,7 +17,7 @@ from databases.guard.parsing import Node, parse
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
 _PATTERN = re.compile(r"(%?)([^%_\\]+)(%?)")
 
-_MAX_CHARS = 4_000  # 50 ms at the most
+_MAX_CHARS = 4_000  # such a text takes 50 ms at the most
 
 # Kinds of expressions in the tree, and their operators.
 _Operator = tuple[str | None, str]
@@ -25,7 +25,7 @@ _EQUALS, _IN, _ANY = ("AEXPR_OP", "="), ("AEXPR_IN", "="), ("AEXPR_OP_ANY", "=")
 _LIKE, _ILIKE = ("AEXPR_LIKE", "~~"), ("AEXPR_ILIKE", "~~*")
 _COMPARING = frozenset((_EQUALS, _IN, _ANY, _LIKE, _ILIKE))
 
-# Conditions that rows must meet; those of a CASE, or under NOT, are none.
+# Clauses whose conditions rows must meet. Conditions of a CASE, or under NOT, don't count.
 _FILTERS = frozenset(("whereClause", "quals", "agg_filter"))
 
 
@@ -77,7 +77,7 @@ class References:
 
 
 def references(sql: str, catalog: Catalog) -> References:
-    """What `sql` refers to; nothing when it can't be parsed or is too long to be read between two other requests."""
+    """What `sql` refers to; nothing when it can't be parsed, or is so long that reading it would hold up others."""
     if len(sql) > _MAX_CHARS:
         return References()
     try:
@@ -132,7 +132,7 @@ class _Scope:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where in the tree a node stands: its scope, and whether rows must meet what it says."""
+    """Where in the tree a node stands: its scope, and whether rows must meet its condition."""
 
     scope: _Scope
     is_filter: bool = False
@@ -221,7 +221,7 @@ class _Reader:
                 yield from _comparison(operator, *found, literal)
 
     def _literal(self, node: Node) -> "_Literal | None":
-        """A plain string constant."""
+        """The string constant that the node is, if it is one that is written plainly."""
         constant = node.get("A_Const", {})
         value = constant.get("sval", {}).get("sval")
         if not value:

@@ -1,8 +1,8 @@
-"""From a result as PostgreSQL's text to a `QueryResult` under the caps: whole when it fits, else with its cells cut.
+"""Makes a `QueryResult` within the caps from a result as PostgreSQL's text: whole if it fits, else with cells cut.
 
-How long a result is as text is not known before it is written: compressed text grows a hundredfold, and a number of a
-few bytes may have 131,000 digits. So a result that turns out too large is asked for again by `cut_query`, which cuts it
-in the server.
+The length of a result as text is not known before it is written: compressed text may grow a hundredfold, and a number
+of a few bytes may have 131,000 digits. A result that turns out too large is queried again by `cut_query`, which cuts
+its cells in the server.
 """
 
 import asyncio
@@ -13,45 +13,45 @@ from typing import Any
 
 from common.errors import ValidationFailed
 from common.postgres.connection import Rows
-from common.postgres.value_rendering import PgType, Render, as_is, renderer
 from common.text import Text
 from common.values import QueryResult
+from databases.value_rendering import PgType, Render, as_is, renderer
 
 ROW = "citu_row_8c1f"
-"""The alias of the user's statement; no column will have that name."""
+"""The alias of the user's statement: a name that no column will have."""
 
 MOST_COLUMNS = 1600
-"""Of a result that is cut: PostgreSQL takes 1664 in one list, and some are ours."""
+"""Most columns of a result that is cut: PostgreSQL allows 1664 in one list, and some of them are ours."""
 
-# Columns are numbered, since names may occur twice.
+# Columns are numbered, because a name may occur twice.
 _COLUMNS = f"SELECT * FROM ({{sql}}\n) AS {ROW} LIMIT 0"
 _WHOLE, _SHORTENED = "=", "<"
-# `format` writes every type as it would be sent; a cast to text may be the user's own, or write another text.
+# `format` gives every type the text that would be sent. A cast to text may be the user's own, or give another text.
 _CELL = "CASE WHEN {c} IS NOT DISTINCT FROM NULL THEN NULL ELSE pg_catalog.format('%s', {c}) END AS {c}"
-# The first character tells whether the cell is whole.
+# The first character of a cell says whether it is whole.
 _SHORT_CELL = (
     f"CASE WHEN pg_catalog.octet_length({{c}}) > {{most}} THEN '{_SHORTENED}' || pg_catalog.left({{c}}, {{kept}})"
     f" ELSE '{_WHOLE}' || {{c}} END AS {{c}}"
 )
 _FITTING = "CASE WHEN size <= {bytes} THEN {c} END"
-# Whole rows until the cap is reached. When there are more, one is returned that is empty but for its `size`.
+# Whole rows until the cap is reached. If there are more, one more row is returned with nothing but its `size`.
 _CUT = f"""WITH {ROW} AS (SELECT * FROM ({{sql}}\n) AS {ROW} LIMIT {{rows}})
 SELECT {{fitting}} FROM (
     SELECT s.*, pg_catalog.pg_column_size(s) + {{frame}} AS own,
            pg_catalog.sum(pg_catalog.pg_column_size(s) + {{frame}}) OVER (ROWS UNBOUNDED PRECEDING) AS size
     FROM (SELECT {{short}} FROM (SELECT {{cells}} FROM {ROW} AS r {{names}} OFFSET 0) AS t OFFSET 0) AS s
 ) AS u WHERE size - own <= {{bytes}}"""
-# Each cell counts as so much more than its text: hundreds of thousands of tiny ones take long to read and to write.
+# Added to the length of each cell: hundreds of thousands of tiny cells also take long to read and to write.
 _FRAME_BYTES = 32
-# What PostgreSQL adds to a row, and to each of its cells, as it counts.
+# What `pg_column_size` counts for a row, and for each of its cells, beside the text.
 _ROW_BYTES = 300
 _CELL_BYTES = 8
 _CHARACTER_BYTES = 4
 
 _ELLIPSIS = "…"
-# JSON and arrays take many times their text's memory once they are read, and long to read and to write.
+# Once parsed, JSON and arrays take many times the memory of their text, and long to parse and write.
 _MOST_STRUCTURED_CHARS = 512 * 1024
-_TURN_S = 0.01  # of rendering, until others have theirs
+_TURN_S = 0.01  # of rendering before the event loop serves others
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def columns_query(sql: str) -> str:
 
 
 def cut_query(sql: str, columns: int, caps: Caps) -> str:
-    """`sql`, which has so many columns, with its cells as text and cut so that a row of them fits; for `cut_result`."""
+    """A query for `sql`, which has `columns` columns, with cells as text, cut so that a row fits; see `cut_result`."""
     most, kept = _cell_limits(columns, caps)
 
     def listed(form: str, *before: str) -> str:
@@ -88,13 +88,13 @@ def cut_query(sql: str, columns: int, caps: Caps) -> str:
 
 
 def _cell_limits(columns: int, caps: Caps) -> tuple[int, int]:
-    """Most bytes of a cell that stays whole, and the characters kept of a longer one."""
+    """Most bytes of a cell that stays whole, and how many characters of a longer one are kept."""
     share = max(1, (caps.bytes - _ROW_BYTES) // max(1, columns) - _CELL_BYTES - _FRAME_BYTES)
     return share, max(1, share // _CHARACTER_BYTES)
 
 
 async def whole_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -> QueryResult:
-    """The first rows that fit; `fetched` is used up."""
+    """The first rows that fit. Empties `fetched`."""
     total = len(fetched.rows)
     fitting = list(_fitting(fetched.rows, caps))
     fetched.rows.clear()
@@ -119,7 +119,7 @@ def _bytes(cell: str | None) -> int:
 
 
 async def cut_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -> QueryResult:
-    """The rows of a `cut_query`, under the columns of the statement; `fetched` is used up.
+    """The rows of a `cut_query`, with the statement's own column names. Empties `fetched`.
 
     Raises:
         ValidationFailed: not one row fits.
@@ -136,7 +136,7 @@ async def cut_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -> 
     def cell_value(cell: str, n: int) -> Any:
         if cell[0] == _WHOLE:
             return renders[n](cell[1:])
-        shortened.add(n)  # it is text, whatever it was: part of a number is another number
+        shortened.add(n)  # stays text whatever its type is: a part of a number would be another number
         return cell[1:] + _ELLIPSIS
 
     kept = await _rendered(fitting, cell_value)
@@ -147,7 +147,7 @@ async def cut_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -> 
 def _renderers(
     columns: Sequence[tuple[str, int]], rows: Sequence[tuple[str | None, ...]], types: Mapping[int, PgType]
 ) -> list[Render]:
-    """A function for each column. Columns of JSON and arrays stay text where they are too long together."""
+    """A function for each column. Columns of JSON and arrays stay text when they are too long together."""
     left = _MOST_STRUCTURED_CHARS
     renders = []
     for n, (_, oid) in enumerate(columns):
@@ -161,7 +161,7 @@ def _renderers(
 
 
 async def _rendered(rows: list[tuple[str | None, ...]], value: Callable[[str, int], Any]) -> list[list[Any]]:
-    """The rows' values; gives others their turn. Empties `rows`, so that no text is held beside its value."""
+    """The rows' values; lets the loop serve others in between. Empties `rows`, to free the texts."""
     kept = []
     rows.reverse()
     until = time.monotonic() + _TURN_S

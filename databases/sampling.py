@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import psycopg2
 from psycopg2 import errors
 
+from common.postgres.arrays import parse_array
 from common.postgres.connection import Connection
-from common.postgres.value_rendering import parse_array
 from common.values import Catalog, Column, Table
 from databases import catalog_queries as queries
 from databases.catalog_reading import Attribute, Relation

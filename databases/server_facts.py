@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import psycopg2
 
+from common.postgres.arrays import parse_array
 from common.postgres.connection import Connection
-from common.postgres.value_rendering import parse_array
 from common.values import Catalog
 from databases import catalog_queries as queries
 from databases.guard import BUILTIN, ServerFacts

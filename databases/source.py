@@ -1,4 +1,4 @@
-"""Where databases are: the configured ones, or those in the embedded server."""
+"""Finds out where the databases are: at the configured URLs, or in the embedded server."""
 
 import logging
 import threading
@@ -12,12 +12,13 @@ import psycopg2
 
 from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
-from common.postgres.server_errors import NAMES_NOT_UNICODE, UNREACHABLE
+from common.postgres.connection_errors import UNREACHABLE
 from databases import catalog_queries
 from databases.app_database import ensure_app_database
 from databases.demo.loader import ensure_demo
 from databases.embedded_server import EmbeddedServer, EmbeddedServerError
 from databases.privileges import dangers_of, unfit
+from databases.statement_errors import NAMES_NOT_UNICODE
 
 _log = logging.getLogger(__name__)
 _NAMES = (catalog_queries.ALL_RELATIONS, catalog_queries.ATTRIBUTES, catalog_queries.ROUTINES, catalog_queries.TYPES)
@@ -25,10 +26,10 @@ _PROBE: Mapping[str, Any] = {"connect_timeout": 10, "application_name": "citu", 
 
 
 class EmbeddedHold:
-    """This process's hold on the embedded server of `data_dir`, shared by all who need a database there.
+    """This process's hold on the embedded server of `data_dir`, shared by all databases in it.
 
-    The server is started by the first call, and started again if it died. It runs while this process, or any other user
-    of the folder, does; a fork shares the hold.
+    The first call starts the server, and a later one starts it again if it died. It runs as long as this process or any
+    other user of the folder. A fork shares the hold.
     """
 
     def __init__(self, data_dir: Path) -> None:
@@ -50,7 +51,7 @@ class EmbeddedHold:
             return self._server
 
     def release(self) -> None:
-        """Gives the server up; the last user's release stops it."""
+        """Gives the server up; it stops when its last user has released it."""
         with self._lock:
             if self._server is not None:
                 self._server.release()
@@ -61,7 +62,7 @@ class EmbeddedSource:
     """A database of the embedded server.
 
     Args:
-        make: makes the database in the server unless it is there; gives its URL.
+        make: creates the database in the server unless it exists; returns its URL.
     """
 
     def __init__(self, hold: EmbeddedHold, make: Callable[[EmbeddedServer], str]) -> None:
@@ -84,7 +85,7 @@ class EmbeddedSource:
             raise DatabaseUnavailable(UNREACHABLE) from exc
 
     def start(self) -> str:
-        """As calling it, for those who can show a person the reason.
+        """As calling the object, for callers who can show the reason to a person.
 
         Raises:
             EmbeddedServerError: the server can't run here; the message says why and what to do.
@@ -108,9 +109,9 @@ class Sources:
     """Where Citu's two databases are.
 
     Attributes:
-        asked: the one that questions are about; the demo, when none is configured.
-        app: its own, for conversations and runs.
-        hold: on the embedded server; not started before one of them needs it.
+        asked: the one that questions are about; the demo when none is configured.
+        app: Citu's own, for conversations and runs.
+        hold: on the embedded server, which is not started before one of them needs it.
     """
 
     asked: UrlSource
@@ -123,7 +124,7 @@ class InvalidDatabaseUrl(ValueError):
 
 
 def database_sources(database_url: str, app_database_url: str, data_dir: Path) -> Sources:
-    """The configured databases; those of the embedded server where none is. Starts nothing.
+    """The configured databases, or for each that is not configured one in the embedded server. Starts nothing.
 
     Raises:
         InvalidDatabaseUrl: one of the two is not an address.
@@ -140,11 +141,11 @@ def database_sources(database_url: str, app_database_url: str, data_dir: Path) -
 
 def _check(setting: str, url: str) -> None:
     try:
-        # An @ that a password has in plain text makes the rest of the password part of the host.
+        # A plain @ in a password makes the rest of the password part of the host.
         is_address = "@" not in psycopg2.extensions.parse_dsn(url).get("host", "")
     except psycopg2.ProgrammingError:
         is_address = False
-    if not is_address:  # not chained: what the library says quotes the address, and with it the password
+    if not is_address:  # not chained: the library's message quotes the URL with its password
         raise InvalidDatabaseUrl(
             f"{setting} is not a URL such as postgresql://user:password@localhost:5432/database; "
             "special characters of a password are written as %XX, an @ as %40."
@@ -156,11 +157,11 @@ class Unreachable(Exception):
 
 
 def probe(url: str, *, require_read_only_role: bool = False) -> None:
-    """Connects once, so that a wrong URL or an unfit role is said at the start and not at the first question.
+    """Connects once, so that a wrong URL or role is reported at the start and not at the first question.
 
     Raises:
-        Unreachable: with what PostgreSQL's client library says, which names host and database and no password; or
-            with what the role may do beyond reading, when it must not.
+        Unreachable: with the message of PostgreSQL's client library, which names host and database but no password;
+            or with what the role may do beyond reading, when that is not allowed.
     """
     try:
         with closing(psycopg2.connect(url, **_PROBE)) as connection:
@@ -176,7 +177,7 @@ def probe(url: str, *, require_read_only_role: bool = False) -> None:
 
 
 def _check_names(connection: psycopg2.extensions.connection) -> None:
-    """Reads all names of a database that does not know its encoding: the server refuses those that are not UTF-8."""
+    """Reads all names of a database with the encoding SQL_ASCII: the server refuses names that are not UTF-8."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_encoding")
         if cursor.fetchone() == ("SQL_ASCII",):

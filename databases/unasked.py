@@ -1,8 +1,8 @@
-"""What Citu may read when nobody has asked: relations whose reading runs nothing that a question might not run.
+"""Judges which relations Citu may read by itself, to sample values: those whose reading runs nothing harmful.
 
-Reading a table is a scan. Reading a view runs its query, and reading a table with row-level security its policies, with
-every function in them: those are judged like statements, without the functions that the operator opened for questions.
-Tables of other servers are never read unasked.
+Reading a table is a scan. Reading a view runs its query, and reading a table with row-level security runs its policies,
+with every function in them. These are judged like statements, but functions that the operator allows for questions
+don't count as allowed here. Foreign tables are never read: the load would fall on another server.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class UnaskedReading:
         self._has_foreign_parts = frozenset(parent for key in foreign for parent in facts.parents.get(key, ()))
 
     def is_harmless(self, key: Key) -> bool:
-        """Whether reading the table or view runs nothing but a query that the guard accepts, and so on below it."""
+        """Whether reading the table or view, and all that it reads in turn, runs only what the guard accepts."""
         if key not in self._verdicts:
             self._verdicts[key] = True  # a policy may read its own table
             self._verdicts[key] = self._judge(key)
@@ -47,7 +47,7 @@ class UnaskedReading:
             return False
 
     def _reads(self, query: str) -> Iterator[Key]:
-        """What an accepted query reads; raises `StatementRejected` for others."""
+        """What the query reads; raises `StatementRejected` when the guard refuses it."""
         self._guard.check(query)
         (statement,) = parse(query)
         for relation in walk(statement.kind, statement.node).relations:

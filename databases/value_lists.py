@@ -1,13 +1,13 @@
-"""Which values a CHECK constraint lets a column have, read from the constraint's expression.
+"""Reads from a CHECK constraint's expression which values it lets a column have.
 
 PostgreSQL prints `status IN ('a', 'b')` as `(status = ANY (ARRAY['a'::text, 'b'::text]))`, with casts around each part
-that depend on the column's type. The expression is parsed, so that none of these forms needs a pattern of its own.
+that depend on the column's type. The expression is parsed, so these forms need no patterns of their own.
 """
 
 from collections.abc import Mapping
 
 from common.errors import CituError
-from common.postgres.value_rendering import parse_array
+from common.postgres.arrays import parse_array
 from databases.guard.parsing import Node, parse
 
 Lists = Mapping[str, tuple[str, ...]]
@@ -15,15 +15,15 @@ _EQUALS = ("AEXPR_OP", "AEXPR_OP_ANY", "AEXPR_IN")
 
 
 def value_lists(expression: str) -> Lists:
-    """Column → the only values (as text, in the written order) that `expression` lets it have, NULL aside.
+    """Column → the only values besides NULL that `expression` lets it have, as text, in the order they are written.
 
-    In a domain's constraint the column is called `value`. Conditions of any other kind give nothing.
+    In a domain's constraint the column is called `value`. Other kinds of conditions give nothing.
     """
     try:
         (statement,) = parse(f"SELECT {expression}")
         (target,) = statement.node["targetList"]
         return _lists(target["ResTarget"]["val"])
-    except (CituError, ValueError, KeyError):  # whatever else PostgreSQL may print is no list
+    except (CituError, ValueError, KeyError):  # anything else that PostgreSQL prints is no list
         return {}
 
 
@@ -59,7 +59,7 @@ def _values(node: Node, kind: str) -> tuple[str, ...]:
     node = _uncast(node)
     elements = node.get("A_ArrayExpr", {}).get("elements") or node.get("List", {}).get("items") or [node]
     values = [_constant(_uncast(element)) for element in elements]
-    if kind == "AEXPR_OP_ANY" and "A_Const" in node:  # an array as one literal: '{a,b}'
+    if kind == "AEXPR_OP_ANY" and "A_Const" in node:  # an array written as one literal: '{a,b}'
         values = parse_array(values[0] or "", str)
     return tuple(value for value in values if value is not None) if None not in values else ()
 

@@ -40,7 +40,12 @@ def with_suggestions(error: InvalidSql, sql: str, catalog: Catalog) -> InvalidSq
     if not names:
         return error
     return InvalidSql(
-        error.detail, sqlstate=error.sqlstate, position=error.position, hint=error.hint, suggestions=names
+        error.detail,
+        detail_zh=error.detail_zh,
+        sqlstate=error.sqlstate,
+        position=error.position,
+        hint=error.hint,
+        suggestions=names,
     )
 
 

@@ -1,12 +1,14 @@
 """Databases by name and actor: nobody is answered by what was judged or shown for somebody with other rights."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
-from agent.bootstrap import database_options
+from agent.ask.sql_desk import GivenSql
+from agent.bootstrap import bootstrap, database_options
 from app_config import Settings
 from common.actor import NOBODY, Actor
 from common.audit import Occasion, Outcome
@@ -172,6 +174,28 @@ def test_statements_are_noted_for_their_occasion_and_no_other(datasources: Datas
     silent = datasources.open(DEFAULT, CLERK)
     _each(lambda: noted.run("SELECT 1"), lambda: noted.run(PAY), lambda: silent.run(PAY))
     assert notes.lines == [("SELECT 1", "executed"), (PAY, "refused")]
+
+
+def test_given_sql_is_judged_by_the_rights_of_who_gives_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.bootstrap.database_options", lambda _: OPTIONS)
+    settings = Settings(database_url=url, app_database_url=os.environ["APP_DATABASE_URL"], audit_log="off")
+    services = bootstrap(settings)
+
+    async def main() -> None:
+        for actor in (NOBODY, CLERK, NOBODY):
+            given = GivenSql(PAY, "en", actor)
+            verdict = await services.desk.validate(given)
+            assert verdict["verdict"] == ("refused" if actor is CLERK else "accepted")
+            if actor is CLERK:
+                with pytest.raises(ForbiddenObject):
+                    await services.desk.run(given)
+            else:
+                assert (await services.desk.run(given))["query_result"]["rows"] == [[777]]
+        assert any("salary" in question for question in await services.examples("en", NOBODY))
+        assert not any("salary" in question for question in await services.examples("en", CLERK))
+        await services.aclose()
+
+    asyncio.run(main())
 
 
 def test_rules_are_read_before_anything_is_opened() -> None:

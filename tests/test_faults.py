@@ -22,7 +22,7 @@ from psycopg2.extensions import parse_dsn
 from common.errors import DatabaseUnavailable
 from common.postgres.addresses import with_addresses
 from common.postgres.connection import Limits, connect
-from common.postgres.server_errors import UNREACHABLE
+from common.postgres.connection_errors import UNREACHABLE
 from common.values import Catalog
 from databases.catalog import CatalogReader, Knowledge
 from databases.demo.reader import READER, create_reader, grant_reading

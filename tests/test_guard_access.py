@@ -427,6 +427,8 @@ def test_what_postgresql_says_loses_closed_names(known: tuple[Catalog, ServerFac
         assert (shown.sqlstate, shown.position) == ("55000", 3)
         return shown.detail
 
+    hidden = discreet(InvalidSql('view "kept" fails', sqlstate="22012"), "SELECT 1 FROM trip", catalog, facts)
+    assert hidden.text.zh == "SQL执行出错（除数为零）: PostgreSQL 的错误信息提到了不可读取的对象，因此不予显示"
     assert "kept" not in told('materialized view "kept" has not been populated', "SELECT 1 FROM trip")
     assert "kept" not in told('物化视图"public.kept"尚未被初始化', "SELECT 1 FROM trip")
     for detail, sql in (('view "kept" is not ready', "TABLE kept"), ('column "nosuch" does not exist', "SELECT 1")):

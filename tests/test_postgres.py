@@ -382,21 +382,34 @@ def test_invalid_sql_keeps_the_hint(database: GuardedDatabase) -> None:
         run(database, "SELECT person.nam FROM person")
     assert caught.value.hint is not None
     assert "person.name" in caught.value.hint
+    assert caught.value.text.zh == f"SQL语法或结构错误: {caught.value.detail}"
 
 
 @pytest.mark.parametrize(
-    ("sql", "state"),
+    ("sql", "zh"),
+    [("", "语句为空"), ("SELECT nothing_of_ours(1)", "函数 nothing_of_ours 不存在")],
+)
+def test_what_the_guard_says_of_invalid_sql_is_said_in_chinese(database: GuardedDatabase, sql: str, zh: str) -> None:
+    with pytest.raises(InvalidSql) as caught:
+        run(database, sql)
+    assert caught.value.text.zh == f"SQL语法或结构错误: {zh}"
+
+
+@pytest.mark.parametrize(
+    ("sql", "state", "zh"),
     [
-        ("SELECT 1 / (id - 1) FROM person", "22012"),
-        ("SELECT * FROM failing", "22012"),
-        ("SELECT (SELECT id FROM person)", "21000"),
-        ("SELECT name::int FROM person", "22P02"),
+        ("SELECT 1 / (id - 1) FROM person", "22012", "除数为零"),
+        ("SELECT * FROM failing", "22012", "除数为零"),
+        ("SELECT (SELECT id FROM person)", "21000", "子查询返回多于一行"),
+        ("SELECT name::int FROM person", "22P02", "值的格式与类型不符"),
     ],
 )
-def test_failures_while_running(database: GuardedDatabase, sql: str, state: str) -> None:
+def test_failures_while_running(database: GuardedDatabase, sql: str, state: str, zh: str) -> None:
     with pytest.raises(InvalidSql) as caught:
         run(database, sql)
     assert caught.value.sqlstate == state
+    assert caught.value.text.zh == f"SQL执行出错（{zh}）: {caught.value.detail}"
+    assert caught.value.text.en == f"The SQL failed: {caught.value.detail}"
     assert run(database, "SELECT 1").row_count == 1
 
 

@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from common.actor import Actor
 from common.ports import Database
 from common.text import Lang, Text
 from rules.answering.offers import example_questions
 
-Examples = Callable[[Lang], Awaitable[tuple[str, ...]]]
-"""Gives example questions in a language; raises `DatabaseUnavailable` and `QueryTimeout`."""
+Examples = Callable[[Lang, Actor], Awaitable[tuple[str, ...]]]
+"""Gives an actor example questions in a language; raises `DatabaseUnavailable` and `QueryTimeout`."""
 
 DEMO_QUESTIONS = (
     Text("查询各服务区的营业收入排行", "Revenue ranking by service area"),
@@ -18,16 +19,16 @@ DEMO_QUESTIONS = (
 )
 
 
-async def demo_examples(lang: Lang) -> tuple[str, ...]:
+async def demo_examples(lang: Lang, _actor: Actor) -> tuple[str, ...]:
     """Those of the embedded demo database."""
     return tuple(question.to(lang) for question in DEMO_QUESTIONS)
 
 
-def examples_of(database: Database) -> Examples:
-    """Those of `database`: up to three, none when nothing in it can be asked about."""
+def examples_of(database_of: Callable[[Actor], Database]) -> Examples:
+    """Those of the database that `database_of` gives: up to three, none when nothing in it can be asked about."""
 
-    async def examples(lang: Lang) -> tuple[str, ...]:
-        catalog = await database.catalog()
+    async def examples(lang: Lang, actor: Actor) -> tuple[str, ...]:
+        catalog = await database_of(actor).catalog()
         # A large catalogue takes a while, in which other questions must go on; what was found is kept with it.
         return await asyncio.to_thread(example_questions, catalog, lang)
 

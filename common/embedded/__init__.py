@@ -1,5 +1,5 @@
 """What runs an embedded PostgreSQL server: its home, its cluster, and the supervisor process that owns it.
 
-Standard library only, and importing no other package of the project: the supervisor is a process of its own that should
-start quickly and stay small. Those who want a server use `databases.embedded_server`.
+These modules import the standard library and nothing else of the project: the supervisor is a process of its own, which
+should start quickly and stay small. Whoever wants a server calls `databases.embedded_server`.
 """

@@ -1,6 +1,6 @@
-"""The files and processes of one PostgreSQL cluster: making it, and clearing what a killed server left behind.
+"""The files and processes of one PostgreSQL cluster: creates it, and clears what a killed server left behind.
 
-Only the supervisor calls this, alone on the cluster by its lock.
+Only the supervisor calls this, while its lock keeps others off the cluster.
 """
 
 import ctypes
@@ -31,10 +31,10 @@ _INITDB = (
 
 
 def prepare(home: Home, programs: Path) -> None:
-    """Makes the cluster when there is none, in a sibling folder that gets its name only when complete.
+    """Creates the cluster when there is none: in a sibling folder that is renamed when it is complete.
 
     Raises:
-        EmbeddedServerError: it can't be made, or the one that exists belongs to another version.
+        EmbeddedServerError: it can't be created, or the one that exists is of another version of PostgreSQL.
     """
     major = _major_version(home, programs)
     if home.cluster.exists():
@@ -87,7 +87,7 @@ def telling_line(lines: list[str]) -> str:
 
 
 def dies_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
-    """What a child runs before its program so that it gets `death_signal` when this process dies; Linux only."""
+    """A function for a child to run before its program: it then gets `death_signal` when this process dies (Linux)."""
     if not sys.platform.startswith("linux"):
         return None
     prctl = ctypes.CDLL(None).prctl
@@ -95,7 +95,7 @@ def dies_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
 
     def arrange() -> None:
         prctl(_PR_SET_PDEATHSIG, int(death_signal))
-        if os.getppid() != parent:  # it died before the arrangement was made
+        if os.getppid() != parent:  # the parent died before the kernel was told
             os._exit(1)
 
     return arrange
@@ -107,7 +107,7 @@ def dies_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
 def end_leftovers(cluster: Path) -> None:
     """Ends the processes of an earlier server on this cluster whose supervisor was killed.
 
-    PostgreSQL deals with its stale pid file itself, unless the number belongs to somebody else by now.
+    PostgreSQL removes a stale pid file itself, unless another process has the number now.
 
     Raises:
         EmbeddedServerError: some process of the earlier server can't be ended.
@@ -123,7 +123,7 @@ def end_leftovers(cluster: Path) -> None:
 
 
 def _end(cluster: Path, ending: signal.Signals, patience_s: float) -> bool:
-    """Sends the signal to what is left, waits for it to take effect; says whether anything is left still."""
+    """Sends the signal to what is left and waits for it to take effect; true when something still runs."""
     deadline = time.monotonic() + patience_s
     leftovers = list(_processes_on(cluster))
     for pid in leftovers:
@@ -136,7 +136,7 @@ def _end(cluster: Path, ending: signal.Signals, patience_s: float) -> bool:
 
 
 def _processes_on(cluster: Path) -> Iterator[int]:
-    """Ids of the PostgreSQL processes working on `cluster`; without /proc only the main one's."""
+    """Ids of the PostgreSQL processes that work on `cluster`; without /proc only the main one's."""
     listed = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
     recorded = _recorded_pid(cluster)
     for pid in listed or ([recorded] if recorded else []):
@@ -147,7 +147,7 @@ def _processes_on(cluster: Path) -> Iterator[int]:
 def _works_on(pid: int, cluster: Path) -> bool:
     process = Path(f"/proc/{pid}")
     try:
-        # "postgres (deleted)" when the environment was rebuilt meanwhile.
+        # The link says "postgres (deleted)" when the environment was rebuilt since.
         return (process / "exe").readlink().name.startswith("postgres") and (process / "cwd").samefile(cluster)
     except OSError:  # gone, another user's, or no /proc here
         return f"/postgres -D {cluster} -c " in _command_line(pid)

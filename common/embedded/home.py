@@ -1,4 +1,4 @@
-"""What everything about an embedded server refers to: its home folder, its account, its locks, its kind of failure."""
+"""What the other modules share about an embedded server: its home folder, account, locks and error."""
 
 import errno
 import fcntl
@@ -18,12 +18,12 @@ OWN_SERVER = "set DATABASE_URL to a PostgreSQL server of your own"
 
 
 class EmbeddedServerError(Exception):
-    """The embedded server can't be used; the message is one sentence saying why and what to do."""
+    """The embedded server can't be used; the message says in one sentence why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """The system user the server runs as when its users are root, whom PostgreSQL refuses."""
+    """The system user that the server runs as when Citu runs as root: PostgreSQL refuses to run as root."""
 
     name: str
     uid: int
@@ -48,19 +48,19 @@ class Home:
         return self.directory / "server.log"
 
     def give(self, path: Path) -> None:
-        """Makes the server's account the owner of what we just created at `path`."""
+        """Makes the server's account the owner of what was just created at `path`."""
         if self.account:
             os.chown(path, self.account.uid, self.account.gid)
 
     def share(self, path: Path) -> None:
-        """Gives what root just created at `path` to the owner of this folder, who may come back without root."""
+        """Gives what root just created at `path` to this folder's owner, who may later run Citu without root."""
         if os.geteuid() == 0:
             owner = self.directory.stat()
             os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def create_folder(directory: Path, mode: int) -> None:
-    """Makes the folder and sets its mode whatever the umask, unless it exists."""
+    """Creates the folder with this mode, whatever the umask; leaves one that exists as it is."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         directory.mkdir()
@@ -70,7 +70,7 @@ def create_folder(directory: Path, mode: int) -> None:
 
 
 def lock_file(home: Home, name: str) -> int:
-    """A new open file description of a lock file, created when missing; programs started later don't inherit it."""
+    """Opens a lock file, and creates it when missing; programs that are started later don't inherit the descriptor."""
     path = home.directory / name
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     home.share(path)
@@ -78,7 +78,7 @@ def lock_file(home: Home, name: str) -> int:
 
 
 def try_lock(descriptor: int, mode: int) -> bool:
-    """Takes the lock (`fcntl.LOCK_SH` or `LOCK_EX`) unless somebody is in the way; says whether it did."""
+    """Takes the lock (`fcntl.LOCK_SH` or `LOCK_EX`) if nobody's lock prevents it; true when it is taken."""
     try:
         fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -123,7 +123,7 @@ def run_as(
 
 
 def surroundings(account: Account | None) -> dict[str, Any]:
-    """Arguments of `subprocess`: the user, a directory all can enter, and no variables that configure PostgreSQL."""
+    """Arguments for `subprocess`: the user, a directory that all can enter, no variables that configure PostgreSQL."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
     user = {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
     return {"cwd": "/", "env": kept | {"LC_ALL": "C"}, **user}

@@ -1,9 +1,9 @@
-"""Where an embedded server lives and as which system user it runs.
+"""Decides where an embedded server keeps its data and as which system user it runs.
 
-For an ordinary user: in the data directory, as that user. Root makes it harder, because PostgreSQL refuses to run as
-root: the server gets an unprivileged account, which must be able to reach its data. Nothing that already existed is
-ever opened up for it; when it can't reach the data directory, the data is kept elsewhere, and a file in the data
-directory says where.
+For an ordinary user: in the data directory, as that user. PostgreSQL refuses to run as root, so for root the server
+gets an unprivileged account, which must be able to reach its data. The modes of folders that existed before are never
+widened for it: when it can't reach the data directory, the data is kept elsewhere, and a file in the data directory
+says where.
 """
 
 import fcntl
@@ -38,14 +38,14 @@ FOLDER = "postgres"  # inside the data directory
 ELSEWHERE = Path("/var/lib/citu")
 _LOCATION = "location"  # in the folder of the data directory: the home that is elsewhere
 _OWNER = "data-directory"  # in a home that is elsewhere: the folder it belongs to
-_SETTLED_S = 600  # a younger home may not be on record yet
+_SETTLED_S = 600  # a home younger than this may not be recorded yet
 
 
 def find_home(data_dir: Path) -> Home:
-    """The home of the server of `data_dir`, whose folders are created when missing.
+    """The home of the server for `data_dir`; creates the folders that are missing.
 
     Raises:
-        EmbeddedServerError: there can't be one.
+        EmbeddedServerError: no folder can be used.
     """
     own = data_dir.absolute() / FOLDER
     try:
@@ -88,7 +88,7 @@ def _entry(lookup: Callable[[Any], pwd.struct_passwd], key: int | str) -> pwd.st
 
 
 def _reachable(own: Path, account: Account) -> Path:
-    """`own` when the account can work there, else a folder that belongs to it for good, by the file `location`."""
+    """`own` when the account can work there, else another folder, which the file `location` records for good."""
     record = own / _LOCATION
     recorded = Path(record.read_text().strip()) if record.exists() else None
     if recorded and recorded.is_dir():
@@ -113,7 +113,7 @@ def _reachable(own: Path, account: Account) -> Path:
 
 
 def _record(elsewhere: Path, record: Path, outdated: Path | None) -> None:
-    """Writes the place into `record` in one step; of two processes doing so at once the first one counts."""
+    """Writes the place into `record` in one step; when two processes do so at once, the first one counts."""
     if outdated:
         LOGGER.warning("%s names %s, which is gone: starting with an empty server", record, outdated)
         record.unlink(missing_ok=True)
@@ -132,7 +132,7 @@ def _runs_programs(directory: Path) -> bool:
 
 
 def _remove_orphans() -> None:
-    """Removes homes elsewhere whose data directory was a temporary folder and is gone; those never come back."""
+    """Removes homes elsewhere whose data directory was a temporary folder that is gone and will not come back."""
     for owner in ELSEWHERE.glob(f"*/{_OWNER}"):
         folder = Path(owner.read_text().rstrip("\n"))
         is_settled = time.time() - owner.stat().st_mtime > _SETTLED_S

@@ -1,4 +1,4 @@
-"""The programs of PostgreSQL that the installed wheel brings, where the server's account can run them."""
+"""Finds PostgreSQL's programs in the installed wheel, or copies them to where the server's account can run them."""
 
 import hashlib
 import importlib.util
@@ -33,7 +33,7 @@ def find_programs(home: Home) -> Path:
         raise EmbeddedServerError(
             f"PostgreSQL's programs can't be copied to {home.directory} ({exc.strerror}): set another DATA_DIR."
         ) from exc
-    if _SHELL_SPECIAL & set(str(programs)):  # initdb calls postgres by a shell, with its path in double quotes
+    if _SHELL_SPECIAL & set(str(programs)):  # initdb passes the path of postgres to a shell in double quotes
         raise EmbeddedServerError(
             f"PostgreSQL's programs can't run in {programs}, because of the \", $, ` or \\ in that path: "
             "move Citu or set DATA_DIR to a folder without them."
@@ -47,9 +47,9 @@ def _version_in_name(postgres: Path) -> int:
 
 
 def _copy(package: Path, installed: Path, directory: Path) -> Path:
-    """A copy of the installation that everybody can read, named by its content, made once; replaces older copies.
+    """A copy of the installation that everybody can read; it is made once per content and replaces older copies.
 
-    Call with the start lock. Libraries are found by their place relative to the programs, so folders keep their names.
+    Call with the start lock held. The programs find their libraries by relative paths, so folders keep their names.
     """
     files = sorted(_needed(package, installed))
     digest = hashlib.blake2b(digest_size=8)

@@ -1,13 +1,13 @@
 """The process that owns an embedded PostgreSQL server.
 
-A server may have many users (processes), any of which can be killed at any moment, so none of them can be the one who
-stops it. Every user holds a shared lock on `users.lock`, which the kernel releases however the user ends. The
-supervisor is the parent of `postgres` and waits for the exclusive lock on that file; then it stops `postgres` and
-ends. If `postgres` dies, so does the supervisor, and users start a new one; if the supervisor is killed, the kernel
-tells `postgres` to shut down (Linux), and where it can't, the next supervisor does.
+Many processes may use a server, and each can be killed at any moment, so none of them can be the one that stops it.
+Every user holds a shared lock on `users.lock`; the kernel releases it however the user ends. The supervisor is the
+parent of `postgres` and waits for the exclusive lock on that file; then it stops `postgres` and ends. If `postgres`
+dies, the supervisor ends too, and users start a new one. If the supervisor is killed, the kernel tells `postgres` to
+shut down (Linux); elsewhere the next supervisor does.
 
 Run as `python -m common.embedded.supervisor HOME PROGRAMS [NAME UID GID]`, in a session of its own. Detaches,
-prints `ready` or one sentence saying what went wrong, and closes its output.
+prints `ready`, or one sentence that says what went wrong, and closes its output.
 """
 
 import collections
@@ -46,7 +46,7 @@ _SOCKET_PREFIX = "citu-"
 _SOCKET_PATH_BYTES = 103  # what every platform's sun_path holds, without its final NUL
 _LOG_BYTES = 4 * 1024 * 1024  # the log is at most two files of this size
 
-# Given on the command line, so that a cluster made by an earlier version runs with today's values.
+# Given on the command line, so that clusters that an earlier version of Citu made run with these values, too.
 _SETTINGS = {
     "listen_addresses": "",
     "port": str(PORT),
@@ -54,7 +54,7 @@ _SETTINGS = {
     "max_connections": "100",
     "shared_buffers": "64MB",
     "max_wal_size": "256MB",
-    # No replicas, so that bulk loads into new tables need not be logged row by row.
+    # There are no replicas; without them bulk loads into new tables need not be logged row by row.
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "max_logical_replication_workers": "0",
@@ -69,7 +69,7 @@ _SETTINGS = {
 
 
 class BoundedLog:
-    """The server's log: what `postgres` writes, in at most two files, with its last lines at hand."""
+    """The server's log: keeps what `postgres` writes in at most two files, and its last lines in memory."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -112,7 +112,7 @@ class Supervisor:
             EmbeddedServerError: it can't start.
         """
         if not try_lock(lock_file(self._home, SUPERVISOR_LOCK), fcntl.LOCK_EX):
-            _report(READY)  # another one is at work; the user will see for itself
+            _report(READY)  # another supervisor is at work; the user will see whether its server answers
             return
         end_leftovers(self._home.cluster)
         prepare(self._home, self._programs)
@@ -170,7 +170,7 @@ class Supervisor:
         return False
 
     def _stop_when_unused(self, postgres: subprocess.Popen[bytes]) -> None:
-        # Kept until this process ends: who comes meanwhile waits, and then starts the next server.
+        # Kept until this process ends: users who come meanwhile wait, and then start the next server.
         fcntl.flock(lock_file(self._home, USERS_LOCK), fcntl.LOCK_EX)
         self._unused.set()
         for ending, patience_s in ENDINGS:
@@ -183,12 +183,12 @@ class Supervisor:
 
 
 def _socket_dir(home: Home) -> Path:
-    """A private folder with a short path for the socket; the recorded one again, so that known addresses stay valid."""
+    """A private folder with a short path for the socket: the recorded one if there is one, so that URLs stay valid."""
     record = home.directory / SOCKET_RECORD
     with suppress(OSError):
         recorded = Path(record.read_text().strip())
         if recorded.name.startswith(_SOCKET_PREFIX) and _is_usable(recorded, home):
-            # Of an ended server; PostgreSQL would trust the lock file if its number belongs to somebody else by now.
+            # Left by a server that ended. PostgreSQL would trust the lock file if another process had its number now.
             for left in recorded.glob(".s.PGSQL.*"):
                 left.unlink()
             return recorded
@@ -201,7 +201,7 @@ def _socket_dir(home: Home) -> Path:
 
 
 def _is_usable(directory: Path, home: Home) -> bool:
-    """Whether the folder is the server's and nobody else's; made again when it is missing."""
+    """Whether the folder belongs to the server's account alone; creates it again when it is missing."""
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
         home.give(directory)
@@ -228,7 +228,7 @@ def _new_socket_dir(home: Home) -> Path:
 
 
 def _report(message: str) -> None:
-    """Tells the starting user, who waits until the output is closed."""
+    """Tells the process that started this one; it waits until the output is closed."""
     with suppress(BrokenPipeError):
         os.write(1, message.encode())
     nothing = os.open(os.devnull, os.O_RDWR)

@@ -1,7 +1,7 @@
 """Looks up the host names of a connection string.
 
-libpq does so too, but psycopg2 keeps Python's interpreter lock meanwhile when it connects asynchronously: a name server
-that is slow to answer would stop the whole process, and not only whoever waits for a connection.
+libpq can do so itself, but when psycopg2 connects asynchronously it keeps Python's interpreter lock meanwhile: a slow
+name server would stop the whole process, not only the caller who waits for a connection.
 """
 
 import socket
@@ -12,10 +12,10 @@ import psycopg2
 
 
 def with_addresses(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """libpq's parameters with `hostaddr` beside `host`, one entry per address; blocks.
+    """libpq's parameters with `hostaddr` added, one entry per address; blocks while names are looked up.
 
-    The names stay, for certificates and password files. Parameters that name no host, or have addresses, are returned
-    as they are.
+    `host` stays, because certificates and password files go by names. Parameters without a host, or with addresses, are
+    returned as they are.
 
     Raises:
         psycopg2.OperationalError: no host has an address.
@@ -35,7 +35,7 @@ def with_addresses(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _addresses(host: str) -> list[str]:
-    """The addresses of a host name; an empty one for a socket's folder."""
+    """The addresses of a host name; for the folder of a socket, one empty address."""
     if not host or host[0] in "/@":
         return [""]
     try:

@@ -1,8 +1,8 @@
 """Asks PostgreSQL to stop the statement of a connection.
 
-psycopg2's own `cancel()` keeps Python's interpreter lock until the server has answered: with a network that has fallen
-silent the whole process would stand still, for ever. libpq 17 can do the same without blocking, and encrypted like the
-connection itself; psycopg2 does not wrap these functions, but hands out the pointer they need.
+psycopg2's own `cancel()` keeps Python's interpreter lock until the server has answered: if the network is silent, the
+whole process stands still for ever. libpq 17 cancels without blocking, and encrypted like the connection itself.
+psycopg2 does not wrap these functions, but gives us the pointer that they take.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _FAILED, _READING, _WRITING, _OK = range(4)  # PostgresPollingStatusType
 
 
 def _functions() -> ctypes.CDLL | None:
-    """libpq as psycopg2 has loaded it; None when it is too old or linked in without its names."""
+    """The libpq that psycopg2 has loaded; None when it is too old, or linked in without its symbols."""
     try:
         libpq = ctypes.CDLL(str(sys.modules["psycopg2._psycopg"].__file__))
         libpq.PQcancelCreate.argtypes, libpq.PQcancelCreate.restype = [ctypes.c_void_p], ctypes.c_void_p
@@ -36,7 +36,7 @@ _LIBPQ = _functions()
 
 
 async def request_cancel(connection: extensions.connection, wait_for: WaitFor) -> None:
-    """Returns when the server has taken the request; that the statement has ended is seen on the connection itself.
+    """Returns when the server has taken the request. The connection itself then shows when the statement has ended.
 
     Raises:
         psycopg2.OperationalError: the server can't be reached.

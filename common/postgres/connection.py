@@ -1,7 +1,7 @@
-"""One connection to PostgreSQL that an event loop drives, and how to open it.
+"""One connection to PostgreSQL that the event loop drives, and how to open it.
 
-psycopg2 in its asynchronous mode: statements are sent, and the loop watches the socket, so that waiting takes no
-thread and a cancelled caller is noticed at once. Only opening blocks (name look-up, TLS), and is done in a thread.
+psycopg2 runs in its asynchronous mode: it sends a statement, and the loop watches the socket. Waiting takes no thread,
+and a caller who is cancelled is noticed at once. Only opening blocks (name look-up, TLS), so a thread does it.
 """
 
 import asyncio
@@ -19,20 +19,20 @@ from psycopg2 import extensions
 from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
 from common.postgres.addresses import with_addresses
+from common.postgres.arrays import parse_array
 from common.postgres.cancelling import request_cancel
-from common.postgres.server_errors import UNREACHABLE, describe
-from common.postgres.value_rendering import parse_array
+from common.postgres.connection_errors import UNREACHABLE, describe
 from common.postgres.wire import AnswerTooLarge, Wire
 
 _log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 10.0
 _CANCEL_AGAIN_S = 0.2
-_ROWS_AT_ONCE = 2_000  # made of an answer before other questions go on
-_MAX_IDLE_S = 300.0  # an older idle connection may have been forgotten by a firewall; a new one costs milliseconds
+_ROWS_AT_ONCE = 2_000  # fetched from an answer before the loop serves others
+_MAX_IDLE_S = 300.0  # a firewall may drop connections that are idle for longer; a new one costs milliseconds
 
 _PARAMETERS: Mapping[str, Any] = {"application_name": "citu", "client_encoding": "UTF8"}
-# For networks that drop silently, unless the URL has its own.
+# To notice networks that fail silently. The URL may have values of its own.
 DEFAULTS: Mapping[str, Any] = {
     "tcp_user_timeout": 10_000,
     "keepalives": 1,
@@ -41,7 +41,7 @@ DEFAULTS: Mapping[str, Any] = {
     "keepalives_count": 3,
 }
 
-# What makes text mean the same to the guard, to the server and to the reader, whatever the role's defaults are.
+# With these, text means the same to the guard, the server and the reader, whatever the role's defaults are.
 _PINNED: Mapping[str, str] = {
     "standard_conforming_strings": "on",
     "DateStyle": "ISO",
@@ -49,28 +49,28 @@ _PINNED: Mapping[str, str] = {
     "bytea_output": "hex",
     "extra_float_digits": "1",
     "xmloption": "content",
-    "work_mem": "16MB",  # of one sort or hash; a statement of many costs time on disk, not the server's memory
-    "client_min_messages": "error",  # nobody reads notices, and a view's function may send any number of them
+    "work_mem": "16MB",  # of one sort or hash; a larger one goes to disk and does not use up the server's memory
+    "client_min_messages": "error",  # nobody reads notices, and a function in a view may send any number of them
 }
-# Set where the server knows them and the role may.
+# Set if the server knows them and the role may set them.
 _OPTIONAL: Mapping[str, str] = {"client_connection_check_interval": "1000", "temp_file_limit": "1048576"}
 
-# `current_schemas` drops what does not exist and resolves "$user"; as a literal list it can't change any more.
-# `pg_catalog` is left out so that it is searched first, and no function of the user's hides a built-in.
-# Where a pooler stands in between, only the server itself can say which backend this is.
+# Replaces the search path by the schemas it leads to now ("$user" resolved, missing ones dropped), so that it can't
+# change any more. `pg_catalog` is left out: it is then searched first, and no function of the user's hides a built-in.
+# The backend's number is asked of the server, because a pooler in between would give its own.
 _PIN_SEARCH_PATH = """
 SELECT current_schemas(false) AS path, pg_backend_pid(), clock_timestamp(), set_config('search_path', coalesce(
     (SELECT string_agg(quote_ident(schema), ', ' ORDER BY n)
      FROM unnest(current_schemas(false)) WITH ORDINALITY AS s (schema, n) WHERE schema <> 'pg_catalog'), ''), false)
 """
 
-# What outlives a transaction that is rolled back. Settings, temporary tables, cursors and LISTEN go with it.
+# Advisory locks and prepared statements outlive a transaction that is rolled back; the rest goes with it.
 _LEAVE = "ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL"
 
 
 @dataclass(frozen=True)
 class Backend:
-    """The server's process of a connection: its number, and a moment (the server's) at which it was there."""
+    """The server's process for a connection: its number, and a time of the server's clock at which it existed."""
 
     pid: int
     seen_at: str
@@ -84,7 +84,7 @@ class Limits:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """PostgreSQL's settings for them, in its unit, milliseconds."""
+        """PostgreSQL's settings for them, in milliseconds."""
         statement = max(1, int(self.statement_s * 1000))
         return {
             "statement_timeout": str(statement),
@@ -95,17 +95,17 @@ class Limits:
 
 @dataclass(frozen=True)
 class Rows:
-    """A result as PostgreSQL's text: (name, type OID) per column, and the rows."""
+    """A result: (name, type OID) per column, and the rows with values as PostgreSQL's text."""
 
     columns: tuple[tuple[str, int], ...]
     rows: list[tuple[str | None, ...]]
 
 
 class _Nowhere(list[str]):
-    """Drops notices; a connection would keep the last fifty, however long."""
+    """Drops notices; psycopg2 would keep the last fifty, however long they are."""
 
     def append(self, _notice: str) -> None:
-        """Forgets it."""
+        """Drops the notice."""
 
 
 class Connection:
@@ -113,7 +113,7 @@ class Connection:
 
     Attributes:
         backend: the server's process; None until it is known.
-        may_run_on: whether it was closed, or broke, while the server may still have been at work for it.
+        may_run_on: whether it was closed, or broke, while a statement may still have been running in the server.
     """
 
     def __init__(self, raw: extensions.connection) -> None:
@@ -123,7 +123,7 @@ class Connection:
         self.backend: Backend | None = None
         self.may_run_on = False
         self._is_sent = True
-        self._may_write = False  # whether libpq has more to send than it has handed over
+        self._may_write = False  # whether libpq may hold data that it has not handed to the wire yet
         self._busy = False
         self._is_leaving = False
         self._used_at = time.monotonic()
@@ -135,18 +135,18 @@ class Connection:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it is open, in no transaction or leaving one, and no statement runs."""
+        """Whether it is open, no statement runs, and no transaction is open or it is just being left."""
         if not self.is_open:
             return False
         return self._is_leaving or self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
 
     @property
     def is_open(self) -> bool:
-        """Whether it is open and no statement runs; a transaction may still be."""
+        """Whether it is open and no statement runs; a transaction may be open."""
         return not self._busy and not self._raw.closed
 
     def is_fresh(self) -> bool:
-        """Whether a connection at rest can be used again: the server has not hung up, nor can it have forgotten us."""
+        """Whether a connection at rest can be used again: the server has not hung up, nor was it idle for too long."""
         if not self.is_at_rest or time.monotonic() - self._used_at > _MAX_IDLE_S:
             return False
         try:
@@ -159,11 +159,11 @@ class Connection:
         return self.is_at_rest and not _is_ready(self._wire.fileno(), select.POLLIN, 0)
 
     async def query(self, sql: str, parameters: Sequence[Any] | None = None, *, most_bytes: int | None = None) -> Rows:
-        """Sends `sql`, which may be several of our own statements, and returns what the last one returns.
+        """Sends `sql`, which may be several statements of our own, and returns the rows of the last one.
 
         Args:
             parameters: for the placeholders `%s`, quoted by psycopg2; without, `sql` is sent as it is.
-            most_bytes: most that the answer may take on its way, whatever it is made of.
+            most_bytes: most bytes of the answer as it arrives: rows, messages, everything.
 
         Raises:
             AnswerTooLarge: it takes more; the connection is closed.
@@ -179,29 +179,30 @@ class Connection:
             rows += some
             if len(some) == _ROWS_AT_ONCE:
                 await asyncio.sleep(0)
-        cursor.close()  # with the result, which the connection would keep until it is used again
+        cursor.close()  # frees the result, which the connection would keep until its next use
         return Rows(columns, rows)
 
     def leave(self) -> None:
-        """Ends the transaction and clears what outlives it; waited for by whoever uses the connection next."""
+        """Ends the transaction and clears what outlives it. The next user of the connection waits for that."""
         try:
             self._wire.allow(None)
             self._send(_LEAVE)
-        except psycopg2.Error:  # the result is here already; only the connection is lost
+        except psycopg2.Error:  # the caller has its result already; only the connection is lost
             self.close()
         self._busy = False
         self._is_leaving = True
 
     def _send(self, sql: str, parameters: Sequence[Any] | None = None) -> extensions.cursor:
         self._busy = True
-        self._cursor = self._raw.cursor()  # kept: psycopg2 only holds it weakly, and needs it when the answer comes
+        # psycopg2 holds only a weak reference, and needs the cursor when the answer comes.
+        self._cursor = self._raw.cursor()
         self._cursor.execute(sql, parameters)
         self._is_sent = self._wire.send()
         self._may_write = True
         return self._cursor
 
     async def _settle(self) -> None:
-        """Returns when the answer to what was sent is complete, or raises the error that it is."""
+        """Returns when the answer to what was sent is complete; raises it when it is an error."""
         self._busy = True
         try:
             while self._take_in() != extensions.POLL_OK:
@@ -218,7 +219,7 @@ class Connection:
         self._used_at = time.monotonic()
 
     def _take_in(self) -> int:
-        """Has libpq read what has arrived, and sends what it has to send; the state that libpq is in then."""
+        """Lets libpq read what has arrived, and sends what it wants to send. Returns the state that `poll` gave."""
         while True:
             state: int = self._raw.poll()
             if self._may_write:
@@ -226,12 +227,12 @@ class Connection:
                 self._may_write = state == extensions.POLL_WRITE or not self._is_sent
             if state == extensions.POLL_READ and self._wire.has_unread():
                 continue
-            if state == extensions.POLL_WRITE and self._is_sent:  # there is room again for what libpq has left
+            if state == extensions.POLL_WRITE and self._is_sent:  # libpq has more to send, and there is room again
                 continue
             return state
 
     async def _next_piece(self) -> None:
-        """Returns when there is more to take in, or more was sent."""
+        """Returns when more has arrived, or when more can be sent."""
         if not self._is_sent:
             await _socket_ready(self._wire.fileno(), is_read=False)
             return
@@ -240,7 +241,7 @@ class Connection:
         self._wire.receive()
 
     async def _readable(self) -> None:
-        """Returns when there is something to read. The loop goes on watching, since the next answer comes soon."""
+        """Returns when there is something to read. The loop keeps watching, because the next answer comes soon."""
         loop = asyncio.get_running_loop()
         self._arrival = loop.create_future()
         if self._watched is None or self._watched[0] is not loop:
@@ -251,11 +252,14 @@ class Connection:
     def _arrived(self) -> None:
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
-        else:  # nobody waits: the rest of an answer, or the server hangs up; whoever reads next, watches again
+        else:  # nobody waits for this: the rest of an answer, or the server hangs up; the next reader watches again
             self._unwatch()
 
     def _unwatch(self) -> None:
-        """Must be called before the loop does anything else when the socket is closed: its number may be given anew."""
+        """Stops watching the socket.
+
+        When the socket is closed, this must happen before the loop runs on: the descriptor may be reused.
+        """
         if self._watched is not None:
             loop, descriptor = self._watched
             self._watched = None
@@ -263,18 +267,18 @@ class Connection:
                 loop.remove_reader(descriptor)
 
     async def reset(self) -> None:
-        """Stops a statement that still runs in the server, and leaves any transaction."""
+        """Stops a statement that still runs in the server, and ends the transaction."""
         while self._busy:
             await request_cancel(self._raw, _socket_ready)
             with contextlib.suppress(psycopg2.Error, TimeoutError):
-                # A request that overtakes the statement it is meant for has no effect: asked again until it has.
+                # A request that arrives before its statement has no effect, so it is repeated until the statement ends.
                 async with asyncio.timeout(_CANCEL_AGAIN_S):
                     await self._settle()
         self.leave()
         await self._settle()
 
     def close(self) -> None:
-        """Hangs up, whatever is going on."""
+        """Hangs up, also while a statement runs."""
         self.may_run_on = self.may_run_on or self._busy
         self._busy = False
         self._unwatch()
@@ -307,13 +311,13 @@ async def connect(
     timeout_s: float = CONNECT_TIMEOUT_S,
     log_level: int = logging.WARNING,
 ) -> Connection:
-    """A new connection with everything pinned that must not depend on the role's defaults.
+    """A new connection, with all settings pinned that must not depend on the role's defaults.
 
     Args:
         source: gives the URL; called in a thread, since it may have to start the server first.
         writes: whether transactions may write; otherwise they are READ ONLY unless they say so.
-        timeout_s: seconds the server has to let us in, and as many to be prepared; `source` takes its own time.
-        log_level: of the line that says why it failed.
+        timeout_s: seconds for connecting, and again for the settings; the time that `source` takes is not counted.
+        log_level: level of the log line that says why it failed.
 
     Raises:
         DatabaseUnavailable: the server can't be reached or refuses.
@@ -336,7 +340,7 @@ async def connect(
 
 
 async def _open_in_thread(source: UrlSource, timeout_s: float) -> extensions.connection:
-    """Leaves no connection behind when the caller is cancelled meanwhile."""
+    """Opens in a thread. If the caller is cancelled meanwhile, the connection is closed when it is there."""
     opening = asyncio.get_running_loop().run_in_executor(None, _open, source, timeout_s)
     try:
         return await asyncio.shield(opening)

@@ -1,7 +1,7 @@
-"""Backends that may still work for a connection that was closed.
+"""Counts backends that may still run a statement of a connection that was closed.
 
-Some of PostgreSQL's functions look neither at timeouts nor at cancel requests, and don't notice that their client has
-left. Whoever opened new connections in place of such ones would pile up backends without end.
+Some of PostgreSQL's functions obey neither timeouts nor cancel requests, and don't notice that their client has left.
+If new connections were opened in place of such ones, the server would collect busy backends without end.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from common.postgres.connection import Backend, Connection
 
 _log = logging.getLogger(__name__)
 
-_FIRST_PAUSE_S = 0.02  # most have ended by then
+_FIRST_PAUSE_S = 0.02  # most backends have ended by then
 _LONGEST_PAUSE_S = 1.0
-_LOOK_S = 3.0  # for one look to be answered
+_LOOK_S = 3.0  # most time for one look
 
-# A process number may be given anew: only a backend that is as old as the connection counts.
+# Process numbers are reused, so a backend counts only if it started before the connection was seen.
 _THERE = """
 SELECT b.pid, b.seen_at FROM (VALUES {backends}) AS b (pid, seen_at)
 JOIN pg_catalog.pg_stat_activity a ON a.pid = b.pid
@@ -32,11 +32,11 @@ WHERE a.backend_start IS NULL OR a.backend_start <= b.seen_at::pg_catalog.timest
 class Lingering:
     """Watches backends over a connection of its own, which is open only while there are any.
 
-    While that connection can't be had, all of them count as being there.
+    While that connection can't be opened, all of them count as running.
 
     Args:
         connect: opens the connection.
-        on_gone: called once for each backend that is no more.
+        on_gone: called once for each backend that has ended.
     """
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], on_gone: Callable[[], None]) -> None:
@@ -50,7 +50,7 @@ class Lingering:
         return len(self._since)
 
     def youngest_s(self) -> float:
-        """Seconds since the latest was added; 0 when there is none."""
+        """Seconds since the last backend was added; 0 when there is none."""
         return time.monotonic() - max(self._since.values()) if self._since else 0.0
 
     def add(self, backend: Backend) -> None:
@@ -59,7 +59,7 @@ class Lingering:
         self.watch()
 
     def watch(self) -> None:
-        """Goes on watching on this loop; the loop that it was done on so far may have ended."""
+        """Makes sure that the backends are watched on this loop; the loop that watched them so far may have ended."""
         loop = asyncio.get_running_loop()
         if self._since and (self._watching is None or self._watching.done() or self._watching.get_loop() is not loop):
             self._watching = loop.create_task(self._until_gone())
@@ -77,7 +77,7 @@ class Lingering:
             self._hang_up()
 
     async def _look(self) -> None:
-        """Forgets who is gone, if that can be found out now."""
+        """Asks the server once, and forgets the backends that have ended."""
         try:
             async with asyncio.timeout(_LOOK_S):
                 if self._connection is None:
@@ -98,7 +98,7 @@ class Lingering:
 
 
 async def _still_there(connection: Connection, backends: list[Backend]) -> set[Backend]:
-    """Those of `backends` that have not ended. They are told to, every time: one may come to notice it."""
+    """Those of `backends` that have not ended. Each is told to end at every look, because it may obey later."""
     values = ", ".join(f"({backend.pid}, '{backend.seen_at}')" for backend in backends)
     rows = (await connection.query(_THERE.format(backends=values))).rows
     there = {Backend(int(pid or 0), seen_at or "") for pid, seen_at in rows}

@@ -1,10 +1,10 @@
 """A bounded pool of connections, for one event loop at a time.
 
-A connection that is closed while its statement runs counts until the server has ended it: the pool's size bounds what
-runs in the server, not what this process knows of.
+A connection that is closed while its statement runs keeps its place until the server has ended the statement, so the
+pool's size bounds the statements that run in the server.
 
-Nothing is opened before it is needed. After a fork the child starts empty: the parent's connections are neither used
-nor closed by the child, since closing would say goodbye on the parent's sockets.
+Nothing is opened before it is needed. After a fork the child starts with an empty pool. It neither uses nor closes the
+parent's connections: closing them would end the parent's sessions.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable
 
 from common.errors import DatabaseUnavailable
 from common.postgres.connection import Connection
+from common.postgres.connection_errors import BUSY, unstoppable
 from common.postgres.lingering import Lingering
-from common.postgres.server_errors import BUSY, unstoppable
 
-_LATER_S = 30  # when to ask again if none of them can be stopped
-_HOPELESS_S = 3.0  # statements that have gone on for so long after their end are not waited for
+_LATER_S = 30  # when callers should try again if no statement can be stopped
+_HOPELESS_S = 3.0  # callers don't wait for statements that go on this long after they were stopped
 
-_parents: list[object] = []  # kept alive for ever in the child, so that they are not closed by being collected
+_parents: list[object] = []  # kept for ever in the child, because collecting them would close them
 
 
 class Pool:
@@ -30,7 +30,8 @@ class Pool:
         connect: opens a new one.
         size: most connections open at once.
         wait_s: seconds to wait for one before `DatabaseUnavailable`.
-        look: opens one more, to look whether backends are gone; without it, closed connections don't count.
+        look: opens one more, over which the pool asks whether backends have ended; without it, places of closed
+            connections are free at once.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Pool:
 
     @property
     def stuck(self) -> int:
-        """Places of closed connections whose backends are not gone."""
+        """Places that are taken by closed connections whose backends have not ended."""
         return len(self._lingering) if self._lingering is not None and self._pid == os.getpid() else 0
 
     @property
@@ -88,7 +89,7 @@ class Pool:
         return self.stuck >= self._size
 
     async def _wait_for_turn(self) -> Connection:
-        """First come, first served."""
+        """Waits for a place; callers are served in the order in which they came."""
         turn: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
@@ -121,7 +122,7 @@ class Pool:
         return None
 
     async def _open_one(self) -> Connection:
-        """Opens a connection that is already counted; when the caller is cancelled meanwhile, others get it."""
+        """Opens a connection, whose place is taken already; if the caller is cancelled meanwhile, others get it."""
         opening = asyncio.create_task(self._open_for_anyone())
         try:
             return await asyncio.shield(opening)
@@ -149,14 +150,14 @@ class Pool:
             self._give_up(connection)
 
     def _give_up(self, connection: Connection) -> None:
-        """Frees the place of a closed connection, now or when its backend is gone."""
+        """Frees the place of a closed connection, now or when its backend has ended."""
         if self._lingering is not None and connection.may_run_on and connection.backend is not None:
             self._lingering.add(connection.backend)
         else:
             self._offer(None)
 
     def _offer(self, connection: Connection | None) -> None:
-        """Gives a connection, or the right to open one, to the one who waits longest; or keeps it."""
+        """Gives a connection, or (None) a place for one, to the caller who waits longest; else keeps it."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

@@ -1,9 +1,9 @@
-"""What passes between libpq and the server's socket: passed on in small pieces, and counted.
+"""Passes data between libpq and the server's socket in small pieces, and counts what arrives.
 
-libpq makes room for a message of any length and reads for as long as the server sends: one error message of 100 MB, one
-value of 1 GB, or ten million rows end up in this process, and keep its event loop meanwhile. Nothing in libpq bounds
-that. So libpq is given one end of a socket pair in place of the server's socket, under the same descriptor. It does not
-notice, not even when it encrypts; and what arrives stops where the reader says.
+libpq accepts messages of any length and reads for as long as the server sends: an error message of 100 MB, a value of
+1 GB or ten million rows would end up in this process and block its event loop meanwhile. libpq has no limit for that.
+So it gets one end of a socket pair in place of the server's socket, under the same descriptor. libpq works over it as
+before, with encryption, too; and this class stops reading from the server when the limit is reached.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ import struct
 import termios
 from contextlib import suppress
 
-_PIECE = 65_536  # bytes passed on at a time; less than the pair of sockets takes
+_PIECE = 65_536  # bytes passed on at a time; the socket pair holds more
 
 
 class AnswerTooLarge(Exception):
@@ -37,7 +37,7 @@ class Wire:
         self._has_ended = False
 
     def fileno(self) -> int:
-        """The server's socket, to wait for."""
+        """The descriptor of the server's socket, to wait on."""
         return self._server.fileno()
 
     def allow(self, size: int | None) -> None:
@@ -45,7 +45,7 @@ class Wire:
         self._allowed = size
 
     def send(self) -> bool:
-        """Sends what libpq has to send; false while the network takes no more."""
+        """Sends what libpq wants to send; false if the network takes no more now."""
         is_more = True
         while self._to_server or is_more:
             if not self._to_server:
@@ -54,7 +54,7 @@ class Wire:
                 self._to_server = self._to_server[self._server.send(self._to_server) :]
             except BlockingIOError:
                 return False
-            except OSError:  # the server has hung up; why, it may have said before
+            except OSError:  # the server has hung up; its reason may be among what has arrived
                 self._to_server = memoryview(b"")
         return True
 
@@ -65,14 +65,14 @@ class Wire:
 
     @property
     def holds_some(self) -> bool:
-        """Whether a part of what has arrived is still to be passed on."""
+        """Whether something has arrived that was not passed on yet."""
         return bool(self._to_libpq)
 
     def receive(self) -> bool:
-        """Passes on a piece of what has arrived, or the end; false when there is nothing now.
+        """Passes a piece of what has arrived, or the end, on to libpq; false when there is nothing now.
 
         Raises:
-            AnswerTooLarge: it is more than allowed. The connection can only be closed then.
+            AnswerTooLarge: more has arrived than allowed; the connection can only be closed.
         """
         if not self._to_libpq and not self._take_from_server():
             return self._has_ended
@@ -101,12 +101,12 @@ class Wire:
         return True
 
     def has_unread(self) -> bool:
-        """Whether libpq has not yet read all that was passed on."""
+        """Whether libpq has still to read something that was passed on."""
         size: int = struct.unpack("i", fcntl.ioctl(self._libpq, termios.FIONREAD, b"\0\0\0\0"))[0]
         return size > 0
 
     def close(self) -> None:
-        """After libpq has closed its end: sends the goodbye it has left, and hangs up."""
+        """Sends the goodbye that libpq wrote when it closed its end, and hangs up."""
         self.send()
         self._hang_up()
 
@@ -115,4 +115,4 @@ class Wire:
         self._server.close()
 
     def __del__(self) -> None:
-        self._hang_up()  # like libpq's own socket when its connection is forgotten
+        self._hang_up()  # a connection that is collected closes its socket

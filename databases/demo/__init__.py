@@ -1,5 +1,5 @@
 """The demo database: a highway operator's service areas, so that there is something to ask on the first start.
 
-`schema.sql` is its schema, `network.py` the companies, areas and shops, `facts.py` the daily figures, `loader.py` puts
-them into a server, and `reader.py` makes the role that may only read.
+`schema.sql` is its schema; `network.py` has the companies, areas and shops, `measurements.py` the daily figures.
+`loader.py` puts them into a server, and `reader.py` creates the role that may only read.
 """

@@ -1,7 +1,7 @@
 """Puts the demo database into a server, and brings it up to yesterday on later starts.
 
-It is built under another name and renamed when complete, so that a build that was interrupted never passes for the
-real thing. Processes that start at once wait for each other on an advisory lock.
+It is built under another name and renamed when complete, so that an interrupted build is never taken for the
+database. Processes that start at the same time wait for each other by an advisory lock.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ class Server(Protocol):
 
     @property
     def admin_url(self) -> str:
-        """A superuser's URL of some database that stays."""
+        """A superuser's URL of a database that is never dropped."""
 
     def url(self, dbname: str, user: str) -> str:
         """The URL of a database for a role."""
@@ -59,11 +59,11 @@ def ensure_demo(server: Server, *, today: date | None = None) -> str:
         today: the day after the last one with figures (default: the current date).
 
     Raises:
-        psycopg2.Error: the server went away, or its disk is full. The next call starts where a complete step ended.
+        psycopg2.Error: the server went away, or its disk is full. The next call goes on after the last complete step.
     """
     yesterday = (today or date.today()) - timedelta(days=1)
     with _connected(server) as admin, admin.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])  # until the connection closes, however it does
+        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])  # released when the connection closes
         create_reader(admin)
         cursor.execute(
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s",
@@ -77,7 +77,7 @@ def ensure_demo(server: Server, *, today: date | None = None) -> str:
 
 
 def _fingerprint() -> str:
-    """Names the sources the database was made from, so that a database made from others is made anew."""
+    """A digest of the sources, kept with the database: one that was made from other sources is made anew."""
     digest = hashlib.blake2b(digest_size=8)
     for name in ("schema.sql", "network.py", "measurements.py", "reader.py"):
         digest.update((_FOLDER / name).read_bytes())
@@ -109,7 +109,7 @@ def _fill(building: Connection, days: list[date]) -> None:
     with building.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute((_FOLDER / "schema.sql").read_text(encoding="utf-8"))
-        # The rows are ours and refer to each other; checking each foreign key would take most of the time.
+        # The rows are known to refer to each other; checking each foreign key would take most of the time.
         cursor.execute("SET LOCAL session_replication_role = replica")
         for table, rows in (("company", COMPANIES), ("service_area", _AREAS), ("shop", _SHOPS)):
             _copy(cursor, table, _master_lines(table, rows))

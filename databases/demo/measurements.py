@@ -1,6 +1,7 @@
 """The demo's daily figures, as lines for COPY.
 
-Each day is drawn from a generator seeded by the day alone: a day appended later is the same as in a fresh database.
+Each day comes from a random generator seeded by the day alone, so a day that is appended later has the same figures as
+in a fresh database.
 """
 
 import random
@@ -27,7 +28,7 @@ _SALES = {
     SNACK: (2100.0, 18.0, (("微信", 0.7), ("支付宝", 0.3))),
     REPAIR: (1500.0, 270.0, (("微信", 0.6), ("银行卡", 0.4))),
 }
-# class: vehicles per day into an average area, and how much of the holidays' rush it shares.
+# class: vehicles per day into an average area, and the factor by which the holidays' rush applies to it.
 _VEHICLES = (("客车", 3900.0, 1.0), ("货车", 1700.0, -0.35), ("危化品车", 85.0, -0.5), ("新能源车", 620.0, 1.1))
 _NEW_ENERGY_YEARLY_GROWTH = 1.35
 _YEARLY_GROWTH = 1.06
@@ -35,7 +36,7 @@ _GROWTH_FROM = date(2024, 1, 1)
 _MONTHS = (0.93, 1.08, 0.92, 1.0, 1.02, 0.95, 1.09, 1.12, 0.98, 1.06, 0.92, 0.94)
 _WEEKDAYS = (0.94, 0.9, 0.91, 0.96, 1.12, 1.14, 1.07)
 
-# Month and day of the first and last day of the holidays that follow the solar calendar, and their rush.
+# Holidays of the solar calendar: month and day of the first and the last day, and how much busier they are.
 _SOLAR_HOLIDAYS = (((1, 1), (1, 3), 0.3), ((4, 4), (4, 6), 0.35), ((5, 1), (5, 5), 0.75), ((10, 1), (10, 7), 0.95))
 _SPRING_FESTIVALS = (
     *(date(2022, 2, 1), date(2023, 1, 22), date(2024, 2, 10), date(2025, 1, 29), date(2026, 2, 17)),
@@ -44,9 +45,9 @@ _SPRING_FESTIVALS = (
 )
 
 _AREA_SILENT = 0.002  # share of the days on which an area reports nothing at all
-_SHOP_SILENT = 0.008  # … and a shop
+_SHOP_SILENT = 0.008  # the same of a shop
 _UNREPORTED = 0.004  # share of the rows without an amount or a count
-_UNSOLD = 0.002  # … and with nothing sold
+_UNSOLD = 0.002  # share of the rows with nothing sold
 _NULL = r"\N"
 
 

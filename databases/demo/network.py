@@ -1,7 +1,7 @@
 """The demo's companies, service areas and shops: the same on every machine and every day.
 
-The companies are invented; roads and provinces are real. What never changes is written down, what only needs to look
-plausible (sizes, rents, brands) is drawn from a seeded generator.
+The companies are invented; roads and provinces are real. Names and places are written down here; sizes, rents and
+brands, which only need to look plausible, come from a seeded random generator.
 """
 
 import random
@@ -45,8 +45,8 @@ class ServiceArea:
     size: float
 
     def works_on(self, day: date) -> bool:
-        """Whether its shops sell on that day. What is marked as deleted was entered by mistake: it has no figures, so
-        that totals are the same with and without it."""
+        """Whether its shops sell on that day. An area marked as deleted was entered by mistake: it has no figures, so
+        totals are the same with and without it."""
         ends = {OPEN: date.max, RENOVATING: RENOVATING_SINCE - timedelta(days=1), CLOSED: CLOSED_ON}
         return not self.is_deleted and day <= ends[self.status]
 

@@ -1,11 +1,11 @@
-"""The role that Citu asks a database with: it can connect and SELECT, and PostgreSQL refuses it everything else."""
+"""The role that Citu connects with: it can connect and SELECT, and PostgreSQL refuses it everything else."""
 
 from psycopg2 import sql
 from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 names its class in lower case
 
 READER = "citu_reader"
 
-# Functions that write without being a write statement; everybody may call them unless told otherwise.
+# Functions that write although no statement does; by default every role may call them.
 _WRITING_FUNCTIONS = (
     "lo_creat(integer)",
     "lo_create(oid)",
@@ -23,14 +23,14 @@ _WRITING_FUNCTIONS = (
 
 
 def create_reader(admin: Connection) -> None:
-    """Makes the role in the server of `admin` (a superuser's connection) unless it is there."""
+    """Creates the role in the server of `admin` (a superuser's connection) unless it exists; resets its settings."""
     with admin.cursor() as cursor:
         cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [READER])
         if cursor.fetchone() is None:
             cursor.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(READER)))
         for statement in (
             "ALTER ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS",
-            "ALTER ROLE {} RESET ALL",  # a role may change its own settings; here it gets ours back
+            "ALTER ROLE {} RESET ALL",  # a role may change its own settings; this undoes it
             "ALTER ROLE {} SET default_transaction_read_only = on",
         ):
             cursor.execute(sql.SQL(statement).format(sql.Identifier(READER)))

@@ -1,25 +1,26 @@
-"""The guard: proves from a statement's text alone that it is one harmless query, on PostgreSQL's own parse tree.
+"""The guard: proves from a statement's text alone, by PostgreSQL's own parse tree, that it is one harmless query.
 
-    parsing    text → tree, for any input, in bounded time
-    grammar    which node types a query may consist of
-    walk       the tree → what it reads and calls
-    scopes     which CTEs are visible where
-    rules      which schemas, tables and columns the operator opens
-    access     what that means for the server's tables, views and partitions
-    showing    the part of the catalogue that may be read
-    functions  which functions may be called
-    rows       which fields are columns, and not functions written like ones
-    literals   numbers that an older server reads as something else
-    casts      which types may be named and turned into
-    values     what may be done with values of types that the user's own operators and casts are for
-    carriers   which expressions have values of such types
-    operators  which operators of the user's for built-in types may be meant
-    objects    which tables, types and special values may be named
-    xpath      which XPaths may be evaluated
-    lengths    how long the values may get that a query builds, with the modules `*_sizes` that its docstring lists
-    facts      what the connected server has
+    parsing        text → tree, for any input, in bounded time
+    grammar        the node types that a query may consist of
+    walk           tree → what the query reads and calls
+    scopes         where which CTEs are visible
+    rules          the schemas, tables and columns that the operator opens
+    access         what that means for the server's tables, views and partitions
+    showing        the part of the catalogue that may be read
+    functions      the functions that may be called
+    rows           tells columns from functions that are written like columns
+    literals       numbers that an older server reads as something else
+    casts          the types that may be named and cast to
+    values         what may be done with values of types for which the user has made operators or casts
+    carriers       the expressions that have values of such types
+    operators      the user's operators for built-in types that a symbol may mean
+    objects        the tables, types and special values that may be named
+    xpath          the XPaths that may be evaluated
+    lengths        how long the values may get that a query builds; its docstring lists the modules `*_sizes`
+    facts          what the connected server has
+    refusal_texts  what users are told
 
-Everything is an allow-list: what is not known to belong to a query is refused.
+Every check is an allow-list: what is not known to be harmless is refused.
 """
 
 import logging
@@ -50,7 +51,7 @@ __all__ = ["BUILTIN", "AccessRuleError", "AccessRules", "Guard", "Inspection", "
 
 _log = logging.getLogger(__name__)
 
-_REMEMBERED = 256  # verdicts kept: a statement is checked, planned and run within moments
+_REMEMBERED = 256  # verdicts kept, because a statement is checked, planned and run one after the other
 
 _NOT_FOLLOWABLE = Text(
     "数据库隐藏了部分系统目录，无法执行 ALLOWED_OBJECTS 和 DENIED_OBJECTS。",
@@ -63,8 +64,8 @@ class Inspection:
     """What a proven query uses, as written, each once, in alphabetical order.
 
     Attributes:
-        statement: the text without the terminating semicolon and what follows it, to be run. Built-in functions whose
-            name a function with side effects shares are qualified in it, so that the server can't choose the other.
+        statement: the text to run, without the semicolon at its end and what follows. Built-in functions that share
+            their name with a function with side effects are qualified, so that the server can't choose that one.
         tables: `name` or `schema.name`; CTEs are not tables.
         functions: names as called, qualified where the statement (or PostgreSQL's grammar) qualifies them.
         columns: references as written (`name`, `t.name`, `t.*`, `*`).
@@ -77,13 +78,13 @@ class Inspection:
 
 
 class Guard:
-    """Judges statements.
+    """Judges statements, and remembers its verdicts: actors with different rights must not share one.
 
     Args:
         allowed_functions: user-defined and extension functions that may be called: `schema.name`, `schema.*` or `name`.
         access: what may be read; always enforced.
-        forbidden_check: when false, only the structure is judged: one statement, and nothing but a query. Without
-            effect where `access` closes anything: functions that run SQL and the system's tables would show it.
+        forbidden_check: when false, only the structure is judged: one statement, and nothing but a query. It stays on
+            when `access` closes anything, because functions that run SQL, and system tables, would show that.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Guard:
         self._adopt(BUILTIN)
 
     def learn(self, facts: ServerFacts) -> None:
-        """From now on judges by what the connected server has."""
+        """Judges by `facts` from now on; forgets its verdicts when they differ from what it knew."""
         if facts is not self._facts:
             self._adopt(facts)
 
@@ -123,7 +124,7 @@ class Guard:
         Says in the log, once, which denials cover nothing there.
 
         Raises:
-            DatabaseUnavailable: the server does not tell what views read, so the operator's rules can't be kept.
+            DatabaseUnavailable: the server does not tell what views read, so the operator's rules can't be enforced.
         """
         if self.access and not facts.is_followable:
             raise DatabaseUnavailable(_NOT_FOLLOWABLE)
@@ -146,7 +147,7 @@ class Guard:
 
     def inspect(self, sql: str) -> Inspection:
         """What the query uses; raises what `check` raises."""
-        verdicts = self._verdicts  # another thread may learn new facts meanwhile: what was judged by the old is dropped
+        verdicts = self._verdicts  # if another thread learns new facts now, this verdict goes with the old ones
         verdict = verdicts.get(sql)
         if verdict is None:
             verdict = self._judge(sql)
@@ -182,14 +183,14 @@ class Guard:
             return refusal
         refusals = [*self._field_refusals(found, statement.text), *map(self._functions.judge, found.calls)]
         refused = [refusal for refusal in refusals if refusal is not None]
-        # What is forbidden is said before what is merely missing, so that a repair can't be tried on it.
+        # A forbidden function is reported before a missing one, which a repair would be tried on.
         refused.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
         if not refused and lengths.may_grow(found, len(statement.data)):
             return lengths.refusal(statement.node, len(statement.data))
         return refused[0] if refused else None
 
     def _field_refusals(self, found: Findings, text: str) -> Iterator[StatementRejected]:
-        """Those of functions written like fields. The statement is looked at again only if a field may be one."""
+        """Refusals of functions that are written like fields. The text is parsed again only if there may be one."""
         judged = {name: self._functions.judge_field(name) or self._types.judge_call((name,)) for name in found.fields}
         refusals = {name: refusal for name, refusal in judged.items() if refusal is not None}
         if refusals:
@@ -199,7 +200,7 @@ class Guard:
 
 def _only_query(statements: list[Statement]) -> Statement:
     if not statements:
-        raise InvalidSql("empty statement", sqlstate="42601")
+        raise InvalidSql("empty statement", detail_zh="语句为空", sqlstate="42601")
     operations = [operation_of(statement.kind, statement.node) for statement in statements]
     if len(statements) > 1:
         found = ", ".join(operations[:10])
@@ -211,7 +212,7 @@ def _only_query(statements: list[Statement]) -> Statement:
 
 
 def _located(refusal: StatementRejected, statement: Statement) -> StatementRejected:
-    """The tree counts bytes; users count characters."""
+    """The refusal with its position in characters: the tree counts bytes."""
     if isinstance(refusal, InvalidSql) and refusal.position:
         before = statement.text.encode("utf-8")[: refusal.position - 1]
         refusal.position = len(before.decode("utf-8", "replace")) + 1
@@ -228,7 +229,7 @@ def _inspection(statement: Statement, found: Findings, overshadowed: Iterable[Ca
 
 
 def _qualified(text: str, calls: Iterable[Call]) -> str:
-    """The text with the calls' names, which stand where the tree says, as `pg_catalog`'s."""
+    """The text with `pg_catalog.` before the names of the calls."""
     data = text.encode("utf-8")
     for place in sorted({call.location for call in calls}, reverse=True):
         if not data[place:].lower().startswith((b"pg_catalog", b'"pg_catalog"')):

@@ -1,9 +1,9 @@
-"""What statements may read of the connected server, beyond what the role's privileges say: the rules applied.
+"""Applies the operator's rules: what statements may read, beyond what the role's privileges allow.
 
-A closed column must not leak by any of the ways SQL has to name it: its name, `*`, `t.*`, the row as a whole (`t`,
-`row_to_json(t)`, `t::text`), NATURAL and USING joins, renamed columns (`t AS x (a, b)`), tables that it is inherited
-from or by, generated columns and views. Where the text alone does not say which table an unqualified name belongs to,
-it is taken for the closed one.
+A closed column must not leak in any way that SQL has to name it: its name, `*`, `t.*`, the row as a whole (`t`,
+`row_to_json(t)`, `t::text`), NATURAL and USING joins, renamed columns (`t AS x (a, b)`), parent and child tables,
+generated columns and views. When the text alone does not say which table an unqualified name belongs to, the closed
+one is assumed.
 """
 
 from collections import defaultdict
@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
-from common.text import Text
+from databases.guard import refusal_texts as texts
 from databases.guard.facts import Key, ServerFacts
 from databases.guard.functions import probed_types, reads_unseen
 from databases.guard.parsing import Node, parse
+from databases.guard.refusal_texts import refused
 from databases.guard.rules import AccessRules
 from databases.guard.scopes import Scope
 from databases.guard.walk import Findings, Name, Relation, relation_of, strings, walk
@@ -25,7 +26,7 @@ _UNDEFINED_TABLE = "42P01"
 
 
 class Read(NamedTuple):
-    """A relation as a statement reads it: with all that inherits from it, or by itself (`ONLY`)."""
+    """A relation as a statement reads it: with all tables that inherit from it, or alone (`ONLY`)."""
 
     key: Key
     is_alone: bool = False
@@ -33,7 +34,7 @@ class Read(NamedTuple):
 
 @dataclass
 class _Block:
-    """What one SELECT reads from directly: exposed name → relation, and how its columns are merged or renamed."""
+    """What one SELECT reads from directly: relations with the names they go by, merged and renamed columns."""
 
     tables: list[tuple[str, Read]] = field(default_factory=list)
     unknown: list[tuple[Relation, int]] = field(default_factory=list)
@@ -48,7 +49,7 @@ class AccessCheck:
     """Judges relations, columns and statements' findings by the rules and the server's relations.
 
     Args:
-        is_vouched: whether the operator opens the function of that schema and name.
+        is_vouched: tells whether the operator allows the function of that schema and name.
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class AccessCheck:
 
     def refusal(self, read: Read) -> ForbiddenObject | None:
         """Why nothing of the relation may be read, or None."""
-        if read.key not in self.facts.relations:  # names that anybody can make up are not remembered
+        if (
+            read.key not in self.facts.relations
+        ):  # names that don't exist are not remembered: a user could make up any number
             return self._judge(read)
         if read not in self._verdicts:
             self._verdicts[read] = self._judge(read)
@@ -75,10 +78,12 @@ class AccessCheck:
     def _judge(self, read: Read) -> ForbiddenObject | None:
         key = read.key
         if not self.rules.may_read(key) or any(map(self.rules.denies, self.facts.parents.get(key, ()))):
-            return _denied_table(key)
+            return refused(_dotted(key), texts.DENIED_TABLE)
         if self._is_closed_view(key):
-            return _closed_view(key)
-        return _closed_parts(key) if any(map(self.rules.denies, self._family(read))) else None
+            return refused(_dotted(key), texts.CLOSED_VIEW)
+        if any(map(self.rules.denies, self._family(read))):
+            return refused(_dotted(key), texts.CLOSED_PARTS)
+        return None
 
     def may_read_column(self, read: Read, column: str) -> bool:
         """Whether that column of a readable relation may be read."""
@@ -88,13 +93,13 @@ class AccessCheck:
         computed = {
             source
             for relative in family
-            if not self.rules.names((*relative, column))  # opened on purpose, as a view may be
+            if not self.rules.names((*relative, column))  # the operator opened this column by name, as with views
             for source in self.facts.column_sources.get((*relative, column), ())
         }
         return all(self._is_open(read.key, source, family) for source in computed)
 
     def _is_open(self, key: Key, column: str, family: Collection[Key]) -> bool:
-        """Whether rules open the column, and deny it nowhere in the relation's family."""
+        """Whether the rules open the column, and deny it in no relation of the family."""
         return self.rules.may_read_column(key, column) and not any(
             self.rules.denies((*relative, column)) for relative in family if relative != key
         )
@@ -114,7 +119,7 @@ class AccessCheck:
         return not columns or not all(self.may_read_column(read, column) for column in columns)
 
     def _columns(self, key: Key) -> Collection[str]:
-        """The relation's columns; of a partition, which the catalogue leaves out, its table's."""
+        """The relation's columns; for a partition, which the catalogue leaves out, those of its table."""
         known = self.facts.columns.get(key)
         return known if known is not None else self._columns_above.get(key, frozenset())
 
@@ -128,7 +133,7 @@ class AccessCheck:
         }
 
     def _family(self, read: Read) -> frozenset[Key]:
-        """The relation, what it is part of, and if it is read with what inherits from it, all of that likewise."""
+        """The relation and its parents; when its children are read, too, these and their parents as well."""
         family = self._families.get(read)
         if family is None:
             members = {read.key} if read.is_alone else {read.key, *self._children.get(read.key, ())}
@@ -146,15 +151,15 @@ class AccessCheck:
         return children
 
     def _is_closed_view(self, key: Key) -> bool:
-        """Whether what the view is defined as could not be asked directly; false for tables.
+        """Whether the view's own query would be refused; false for tables.
 
-        A view that the operator allows by its full name is a window made on purpose, and not looked into.
+        A view that the operator allows by its full name is open whatever it reads: it was opened on purpose.
         """
         definition = self.facts.view_definitions.get(key)
         if definition is None or self.rules.names(key):
             return False
         if key not in self._views:
-            self._views[key] = True  # while it is looked into
+            self._views[key] = True  # until it is known: a view may lead back to itself
             self._views[key] = not self._may_follow(key, definition)
         return self._views[key]
 
@@ -169,26 +174,27 @@ class AccessCheck:
             if any(reads_unseen(call, self.facts) for call in found.calls):
                 return False
             return next(check.refusals(found), None) is None
-        except (StatementRejected, ValueError, RecursionError):  # what can't be followed stays closed
+        except (StatementRejected, ValueError, RecursionError):  # a view that can't be followed stays closed
             return False
 
     @cached_property
     def _by_denials(self) -> "AccessCheck":
-        """For views of which columns are opened by name: what they read need not be opened, but must not be denied."""
+        """Judges views of which columns are opened by name: what these read need not be allowed, only not denied."""
         return AccessCheck(self.rules.without_allowed(), self.facts, self._is_vouched)
 
     # ------------------------------------------------------------------------------------------------------ statements
 
     def refusals(self, found: Findings) -> Iterator[StatementRejected]:
-        """Every refusal; relations that do not exist come last."""
+        """Every refusal; those of relations that do not exist come last."""
         if not self.rules:
             return
         blocks = [self._block(select, scope) for select, scope in found.selects]
         reads = {read for block in blocks for _, read in block.tables}
         yield from filter(None, map(self.refusal, sorted(reads)))
         yield from self._type_refusals(found)
-        yield from (_reading(name) for name in found.operators if name and name[-1] in self.facts.reading_operators)
-        yield from (_reading(name) for name, _ in found.casts if name[-1] in self.facts.reading_cast_types)
+        reading = [name for name in found.operators if name and name[-1] in self.facts.reading_operators]
+        reading += [name for name, _ in found.casts if name[-1] in self.facts.reading_cast_types]
+        yield from (refused(_dotted(name), texts.READS_CLOSED) for name in reading)
         if any(map(self.has_secrets, reads)):
             yield from self._column_refusals(found, blocks)
         yield from (_missing(relation, place) for block in blocks for relation, place in block.unknown)
@@ -206,29 +212,29 @@ class AccessCheck:
 
     def _block_refusals(self, block: _Block, read: Read) -> Iterator[ForbiddenObject]:
         if block.has_star or block.hides_names or read in block.renamed:
-            yield _whole_row(read.key)
-        yield from (_denied_column(read.key, name) for name in block.merged if not self._may_mean(read, name))
+            yield refused(_dotted(read.key), texts.WHOLE_ROW)
+        yield from (_closed(read, name) for name in block.merged if not self._may_mean(read, name))
 
     def _reference_refusals(self, column: Name, exposed: dict[str, set[Read]]) -> Iterator[ForbiddenObject]:
-        """What `column` (`name`, `t.name`, `t.*`, `schema.t.name`, or a row `t`) could read of the exposed tables."""
+        """Refusals of what `column` may read: `name`, `t.name`, `t.*`, `schema.t.name`, or a row `t`."""
         last = column[-1]
         qualifier = _folded(column[-2]) if len(column) > 1 else None
         if last == "*":
-            yield from (_whole_row(read.key) for read in exposed.get(qualifier or "", ()))
+            yield from (refused(_dotted(read.key), texts.WHOLE_ROW) for read in exposed.get(qualifier or "", ()))
             return
         owners = exposed.get(qualifier, ()) if qualifier is not None else set().union(*exposed.values())
-        yield from (_denied_column(read.key, last) for read in sorted(owners) if not self._may_mean(read, last))
+        yield from (_closed(read, last) for read in sorted(owners) if not self._may_mean(read, last))
         for read in sorted(exposed.get(_folded(last), ())):
             is_row = qualifier is None and last not in self._columns(read.key)
             if is_row or qualifier == read.key[0]:
-                yield _whole_row(read.key)
+                yield refused(_dotted(read.key), texts.WHOLE_ROW)
 
     def _may_mean(self, read: Read, column: str) -> bool:
-        """Whether what a statement calls `column` may be read, however the server folds its letters."""
+        """Whether `column` may be read, whether or not the server folds its accented letters to lower case."""
         return all(self.may_read_column(read, name) for name in {column, _folded(column)})
 
     def _type_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
-        """Row types show the columns of their tables: `json_populate_record(NULL::t, '{}')`."""
+        """Refusals of row types: they show the columns of their tables, as in `json_populate_record(NULL::t, '{}')`."""
         for name in found.types:
             yield from self._row_type_refusals(name[-2] if len(name) > 1 else None, name[-1])
         for word in (word for call in found.calls for word in probed_types(call)):
@@ -243,7 +249,7 @@ class AccessCheck:
                 and key in self.facts.relations
                 and (self.refusal(Read(key)) or self.has_secrets(Read(key)))
             ):
-                yield _row_type(key)
+                yield refused(_dotted(key), texts.ROW_TYPE)
 
     # ---------------------------------------------------------------------------------------------------------- blocks
 
@@ -277,7 +283,7 @@ class AccessCheck:
             block.unknown.append((relation, node.get("location", 0)))
 
     def _is_known(self, relation: Relation, key: Key) -> bool:
-        """Whether the server had the relation when its catalogue was read: what a later one reads is not known."""
+        """Whether the relation existed when the catalogue was read. What a later view reads is not known."""
         if not self.facts.is_complete and not self.facts.relations:
             return True
         places = (relation.schema,) if relation.schema is not None else self.facts.search_path
@@ -286,7 +292,7 @@ class AccessCheck:
         )
 
     def idle_denials(self) -> Iterator[Name]:
-        """Denials that cover nothing the server has: misspelt, or in other letters than the name is stored in."""
+        """Denials that cover nothing in the server: they are misspelt, or written in another case than the name."""
         if not self.facts.is_complete:
             return
         relations = (*self.facts.relations, *self.facts.extension_relations)
@@ -307,7 +313,7 @@ def _add_join(block: _Block, node: Node) -> None:
 
 
 def _folded(name: str) -> str:
-    """`name` as a server of a single-byte encoding reads it: it folds accented letters, which the parser does not."""
+    """`name` as a server with a single-byte encoding reads it: it also folds accented letters to lower case."""
     return name if name.isascii() else name.lower()
 
 
@@ -315,57 +321,16 @@ def _is_star(value: Node) -> bool:
     return strings(value.get("ColumnRef", {}).get("fields", ())) == ("*",)
 
 
-# -------------------------------------------------------------------------------------------------------- what is said
+def _dotted(name: Name) -> str:
+    return ".".join(name)
 
 
-def _denied_table(key: Key) -> ForbiddenObject:
-    name = ".".join(key)
-    zh = f"管理员未开放表 {name}。"
-    return ForbiddenObject(name, Text(zh, f"The operator does not allow reading {name}."))
-
-
-def _closed_view(key: Key) -> ForbiddenObject:
-    name = ".".join(key)
-    zh = f"视图 {name} 读取了管理员未开放的内容；管理员可在 ALLOWED_OBJECTS 中写明它的全名来开放。"
-    en = f"The view {name} reads what the operator does not allow; ALLOWED_OBJECTS can open it by its full name."
-    return ForbiddenObject(name, Text(zh, en))
-
-
-def _closed_parts(key: Key) -> ForbiddenObject:
-    name = ".".join(key)
-    zh = f"表 {name} 的部分分区或子表未开放，不能整体查询；可用 FROM ONLY 只查询它自身的行。"
-    en = f"Some partitions or child tables of {name} may not be read: FROM ONLY reads nothing but its own rows."
-    return ForbiddenObject(name, Text(zh, en))
-
-
-def _denied_column(key: Key, column: str) -> ForbiddenObject:
-    name = ".".join((*key, column))
-    zh = f"管理员未开放列 {name}。"
-    return ForbiddenObject(name, Text(zh, f"The operator does not allow reading the column {name}."))
-
-
-def _whole_row(key: Key) -> ForbiddenObject:
-    name = ".".join(key)
-    zh = f"表 {name} 有未开放的列，请逐一列出需要的列，不要使用 * 、整行、NATURAL JOIN 或列改名。"
-    en = f"Some columns of {name} may not be read: name those you need instead of *, whole rows, NATURAL or renaming."
-    return ForbiddenObject(name, Text(zh, en))
-
-
-def _row_type(key: Key) -> ForbiddenObject:
-    name = ".".join(key)
-    zh = f"不能使用表 {name} 的行类型：其中有未开放的列。"
-    return ForbiddenObject(name, Text(zh, f"The row type of {name} may not be used: not all of it may be read."))
-
-
-def _reading(name: Name) -> ForbiddenObject:
-    """For an operator or a type."""
-    symbol = ".".join(name)
-    zh = f"不允许使用 {symbol}：它调用的自定义函数可能读取未开放的内容。"
-    en = f"{symbol} may not be used: it calls a user-defined function that may read what is not allowed."
-    return ForbiddenObject(symbol, Text(zh, en))
+def _closed(read: Read, column: str) -> ForbiddenObject:
+    return refused(_dotted((*read.key, column)), texts.DENIED_COLUMN)
 
 
 def _missing(relation: Relation, location: int) -> InvalidSql:
-    """What PostgreSQL would say; it is not asked, so that a view made meanwhile can't slip through."""
-    name = ".".join(relation.parts)
-    return InvalidSql(f'relation "{name}" does not exist', sqlstate=_UNDEFINED_TABLE, position=location + 1)
+    """PostgreSQL's message, made here: if PostgreSQL were asked, a view created meanwhile could get through."""
+    name = _dotted(relation.parts)
+    said, zh = f'relation "{name}" does not exist', f"表或视图 {name} 不存在"
+    return InvalidSql(said, detail_zh=zh, sqlstate=_UNDEFINED_TABLE, position=location + 1)

@@ -1,7 +1,7 @@
-"""Which expressions of a statement may have values of certain types.
+"""Finds the expressions of a statement that may have values of certain types.
 
-The tree doesn't give types, so names stand for them: a column of the type, whatever is made of it and called by an
-alias, and so on until nothing is added. Where a value may be of the type, it is taken to be.
+The tree holds no types, so they are followed by names: from a column of the type to the aliases of expressions with it,
+and so on until no name is added. A value that may be of the type counts as one that is.
 """
 
 import re
@@ -18,13 +18,13 @@ from databases.guard.walk import strings
 COMPARISONS = words("= <> != < > <= >= ~~ !~~ ~~* !~~* ~ !~ ~* !~* @> <@ && ^@ -|- << >> &< &> ? ?| ?&")
 _YES_OR_NO = words("BoolExpr NullTest BooleanTest JsonIsPredicate GroupingFunc A_Const SQLValueFunction")
 _NAMED_BY_KIND = {"CaseExpr": "case", "CoalesceExpr": "coalesce", "A_ArrayExpr": "array", "RowExpr": "row"}
-_MAX_ROUNDS = 20  # one is enough unless a query's names are used before they are given
-_NAMELESS = re.compile(r"f\d+")  # fields of ROW(…)
+_MAX_ROUNDS = 20  # one is enough unless names are used before the place that defines them
+_NAMELESS = re.compile(r"f\d+")  # PostgreSQL's names for the fields of ROW(…)
 
 
 @dataclass
 class Group:
-    """The types and columns that one effect concerns."""
+    """The types, row types and columns that one effect (`facts.TypeEffect`) is about."""
 
     types: set[str] = field(default_factory=set)
     own: set[Key] = field(default_factory=set)
@@ -33,14 +33,14 @@ class Group:
 
 
 class Carriers:
-    """The names in one statement's tree that carry values of a group's types.
+    """The names in one statement's tree that stand for values of a group's types.
 
     Args:
-        nodes: all nodes of the tree with their kinds, those within others first.
-        with_rows: whether whole rows that hold such a value count, too.
+        nodes: all nodes of the tree with their kinds, inner ones first.
+        with_rows: whether a row that holds such a value counts as well.
 
     Raises:
-        ValidationFailed: the names depend on each other in too many turns.
+        ValidationFailed: the names depend on each other over too many steps.
     """
 
     def __init__(self, facts: ServerFacts, group: Group, nodes: list[tuple[str, Node]], *, with_rows: bool) -> None:
@@ -98,7 +98,7 @@ class Carriers:
         return set()
 
     def _of_set_operation(self, node: Node) -> set[str]:
-        """The names of columns that have another name in a later part: the first part's are given to all."""
+        """The names of the first part's columns, which PostgreSQL gives to the columns of all parts."""
         parts = targets_or_rows(node["larg"]) + targets_or_rows(node["rarg"])
         if not any(map(self.carries, parts)):
             return set()
@@ -111,7 +111,7 @@ class Carriers:
         return ({target["name"] for target in given if "name" in target} | references) - {"*"}
 
     def _figured(self, value: Node) -> set[str]:
-        """What PostgreSQL may call the value without AS, if it is of the group's types; else nothing."""
+        """The names that PostgreSQL may give the value without AS, if it is of the group's types; else none."""
         if not value or not self.carries(value):
             return set()
         ((kind, node),) = value.items()
@@ -220,7 +220,7 @@ def targets(select: Node) -> list[Node]:
 
 
 def targets_or_rows(select: Node) -> list[list[Node]]:
-    """The rows of expressions of the queries that a set operation is made of."""
+    """For each query that a set operation is made of, its rows of expressions."""
     if "larg" in select:
         return targets_or_rows(select["larg"]) + targets_or_rows(select["rarg"])
     if "valuesLists" in select:

@@ -1,21 +1,22 @@
-"""Which types a query may name: a cast may call a function of the user's, and so may the mere reading of a value.
+"""Judges which types a query may name: casting to a type, or only reading a value of it, may call the user's functions.
 
-A domain looks at what becomes it by its CHECKs; a cast to a type may be a function; whatever holds such a type (arrays,
-composite types, tables' rows, domains over it) passes on what happens to it. What may have side effects is refused.
+A domain checks values by its constraints, and a cast to a type may be a function. The same happens to whatever holds
+such a type: arrays, composite types, rows of tables, domains over it. What may have side effects is refused.
 """
 
 from collections.abc import Iterator
 
 from common.errors import ForbiddenObject, StatementRejected
-from common.text import Text
+from databases.guard import refusal_texts as texts
 from databases.guard.facts import ServerFacts, TypeEffect
 from databases.guard.functions import FunctionRule, probed_types
 from databases.guard.parsing import parse
+from databases.guard.refusal_texts import refused
 from databases.guard.walk import Findings, Name, walk
 
 
 class TypeRule:
-    """Judges the names of types, and what is turned into them."""
+    """Judges the names of types, and casts to them."""
 
     def __init__(self, facts: ServerFacts, functions: FunctionRule) -> None:
         self._facts = facts
@@ -30,18 +31,23 @@ class TypeRule:
     def refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Every refusal."""
         yield from (refusal for name in found.types if (refusal := self._named(name)))
-        yield from (_cast(name[-1]) for name, source in found.casts if self._is_risky_cast(name, source))
-        # What a text would be read as is looked at by the same checks.
+        yield from (
+            refused(name[-1], texts.RISKY_CAST) for name, source in found.casts if self._is_risky_cast(name, source)
+        )
+        # `pg_input_is_valid(text, type)` runs the same checks as a cast.
         probed = ((word,) for call in found.calls for word in probed_types(call))
         yield from (refusal for name in probed if (refusal := self._named(name)))
         written_as_calls = (call.parts for call in found.calls if call.name not in self._facts.builtins)
         yield from (refusal for name in written_as_calls if (refusal := self.judge_call(name)))
 
     def judge_call(self, name: Name) -> ForbiddenObject | None:
-        """The refusal of `type(value)` or `value.type`, which is a cast where there is no such function."""
+        """The refusal of `type(value)` or `value.type`, which is a cast when there is no such function."""
         if name[-1] not in self._facts.types:
             return None
-        return self._named(name) or (_cast(name[-1]) if self._is_risky_cast(name, "value") else None)
+        refusal = self._named(name)
+        if refusal is None and self._is_risky_cast(name, "value"):
+            return refused(name[-1], texts.RISKY_CAST)
+        return refusal
 
     def is_risky_check(self, effect: TypeEffect) -> bool:
         """Whether checking a value of the type, by a domain's CHECK or a range's bounds, may have side effects."""
@@ -69,29 +75,11 @@ class TypeRule:
         if name[:-1] == ("pg_catalog",):
             return None
         if name[-1] in self._catalog:
-            return _catalog_type(name[-1])
-        return _check(name[-1]) if name[-1] in self._checking else None
+            return refused(name[-1], texts.HOLDS_CATALOG_TYPE)
+        return refused(name[-1], texts.RISKY_CHECK) if name[-1] in self._checking else None
 
     def _is_risky_cast(self, name: Name, source: str) -> bool:
         if source == "text" or name[:-1] == ("pg_catalog",):
             return False
-        # A row is taken apart and each of its fields cast.
+        # A row is cast field by field.
         return name[-1] in (self._holding_cast_to if source == "row" else self._cast_to)
-
-
-def _cast(name: str) -> ForbiddenObject:
-    zh = f"不允许使用类型 {name}：转换为它会调用可能有副作用的自定义函数。"
-    en = f"The type {name} may not be used: a cast to it calls a function that may have side effects."
-    return ForbiddenObject(name, Text(zh, en))
-
-
-def _check(name: str) -> ForbiddenObject:
-    zh = f"不允许使用类型 {name}：它的约束会调用可能有副作用的函数。"
-    en = f"The type {name} may not be used: its constraint calls a function that may have side effects."
-    return ForbiddenObject(name, Text(zh, en))
-
-
-def _catalog_type(name: str) -> ForbiddenObject:
-    zh = f"不允许使用类型 {name}：它含有读取系统目录的类型。"
-    en = f"The type {name} may not be used: it holds a type that reads the system catalogue."
-    return ForbiddenObject(name, Text(zh, en))

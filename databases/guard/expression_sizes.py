@@ -1,4 +1,4 @@
-"""The bounds of expressions: one walk over those of a query, which adds up what computing them costs."""
+"""Walks over a query's expressions: gives the bounds of their values, and adds up the steps to compute them."""
 
 import math
 import re
@@ -32,9 +32,9 @@ from databases.guard.sizes import (
 from databases.guard.walk import strings
 
 MAX_LENGTH = 10_000_000
-"""Characters or array elements of one value."""
+"""Most characters or array elements of one value."""
 MAX_STEPS = 200_000_000
-"""What built-ins that can't be interrupted do in about a second."""
+"""Most steps of built-ins that can't be interrupted; these take about a second."""
 _COPIED = 0.1  # steps for each character that is only copied
 _OTHERS = 5  # steps a pair of characters, for operators that compare all with all: arrays, polygons, JSON
 _LINEAR_OPERATORS = words("= <> != < > <= >= || + - * / % ^ << >> ~ ~* !~ !~* -> ->> #> #>>")
@@ -48,7 +48,7 @@ class Expressions(ABC):
 
     Attributes:
         visits: how many nodes may still be looked at.
-        steps: what the built-ins do that nothing interrupts, all together.
+        steps: that built-ins take which nothing interrupts, so far.
     """
 
     def __init__(self, visits: int) -> None:
@@ -77,7 +77,7 @@ class Expressions(ABC):
             raise TooLong("WITH RECURSIVE")
 
     def anything(self, value: Any, place: Place) -> Size:
-        """The bound of what all expressions in a part of the tree make together."""
+        """The bound of a value put together from all expressions in a part of the tree."""
         self._visit()
         found: list[Size] = []
         if isinstance(value, list):
@@ -92,14 +92,14 @@ class Expressions(ABC):
         return self._built("", together(found)) if found else EMPTY
 
     def _document(self, node: Node, place: Place) -> Size:
-        """The bound of XML or JSON made by its own syntax, in which quotes may be written as two characters."""
+        """The bound of XML or JSON that is built by its own syntax; a quote may take two characters in it."""
         return self._built("", escaped([self.anything(node, place)]))
 
     def _select(self, node: Node, place: Place) -> Size:
         return one_of((self.query(node, place).columns or {"": STORED}).values())
 
     def _built(self, name: str, size: Size, steps: float = 1) -> Size:
-        """`size`, once it is known not to be too long; `steps` is what a character costs."""
+        """`size`, unless it is too long (`TooLong`); `steps` is what a character costs."""
         self._spend(name, steps * size.length if size.length > 1000 else 0)
         if size.length > MAX_LENGTH:
             raise TooLong(name)

@@ -1,7 +1,7 @@
 """What the guard knows about the connected server: its functions, types, operators and system relations.
 
-Read from the server's catalogue when there is a connection; `BUILTIN` is what PostgreSQL 15 to 18 ship, for when there
-is none. The list beside this module holds the built-in functions without side effects.
+They are read from the server's catalogue; until there is a connection, `BUILTIN` holds what PostgreSQL 15 to 18 ship.
+`functions.txt` lists the built-in functions without side effects.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,8 +15,12 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a relation or composite type; `row` is the composite type of its values or, with `is_array`, of
-    their elements; `category` is its type's (`pg_type.typcategory`)."""
+    """A column of a relation or composite type.
+
+    Attributes:
+        row: the composite type of its values or, with `is_array`, of their elements; None for other types.
+        category: of its type (`pg_type.typcategory`).
+    """
 
     name: str
     row: Key | None = None
@@ -26,7 +30,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TypeEffect:
-    """Something that PostgreSQL may do with a type of the user's without being asked, or with what holds such a type.
+    """Code that PostgreSQL may run for a type of the user's, or for what holds one, although no statement names it.
 
     Attributes:
         kind: `check`, `bounds`, `to`, `from`, `implicit`, `operator`, `sorting` or `catalog`;
@@ -45,7 +49,7 @@ class TypeEffect:
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """Names as the catalogue spells them.
+    """What the guard judges by. Names are spelled as in the catalogue.
 
     Attributes:
         builtins: functions of `pg_catalog`; true when every overload is IMMUTABLE or STABLE.
@@ -54,10 +58,10 @@ class ServerFacts:
         unary_routines: (schema, name) of those that may be called with one argument, and so be written like its field.
         range_constructors: (schema, name) of those that only make ranges.
         unary_builtins: the functions of `pg_catalog` that may be called with one argument.
-        any_type_builtins: those that take values of whatever type as they are.
-        row_results: functions whose value is or may be a row; the columns that it has whichever of that name is called.
+        any_type_builtins: those that take values of any type without a cast.
+        row_results: functions whose value is or may be a row, each with the columns that all of that name give.
         attributes: all relations outside the system's schemas and composite types, each with its columns in order.
-        type_effects: what may happen to values without being asked for.
+        type_effects: what PostgreSQL may run for values although no statement names it.
         version: the server's (150004 is 15.4), 0 when it is unknown.
         parents: partitions and inheritance children, each with its topmost parents.
         columns: relations the role may read, each with its columns' names.
@@ -76,8 +80,8 @@ class ServerFacts:
         is_followable: whether the server has told what reading a relation leads to: views, policies, generated columns.
         reading_operators: symbols of operators that only the user has, and whose function may read tables.
         reading_cast_types: types, and their arrays, to which a cast of the user's leads that may read tables.
-        plain_operators: those of them for values of built-in types only: the symbol, and the categories of the left one
-            (empty if there is none) and the right one.
+        plain_operators: those shared operators that take values of built-in types only: the symbol, and the categories
+            of the left operand's type (empty if there is none) and of the right one's.
         result_categories: categories of the types that the functions of `pg_catalog` return, as one string.
         search_path: schemas of unqualified names, `pg_catalog` implied first.
         is_complete: whether a name missing here does not exist in the server.

@@ -1,9 +1,9 @@
-"""Which functions a query may call.
+"""Judges which functions a query may call.
 
-PostgreSQL itself knows which of its functions have side effects (`pg_proc.provolatile`), so those marked IMMUTABLE or
-STABLE are allowed, with a few VOLATILE ones that only read a clock or draw random numbers. "No side effects" is not
-yet harmless: `DENIED` takes out, by category, the ones that run SQL given as text, read files, sessions, settings,
-privileges or the catalogue. Functions from anywhere else are allowed only by name, in the configuration.
+PostgreSQL itself marks which of its functions have side effects (`pg_proc.provolatile`). Those marked IMMUTABLE or
+STABLE are allowed, and a few VOLATILE ones that only read a clock or draw random numbers. Some functions without side
+effects do harm, too: `DENIED` refuses, by category, those that run SQL given as text or read files, sessions, settings,
+privileges or the catalogue. Functions of users and extensions are allowed only by name, in the configuration.
 """
 
 import re
@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.text import Text
+from databases.guard import refusal_texts as texts
 from databases.guard.facts import Key, ServerFacts
 from databases.guard.grammar import SYNTAX_SINCE
+from databases.guard.refusal_texts import refused
 
 HARMLESS_VOLATILE = frozenset(
     ("random", "random_normal", "gen_random_uuid", "uuidv4", "uuidv7", "clock_timestamp", "timeofday")
@@ -28,7 +30,7 @@ _SERVER = Text("它涉及服务器内部状态、文件、锁或系统目录", "
 _UNKNOWN = Text("不是已知的无副作用函数", "it is not known to be free of side effects")
 _STATE = Text("它会改变数据库状态", "it changes the state of the database")
 
-# First match wins. `pg_` names are refused as a family, with the harmless ones named.
+# The first match decides. All names with `pg_` are refused but the harmless ones that the last pattern names.
 DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
     (re.compile(pattern), reason)
     for pattern, reason in (
@@ -40,7 +42,7 @@ DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
         (r"(nextval|currval|setval|lastval)|txid_.*|lo_.*|loread|lowrite|currtid2?", _STATE),
         (r"has_.*_privilege|.*acl.*|format_type|(col|obj|shobj)_description|querytree", _CATALOG),
         (r"(to_)?reg(?!exp|r_).*", _CATALOG),
-        (r".*_(in|recv)", _CATALOG),  # types' own, called with the type's OID; some look names up
+        (r".*_(in|recv)", _CATALOG),  # input functions of types take the type's OID; some look names up
         (r"fmgr_.*|satisfies_hash_partition|mxid_age", _SERVER),
         (r"oidvectortypes|unique_key_recheck|suppress_redundant_updates_trigger|tsvector_update_trigger.*", _SERVER),
         (r"dblink.*|crosstab.*|connectby|xpath_table", _SQL_TEXT),
@@ -56,7 +58,7 @@ class Call:
 
     Attributes:
         parts: its name's (`schema`, `name`).
-        arguments: each one's text if it is a plain string, else None.
+        arguments: the text of each that is a plain string; None for others.
         location: byte offset in the text.
     """
 
@@ -86,8 +88,8 @@ class FunctionRule:
         """The calls as the connected server reads them.
 
         Args:
-            calls: as our grammar reads them, which qualifies the names of what it has a syntax for.
-            syntax: what is no call in our grammar.
+            calls: as our grammar reads them; it qualifies the names of functions that have a syntax of their own.
+            syntax: expressions that are no calls in our grammar, but may be in an older one.
         """
         version = self.facts.version // 10_000
         if not version:
@@ -107,7 +109,7 @@ class FunctionRule:
         return self._unless_configured(call, schemas)
 
     def judge_field(self, name: str) -> StatementRejected | None:
-        """The refusal of `value.name` where that is no column but a function of the value, written as if it were."""
+        """The refusal of `value.name` when that is no column, but a function's call written like a field."""
         call = Call((name,))
         schemas = [place for place in self._visible_schemas(name) if (place, name) in self.facts.unary_routines]
         refusal = self._unless_configured(call, schemas)
@@ -120,7 +122,7 @@ class FunctionRule:
         return None
 
     def is_risky(self, call: Call) -> bool:
-        """Whether what the user's own code calls may have side effects, and the operator doesn't allow it."""
+        """Whether a call in the user's own code (a constraint) may have side effects the operator doesn't allow."""
         if self._is_builtin(call):
             return self._judge_builtin(call) is not None
         schemas = self._visible_schemas(call.name) if call.schema is None else (call.schema,)
@@ -129,9 +131,9 @@ class FunctionRule:
         )
 
     def is_overshadowed(self, call: Call) -> bool:
-        """Whether a function of the user's may have side effects and share the built-in's name.
+        """Whether a function of the user's with possible side effects has the name of the built-in that is called.
 
-        PostgreSQL would choose it by its arguments, so the call has to say which it means.
+        PostgreSQL may choose it by the types of the arguments, so the call must be qualified.
         """
         if call.schema is not None or call.name not in self.facts.builtins:
             return False
@@ -144,17 +146,19 @@ class FunctionRule:
 
     def _unless_configured(self, call: Call, schemas: Sequence[str]) -> StatementRejected | None:
         harmless = self.facts.range_constructors
-        refused = [
+        closed = [
             place for place in schemas if (place, call.name) not in harmless and not self._is_configured(place, call)
         ]
-        return _not_configured(refused[0], call) if refused else None
+        return refused(f"{closed[0]}.{call.name}", texts.RISKY_FUNCTION) if closed else None
 
     def _is_builtin(self, call: Call) -> bool:
         if call.schema is not None:
             return call.schema == "pg_catalog"
         if not self.facts.is_complete or call.name in self.facts.builtins:
             return True
-        return call.name in self.facts.types and call.name not in self.facts.routines  # a cast, written like a call
+        return (
+            call.name in self.facts.types and call.name not in self.facts.routines
+        )  # a cast that is written like a call
 
     def _judge_builtin(self, call: Call) -> StatementRejected | None:
         if self._is_configured("pg_catalog", call):
@@ -171,7 +175,7 @@ class FunctionRule:
         return None if is_pure else _STATE
 
     def _schemas(self, call: Call) -> Sequence[str]:
-        """Where a call that is not a built-in's may lead."""
+        """The schemas in which the function of a call may be that is no built-in."""
         existing = self.facts.routines.get(call.name, frozenset())
         if call.schema is None:
             return self._visible_schemas(call.name)
@@ -197,9 +201,9 @@ def denial(call: Call) -> Text | None:
     """Why a built-in function is refused although PostgreSQL sees no side effects in it, or None."""
     if call.name.startswith("pg_input_") and not _is_harmless_probe(call):
         return _CATALOG
-    if call.name == "ts_rewrite" and len(call.arguments) != 3:  # with two arguments the second is SQL text to run
+    if call.name == "ts_rewrite" and len(call.arguments) != 3:  # with two arguments, the second is SQL that it runs
         return _SQL_TEXT
-    name = call.name.removeprefix("_")  # `_regclass(…)` is a cast to an array of what the rest says
+    name = call.name.removeprefix("_")  # `_regclass(…)` is a cast to regclass[]
     return next((reason for pattern, reason in DENIED if pattern.fullmatch(name)), None)
 
 
@@ -212,20 +216,20 @@ def probed_types(call: Call) -> list[str]:
 
 
 def reads_unseen(call: Call, facts: ServerFacts) -> bool:
-    """Whether a built-in, or an extension's function, reads what the statement's text does not show."""
+    """Whether a built-in, or an extension's function, reads something that the statement's text does not show."""
     reason = denial(call)
     is_builtin = call.schema in (None, "pg_catalog") and (call.name in facts.builtins or not facts.is_complete)
     return reason is _SQL_TEXT or (is_builtin and reason in (_CATALOG, _SERVER))
 
 
 _LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
-# Escapes (`U&"!0072egclass" UESCAPE '!'`) and comments could spell a type so that nobody recognises it.
+# Escapes (`U&"!0072egclass" UESCAPE '!'`) and comments could hide the name of a type.
 _PLAIN_TYPE = re.compile(r'[\w\s.,()\[\]"]+')
 _TYPE_NAME = re.compile(r'"(?P<quoted>(?:[^"]|"")+)"|\w+')
 
 
 def _is_harmless_probe(call: Call) -> bool:
-    """Whether `pg_input_is_valid(text, type)` names its type plainly, and not one whose input looks names up."""
+    """Whether `pg_input_is_valid(text, type)` names its type plainly, and the type's input looks no names up."""
     type_name = call.arguments[1] if len(call.arguments) == 2 else None
     if type_name is None or not _PLAIN_TYPE.fullmatch(type_name):
         return False
@@ -238,13 +242,8 @@ def _forbidden(call: Call, reason: Text) -> ForbiddenObject:
     return ForbiddenObject(name, Text(zh, f"The function {name} may not be used: {reason.en}."))
 
 
-def _not_configured(schema: str, call: Call) -> ForbiddenObject:
-    name = f"{schema}.{call.name}"
-    zh = f"不允许使用自定义函数 {name}：请管理员将其加入 ALLOWED_FUNCTIONS。"
-    en = f"The user-defined function {name} may not be used unless the operator lists it in ALLOWED_FUNCTIONS."
-    return ForbiddenObject(name, Text(zh, en))
-
-
 def _missing(call: Call) -> InvalidSql:
-    """What PostgreSQL would say; it is not asked, so that a function created meanwhile can't slip through."""
-    return InvalidSql(f"function {'.'.join(call.parts)} does not exist", sqlstate="42883", position=call.location + 1)
+    """PostgreSQL's message, made here: if PostgreSQL were asked, a function created meanwhile could get through."""
+    name = ".".join(call.parts)
+    said, zh = f"function {name} does not exist", f"函数 {name} 不存在"
+    return InvalidSql(said, detail_zh=zh, sqlstate="42883", position=call.location + 1)

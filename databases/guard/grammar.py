@@ -1,8 +1,8 @@
-"""Which parts of PostgreSQL's grammar a query may consist of, and what to call the ones it may not.
+"""Lists the parts of PostgreSQL's grammar that a query may consist of, and names statements that are no queries.
 
-A tree is JSON: a node is a dict of one capitalised key, its type, over a dict of fields; fields whose type is fixed
-hold their node's fields directly. Everything met must be listed here, so that whatever a newer grammar adds is refused
-until someone has looked at it.
+A tree is JSON. A node is a dict with one capitalised key, its type, and a dict of fields as its value; a field whose
+type is fixed holds the fields of its node directly. Every key in a tree must be listed here, so that what a newer
+grammar adds is refused until someone has looked at it.
 """
 
 import re
@@ -39,8 +39,8 @@ QUERY_FIELDS = words(
     "returning path value key exprs query constructor func collClause number str"
 )
 
-# What the grammar has learnt: words that call for a function of that name in a server from before the version. What
-# else is newer (`IS JSON`, `AT LOCAL`, CYCLE, GROUP BY DISTINCT, `JOIN … USING (…) AS`, …) an older server can't parse.
+# Words that became syntax in a version: an older server reads them as calls of a function of that name. Other new
+# syntax (`IS JSON`, `AT LOCAL`, CYCLE, GROUP BY DISTINCT, `JOIN … USING (…) AS`, …) is an error in an older server.
 SYNTAX_SINCE: Mapping[str, int] = {
     "normalize": 13,
     **dict.fromkeys(("json_array", "json_arrayagg", "json_object", "json_objectagg", "system_user"), 16),
@@ -60,7 +60,7 @@ _WORDS = {
     "JsonTable": "json_table",
 }
 SYNTAX_NODES = frozenset((*_WORDS, "JsonFuncExpr"))
-# Literals that a server from before the version reads as a number and a name: `1_000`, `0x1F`, `0o7`, `0b1`.
+# A server older than this reads `1_000`, `0x1F`, `0o7` and `0b1` as a number and a name.
 NUMBERS_SINCE = 16
 
 
@@ -75,7 +75,7 @@ def place_of(node: Mapping[str, Any]) -> int:
     return place
 
 
-# Values of scalar fields that change nothing but how the result looks are not restricted; these fields must not occur.
+# Fields that must not occur. Values of scalar fields are not restricted: they change nothing but the result.
 FORBIDDEN_FIELDS: Mapping[str, str] = {"intoClause": "SELECT INTO", "lockingClause": "locking clause"}
 
 _LOCKS = {

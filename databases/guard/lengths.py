@@ -1,9 +1,9 @@
-"""How long the texts and arrays get that a statement builds, and how long built-ins that nothing stops work on them.
+"""Refuses statements that build texts or arrays so long that PostgreSQL would work on them without end.
 
-Some of PostgreSQL's functions look neither at timeouts nor at cancellation: searching a text of a million characters
-for one of half a million takes minutes, also while the planner folds constants. The constants of a statement decide how
-much there is to search: `repeat('a', 1000000)`, `lpad`, `array_fill`, an aggregate over `generate_series`, also where
-the amount is computed, cast, or comes out of a subquery.
+Some of PostgreSQL's functions obey neither timeouts nor cancellation: searching a text of a million characters for one
+of half a million takes minutes, even while the planner folds constants. How much there is to search depends on the
+constants of the statement: `repeat('a', 1000000)`, `lpad`, `array_fill`, an aggregate over `generate_series`; the
+amount may also be computed, cast, or come out of a subquery.
 
     sizes             bounds for values
     operator_sizes    what operators make of them
@@ -18,11 +18,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from common.errors import ForbiddenObject, ValidationFailed
-from common.text import Text
+from databases.guard import refusal_texts as texts
 from databases.guard.expression_sizes import PADDED_TYPES, Expressions
 from databases.guard.facts import words
 from databases.guard.function_sizes import series_rows
 from databases.guard.parsing import TOO_DEEP, Node
+from databases.guard.refusal_texts import refused
 from databases.guard.row_sizes import (
     AGGREGATES,
     Everything,
@@ -38,9 +39,9 @@ from databases.guard.row_sizes import (
 from databases.guard.sizes import EMPTY, STORED, Size, TooLong, inexact, one_of
 from databases.guard.walk import Findings, strings
 
-# Nodes looked at, and more for each character of the text; recursive queries in recursive queries would take for ever.
+# Nodes looked at: so many, and more for each character. Recursive queries in recursive queries would take for ever.
 _MAX_VISITS, _MAX_VISITS_PER_CHAR = 2_000, 6
-_ROUNDS = 4  # of a recursive query, to see how its values grow
+_ROUNDS = 4  # of a recursive query, which show how its values grow
 _GROWTH = words(
     "repeat lpad rpad array_fill replace array_replace regexp_replace format array_to_string polygon overlay text "
     "varchar bpchar bit concat concat_ws array_cat array_append array_prepend textcat convert_to encode quote_literal "
@@ -52,7 +53,7 @@ _LONG_TEXT = 20_000
 
 
 def may_grow(found: Findings, text_length: int) -> bool:
-    """Whether a query may build something longer than itself; most can't, and are spared the closer look.
+    """Whether a query may build something longer than itself. For the others, `refusal` need not be called.
 
     Args:
         text_length: characters of the statement.
@@ -79,7 +80,7 @@ def refusal(select: Node, text_length: int) -> ForbiddenObject | None:
     try:
         Bounds(_MAX_VISITS + _MAX_VISITS_PER_CHAR * text_length).query(select, Place())
     except TooLong as exc:
-        return _too_long(str(exc))
+        return refused(str(exc) or "||", texts.TOO_LONG)
     except RecursionError as exc:
         raise ValidationFailed(TOO_DEEP) from exc
     return None
@@ -162,7 +163,7 @@ class Bounds(Expressions):
     def _recursive(self, name: str, query: Node, names: Sequence[str], place: Place) -> Rows:
         """What a recursive query gives: its first rows, and what some rounds make of them.
 
-        What grows by the same amount each time is as good as stored; what grows faster gets as long as it likes.
+        A value that grows by the same amount in each round keeps its bound; one that grows faster has none.
         """
         place = Place(place)
         self._ctes(query.get("withClause"), place)
@@ -244,10 +245,3 @@ class Bounds(Expressions):
             return len(arguments[0]["A_ArrayExpr"].get("elements", ()))
         given = self.each(arguments, place)
         return 1 if any(size.is_stored for size in given) else max((size.length for size in given), default=1)
-
-
-def _too_long(name: str) -> ForbiddenObject:
-    name = name or "||"
-    zh = f"{name} 会生成过长的值或过长时间的计算，且无法中途停止。请使用更小的常量，例如 least(n, 1000)。"
-    en = f"{name} would build too much, or work on it for too long, and nothing could stop it: use smaller constants,"
-    return ForbiddenObject(name, Text(zh, f"{en} least(n, 1000) for example."))

@@ -1,7 +1,7 @@
-"""Which operators a tree uses, spelled or not, and whether one of the user's for built-in types may be meant.
+"""Finds the operators that a tree uses, also where it does not spell them, and tells whether one may be the user's own.
 
-PostgreSQL chooses between operators of one symbol by the types of their operands. The tree doesn't give types, but what
-category of types a value belongs to is mostly known: numbers, texts, dates. Where it is not, any may be.
+PostgreSQL chooses between operators of one symbol by the types of their operands. The tree holds no types, but the
+category of a value's type (number, text, date) is mostly known. A value of unknown category may be of any.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from databases.guard.walk import strings
 
 _BETWEEN = frozenset((">=", "<="))
 _ARITHMETIC = words("+ - * / %")
-# Categories as in pg_type.typcategory: N numbers, S texts, B truth values, D dates and times, T intervals.
+# Categories as in pg_type.typcategory: N number, S text, B boolean, D date or time, T interval.
 _CATEGORIES = {
     **dict.fromkeys(words("int2 int4 int8 integer int smallint bigint float4 float8 numeric money oid"), "N"),
     **dict.fromkeys(words("text varchar bpchar name"), "S"),
@@ -26,10 +26,10 @@ _CATEGORIES = {
 _COUNTED = frozenset("NDT")  # arithmetic with them gives one of them
 _ANY_TYPE = frozenset("PX")  # pseudo-types, and constants that are read as whatever is needed
 _UNTYPED = "?"
-_MADE_OF_OTHERS = frozenset("ARCPUX")  # what is taken out of them may be anything
+_MADE_OF_OTHERS = frozenset("ARCPUX")  # a part of such a value may be of any category
 _ORDERS = words("= <> != < > <= >=")
 _PATTERNS = words("~~ !~~ ~~* !~~* ~ !~ ~* !~* ^@")
-_COMPARABLE = frozenset("NSBDTIVAER")  # every type of these categories can be compared with its like
+_COMPARABLE = frozenset("NSBDTIVAER")  # each type of these categories can be compared with itself
 _TEXTS = frozenset("S")
 _VALUE_AND_NUMBER = 2  # the columns of a function WITH ORDINALITY
 _MIXING = frozenset(("CoalesceExpr", "MinMaxExpr"))
@@ -48,7 +48,7 @@ def compared(key: str, node: Node, symbol: str) -> Iterator[list[Any]]:
 
 
 def symbols(node: Node) -> frozenset[str]:
-    """The symbols that an A_Expr may stand for, without those that are `pg_catalog`'s for sure."""
+    """The symbols that an A_Expr may stand for; none when it is qualified with `pg_catalog`."""
     name = strings(node["name"])
     if name[:-1] == ("pg_catalog",):
         return frozenset()
@@ -56,7 +56,7 @@ def symbols(node: Node) -> frozenset[str]:
 
 
 def plain_operators_used(facts: ServerFacts, inner: list[tuple[str, Node]]) -> Iterator[str]:
-    """The symbols, of operators that may have side effects and take built-in types, where one may be chosen."""
+    """The symbols for which PostgreSQL may choose an operator of the user's that takes built-in types."""
     values = _Values(facts, inner)
     for symbol, left, right in facts.plain_operators:
         for key, node in inner:
@@ -66,7 +66,7 @@ def plain_operators_used(facts: ServerFacts, inner: list[tuple[str, Node]]) -> I
 
 
 def _pairs(key: str, node: Node, operands: list[Any]) -> Iterator[tuple[Any, Any]]:
-    """Each operand on the left with each that it may be compared with; {} is an unknown one, None is none."""
+    """Each left operand with each right one that it may be compared with: {} if unknown, None if there is none."""
     first, *rest = operands
     if key == "SortBy":
         yield first, first
@@ -81,14 +81,14 @@ def _pairs(key: str, node: Node, operands: list[Any]) -> Iterator[tuple[Any, Any
 
 
 def _elements(array: Node) -> list[Node]:
-    """The elements of an array as far as they can be seen; a constant in quotes stands for them."""
+    """The elements of an array that is written out; a constant in quotes stands for its elements."""
     if "A_ArrayExpr" in array:
         return list(array["A_ArrayExpr"].get("elements", []))
     return [array if "A_Const" in array else {}]
 
 
 def _fields(left: Any, right: Any) -> list[tuple[Any, Any]]:
-    """The fields of two rows, which are compared one by one; the pair itself where they are none."""
+    """The pairs of fields of two rows, which are compared one by one; for other values the pair itself."""
     rows = [side.get("RowExpr", {}).get("args") if side else None for side in (left, right)]
     if rows[0] is None:
         return [(left, right)]
@@ -96,9 +96,9 @@ def _fields(left: Any, right: Any) -> list[tuple[Any, Any]]:
 
 
 def _compares_its_like(symbol: str, category: str) -> bool:
-    """Whether built-in operators of the symbol compare any value of the category with another of its own type.
+    """Whether a built-in operator of the symbol compares every value of the category with others of its type.
 
-    If there is none, PostgreSQL looks for one that takes a text.
+    If there is none, PostgreSQL looks for an operator that takes a text.
     """
     return category in (_COMPARABLE if symbol in _ORDERS else _TEXTS if symbol in _PATTERNS else ())
 
@@ -108,7 +108,7 @@ def _fits(categories: set[str] | None, wanted: str) -> bool:
 
 
 class _Values:
-    """Categories of expressions' values: a set of letters, or None where they may be any."""
+    """Categories of expressions' values: a set of letters, or None when every category is possible."""
 
     def __init__(self, facts: ServerFacts, inner: list[tuple[str, Node]]) -> None:
         self._facts = facts
@@ -127,11 +127,11 @@ class _Values:
         if all(untyped):
             sides = [{"S"} for _ in sides]
         elif any(untyped) and wants[0] != wants[1] and _compares_its_like(symbol, wants[untyped[0]]):
-            return False  # a constant in quotes is taken to be what it is compared with
+            return False  # PostgreSQL reads a constant in quotes as the type of the other side
         return all(map(_fits, sides, wants))
 
     def _note(self, key: str, node: Node) -> None:
-        """Remembers what the names that the node gives stand for."""
+        """Remembers the categories of the names that the node defines."""
         if key == "RangeVar":
             for column in self._facts.attributes.get(self._facts.key(node.get("schemaname"), node["relname"]), ()):
                 self._add(column.name, {column.category})
@@ -172,7 +172,7 @@ class _Values:
                 self._add(column, None)
 
     def _is_one_column(self, call: Node) -> bool:
-        """Whether the function gives values that are no rows; of an array's elements, whether they are none."""
+        """Whether the function returns values, or array elements, that are not rows."""
         name = strings(call.get("FuncCall", {}).get("funcname", ()))[-1:]
         if name and name[0] in self._facts.result_categories and name[0] not in self._facts.row_results:
             return True
@@ -217,7 +217,7 @@ class _Values:
         return {"B"} if key in ("BoolExpr", "NullTest", "BooleanTest") else None
 
     def _of_call(self, node: Node) -> set[str] | None:
-        """What the function returns; where that depends on what it is given, the category of that."""
+        """The categories of what the function returns; of its first argument, if the result's type follows it."""
         categories = self._facts.result_categories.get(strings(node["funcname"])[-1])
         if categories is None or not _ANY_TYPE & set(categories):
             return set(categories) if categories else None
@@ -225,7 +225,7 @@ class _Values:
         return given if given and not given & _MADE_OF_OTHERS else None
 
     def _of_all(self, values: list[Node]) -> set[str] | None:
-        """The categories of values that become one type."""
+        """The categories of values that PostgreSQL converts to one type."""
         found = [categories for categories in map(self._of, values) if categories != {_UNTYPED}]
         is_sure = bool(found) and all(found)
         return {letter for categories in found for letter in categories or ()} if is_sure else None

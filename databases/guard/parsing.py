@@ -1,10 +1,10 @@
-"""From SQL text to PostgreSQL's own parse tree, for any text whatever, in bounded time and without harm to the process.
+"""Parses any SQL text into PostgreSQL's own parse tree, in bounded time and without harm to the process.
 
-The parser is libpg_query (PostgreSQL's grammar, compiled) as postgast ships it. Its JSON tree is used rather than its
-protobuf one: it decodes twice as fast into plain dicts, and protobuf refuses trees 100 messages deep, which is only
-some fifty chained operators. Three things must be settled before the C code sees the text: it ends at the first NUL, so
-that a query could hide behind one; it reads a run of operator characters again for every token in it, so that 60,000 of
-them take seconds; and it recurses once per nested expression, so that a long enough chain overflows the stack and kills
+The parser is libpg_query (PostgreSQL's grammar, compiled) as postgast ships it. We take its JSON tree and not its
+protobuf tree: JSON decodes twice as fast into plain dicts, and protobuf refuses trees of more than 100 levels, which is
+only some fifty chained operators. Three dangers of the C code are checked before it sees the text. It stops at the
+first NUL, so a query could hide behind one. It reads a run of operator characters again for every token in it, so
+60,000 of them take seconds. And it recurses once per nested expression, so a long chain overflows the stack and kills
 the process.
 """
 
@@ -24,23 +24,23 @@ from databases.guard.facts import words
 MAX_CHARS = 100_000
 MAX_JOINS = 250  # tables of one SELECT
 MAX_TABLES = 1_000  # tables of a statement
-MAX_NESTING = 600  # levels of the JSON tree, chains of operators apart: about 120 nested subqueries
-QUICK_CHARS = 500  # a text of this length is judged within 50 ms, whatever it holds
+MAX_NESTING = 600  # levels of the JSON tree, not counting chains of operators: about 120 nested subqueries
+QUICK_CHARS = 500  # any text of this length is judged within 50 ms
 
-# 5 ns a square in libpg_query, and as much in the server: all runs of a text together stay below 50 ms.
+# A run of n characters takes n² times 5 ns in libpg_query, and as much in the server: 50 ms for all runs of a text.
 _MAX_RUN_SQUARES = 10_000_000
 _OPERATOR_RUN = re.compile(r"[-+*/<>=~!@#%^&|`?]{32,}")
-# A tree takes ten times as much memory as its JSON; honest texts of 100,000 characters make 1 to 2.5 MB.
+# A decoded tree takes ten times the memory of its JSON. Ordinary texts of 100,000 characters make 1 to 2.5 MB of JSON.
 _MAX_TREE_BYTES = 3_000_000
 # Decoding holds the interpreter's lock; after this many nodes it lets other threads run.
 _NODES_AT_A_TIME = 5_000
 _BIG_TREE_CHARS = 200_000
 _MAX_MESSAGE_CHARS = 300
 
-# A nesting level costs at least two characters, and 5,000 levels fit the smallest usual stack (2 MB).
+# A nested level takes at least two characters, and 5,000 levels fit into the smallest usual stack (2 MB).
 _SURELY_SHALLOW_CHARS = 8_000
 _MAX_LEXICAL_DEPTH = 4_000
-# Tokens that can't nest anything: names, constants, dots, and AND and OR, whose chains PostgreSQL makes flat.
+# Tokens that nest nothing: names, constants, dots; AND and OR, because PostgreSQL makes their chains flat.
 _FLAT_TOKENS = words(
     "IDENT UIDENT FCONST SCONST USCONST BCONST XCONST ICONST PARAM ASCII_46 AND OR TRUE_P FALSE_P NULL_P"
 )
@@ -50,8 +50,8 @@ _CLOSING = frozenset(("ASCII_41", "ASCII_93"))
 _SEPARATORS = frozenset(("ASCII_44", "ASCII_59"))
 _BRANCHES = frozenset(("WHEN", "THEN", "ELSE"))
 _CASE_WORDS = _BRANCHES | {"CASE", "END_P"}
-_BEFORE_NAMES = frozenset(("AS", "ASCII_46"))  # a word of a CASE that follows is a name
-_CASE_DEPTH = 4  # a CASE and its WHEN are nodes and lists of their own
+_BEFORE_NAMES = frozenset(("AS", "ASCII_46"))  # after these, CASE, WHEN or END is a name
+_CASE_DEPTH = 4  # levels: a CASE and its WHEN are nodes and lists
 _SET_OPERATIONS = frozenset(("UNION", "INTERSECT", "EXCEPT"))
 
 TOO_LONG = Text(f"SQL过长（上限{MAX_CHARS}个字符）。", f"The SQL is too long (at most {MAX_CHARS} characters).")
@@ -67,7 +67,7 @@ Node = dict[str, Any]
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of a text: its kind as the tree names it (`SelectStmt`), its node, and its place in the bytes."""
+    """One statement of a text: its kind as the tree names it (`SelectStmt`), its node, and its place in bytes."""
 
     kind: str
     node: Node
@@ -77,9 +77,9 @@ class Statement:
 
     @property
     def text(self) -> str:
-        """The text up to its end, for a text's only statement.
+        """The text up to the end of this statement, which must be the text's only one.
 
-        Empty statements may stand before it (`;SELECT 1`); with blanks for their semicolons, places stay what they are.
+        Semicolons before it (`;SELECT 1`) become blanks, so that positions stay the same.
         """
         before = self.data[: self.start].replace(b";", b" ")
         return (before + self.data[self.start : self.end]).decode("utf-8")
@@ -119,7 +119,7 @@ def _refuse_long_runs(sql: str) -> None:
 
 
 def _refuse_deep(sql: str) -> None:
-    """Bounds the depth of the coming tree by PostgreSQL's lexer alone, which does not recurse."""
+    """Refuses texts whose tree may be too deep, by PostgreSQL's lexer alone, which does not recurse."""
     try:
         tokens = scan(sql).tokens
     except PgQueryError as exc:
@@ -137,8 +137,8 @@ def _token_names(tokens: Any) -> list[str]:
 class _Level:
     """What one pair of brackets, or of CASE and END, holds so far.
 
-    A tree can be no deeper than the operators outside any inner pair plus the deepest inner pair. A comma starts
-    afresh, except for the chain of set operations, and so does a branch of a CASE.
+    Its tree can be no deeper than the number of operators outside inner pairs plus the depth of the deepest inner pair.
+    The count starts again at a comma and at a branch of a CASE; the chain of set operations goes on.
     """
 
     is_case: bool = False
@@ -157,7 +157,7 @@ class _Level:
 
 
 class _DepthBound:
-    """A bound for the depth of the tree that the tokens make, right for every text that the grammar accepts."""
+    """An upper bound for the depth of the tree, token by token; it holds for every text that the grammar accepts."""
 
     def __init__(self) -> None:
         self.levels = [_Level()]
@@ -187,7 +187,7 @@ class _DepthBound:
             level.operators += 1
 
     def close(self) -> None:
-        """Ends a pair of brackets, and every CASE in it that has no END because it was a name."""
+        """Ends a pair of brackets, and with it every CASE that has no END: it was a name."""
         while self.levels[-1].is_case:
             self.fold()
         if len(self.levels) > 1:
@@ -225,7 +225,7 @@ def _json_tree(data: bytes) -> str:
 
 
 def _decoded(text: str) -> Node:
-    """The tree. Python's own decoder is fast but recurses; a chain of 400 operators is deeper than it goes."""
+    """The tree. Python's own decoder is fast, but it recurses and fails at a chain of 400 operators."""
     try:
         tree: Node = json.loads(text, object_hook=_Breaks().node if len(text) > _BIG_TREE_CHARS else None)
     except RecursionError:
@@ -234,7 +234,7 @@ def _decoded(text: str) -> Node:
 
 
 class _Breaks:
-    """Lets other threads run every now and then."""
+    """Lets other threads run after every `_NODES_AT_A_TIME` nodes."""
 
     def __init__(self) -> None:
         self.nodes = 0
@@ -250,7 +250,7 @@ _JSON_TOKEN = re.compile(r'[\[{\]}]|"([^"\\]*(?:\\.[^"\\]*)*)"(:?)|[^\s\[\]{},:"
 
 
 def _decoded_flat(text: str) -> Node:
-    """The tree, of any depth: a stack holds what was begun, so nothing recurses."""
+    """The tree, of any depth: a stack of what was begun stands in for recursion."""
     outermost: list[Any] = []
     stack: list[Any] = [outermost]
     names: list[str | None] = [None]
@@ -286,5 +286,5 @@ def _statement(raw: Node, data: bytes) -> Statement:
 
 
 def _first_line(message: str) -> str:
-    """What PostgreSQL says; of an unterminated string it would show all that follows."""
+    """The first line of PostgreSQL's message, cut: it quotes an unterminated string to the end of the text."""
     return message.splitlines()[0][:_MAX_MESSAGE_CHARS] if message else "syntax error"

@@ -64,14 +64,14 @@ class Place:
 
 
 class Everything(dict[str, Size]):
-    """The columns of a source of which only the common bound is known: whatever the name."""
+    """The columns of a source whose names are not known: one bound holds for all of them."""
 
     def __init__(self, size: Size) -> None:
         super().__init__({"*": size})
 
 
 def columns_of(parts: Sequence[str], sources: Iterable[tuple[str, Rows]]) -> Iterator[Size]:
-    """What a reference may mean among the sources: a column, or a whole row by its alias."""
+    """The bounds of all that a reference may mean among the sources: a column, or a whole row by its alias."""
     name = parts[-1]
     qualifier = parts[-2] if len(parts) > 1 else None
     for alias, rows in sources:
@@ -140,6 +140,6 @@ def outgrown(history: Sequence[Size]) -> Size:
 
 
 def _extrapolated(values: Sequence[float]) -> float:
-    """The last value, or infinity where the steps get larger."""
+    """The last value; infinity if the differences between the values grow."""
     before, after = values[-2] - values[-3], values[-1] - values[-2]
     return math.inf if math.isinf(values[-1]) or after > before * 1.01 + 1e-9 else values[-1]

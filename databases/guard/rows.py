@@ -1,7 +1,7 @@
-"""Which fields are columns. `x.name` is a column where x has one, and else PostgreSQL calls the function `name(x)`.
+"""Tells which fields are columns. `x.name` is a column if x has one of that name; else PostgreSQL calls `name(x)`.
 
-A name in front of a dot may belong to several parts of a FROM, in this query and around it. A field counts as a column
-only when each of them surely has it, wherever in the statement they stand, so that the rules of sight need no telling.
+The name before the dot may stand for several parts of a FROM, in this query and around it. A field counts as a column
+only when every part of that name in the whole statement surely has it, so that it does not matter which one is meant.
 """
 
 from collections import defaultdict
@@ -17,11 +17,11 @@ from databases.guard.walk import strings
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of a row: its columns in order, by name (None: unnamed), each with the row that its values are.
+    """What is known of a row: its columns in order, each with its name (None: unnamed) and the row it holds, if any.
 
     Attributes:
         is_open: whether there may be columns beyond these.
-        is_array: whether this is about the elements of an array of rows.
+        is_array: whether this describes the elements of an array of rows.
     """
 
     columns: "tuple[tuple[str | None, Row | None], ...]" = ()
@@ -38,7 +38,7 @@ class Row:
         return not self.is_open and all(name is not None for name, _ in self.columns)
 
     def value(self, name: str) -> "Row | None":
-        """What the column's values are, as far as that is sure."""
+        """The row that the column holds; None when it holds none, or when that isn't sure."""
         found = [row for column, row in self.columns if column == name]
         return found[0] if len(found) == 1 else None
 
@@ -57,7 +57,7 @@ _UNKNOWN = Row(is_open=True)
 
 
 class FieldCheck:
-    """Looks at one statement's tree."""
+    """Finds the doubtful fields of one statement's tree."""
 
     def __init__(self, facts: ServerFacts) -> None:
         self.facts = facts
@@ -69,7 +69,7 @@ class FieldCheck:
         self._dotted: list[Node] = []
 
     def doubtful(self, tree: Node) -> Iterator[str]:
-        """The fields in the tree that may be no columns; all of them where it is nested too deeply to say."""
+        """The fields in the tree that may be no columns; all of them when it is nested too deeply to tell."""
         try:
             self._visit(tree, NOWHERE)
             self._gather()
@@ -167,7 +167,7 @@ class FieldCheck:
     def _cte(self, cte: Node, scope: Scope) -> Row:
         if id(cte) in self._rows:
             return self._rows[id(cte)]
-        self._rows[id(cte)] = _UNKNOWN  # to itself, if it is recursive
+        self._rows[id(cte)] = _UNKNOWN  # while it is looked at: a recursive CTE reads itself
         row = self._output(cte["ctequery"].get("SelectStmt", {}), scope)
         if "aliascolnames" in cte:
             row = row.renamed(strings(cte["aliascolnames"]))
@@ -238,7 +238,7 @@ class FieldCheck:
         names = _reference(value)
         if names[-1:] == ("*",):
             rows = [row for name, row in offered if len(names) == 1 or name == names[-2]]
-            # Joins merge columns, so that their order is not known.
+            # Joins merge columns, so the order of columns is not known.
             is_open = len(rows) != 1 or rows[0].is_open
             return Row(tuple(column for row in rows for column in row.columns), is_open)
         fields = value.get("A_Indirection", {}).get("indirection", ())
@@ -248,7 +248,7 @@ class FieldCheck:
         return None
 
     def _figured(self, value: Node) -> str | None:
-        """What PostgreSQL calls a column without AS, where that is plain."""
+        """The name that PostgreSQL gives a column without AS, in the cases where that is simple."""
         ((kind, node),) = value.items() if value else (("", {}),)
         if kind in ("ColumnRef", "FuncCall"):
             return strings(node["fields" if kind == "ColumnRef" else "funcname"])[-1]
@@ -298,7 +298,7 @@ class FieldCheck:
         return Row(row.columns, row.is_open, "arrayBounds" in node) if row else None
 
     def _named(self, names: tuple[str, ...]) -> Row | None:
-        """The row that a reference gives, if all that it may mean give the same."""
+        """The row that a reference gives, if everything it may mean gives the same."""
         if names[-1] == "*" or not self._is_gathered:
             return None
         if len(names) > 1:

@@ -1,7 +1,7 @@
-"""Which schemas, tables and columns the operator opens or closes by name.
+"""The operator's rules: which schemas, tables and columns are open or closed, by name.
 
-Rules are names: `schema`, `schema.table` or `schema.table.column`. Each part is a name as stored, in which `*` stands
-for any characters and every other character for itself.
+A rule is `schema`, `schema.table` or `schema.table.column`. Each part is a name as it is stored, where `*` stands
+for any characters.
 """
 
 import re
@@ -48,7 +48,7 @@ def _is_match(mask: str, part: str) -> bool:
 
 
 def _covers(rule: Name, name: Name) -> bool:
-    """Whether `rule`, as far as it goes, covers `name`."""
+    """Whether each part of `rule` matches the part of `name` in its place; `name` may be longer."""
     return len(rule) <= len(name) and all(map(_is_match, rule, name))
 
 

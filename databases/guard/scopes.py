@@ -1,4 +1,4 @@
-"""Which CTEs are visible where in a tree: a CTE's name is no table's, but only within the scope of its WITH."""
+"""Tells CTEs from tables: within the scope of its WITH, a CTE's name stands for the CTE, elsewhere for a table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,14 @@ from databases.guard.parsing import Node
 
 @dataclass(frozen=True)
 class Scope:
-    """The CTEs of one WITH, by name with their places, of which the first `seen` are visible; and the scope around."""
+    """The CTEs that are visible at some place of a tree.
+
+    Attributes:
+        ctes: those of one WITH by name, each with its place.
+        seen: how many of them are visible, from the first on.
+        is_recursive: whether each of them sees all.
+        outer: the scope around.
+    """
 
     ctes: Mapping[str, tuple[int, Node]] = field(default_factory=dict)
     seen: int = 0

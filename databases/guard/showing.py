@@ -1,4 +1,4 @@
-"""The part of a catalogue that statements may read: what prompts, rules, examples and suggestions are made of."""
+"""Reduces a catalogue to what statements may read: prompts, rules, examples and suggestions are made of the result."""
 
 import re
 from collections.abc import Collection
@@ -34,7 +34,7 @@ def _visible_columns(table: Table, check: AccessCheck) -> Table:
 
 @dataclass(frozen=True)
 class _Names:
-    """Names to be found in texts: those spelled like English words as whole words, others anywhere."""
+    """Names to find in texts: those of Latin letters as whole words, others anywhere."""
 
     words: frozenset[str]
     others: frozenset[str]

@@ -92,7 +92,7 @@ def largest_number(length: float) -> float:
 
 
 def of_text(value: str) -> Size:
-    """A constant text: it may be read as the number it is, or as the largest one that is in it."""
+    """The bound of a known text. As a number it counts as the one it spells, or as the largest one in it."""
     match = _NUMBER.fullmatch(value.strip().replace("_", ""))
     if match is not None and len(value) < 100:
         return replace(of_number(_float(match[0])), length=len(value), text=value)

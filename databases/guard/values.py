@@ -1,9 +1,9 @@
-"""What a query may do with values of types that PostgreSQL treats in the user's own way.
+"""Judges what a query may do with values of types for which the user has made operators or casts.
 
-An operator or a cast of the user's that may have side effects runs when a value of its type meets a built-in's symbol,
-a function or another type; `carriers` tells where that may be.
+Such an operator or cast may have side effects. PostgreSQL runs it when a value of the type meets a symbol, a function
+or another type, although the statement does not name it; `carriers` tells where that may happen.
 
-Values of `regclass` and its like are looked after the same way: a number that meets one is read as a system object's.
+Values of `regclass` and similar types are judged the same way: a number that meets one is read as a system object.
 """
 
 from collections import defaultdict
@@ -11,21 +11,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from common.errors import ForbiddenObject
-from common.text import Text
+from databases.guard import refusal_texts as texts
 from databases.guard.carriers import Carriers, Group, is_comparison, nodes, targets, targets_or_rows, type_of
 from databases.guard.casts import TypeRule
 from databases.guard.facts import POPULATING, SHOWING_FUNCTIONS, ServerFacts, words
 from databases.guard.grammar import SYNTAX_NODES
 from databases.guard.operators import compared, plain_operators_used, symbols
 from databases.guard.parsing import Node, parse
+from databases.guard.refusal_texts import refused
 from databases.guard.walk import Findings, strings
 
-_KINDS = ("operator", "catalog", "check", "from", "implicit", "sorting")  # as they are told
+_KINDS = ("operator", "catalog", "check", "from", "implicit", "sorting")  # in this order refusals are given
 _MIXING = {"CoalesceExpr": "args", "MinMaxExpr": "args", "A_ArrayExpr": "elements"}
-# Where a value must be a truth value or a number, and is turned into one.
+# Clauses whose value must be a boolean or a number, so that PostgreSQL casts it.
 _TURNING = words("whereClause havingClause quals agg_filter limitCount limitOffset startOffset endOffset lidx uidx")
 _TURNING_NODES = {"BoolExpr": "args", "BooleanTest": "arg", "CaseWhen": "expr", "XmlExpr": "args"}
-# SQL functions that cast what they are given.
+# Functions written in SQL that cast their argument to text.
 _TEXT_MAKERS = words("quote_literal quote_nullable anytextcat textanycat")
 _SORTING = ("groupClause", "partitionClause", "orderClause", "sortClause", "distinctClause", "agg_order")
 _SORTING_TARGETS = frozenset(("sortClause", "distinctClause", "groupClause"))
@@ -35,7 +36,7 @@ _SYSTEM_COLUMN = "tableoid"
 
 
 class ValueRule:
-    """Judges statements that read such values; any other costs a look at the relations' names."""
+    """Judges statements that read such values; for others it only compares the names of relations."""
 
     def __init__(self, facts: ServerFacts, types: TypeRule) -> None:
         self._facts = facts
@@ -64,15 +65,17 @@ class ValueRule:
         try:
             tree = {"SelectStmt": parse(text)[0].node}
             if found.has_table_names and (self._has_false_column or _renames_system_column(tree)):
-                yield _value("tableoid::regclass")
-            # Nodes within others come before them; names and constants are looked at where they are used.
+                yield refused("tableoid::regclass", texts.RISKY_VALUE)
+            # Inner nodes come first; names and constants are left out, because they are judged where they are used.
             inner = [(key, node) for key, node in nodes(tree) if key not in _LEAVES][::-1]
             if self._facts.plain_operators:
-                yield from map(_operator, plain_operators_used(self._facts, inner))
+                yield from (
+                    refused(symbol, texts.RISKY_OPERATOR_HERE) for symbol in plain_operators_used(self._facts, inner)
+                )
             for (kind, detail), group in groups.items():
                 yield from _Look(self._facts, group, inner).refusals(kind, detail)
         except RecursionError:
-            yield _value("SELECT")
+            yield refused("SELECT", texts.RISKY_VALUE)
 
     def _concerned(self, found: Findings) -> dict[tuple[str, str], Group]:
         if not self._groups:
@@ -87,7 +90,7 @@ class ValueRule:
 
 
 class _Look:
-    """One statement's nodes, looked at for one effect."""
+    """Judges one statement's nodes for one effect."""
 
     def __init__(self, facts: ServerFacts, group: Group, nodes: list[tuple[str, Node]]) -> None:
         self._facts = facts
@@ -116,14 +119,14 @@ class _Look:
             yield from self._mixed(_is_showing, is_text_like=False)
 
     def carries(self, value: Any) -> bool:
-        """Whether the expression, or one of several, may have a value that the effect concerns."""
+        """Whether the expression, or one of several, may have a value that the effect is about."""
         return self._carriers.carries(value)
 
     def _operators(self, symbol: str) -> Iterator[ForbiddenObject]:
         operands = (values for key, node in self._nodes for values in compared(key, node, symbol))
         is_joined = symbol == "=" and any(self._joins(key, node) for key, node in self._nodes)
         if is_joined or any(map(self.carries, operands)):
-            yield _operator(symbol)
+            yield refused(symbol, texts.RISKY_OPERATOR_HERE)
 
     def _joins(self, key: str, node: Node) -> bool:
         """Whether the node is a join by columns with such values."""
@@ -136,40 +139,40 @@ class _Look:
         for key, node in self._nodes:
             is_cast = key == "TypeCast" and (type_of(node).removeprefix("_") == target or "RowExpr" in node["arg"])
             if is_cast and self.carries(node["arg"]):
-                yield _value(type_of(node))
+                yield refused(type_of(node), texts.RISKY_VALUE)
             if target == "text" and _makes_text(key, node) and self.carries(list(node.values())):
-                yield _value("text")
-            # These look for a cast to JSON of whatever they are given.
+                yield refused("text", texts.RISKY_VALUE)
+            # These look for a cast of their argument to JSON.
             is_json = key in SYNTAX_NODES or (key == "FuncCall" and "json" in strings(node["funcname"])[-1])
             if target == "json" and is_json and self.carries(list(node.values())):
-                yield _value("json")
+                yield refused("json", texts.RISKY_VALUE)
 
     def _sorted(self) -> Iterator[ForbiddenObject]:
         for key, node in self._nodes:
             values: list[Any] = [node.get(clause) for clause in _SORTING]
             if key in ("SortBy", "MinMaxExpr") or (key == "A_Expr" and is_comparison(node)):
                 values.append(list(node.values()))
-            # By DISTINCT, by a number or an alias, and in a set operation, any of the columns may be what is compared.
+            # DISTINCT, a number or an alias to sort by, and a set operation may compare any of the columns.
             if key == "SelectStmt" and ("larg" in node or _SORTING_TARGETS.intersection(node)):
                 values.append(targets_or_rows(node))
             is_comparing = key == "FuncCall" and self._takes_any_type(node) and not _is_showing(node)
             if is_comparing or node.get("agg_distinct"):
                 values.append(node.get("args"))
             if self._joins(key, node) or any(map(self.carries, values)):
-                yield _value(self._example())
+                yield refused(self._example(), texts.RISKY_VALUE)
 
     def _turned(self) -> Iterator[ForbiddenObject]:
         for key, node in self._nodes:
             values = [node[clause] for clause in _TURNING.intersection(node)]
             values.append(node.get(_TURNING_NODES.get(key, "")))
             if any(map(self.carries, values)):
-                yield _value(self._example())
+                yield refused(self._example(), texts.RISKY_VALUE)
 
     def _mixed(self, may_take: Callable[[Node], bool], *, is_text_like: bool) -> Iterator[ForbiddenObject]:
-        """Refuses what would turn such values, or others into such values.
+        """Refuses what would convert such values to other types, or other values to theirs.
 
         Args:
-            may_take: whether a call takes such values as they are.
+            may_take: tells whether a call takes such values without a cast.
             is_text_like: whether a constant beside such a value may be read as one.
         """
 
@@ -190,22 +193,22 @@ class _Look:
             else:
                 wrong = any(map(is_mixed, _meeting(key, node)))
             if wrong:
-                yield _value(self._example())
+                yield refused(self._example(), texts.RISKY_VALUE)
 
     def _populated(self) -> Iterator[ForbiddenObject]:
         for key, node in self._nodes:
             name = strings(node["funcname"])[-1] if key == "FuncCall" else ""
             if name in POPULATING and self.carries(node.get("args", [])[:1]):
-                yield _value(name)
+                yield refused(name, texts.RISKY_VALUE)
             if key == "A_Expr" and _POPULATING_OPERATOR in symbols(node) and self.carries(node.get("lexpr")):
-                yield _operator(_POPULATING_OPERATOR)
+                yield refused(_POPULATING_OPERATOR, texts.RISKY_OPERATOR_HERE)
 
     def _takes_any_type(self, call: Node) -> bool:
         name = strings(call["funcname"])[-1]
         return name in self._facts.any_type_builtins and name not in self._facts.routines
 
     def _example(self) -> str:
-        """A name to mention."""
+        """A name for the message."""
         names = self._carriers.names
         return min(names & self._carriers.columns or names, default="SELECT")
 
@@ -228,7 +231,7 @@ def _sort_node(item: Node) -> Node:
 
 
 def _meeting(key: str, node: Node) -> Iterator[list[Node]]:
-    """Expressions of the node that PostgreSQL gives one type."""
+    """Groups of the node's expressions that PostgreSQL converts to one type."""
     if key in _MIXING:
         yield node.get(_MIXING[key], [])
     elif key == "CaseExpr":
@@ -244,7 +247,7 @@ def _meeting(key: str, node: Node) -> Iterator[list[Node]]:
 
 
 def _columns(parts: list[list[list[Node]]]) -> Iterator[list[Node]]:
-    """The columns of rows of expressions; all together where a star makes their order unknown."""
+    """The columns of rows of expressions; all in one group when a star makes their order unknown."""
     rows = [row for part in parts for row in part]
     has_star = any(
         strings(value.get("ColumnRef", {}).get("fields", ()))[-1:] == ("*",) for row in rows for value in row
@@ -260,32 +263,17 @@ def _is_showing(call: Node) -> bool:
 
 
 def _makes_text(key: str, node: Node) -> bool:
-    """Whether the node is for values of any type, which it casts to text."""
+    """Whether the node takes values of any type and casts them to text."""
     if key == "A_Expr":
         return strings(node["name"])[-1] == "||"
     return key == "FuncCall" and strings(node["funcname"])[-1] in _TEXT_MAKERS
 
 
 def _renames_system_column(tree: Node) -> bool:
-    """Whether the query gives the name `tableoid` to something else, which could be any number."""
+    """Whether the query names something else `tableoid`, which could then be any number."""
     for key, node in nodes(tree):
         names = [node.get("aliasname"), node.get("colname"), node.get("name") if key != "A_Expr" else None]
         names += [*strings(node.get("colnames", ())), *strings(node.get("aliascolnames", ()))]
         if _SYSTEM_COLUMN in names:
             return True
     return False
-
-
-def _operator(symbol: str) -> ForbiddenObject:
-    zh = f"不允许在此使用运算符 {symbol}：它可能调用有副作用的自定义函数。"
-    en = f"The operator {symbol} may not be used here: it may call a user-defined function with side effects."
-    return ForbiddenObject(symbol, Text(zh, en))
-
-
-def _value(name: str) -> ForbiddenObject:
-    zh = f"不能这样使用 {name}：它的类型会被转换或比较，可能调用有副作用的自定义函数或读取系统目录。请只显示它。"
-    en = (
-        f"{name} may not be used like this: its type would be converted or compared, which may call a user-defined"
-        " function with side effects or read the system catalogue. Only show it."
-    )
-    return ForbiddenObject(name, Text(zh, en))

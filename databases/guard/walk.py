@@ -1,6 +1,6 @@
 """The walk over one query's tree: proves that it only reads, and notes what it reads.
 
-Iterative, because trees may be deep. Beside each node travels the scope of the CTEs that are visible there.
+It does not recurse, because trees may be deep. With each node it keeps the scope of the CTEs that are visible there.
 """
 
 from collections import defaultdict
@@ -28,24 +28,24 @@ from databases.guard.scopes import NOWHERE, Scope, with_queries
 
 Name = tuple[str, ...]
 
-# Where a value of a catalogue type stays what it is: as text, compared with its like, or counted.
+# Places where a value of a catalogue type meets no value of another type: cast to text, compared, sorted, counted.
 _TEXT_TYPES = frozenset(("text", "varchar", "bpchar"))
 _GROUPINGS, _ORDERINGS = ("groupClause", "distinctClause", "partitionClause"), ("sortClause", "orderClause")
 _SHOWING_CLAUSES = frozenset((*_GROUPINGS, *_ORDERINGS))
 _SHOWING_NODES = frozenset(("TypeCast", "FuncCall", "A_Expr"))
 _VALUE_NODES = frozenset(("FuncCall", "TypeCast"))
 
-# What a chain of operators or of set operations begins with; chains make trees deep, but nothing is nested.
+# The left sides of operators and set operations: chains of these make trees deep, but don't count as nesting.
 _CHAIN_STARTS = frozenset(("lexpr", "larg"))
 
 _TOO_MANY_JOINS = Text(f"连接的表过多（上限{MAX_JOINS}个）。", f"Too many joined tables (at most {MAX_JOINS}).")
 _TOO_MANY_TABLES = Text(f"查询的表过多（上限{MAX_TABLES}个）。", f"Too many tables (at most {MAX_TABLES}).")
 
-# PostgreSQL needs about 10 ns for each: the levels of subqueries, cubed, by the columns and conditions of one.
+# Planning takes about 10 ns for each unit: the levels of subqueries, cubed, times the columns and conditions of one.
 _MAX_PLANNED = 50_000_000
-_LEVEL_WIDTH = 15  # a level by itself takes as long as so many columns
+_LEVEL_WIDTH = 15  # columns: what a level costs by itself
 _MAX_COLUMNS = 1_664  # of a row
-_WHOLE = 0  # the statement, where a query's id stands; it reads all CTEs, because they are planned even if nobody does
+_WHOLE = 0  # the whole statement, among ids of queries; it reads all CTEs, because unused ones are planned, too
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Relation:
 
 @dataclass
 class Findings:
-    """What a query uses, in the order met."""
+    """What a query uses, in the order in which the walk meets it."""
 
     relations: list[Relation] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
@@ -100,7 +100,7 @@ class _Walk:
         self.findings = Findings()
         self.pending: list[tuple[Any, Scope, int, int]] = []  # what to visit, its scope, depth and query
         self.width = 1  # of the longest list: columns, conditions, tables
-        self.inner: defaultdict[int, set[int]] = defaultdict(set)  # queries read by a query, by their nodes' ids
+        self.inner: defaultdict[int, set[int]] = defaultdict(set)  # query → queries it reads; by ids of nodes
         self.shown: set[int] = set()
         self.entered: set[int] = set()
 
@@ -151,9 +151,9 @@ class _Walk:
         self.pending.append((child, scope, depth - 1 if key in _CHAIN_STARTS else depth + 1, query))
 
     def measure(self) -> None:
-        """Refuses queries that are read through too many others, as subqueries or CTEs.
+        """Refuses subqueries and CTEs that are nested through too many others.
 
-        PostgreSQL puts them into each other while it plans, and nothing stops it.
+        PostgreSQL copies them into each other while it plans, and nothing interrupts that.
         """
         levels: dict[int, int] = {}
         pending: list[tuple[int, int, bool]] = [(_WHOLE, 0, False)]
@@ -162,7 +162,7 @@ class _Walk:
             query, level, is_left = pending.pop()
             if is_left:
                 under_way.discard(query)
-            elif query not in under_way and levels.get(query, -1) < level:  # one that is under way reads itself
+            elif query not in under_way and levels.get(query, -1) < level:  # a query that is under way reads itself
                 if _is_too_much(level, self.width):
                     raise ValidationFailed(TOO_DEEP)
                 levels[query] = level
@@ -171,9 +171,9 @@ class _Walk:
                 pending += ((inner, level + 1, False) for inner in self.inner.get(query, ()))
 
     def look_at_value(self, key: str, node: Any) -> None:
-        """Notes where a value of a catalogue type meets others, which PostgreSQL would turn into its type.
+        """Notes where a value of a catalogue type meets others, which PostgreSQL would convert to its type.
 
-        `CASE WHEN … THEN tableoid::regclass ELSE n END` names whatever relation has the number n.
+        `CASE WHEN … THEN tableoid::regclass ELSE n END` tells the name of any relation by its number n.
         """
         if not isinstance(node, dict):
             return
@@ -183,18 +183,18 @@ class _Walk:
             self.findings.mixed_values.append(name)
 
     def show(self, nodes: Iterable[Node | None]) -> None:
-        """Remembers the nodes as ones whose value is only shown."""
+        """Remembers that the values of these nodes are only shown."""
         self.shown.update(id(inner) for node in nodes if node for inner in node.values())
 
     def enter(self, select: Node, scope: Scope, depth: int) -> Scope:
-        """The scope inside a SELECT: what its WITH adds. Each CTE sees the ones before it, or all if RECURSIVE."""
+        """The scope inside a SELECT, with the CTEs of its WITH. A CTE sees those before it, or all under RECURSIVE."""
         clause = select.get("withClause")
         if not clause:
             return scope
         whole = scope.entered(clause)
         for place, cte in enumerate(with_queries(clause)):
             self.pending.append(({"CommonTableExpr": cte}, whole.before(place), depth + 2, _WHOLE))
-        # The CTEs are walked above, each in its own scope; what is left of the WITH holds nothing more.
+        # The CTEs are walked above, each in its own scope, so the WITH itself must not be walked again.
         self.entered.add(id(clause))
         return whole
 
@@ -204,7 +204,7 @@ def _is_too_much(levels: int, width: int) -> bool:
 
 
 def _adds_columns(select: Node) -> bool:
-    """Whether the SELECT may have more columns than are written in it, by `*`, and than what it reads."""
+    """Whether `*` may give the SELECT more columns than are written in it and than what it reads has."""
     columns = [target["ResTarget"].get("val", {}).get("ColumnRef") for target in select.get("targetList", ())]
     has_star = any(column and "A_Star" in column["fields"][-1] for column in columns)
     return has_star and (len(columns) > 1 or _joined(select) > 1)
@@ -223,10 +223,10 @@ def _joined(select: Node) -> int:
 
 
 def _catalog_value(node: Node) -> str | None:
-    """How the node makes a value of a catalogue type, or None.
+    """The expression by which the node makes a value of a catalogue type; None for other nodes.
 
-    Two ways are allowed, because they are of use: `tableoid::regclass` names the partition a row is in, and
-    `pg_typeof(…)` a value's type.
+    Two are allowed because they are useful: `tableoid::regclass`, the partition that a row is in, and `pg_typeof(…)`,
+    the type of a value.
     """
     call, cast = node.get("FuncCall", {}), node.get("TypeCast", {})
     if strings(call.get("funcname", ()))[-1:] == ("pg_typeof",):
@@ -250,7 +250,7 @@ def _shown_by(key: str, node: Node) -> Iterator[Node | None]:
         yield node.get("arg")
     if key == "FuncCall" and strings(node["funcname"])[-1] in SHOWING_FUNCTIONS:
         yield from node.get("args", ())
-    is_comparison = key == "A_Expr" and node.get("kind") != "AEXPR_NULLIF"  # which gives its left side
+    is_comparison = key == "A_Expr" and node.get("kind") != "AEXPR_NULLIF"  # NULLIF gives its left side
     sides = [node.get("lexpr"), node.get("rexpr")] if is_comparison else []
     if all(side and _catalog_value(side) for side in sides):
         yield from sides
@@ -305,7 +305,7 @@ def _indirection(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _cast(node: Node, _: Scope, found: Findings) -> None:
-    """Notes the type and what is cast to it, unless it makes a catalogue value, which is judged as a value."""
+    """Notes the type and what is cast to it. Casts to catalogue types are left out: `look_at_value` notes them."""
     if _catalog_value({"TypeCast": node}):
         found.has_table_names = found.has_table_names or _catalog_value({"TypeCast": node}) == "tableoid::regclass"
         node.pop("typeName")
@@ -314,7 +314,7 @@ def _cast(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _cast_from(node: Node) -> str:
-    """`text` for a constant that the type itself reads, `row` for one made of parts, `value` for any other."""
+    """`text` for a constant in quotes, which the type itself reads; `row` for `ROW(…)`; else `value`."""
     constant = node.get("arg", {}).get("A_Const")
     if constant is not None and ("sval" in constant or "isnull" in constant):
         return "value" if "typmods" in node.get("typeName", {}) else "text"

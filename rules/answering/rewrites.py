@@ -18,11 +18,13 @@ from rules.conversation.planner import understand
 from rules.linking.marks import marks_of
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.words import WORDS
 
 _OFFERED = 2
 _TRIED = 12
 _NEAR = 0.75  # how alike, from 0 to 1, a misspelt word and a word of the database are
-_TIES = r"(?:\b(?:by|per|of|in|for|with|and|the)\s+)*"
+_TIES = rf"(?:\b(?:{WORDS.any_of('names.ties')})\s+)*"
+_AROUND = f" ,，、.。?？!！{WORDS.chinese.text('names.of')}"
 _BY = Text("{}，按{}", "{} by {}")
 _PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 {}"))
 
@@ -86,7 +88,7 @@ def _without(question: str, words: tuple[str, ...]) -> str:
 
 
 def _tidied(question: str) -> str:
-    return re.sub(r"\s+", " ", question).strip(" ,，、.。?？!！的")
+    return re.sub(r"\s+", " ", question).strip(_AROUND)
 
 
 def _plain(question: str, lexicon: Lexicon, lang: Lang) -> Iterator[str]:

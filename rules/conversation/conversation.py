@@ -40,9 +40,8 @@ from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.schema import TableKey
 from rules.sql.statement import Unrenderable
-from rules.words.follow_up_words import REWORDED
 from rules.words.result_questions import kind_of_doubt
-from rules.words.talk import without_courtesy
+from rules.words.talk import REWORDED, without_courtesy
 from rules.words.writes import write_request
 
 

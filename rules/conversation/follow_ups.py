@@ -18,14 +18,15 @@ from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import Function
 from rules.query.refusals import Refusal, unused_words
 from rules.query.wishes import AGGREGATES, Figure
-from rules.query.years import dated
+from rules.query.years import dated, this_year
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.reading import Reading
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link
 from rules.schema.schema import TableKey
-from rules.words.follow_up_words import FOLLOW_UP_INTENTS, THANKS
-from rules.words.talk import without_courtesy
+from rules.words import WORDS
+from rules.words.talk import THANKS, without_courtesy
+from rules.words.vocabulary import FOLLOW_UP_INTENTS
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Change:
 
     Attributes:
         plan: its own conditions, groups, figures, limits and things named.
-        cues: what it says about the earlier question, anywhere; see `follow_up_words`.
+        cues: what it says about the earlier question, anywhere; see `rules.words.vocabulary`.
         ties: the cues that its first or last words are.
         shift: unit (or `period`: the earlier period's length) and count by which the earlier period moves.
         function: an aggregate said of nothing in particular: the earlier figure's.
@@ -147,7 +148,7 @@ def read_change(
 def likely_change(question: str, lexicon: Lexicon, hint: str | None) -> Change | Refusal:
     """The likeliest reading of a question while it is not known what it goes on from, or why there is none."""
     try:
-        year = "今年" if language_of(question) == "zh" else "this year"
+        year = this_year(language_of(question) == "zh")
         return read_change(question, lexicon, hint=hint, year=year, asks_back=False)
     except Refusal as refusal:
         return refusal.copy()
@@ -173,7 +174,7 @@ def goes_on(change: Change | Refusal, question: str, stands_alone: Callable[[], 
 
 
 _TIES = frozenset({"lead", "end", "these", "replace", "add", "only"})
-_SECOND_PERSON = re.compile(r"\b(you|your|u|i|i'm|i'll)\b|你|您|我", re.IGNORECASE)
+_SECOND_PERSON = WORDS.found("talk.citu.to_anybody")
 
 
 def _is_small_talk(change: Change, question: str) -> bool:
@@ -184,7 +185,7 @@ def _is_small_talk(change: Change, question: str) -> bool:
 
 # --------------------------------------------------------------------------------------------------------------- cues
 
-_ADDING_JOINTS = frozenset({"还有", "加上", "以及", "plus", "and also", "as well as", "along with"})
+_ADDING_JOINTS = frozenset(WORDS.both("questions.adding"))
 _TRAILING = frozenset({"end", "replace", "add", "these"})
 
 
@@ -266,8 +267,8 @@ def _counts_value(reading: Reading, index: int) -> bool:
     )
 
 
-_RECORDS = frozenset({"记录", "数据", "record", "records", "row", "rows", "entry", "entries"})
-_HOW_MUCH = frozenset({"多少", "有多少", "量", "数", "共有多少", "一共有多少", "总共有多少", "数是"})
+_RECORDS = frozenset(WORDS.both("questions.rows"))
+_HOW_MUCH = frozenset(WORDS.both("questions.how_much"))
 
 
 def _say_limit(change: Change) -> None:
@@ -329,8 +330,9 @@ def _asks_for_things(change: Change) -> bool:
     counted = any(
         figure.link is None and plan.reading.marks[figure.position].links for figure in plan.asks.figures
     ) and any(_COUNTS.match(mark.text) for mark in plan.reading.marks if mark.means("count"))
-    which = any(mark.means("which") and (change.restricts or "哪些" in mark.text) for mark in plan.reading.marks)
+    which = any(mark.means("which") and (change.restricts or _WHICH_ONES in mark.text) for mark in plan.reading.marks)
     return counted or bool(plan.tables and (which or plan.asks.lists) and not change.figures)
 
 
-_COUNTS = re.compile(r"(?i)how many|.*多少|.*几")
+_COUNTS = re.compile(WORDS.any_of("questions.how_many"), re.IGNORECASE)
+_WHICH_ONES = WORDS.chinese.text("questions.which_ones")

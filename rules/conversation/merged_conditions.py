@@ -45,7 +45,7 @@ def with_restrictions(query: Query, change: Change) -> Query:
     wider = with_conditions(plan, replace(query, having=()))
     plan.asks.limit = limit
     if plan.asks.compare and len(plan.filters.spans) == 1 and len(plan.filters.spans[0].periods) == 1 and not compared:
-        raise nothing_to_change("可以对比的时间范围", "period to compare with")
+        raise nothing_to_change(Text("可以对比的时间范围", "period to compare with"))
     adds = "add" in change.cues or compared
     merged = _merged(plan, query, wider, adds=bool(adds), narrows=bool(change.cues & {"only", "these"}))
     return _by_period(merged, plan) if compared else merged
@@ -193,7 +193,7 @@ def _by_period(query: Query, plan: Plan) -> Query:
     grains = {period.grain for period in periods}
     grain = grains.pop() if len(grains) == 1 else None
     if grain is None:
-        raise nothing_to_change("与之可比的时间范围", "period that could be compared with it")
+        raise nothing_to_change(Text("与之可比的时间范围", "period that could be compared with it"))
     unit = resolved(plan, Dimension(("", ""), None, grain), query.measures[0].table)
     query = replace(query, dimensions=tuple(dict.fromkeys((*query.dimensions, unit))))
     return replace(query, order=group_order(query))
@@ -203,11 +203,11 @@ def _shifted(query: Query, plan: Plan, unit: str, count: int) -> Query:
     """`去年同期`: every period of the earlier question moved."""
     columns = _date_columns(query, plan)
     if not columns:
-        raise nothing_to_change("时间范围", "period")
+        raise nothing_to_change(Text("时间范围", "period"))
     try:
         moved = {one: _moved(one, unit, count) for one in query.conditions if one.column in columns}
     except (ValueError, OverflowError) as failure:
-        raise nothing_to_change("可以这样移动的时间范围", "period that can be moved so") from failure
+        raise nothing_to_change(Text("可以这样移动的时间范围", "period that can be moved so")) from failure
     if plan.asks.compare:
         moved = {one: replace(one, operands=(*one.operands, *other.operands)) for one, other in moved.items()}
     return replace(query, conditions=tuple(moved.get(one, one) for one in query.conditions))
@@ -266,10 +266,10 @@ def _without(query: Query, change: Change) -> Query:
     plan = change.plan
     dates = set(_date_columns(query, plan))
     if "all:dates" in change.cues:
-        return _dropped(query, plan, dates, "时间范围", "period")
+        return _dropped(query, plan, dates, Text("时间范围", "period"))
     lifted = {one.column for one in query.conditions if _is_lifted(one, change)}
     if lifted or (change.lifts and query.limit is None):
-        return _dropped(query, plan, lifted, "这样的条件", "such condition")
+        return _dropped(query, plan, lifted, Text("这样的条件", "such condition"))
     if not change.lifts and change.says_more_than_all:
         return query
     if query.limit is not None:
@@ -278,8 +278,8 @@ def _without(query: Query, change: Change) -> Query:
         return replace(query, having=())
     columns = {condition.column for condition in query.conditions}
     if len(columns) != 1 or query.having:
-        raise nothing_to_change("唯一可以取消的限制", "single restriction to lift")
-    return _dropped(query, plan, columns, "限制", "restriction")
+        raise nothing_to_change(Text("唯一可以取消的限制", "single restriction to lift"))
+    return _dropped(query, plan, columns, Text("限制", "restriction"))
 
 
 def _is_lifted(condition: Condition, change: Change) -> bool:
@@ -287,10 +287,10 @@ def _is_lifted(condition: Condition, change: Change) -> bool:
     return (column.table, column.column) in change.lifts or (column.table, None) in change.lifts
 
 
-def _dropped(query: Query, plan: Plan, columns: set[ColumnRef], zh: str, en: str) -> Query:
+def _dropped(query: Query, plan: Plan, columns: set[ColumnRef], what: Text) -> Query:
     kept = tuple(one for one in query.conditions if one.column not in columns)
     if len(kept) == len(query.conditions):
-        raise nothing_to_change(zh, en)
+        raise nothing_to_change(what)
     names = listed(named(plan, one.table, one.column) for one in columns)
     plan.warnings.append(Text(f"不再限定“{names.zh}”。", f'No longer restricted by "{names.en}".'))
     return replace(query, conditions=kept)

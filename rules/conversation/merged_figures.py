@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from common.text import Text
 from knowledge.naming import called
 from rules.conversation.follow_ups import Change
 from rules.planning.carrying import carried, conditions_for
@@ -83,7 +84,7 @@ def _measured(query: Query, change: Change) -> Query:
     if not query.measures:
         return _listed_figures(query, change, measures)
     if query.counts_rows:
-        raise nothing_to_change("可以替换的指标", "figure to replace")
+        raise nothing_to_change(Text("可以替换的指标", "figure to replace"))
     if "add" in change.cues:
         measures = [*query.measures, *measures]
     elif any(measure.is_share and not measure.share_of for measure in query.measures):
@@ -117,7 +118,9 @@ def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Qu
     if plain and all(measure.table in above for measure in measures):
         return _showing(query, change, [ref(figure.link) for figure in change.figures if figure.link is not None])
     if query.limit is not None:
-        raise nothing_to_change("可以汇总的完整结果，只列出了前几条", "complete result to add up, only its first rows")
+        raise nothing_to_change(
+            Text("可以汇总的完整结果，只列出了前几条", "complete result to add up, only its first rows")
+        )
     table = measures[0].table
     is_total = not plain and all(measure.table in above for measure in measures)
     each = plan.reading.facts(query.base).is_entity and query.base in plan.reading.graph.above(table)
@@ -135,7 +138,7 @@ def _reordered(query: Query, before: Query) -> Query:
     )
     having = tuple(one for one in query.having if one.measure in query.measures)
     if len(having) < len(before.having):
-        raise nothing_to_change("适用于新指标的比较条件", "comparison that fits the new figure")
+        raise nothing_to_change(Text("适用于新指标的比较条件", "comparison that fits the new figure"))
     return replace(query, order=order, having=having)
 
 
@@ -174,7 +177,7 @@ def _counted(query: Query, change: Change) -> Query:
     if query.counts_rows or (is_count and not picked and (change.restricts or not query.dimensions)):
         return query
     if not query.dimensions or (is_count and not picked):
-        raise nothing_to_change("可以计数的对象", "things to count")
+        raise nothing_to_change(Text("可以计数的对象", "things to count"))
     return replace(query, counts_rows=True, order=(), limit=None, top_per=())
 
 
@@ -213,7 +216,7 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
         one for one in query.dimensions if one.column is None and not plan.asks.dimensions
     ]
     if len(query.measures) != 1 or query.measures[0].per is not None or len(things) != 1 or query.having:
-        raise nothing_to_change("可以按它求平均的单个指标", "single figure to average so")
+        raise nothing_to_change(Text("可以按它求平均的单个指标", "single figure to average so"))
     average = replace(query.measures[0], per=things[0])
     return _measuring(query, [average], tuple(one for one in query.dimensions if one != things[0]))
 
@@ -221,7 +224,7 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
 def _averaged_over(query: Query, change: Change) -> Query:
     """`日均呢`: the total of each day, averaged."""
     if len(query.measures) != 1 or query.measures[0].per is not None:
-        raise nothing_to_change("可以求平均的单个指标", "single figure to average")
+        raise nothing_to_change(Text("可以求平均的单个指标", "single figure to average"))
     measure, unit = query.measures[0], change.per_unit
     per = Dimension(measure.table, date_column(change.plan, measure.table, unit), unit)  # type: ignore[arg-type]
     function: Function = "count" if measure.column is None else "sum"
@@ -307,7 +310,7 @@ def _listing(query: Query, plan: Plan, key: TableKey) -> Query:
     """Rows of another table, under the same conditions."""
     facts, before = plan.reading.facts(key), plan.reading.facts(query.base)
     if query.order != tie_break(plan, query.base) and query.order:
-        raise nothing_to_change("可以沿用的排序", f"order that fits {called(facts.table).en}")
+        raise nothing_to_change(Text("可以沿用的排序", f"order that fits {called(facts.table).en}"))
     named = {column.column for column in query.columns} <= {*before.display}
     names = facts.display if named and facts.display else all_columns(plan, key)
     return Query(

@@ -27,7 +27,7 @@ def with_order(query: Query, change: Change) -> Query:
     ranking = plan.asks.rankings[0] if plan.asks.rankings else None
     limit = plan.asks.limit
     if (ranking or change.direction or limit or "reverse" in change.cues) and query.measures and not query.dimensions:
-        raise nothing_to_change("可以排序的多行结果", "rows that could be put in order")
+        raise nothing_to_change(Text("可以排序的多行结果", "rows that could be put in order"))
     if ranking is not None:
         query = _ranked(query, change, ranking)
     if change.direction:
@@ -96,7 +96,7 @@ def _by_figure(query: Query, plan: Plan, ranking: Ranking, figure: Figure) -> Qu
         query = replace(query, measures=(*query.measures, measure))
     elif not query.measures:
         if not plan.reading.facts(query.base).is_entity:
-            raise nothing_to_change("可以排序的对象", "things to rank")
+            raise nothing_to_change(Text("可以排序的对象", "things to rank"))
         dimensions = tuple(dict.fromkeys((*query.top_per, Dimension(query.base))))
         query = replace(query, columns=(), distinct=False, dimensions=dimensions, measures=(measure,))
         query = replace(query, base=measure.table, order=())
@@ -108,7 +108,7 @@ def _by_name(query: Query, plan: Plan, link: Link) -> Query:
     first = query.dimensions[0] if query.dimensions else None
     names = plan.reading.facts(first.table).display if first and first.column is None else (first and first.column,)
     if first is None or first.table != link.table or link.column not in names:
-        raise nothing_to_change("可以按它排序的列", "column to order by")
+        raise nothing_to_change(Text("可以按它排序的列", "column to order by"))
     descending = any(mark.means("rank") and mark.arg == "desc" for mark in plan.reading.marks)
     return replace(query, order=(Order(descending=descending),))
 
@@ -127,7 +127,7 @@ def _hinted(query: Query, plan: Plan, ranking: Ranking) -> Link:
 def _by_link(query: Query, plan: Plan, ranking: Ranking, link: Link) -> Query:
     column = ref(link)
     if query.measures:
-        raise nothing_to_change("可以按它排序的列", "column to order by")
+        raise nothing_to_change(Text("可以按它排序的列", "column to order by"))
     shown = query.columns if column in query.columns else (*query.columns, column)
     query = replace(query, columns=shown, distinct=False)
     said = any(mark.means("rank") and mark.arg == "desc" for mark in plan.reading.marks)
@@ -144,7 +144,7 @@ def _by(query: Query, plan: Plan, first: Order) -> Query:
 
 def _first(query: Query) -> Order:
     if not query.order:
-        raise nothing_to_change("可以颠倒的顺序", "order to turn round")
+        raise nothing_to_change(Text("可以颠倒的顺序", "order to turn round"))
     return query.order[0]
 
 

@@ -65,7 +65,7 @@ def _with_groups(query: Query, change: Change) -> tuple[Query, bool]:
     if not query.measures:
         query = counting(query)
     if query.counts_rows:
-        raise nothing_to_change("可以分组的数据", "figure that can be grouped")
+        raise nothing_to_change(Text("可以分组的数据", "figure that can be grouped"))
     base = query.measures[0].table
     dimensions = [resolved(plan, one, base) for one in wanted] or [trend_dimension(plan, base)]
     if plan.asks.rankings and query.dimensions and ranks_within(change):
@@ -87,7 +87,7 @@ def _told_apart(query: Query, change: Change) -> list[Dimension]:
         return []
     columns = [one.column for one in query.conditions if one.operator == "in" and len(one.operands) > 1]
     if not columns:
-        raise nothing_to_change("可以分别统计的多个取值", "several values to tell apart")
+        raise nothing_to_change(Text("可以分别统计的多个取值", "several values to tell apart"))
     return [column_dimension(plan.reading, column_link(column.table, column.column)) for column in columns]
 
 
@@ -126,7 +126,7 @@ def _with_shares(query: Query, change: Change) -> Query:
         return query
     measures = [measure for measure in query.measures if not measure.is_share and measure.per is None]
     if not measures or not query.dimensions:
-        raise nothing_to_change("可以计算占比的分组", "groups to take shares of")
+        raise nothing_to_change(Text("可以计算占比的分组", "groups to take shares of"))
     shares = [replace(measure, is_share=True) for measure in measures]
     for index in list(change.plan.reading.having("share")):
         change.plan.reading.use(index)

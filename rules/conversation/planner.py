@@ -48,7 +48,10 @@ from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.schema import TableKey
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
+from rules.words import WORDS
 from rules.words.talk import without_courtesy
+
+_DONE = WORDS.chinese.text("questions.done")
 
 
 @dataclass(frozen=True)
@@ -246,7 +249,7 @@ def _spoken_events(reading: Reading) -> frozenset[TableKey]:
     """Tables of the events that verbs speak of: "bought" of orders, "reviewed" of reviews."""
     found = set(reading.named_tables())
     for mark in reading.marks:
-        verb = key_of(mark.text, stems=True).rstrip("过了")
+        verb = key_of(mark.text, stems=True).rstrip(_DONE)
         for name in EVENTS_OF_VERBS.get(verb, ()) if mark.means("verb") else ():
             links = reading.lexicon.find(name)
             found |= {link.table for link in links if link.kind == "table" and link.quality >= 0.6}

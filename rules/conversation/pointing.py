@@ -1,27 +1,21 @@
 """`这家店上个月的收入`, "traffic of that month": one thing or period of the result before, pointed at, not named."""
 
 import datetime
-import re
 from dataclasses import dataclass
 
 from common.values import Turn
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.dates import UNITS, Moment, Period, Unit
 from rules.linking.marks import Mark, marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.schema.lexicon import Lexicon
 from rules.schema.schema import TableKey
+from rules.words import WORDS
 
-_THING = re.compile(r"(?:这|那)(?:个|家|座|位|名|所|间|条|款|部|本)?$|^该$|^此$|\b(?:this|that)$", re.IGNORECASE)
-_PERIOD = re.compile(
-    r"那(?:个|一)(天|日|周|星期|月|季度|年)(?![租均薪龄费供报前后之以度])|那(天)|"
-    r"\bthat (day|week|month|quarter|year)\b",
-    re.IGNORECASE,
+_POINTS, _THING, _PERIOD, _PRONOUN, _SUBJECT = (
+    WORDS.found(f"questions.pointing.{one}") for one in ("any", "thing", "period", "pronoun", "subject")
 )
-_PRONOUNS = frozenset({"它", "它的", "its"})
-_SUBJECT = re.compile(r"\b(?:does|did) it\b", re.IGNORECASE)
-_UNITS: dict[str, Unit] = {
-    "天": "day", "日": "day", "周": "week", "星期": "week", "月": "month", "季度": "quarter", "年": "year"
-}  # fmt: skip
+_PRONOUNS = frozenset(WORDS.both("questions.pointing.pronouns"))
+_GOES_ON, _OF = WORDS.chinese.text("questions.pointing.goes_on"), WORDS.chinese.text("names.of")
 
 
 @dataclass(frozen=True)
@@ -35,17 +29,17 @@ class Pointer:
 
 def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
     """What the question points at; None when it points at nothing."""
-    if not re.search(r"这|那|该|此|\b(?:this|that)\b", question, re.IGNORECASE):
+    if not _POINTS.search(question):
         return None
     period = _PERIOD.search(question)
     if period:
         said = next(group for group in period.groups() if group).lower()
-        return Pointer(period.group(), unit=_UNITS.get(said) or said)  # type: ignore[arg-type]
+        return Pointer(period.group(), unit=UNITS[said])
     marks = marks_of(question, lexicon)
     for index, mark in enumerate(marks[:-1]):
         place = index + 2 if marks[index + 1].means("unit") and index + 2 < len(marks) else index + 1
         table = _table(marks[place])
-        if mark.text == "那" and place == index + 1:
+        if mark.text == _GOES_ON and place == index + 1:
             continue  # `那店铺呢`: no pointing, only going on
         if table is not None and mark.means("noise") and _THING.search(mark.text):
             words = "".join(f"{'' if one.glued else ' '}{one.text}" for one in marks[index : place + 1])
@@ -55,13 +49,13 @@ def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
 
 def pronoun_of(question: str, lexicon: Lexicon) -> str | None:
     """The word for one thing said before (`它的店铺`, "its shops"); None where the question itself names it earlier."""
-    if not re.search(r"它|\bits?\b", question, re.IGNORECASE):
+    if not _PRONOUN.search(question):
         return None
     if (subject := _SUBJECT.search(question)) is not None:
         return subject.group().split()[-1]
     for mark in marks_of(question, lexicon):
         if mark.text.lower() in _PRONOUNS:
-            return mark.text.rstrip("的")
+            return mark.text.rstrip(_OF)
         if mark.links and not mark.means("noise", "list", "which", "with", "of", "and", "verb"):
             return None
     return None

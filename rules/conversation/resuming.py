@@ -10,8 +10,12 @@ from rules.query.refusals import Refusal
 from rules.query.wishes import Figure
 from rules.query.years import in_year_of, year_of_period
 from rules.schema.lexicon import Lexicon
+from rules.words import WORDS
 
-_LEAD = re.compile(r"^(?:by|the|按照?|用|根据|是|我说的是|i mean|i meant|it'?s)\s*(?:the )?", re.IGNORECASE)
+_LEAD = re.compile(
+    rf"^(?:{WORDS.any_of('questions.answers.leads')})\s*(?:{WORDS.english.text('questions.answers.article')} )?",
+    re.IGNORECASE,
+)
 _PASSED = ("noise", "of", "unit", "by", "which", "and", "list")
 
 

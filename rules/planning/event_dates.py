@@ -9,6 +9,7 @@ from rules.query.conditions import Span
 from rules.query.query import ColumnRef, Dimension
 from rules.query.refusals import Refusal, ambiguous_column, no_date_column
 from rules.schema.schema import TableKey, is_year, tells_days
+from rules.words import WORDS
 
 
 def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
@@ -102,4 +103,4 @@ def no_date_of(plan: Plan, table: TableKey) -> Refusal:
     return ambiguous_column(word, choices, plan.reading.lexicon) if choices else no_date_column(word)
 
 
-REGISTERED = re.compile(r"^(created?|regist|sign_?up|join|hire|enrol|admission|入职|注册|加入|创建)", re.IGNORECASE)
+REGISTERED = re.compile(f"^(?:{WORDS.any_of('columns.said.registered')})", re.IGNORECASE)

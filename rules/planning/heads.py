@@ -2,7 +2,6 @@
 
 import re
 
-from knowledge.atoms import listed
 from rules.planning.plan import Plan
 from rules.query.conditions import ref
 from rules.query.query import Condition
@@ -11,6 +10,7 @@ from rules.query.wishes import Figure
 from rules.reading.reading import Reading
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
+from rules.words import WORDS
 
 
 def sort_heads(plan: Plan) -> None:
@@ -98,7 +98,7 @@ def _person_concerned(plan: Plan) -> TableKey | None:
 def asked_people(reading: Reading) -> list[int]:
     """The marks that ask for people: `谁`, "who"."""
     found = [index for index in range(len(reading)) if reading.asks_for(index) and reading.marks[index].arg == "person"]
-    leads = reading.marks[0].text.lower().split()[0] == "who" and not reading.asks_for(0)
+    leads = reading.marks[0].text.lower().split()[0] == _WHO and not reading.asks_for(0)
     return [*found, 0] if leads else found  # "who has …"
 
 
@@ -221,7 +221,8 @@ def _bare_is_total(plan: Plan) -> bool:
 
 
 _ECHO = 0.15
-_REPORTS = frozenset(listed("统计 汇总 计算 统计一下 求 算一下 查询"))
-_DATE_WORD = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$", re.IGNORECASE)
+_WHO = WORDS.english.text("questions.who")
+_REPORTS = frozenset(WORDS.both("questions.reports"))
+_DATE_WORD = WORDS.found("columns.said.dates")
 # A date, or a state rather than what was done.
-_NOT_DONE = re.compile(rf"{_DATE_WORD.pattern}|^(open|live)$", re.IGNORECASE)
+_NOT_DONE = re.compile(f"{_DATE_WORD.pattern}|{WORDS.any_of('columns.said.states')}", re.IGNORECASE)

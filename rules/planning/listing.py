@@ -1,7 +1,5 @@
 """Queries whose answer is rows: which table, which columns."""
 
-import re
-
 from rules.planning.heads import is_attribute_listing
 from rules.planning.plan import Plan, all_columns, is_asked, shown_names, tie_break
 from rules.planning.restricting import is_aggregate
@@ -12,6 +10,9 @@ from rules.reading.groups import column_dimension
 from rules.schema.joins import is_default
 from rules.schema.links import Link
 from rules.schema.schema import TableKey, kind_of
+from rules.words import WORDS
+
+_KEY_WORDS, _WHICH_ONES = WORDS.found("columns.said.keys"), WORDS.chinese.text("questions.which_ones")
 
 
 def listed_query(plan: Plan) -> Query:
@@ -145,7 +146,7 @@ def shown_column(plan: Plan, index: int, link: Link) -> list[ColumnRef]:
     facts = plan.reading.facts(link.table)
     if link.column in facts.display and plan.reading.named_thing(index) == link.table:
         return [ColumnRef(link.table, name) for name in facts.display]
-    says_key = re.search(r"(?i)\bids?\b|编号|编码|代码|id$", plan.reading.marks[index].text)
+    says_key = _KEY_WORDS.search(plan.reading.marks[index].text)
     for edge in facts.edges:
         display = plan.reading.facts(edge.parent).display
         if edge.columns == (link.column,) and display and not says_key:
@@ -159,7 +160,7 @@ def _is_distinct(plan: Plan, base: TableKey, columns: list[ColumnRef]) -> bool:
     if plan.asks.distinct:
         return True
     asked = [index for index in plan.named_at if is_asked(plan, index)]
-    whose = plan.asks.which or any(mark.means("list") and "哪些" in mark.text for mark in plan.reading.marks)
+    whose = plan.asks.which or any(mark.means("list") and _WHICH_ONES in mark.text for mark in plan.reading.marks)
     if whose and asked and len(columns) == 1 and not _is_display(plan, columns[0]):
         return True
     facts = plan.reading.facts(base)

@@ -16,6 +16,8 @@ from rules.reading.groups import column_dimension
 from rules.reading.reading import Reading
 from rules.schema.links import Link, column_link
 from rules.schema.schema import Facts, TableKey
+from rules.words import WORDS
+from rules.words.vocabulary import concept_names
 
 
 def ranked_query(plan: Plan) -> Query:
@@ -51,7 +53,7 @@ def _refuse_owner(plan: Plan, ranking: Ranking) -> None:
     for index in range(ranking.position, len(reading)):
         mark, noun = reading.marks[index], reading.nouns[index]
         owns = mark.means("noise", "which", "verb") and _OWNS.match(mark.text.lower())
-        if owns and (is_thing_said or mark.text.startswith(("所属", "所在"))):
+        if owns and (is_thing_said or mark.text.startswith(_ASKED_OWNERS)):
             raise unused_words([mark.text])
         is_thing_said = is_thing_said or (noun is not None and noun.is_table)
 
@@ -90,7 +92,8 @@ def _restricted_thing(plan: Plan, ranking: Ranking) -> int | None:
     return None
 
 
-_OWNS = re.compile("所属|所在|属于|位于|在|belong|located|part of")
+_OWNS = re.compile(WORDS.any_of("questions.owners"))
+_ASKED_OWNERS = WORDS.chinese.phrases("questions.asked_owners")
 
 
 def _ranked_twice(plan: Plan) -> Query:
@@ -256,7 +259,7 @@ def concept_column(reading: Reading, table: TableKey, hint: str) -> Link | None:
     facts = reading.facts(table)
     if hint == "date":
         return column_link(table, facts.dates[0]) if facts.dates else None
-    for name in _HINTS[hint]:
+    for name in concept_names(hint):
         for link in reading.lexicon.find(name):
             if (
                 link.kind == "column"
@@ -266,30 +269,3 @@ def concept_column(reading: Reading, table: TableKey, hint: str) -> Link | None:
             ):
                 return link
     return None
-
-
-_HINTS = {
-    "price": (
-        "price",
-        "cost",
-        "unit price",
-        "fee",
-        "fare",
-        "total amount",
-        "amount",
-        "total",
-        "价格",
-        "单价",
-        "费用",
-        "金额",
-    ),
-    "length": ("length", "duration", "时长", "长度"),
-    "weight": ("weight", "重量"),
-    "height": ("height", "高度", "身高"),
-    "age": ("age", "birth date", "年龄", "出生日期"),
-    "rating": ("rating", "score", "评分"),
-    "salary": ("salary", "工资"),
-    "quantity": ("quantity", "sales", "销量", "数量"),
-    "traffic": ("traffic", "visitors", "visits", "客流量", "访问量"),
-    "population": ("population", "人口"),
-}

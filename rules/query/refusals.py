@@ -57,6 +57,8 @@ class Refusal(Exception):
         return NoSql(self.reason, self.text.to(lang))
 
 
+_NOT_A_WRONG_ONE = Text("，为避免答非所问，没有生成SQL", ", so no SQL was written rather than a wrong one")
+_ADVICE = Text("。请(?!说明)[^。]*。?$", r"\. Please (?!say)[^.]*\.?$")  # patterns of what a refusal ends with
 _MOST_NAMED = 4  # figures
 _UNSUPPORTED = {
     "why": Text("解释原因", "explain why something is so"),
@@ -85,17 +87,16 @@ def unsupported(kind: str, word: str) -> Refusal:
 
 def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
     """Words of the question that name nothing in the database."""
-    shown_zh = "、".join(f"“{word}”" for word in words)
-    shown_en = ", ".join(f'"{word}"' for word in words)
-    near = similar_names(words, lexicon)
+    shown, near = in_quotes(words), similar_names(words, lexicon)
     tables = _tables(lexicon)
-    hint_zh = f"您是不是要找：{'、'.join(near)}？" if near else f"可以查询的内容有：{tables.zh}。"
-    hint_en = f"Did you mean: {', '.join(near)}?" if near else f"There is data about: {tables.en}."
+    hint = Text(f"可以查询的内容有：{tables.zh}。", f"There is data about: {tables.en}.")
+    if near:
+        hint = Text(f"您是不是要找：{'、'.join(near)}？", f"Did you mean: {', '.join(near)}?")
     return Refusal(
         "missing_database_info",
         Text(
-            f"数据库中没有找到与{shown_zh}对应的表、字段或取值。{hint_zh}",
-            f"Nothing in the database is called {shown_en}. {hint_en}",
+            f"数据库中没有找到与{shown.zh}对应的表、字段或取值。{hint.zh}",
+            f"Nothing in the database is called {shown.en}. {hint.en}",
         ),
         words=words,
     )
@@ -128,6 +129,12 @@ def _tables(lexicon: Lexicon, count: int = 6) -> Text:
     """What the first tables of the catalogue are called."""
     tables = [table for table in lexicon.schema.catalog.tables if table.kind == "table"]
     return enumerated([called(table) for table in (tables or lexicon.schema.catalog.tables)[:count]])
+
+
+def in_quotes(words: Iterable[str]) -> Text:
+    """Words of the question, as they were written."""
+    words = tuple(words)
+    return Text("、".join(f"“{word}”" for word in words), ", ".join(f'"{word}"' for word in words))
 
 
 def enumerated(names: Sequence[Text]) -> Text:
@@ -193,13 +200,12 @@ def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
     """A ranking that does not say by what; `facts` are of the table whose figures are named as examples."""
     choices = [called(column) for column in facts.measures[:_MOST_NAMED]] if facts is not None else []
     entity, named = _in_both(entity), enumerated(choices)
-    zh = f"，例如：{named.zh}" if choices else ""
-    en = f", for example: {named.en}" if choices else ""
+    examples = Text(f"，例如：{named.zh}", f", for example: {named.en}") if choices else Text("", "")
     return Refusal(
         "ambiguous_question",
         Text(
-            f"请说明“{entity.zh}”按什么指标排序{zh}。",
-            f'Please say by which figure "{entity.en}" should be ranked{en}.',
+            f"请说明“{entity.zh}”按什么指标排序{examples.zh}。",
+            f'Please say by which figure "{entity.en}" should be ranked{examples.en}.',
         ),
         choices=choices,
         missing=Missing("figure", ((facts.table.key, None),) if facts is not None else ()),
@@ -208,13 +214,14 @@ def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
 
 def unused_words(words: Sequence[str]) -> Refusal:
     """Words that were recognised but found no place in the statement."""
-    shown_zh = "".join(f"“{word}”" for word in words) or "某些部分"
-    shown_en = ", ".join(f'"{word}"' for word in words) or "asking for this"
+    shown = Text("某些部分", "asking for this")
+    if words:
+        shown = Text("".join(f"“{word}”" for word in words), in_quotes(words).en)
     return Refusal(
         "unknown_generation_failure",
         Text(
-            f"没能理解问题中的{shown_zh}所起的作用，为避免答非所问，没有生成SQL。请把问题拆开或换一种说法。",
-            f"The part {shown_en} of the question could not be placed, so no SQL was written rather than a wrong one. "
+            f"没能理解问题中的{shown.zh}所起的作用{_NOT_A_WRONG_ONE.zh}。请把问题拆开或换一种说法。",
+            f"The part {shown.en} of the question could not be placed{_NOT_A_WRONG_ONE.en}. "
             "Please split or rephrase the question.",
         ),
         words=words,
@@ -283,9 +290,9 @@ def not_carried(name: Text, what: Text) -> Refusal:
     )
 
 
-def nothing_to_change(zh: str, en: str) -> Refusal:
+def nothing_to_change(what: Text) -> Refusal:
     """A follow-up changes what the earlier question does not have."""
-    return Refusal("ambiguous_question", Text(f"上一个问题没有{zh}", f"the previous question has no {en}"))
+    return Refusal("ambiguous_question", Text(f"上一个问题没有{what.zh}", f"the previous question has no {what.en}"))
 
 
 def not_continued(refusal: Refusal, question: str) -> Refusal:
@@ -304,9 +311,9 @@ def not_continued(refusal: Refusal, question: str) -> Refusal:
 
 def grounds(refusal: Refusal) -> Text:
     """Why it was refused, without the advice at the end and the last full stop."""
-    zh = re.sub("。请(?!说明)[^。]*。?$", "", refusal.text.zh).removesuffix("，为避免答非所问，没有生成SQL")
-    en = re.sub(r"\. Please (?!say)[^.]*\.?$", "", refusal.text.en).removesuffix(
-        ", so no SQL was written rather than a wrong one"
+    zh, en = (
+        re.sub(advice, "", text).removesuffix(instead)
+        for text, advice, instead in zip(refusal.text, _ADVICE, _NOT_A_WRONG_ONE, strict=True)
     )
     return Text(zh.rstrip("。"), en.rstrip("."))
 

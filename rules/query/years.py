@@ -6,12 +6,14 @@ from dataclasses import replace
 from decimal import Decimal
 
 from common.text import language_of
+from common.word_files import Words
 from rules.linking.dates import DateSpan, Moment, Period, whole_period
 from rules.linking.marks import Mark
 from rules.query.query import Operand, Query
+from rules.words import WORDS
 
-_LEADING = re.compile(r"^(?:in|of|for|during|since) ")
-_RELATIVE = {0: ("今年", "this year"), -12: ("去年", "last year"), -24: ("前年", "")}
+_MONTHS = WORDS.numbers("dates.months")
+_BEFORE_MONTHS = re.compile(rf"^(?:{WORDS.any_of('dates.before_months')}) ")
 
 
 def year_of(question: str, query: Query) -> str:
@@ -41,15 +43,8 @@ def _year_of_moment(start: Moment, is_chinese: bool) -> str | None:
         return _spelled(start.day.year, is_chinese)
     if start.trunc != "year":
         return None
-    spoken = _RELATIVE.get(start.months - start.months % 12)
-    return (spoken[0] if is_chinese else spoken[1] or None) if spoken else None
-
-
-_MONTH = re.compile(
-    r"^(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
-    r"nov(?:ember)?|dec(?:ember)?)$",
-    re.IGNORECASE,
-)
+    spoken = _words(is_chinese).get(f"dates.years.{start.months // 12}")
+    return spoken[0] if spoken else None
 
 
 def dated(marks: Iterable[Mark], year: str, is_chinese: bool) -> tuple[Mark, ...]:
@@ -58,7 +53,7 @@ def dated(marks: Iterable[Mark], year: str, is_chinese: bool) -> tuple[Mark, ...
 
 
 def _dated(mark: Mark, year: str, is_chinese: bool) -> Mark:
-    month = mark.is_unknown and _MONTH.match(mark.text)
+    month = mark.is_unknown and mark.text.lower() in _MONTHS
     if not (month or (mark.date is not None and mark.date.missing_year)):
         return mark
     period = in_year(year, mark.text, is_chinese)
@@ -67,7 +62,7 @@ def _dated(mark: Mark, year: str, is_chinese: bool) -> Mark:
 
 def in_year(year: str, said: str, is_chinese: bool) -> Period | None:
     """The period of a month, day or quarter said without its year."""
-    core = _LEADING.sub("", said.lower())
+    core = _BEFORE_MONTHS.sub("", said.lower())
     if is_chinese:
         return whole_period(f"{year}{core}")
     return whole_period(f"{core} of {year}") or whole_period(f"{core} {year}")
@@ -85,4 +80,13 @@ def in_year_of(period: Period, said: str, is_chinese: bool) -> Period | None:
 
 
 def _spelled(year: int, is_chinese: bool) -> str:
-    return f"{year}年" if is_chinese else str(year)
+    return _words(is_chinese).text("dates.spelled_year").format(year)
+
+
+def this_year(is_chinese: bool) -> str:
+    """How the language says it."""
+    return _words(is_chinese).phrases("dates.years.0")[0]
+
+
+def _words(is_chinese: bool) -> Words:
+    return WORDS.chinese if is_chinese else WORDS.english

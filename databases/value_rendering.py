@@ -1,7 +1,7 @@
-"""From PostgreSQL's text output to JSON-ready values.
+"""Turns PostgreSQL's text output into JSON-ready values.
 
-PostgreSQL's own text is the source for every type, never a driver's parsing: dates before Christ, after 9999 or
-`infinity` exist in PostgreSQL and not in Python, and a number must not lose a digit on its way.
+Every value is made from PostgreSQL's own text and not by a driver: dates before Christ, after 9999 or `infinity` exist
+in PostgreSQL but not in Python, and a number must not lose digits.
 """
 
 import json
@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from common.postgres.arrays import parse_array
+
 Render = Callable[[str], Any]
 
 
 @dataclass(frozen=True)
 class PgType:
-    """A type as results name it: `name`, and for arrays the element's OID (else 0) and the delimiter."""
+    """A type of result columns: its name, and for arrays the OID of the element's type (else 0) and the delimiter."""
 
     name: str
     element: int = 0
@@ -24,16 +26,16 @@ class PgType:
 
     @property
     def is_structured(self) -> bool:
-        """Whether one value of it becomes many."""
+        """Whether one value of it is made of many."""
         return bool(self.element) or self.name in ("json", "jsonb")
 
 
-# Python reads no JSON whose numbers have more digits than 4,300: neither do clients in Python, nor do we what is kept.
+# Python refuses to read numbers of more than 4,300 digits from JSON: clients in Python could not read the answer.
 _MAX_NUMBER_CHARS = 4000
 
 
 def _number(kind: Callable[[str], Any]) -> Render:
-    """NaN and the infinities have no JSON numbers, and nobody reads very long ones; they stay text."""
+    """Makes numbers; NaN, infinities and very long numbers stay text, because JSON or its readers don't take them."""
 
     def render(text: str) -> Any:
         is_text = text.lstrip("-") in ("NaN", "Infinity") or len(text) > _MAX_NUMBER_CHARS
@@ -54,7 +56,7 @@ def _json(text: str) -> Any:
 
 
 def _is_shallow(value: Any, text: str) -> bool:
-    """Whether a JSON writer gets through it, wherever it is called; what is nested deeper stays text."""
+    """Whether it is nested at most `_MAX_JSON_DEPTH` deep, so that recursive JSON writers can write it."""
     if text.count("[") + text.count("{") <= _MAX_JSON_DEPTH:
         return True
     level, depth = _containers([value]), 0
@@ -127,7 +129,7 @@ def _plain(number: str) -> str:
     return sign + digits if digits != "0" else "0"
 
 
-# The types of PostgreSQL's core that are met all the time: OID → name. Their OIDs never change.
+# The common types of PostgreSQL's core: OID → name. Their OIDs never change.
 _CORE = {
     16: "bool", 17: "bytea", 18: "char", 19: "name", 20: "int8", 21: "int2", 23: "int4", 25: "text", 26: "oid",
     114: "json", 142: "xml", 700: "float4", 701: "float8", 790: "money", 1042: "bpchar", 1043: "varchar", 1082: "date",
@@ -171,39 +173,5 @@ def renderer(oid: int, types: Mapping[int, PgType]) -> Render:
 
 
 def as_is(text: str) -> str:
-    """For what stays text."""
+    """The renderer of types whose values stay text."""
     return text
-
-
-def parse_array(text: str, element: Render, delimiter: str = ",") -> list[Any]:
-    """The nested lists of an array literal such as `[0:1]={{1,NULL},{"a\\"b",3}}`.
-
-    Iterative: arrays have at most six dimensions, but the text is data.
-    """
-    tokens = _array_tokens(delimiter).finditer(text, text.index("{"))
-    top: list[Any] = []
-    stack = [top]
-    for token in tokens:
-        kind, content = token.lastgroup, token.group()
-        if kind == "open":
-            inner: list[Any] = []
-            stack[-1].append(inner)
-            stack.append(inner)
-        elif kind == "close":
-            stack.pop()
-        elif kind == "quoted":
-            stack[-1].append(element(_ESCAPED.sub(r"\1", content[1:-1])))
-        elif kind == "bare":
-            stack[-1].append(None if content == "NULL" else element(content))
-    result: list[Any] = top[0]
-    return result
-
-
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-
-
-def _array_tokens(delimiter: str) -> re.Pattern[str]:
-    end = re.escape(delimiter)
-    return re.compile(
-        rf'(?P<open>\{{)|(?P<close>\}})|(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<bare>[^{{}}"{end}]+)|{end}', re.DOTALL
-    )

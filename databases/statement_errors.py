@@ -1,7 +1,6 @@
-"""What PostgreSQL's failures mean to Citu: one table from SQLSTATE to error.
+"""Which of our errors a failure of a statement is: one table from SQLSTATE to error.
 
-Messages of statements reach the user, because they say what to mend; messages of connections don't, because they name
-hosts and roles.
+Users see PostgreSQL's messages about statements, because they say what to correct.
 """
 
 import logging
@@ -22,14 +21,13 @@ from common.errors import (
     QueryTimeout,
     ValidationFailed,
 )
+from common.postgres.connection_errors import UNREACHABLE, describe
 from common.text import Text
 
 _log = logging.getLogger(__name__)
 
 _MOST_CHARS = 1000  # of a message of PostgreSQL's
 
-UNREACHABLE = Text("数据库暂时无法连接，请稍后重试。", "The database can't be reached at the moment. Try again later.")
-BUSY = Text("数据库连接繁忙，请稍后重试。", "All database connections are in use. Try again shortly.")
 TIMED_OUT = Text(
     "查询超过时间上限，已停止。请缩小范围（例如时间或地区）后重试。",
     "The query ran longer than allowed and was stopped. Narrow it (a shorter period, fewer groups) and try again.",
@@ -57,21 +55,12 @@ NAMES_NOT_UNICODE = Text(
 _TOO_COMPLEX = Text("SQL过于复杂，请简化后重试。", "The SQL is too complex; simplify it.")
 
 
-def unstoppable(count: int) -> Text:
-    """Why none of the `count` connections can be had."""
-    return Text(
-        f"全部 {count} 个数据库连接都被 PostgreSQL 无法中止的语句占用，请在这些语句结束后重试，或请管理员处理。",
-        f"All {count} database connections are busy with statements that PostgreSQL can't stop. "
-        "Try again when they have ended, or tell your administrator.",
-    )
-
-
 def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituError:
-    """The error of ours that `error` means.
+    """The error of ours that stands for `error`.
 
     Args:
         sql: the user's statement, when it was one.
-        offset: characters sent before the statement in the same message, so that positions point into the statement.
+        offset: characters that were sent before the statement; positions are counted from its beginning.
     """
     state = error.pgcode or ""
     for length in (5, 2):
@@ -86,13 +75,6 @@ def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituErro
     return InternalError(INTERNAL_ERROR_TEXT)
 
 
-def describe(error: psycopg2.Error) -> str:
-    """Why a connection failed, for the log: without hosts, roles or database names."""
-    lines = str(error)[-_MOST_CHARS:].strip().splitlines() or [type(error).__name__]
-    reason = lines[-1].rpartition("FATAL:")[2] or lines[-1]
-    return re.sub(r'"[^"]*"|\([^)]*\)|\bport \d+', "…", reason).strip()
-
-
 def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
     hint = error.diag.message_hint
     return InvalidSql(
@@ -104,7 +86,7 @@ def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
 
 
 def _not_unicode(error: psycopg2.Error, sql: str, offset: int) -> CituError:
-    """Bytes that are no UTF-8: the statement's own have a place in it; others are a result's (SQL_ASCII)."""
+    """For bytes that are not UTF-8: with a position they are in the statement, else in the result (SQL_ASCII)."""
     if error.diag.statement_position or error.diag.internal_position:
         return _invalid(error, sql, offset)
     return ValidationFailed(NOT_UNICODE)
@@ -116,14 +98,14 @@ def _primary(error: psycopg2.Error) -> str:
 
 
 def _cut(text: str) -> str:
-    """PostgreSQL quotes what it complains about, whatever its length."""
+    """`text`, shortened: PostgreSQL quotes what it complains about, whatever its length."""
     return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
 
 
 def _position(error: psycopg2.Error, sql: str, offset: int) -> int | None:
     text = error.diag.statement_position
     inner = error.diag.internal_query or ""
-    if error.diag.internal_position and sql in inner:  # the statement was a literal in a block of ours
+    if error.diag.internal_position and sql in inner:  # the statement was sent as a literal in a block of ours
         text, offset = error.diag.internal_position, inner.index(sql)
     position = int(text) - offset if text else 0
     return position if 1 <= position <= len(sql) + 1 else None
@@ -152,8 +134,7 @@ def _saying(kind: type[CituError], text: Text) -> Callable[[psycopg2.Error, str,
     return lambda _, __, ___: kind(text)
 
 
-# Classes that the standard leaves to implementations and PostgreSQL leaves to its users: `RAISE … USING ERRCODE` in a
-# view's function.
+# Classes that the standard and PostgreSQL leave to users: `RAISE … USING ERRCODE` in a function that a view calls.
 _OWN_CLASS = re.compile(r"(?!XX)[5-9I-Z]")
 
 # SQLSTATE, or its class, → error. The longer key wins.
