@@ -14,7 +14,7 @@ from common.inquiry import Inquiry
 from common.text import Lang, Text, language_of
 from common.values import Turn
 from rules.conversation.assumptions import assumptions
-from rules.conversation.follow_ups import Change, goes_on, read_change
+from rules.conversation.follow_ups import Change, goes_on, likely_change, read_change
 from rules.conversation.merging import merged
 from rules.conversation.planner import Understanding, rendered, understand, with_role
 from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_condition, single_name
@@ -165,7 +165,11 @@ class _Conversation:
             return False
         if self._pointer is not None or self._means_one:
             return False
-        return goes_on(self._question, self._lexicon, self._inquiry.table, lambda: self._stands_alone)
+        return goes_on(self._likely, self._question, lambda: self._stands_alone)
+
+    @cached_property
+    def _likely(self) -> Change | Refusal:
+        return likely_change(self._question, self._lexicon, self._inquiry.table)
 
     # ------------------------------------------------------------------------------------------------ what was before
 
@@ -207,7 +211,8 @@ class _Conversation:
         made = self._read_again(turn)
         if isinstance(made, Refusal):
             return None
-        needs_more = goes_on(turn.question, self._lexicon, self._inquiry.table, lambda: True)
+        likely = likely_change(turn.question, self._lexicon, self._inquiry.table)
+        needs_more = goes_on(likely, turn.question, lambda: True)
         return None if needs_more and made.sql != turn.sql else made.query
 
     def _read_again(self, turn: Turn) -> Understanding | Refusal:
@@ -240,12 +245,9 @@ class _Conversation:
         """
         if isinstance(self._alone, Understanding):
             return self._alone
-        if _asked_before(self._inquiry):
-            try:
-                read_change(self._question, self._lexicon, hint=self._inquiry.table, asks_back=False)
-            except Refusal as other:
-                if other.reason == "missing_database_info" and self._alone.reason != other.reason:
-                    raise
+        other = self._likely if _asked_before(self._inquiry) else None
+        if isinstance(other, Refusal) and other.reason == "missing_database_info" != self._alone.reason:
+            raise other
         raise self._alone
 
     # -------------------------------------------------------------------------------------------------------- pointing
@@ -288,7 +290,9 @@ class _Conversation:
         """The question under a condition that it only points at by `words`."""
         if isinstance(self._alone, Refusal):
             raise self._alone
-        plan = self._change().plan
+        if isinstance(self._likely, Refusal):
+            raise self._likely
+        plan = self._likely.plan
         query = self._alone.query
         moved = conditions_for(plan, Query(condition.column.table, conditions=(condition,)), _figured(query))
         if not moved:
@@ -299,18 +303,6 @@ class _Conversation:
 
     # -------------------------------------------------------------------------------------------------------- going on
 
-    def _change(self, earlier: Query | None = None) -> Change:
-        """What the question asks to be different; the likeliest meaning of its words where nothing came before."""
-        return read_change(
-            self._question,
-            self._lexicon,
-            hint=self._inquiry.table,
-            context=_context(earlier) if earlier is not None else None,
-            year=year_of(self._question, earlier) if earlier is not None else "",
-            asks_back=earlier is not None,
-            settled=self._settled,
-        )
-
     def _continued(self, earlier: Earlier) -> Understanding:
         """The question merged with the earlier one; by itself where that is impossible and it can stand alone.
 
@@ -319,7 +311,14 @@ class _Conversation:
         """
         may_stand_alone = False
         try:
-            change = self._change(earlier.query)
+            change = read_change(
+                self._question,
+                self._lexicon,
+                hint=self._inquiry.table,
+                context=_context(earlier.query),
+                year=year_of(self._question, earlier.query),
+                settled=self._settled,
+            )
             may_stand_alone = change.has_subject and not change.cues & {"these", "only", "add"}
             may_stand_alone = may_stand_alone and self._pronoun is None
             if change.asks and "replace" not in change.cues and isinstance(self._alone, Understanding):

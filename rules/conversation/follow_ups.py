@@ -145,12 +145,18 @@ def read_change(
     return change
 
 
-def goes_on(question: str, lexicon: Lexicon, hint: str | None, stands_alone: Callable[[], bool]) -> bool:
-    """Whether a question of a conversation continues the one before it; `stands_alone` tries it by itself."""
+def likely_change(question: str, lexicon: Lexicon, hint: str | None) -> Change | Refusal:
+    """The likeliest reading of a question while it is not known what it goes on from, or why there is none."""
     try:
-        is_chinese = language_of(question) == "zh"
-        change = read_change(question, lexicon, hint=hint, year=this_year(is_chinese), asks_back=False)
-    except Refusal:
+        year = this_year(language_of(question) == "zh")
+        return read_change(question, lexicon, hint=hint, year=year, asks_back=False)
+    except Refusal as refusal:
+        return refusal.copy()
+
+
+def goes_on(change: Change | Refusal, question: str, stands_alone: Callable[[], bool]) -> bool:
+    """Whether a question of a conversation continues the one before it; `stands_alone` tries it by itself."""
+    if isinstance(change, Refusal):
         return False
     if change.plan.reading.leftovers() or not (change.has_slots or change.has_subject):
         return False
