@@ -392,7 +392,8 @@ def asked_by(citu: Citu, run_id: str) -> dict[str, Any]:
     """What the run asks, seen from that process."""
     found = state(citu, run_id)
     assert (found["state"], found["result"]) == ("waiting", None)
-    question: dict[str, Any] = found["question"]
+    assert found["question"] == SURVEY
+    question: dict[str, Any] = found["waiting_for"]
     return question
 
 
