@@ -30,7 +30,18 @@ from databases.embedded_server import EmbeddedServer
 from databases.guard import BUILTIN
 from tests.conftest import reachable_folder
 from tests.http_stream import Stream, get_json, post_json
-from tests.live import GAUGES, Citu, Watch, children, eventually, impatient, is_alive, serving, serving_by_gunicorn
+from tests.live import (
+    GAUGES,
+    START_TIMEOUT_S,
+    Citu,
+    Watch,
+    children,
+    eventually,
+    impatient,
+    is_alive,
+    serving,
+    serving_by_gunicorn,
+)
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.postgres_wire import Wire
@@ -91,6 +102,9 @@ def service(model: OpenAiServer, wire: Wire, tmp_path_factory: pytest.TempPathFa
         "PING_INTERVAL_S": "0.1",
     }
     with serving(tmp_path_factory.mktemp("service") / "log", model=model, **settings) as citu:
+        # The first questions take long; what the model says later than LLM_TIMEOUT_S is not heard.
+        eventually(lambda: _answers(citu, model), START_TIMEOUT_S)
+        eventually(lambda: last(citu.port, SYNC, CHAT)["data"].get("response") == "hello", START_TIMEOUT_S)
         yield citu
 
 
