@@ -23,7 +23,9 @@ from tests.survey.survey_flow import COUNT_SCHEMA, SURVEY
 
 TALK = Reply(pieces=["One ", "two ", "three."])
 RUNS = "/api/v0/runs"
-LEASE_S = "1"
+# However busy the machine is, no worker that lives is declared dead; those that are killed have a short lease. It is
+# `there` that looks for them, so its own lease is short as well, and nobody else who looks lives long.
+LONG_LEASE, SHORT_LEASE = {"RUN_LEASE_S": "60"}, {"RUN_LEASE_S": "1"}
 SURVEY_TOO = "tests/survey/serve.py"  # with a second flow
 
 
@@ -59,7 +61,7 @@ def start(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Callable[..., Citu]]:
     """Starts one more process over the same store."""
-    settings = {"DATABASE_URL": make_database(GAUGES), "RUN_LEASE_S": LEASE_S, "PING_INTERVAL_S": "0.2", **store}
+    settings = {"DATABASE_URL": make_database(GAUGES), "PING_INTERVAL_S": "0.2", **LONG_LEASE, **store}
     with ExitStack() as stack:
         yield lambda **changes: stack.enter_context(
             serving(tmp_path_factory.mktemp("citu") / "log", model=model, program=SURVEY_TOO, **settings | changes)
@@ -79,7 +81,7 @@ def here(start: Callable[..., Citu]) -> Citu:
 
 @pytest.fixture(scope="module")
 def there(start: Callable[..., Citu]) -> Citu:
-    return start()
+    return start(**SHORT_LEASE)
 
 
 def blocks(stream: Stream) -> list[str]:
@@ -258,7 +260,7 @@ def test_who_looks_on_does_not_change_what_was_wished(hello: dict[str, Any], her
 def test_the_runs_of_a_killed_worker_end(
     hello: dict[str, Any], start: Callable[..., Citu], there: Citu, model: OpenAiServer
 ) -> None:
-    doomed, gate = start(), Gate()
+    doomed, gate = start(**SHORT_LEASE), Gate()
     with scripted(model, Reply(pieces=["One ", gate])), Stream(doomed.port, STREAM, hello) as stream:
         seen = begun(stream, 3)
         run_id = run_id_of(seen[1])
@@ -279,8 +281,7 @@ def test_the_runs_of_a_killed_worker_end(
 def test_runs_of_a_process_that_is_stopped_say_so(
     hello: dict[str, Any], start: Callable[..., Citu], there: Citu, model: OpenAiServer
 ) -> None:
-    # However busy the machine is, nobody else may say meanwhile that the process has died.
-    stopped, gate = start(RUN_LEASE_S="60"), Gate()
+    stopped, gate = start(), Gate()
     with scripted(model, Reply(pieces=["One ", gate])):
         with Stream(stopped.port, STREAM, {**hello, "on_disconnect": "continue"}) as stream:
             run_id = run_id_of(begun(stream, 2)[1])
