@@ -1,6 +1,6 @@
 /** Every sentence of the page in Chinese and English, and the switch between them. */
 
-/** A time in its shortest clear form: with the day only if it is not today, with the year only if it is not this one. */
+/** A time in short form: with the day only if it is not today, with the year only if it is not this year. */
 function moment(iso) {
   const then = new Date(iso);
   const now = new Date();

@@ -270,7 +270,7 @@ def test_the_runs_of_a_killed_worker_end(
 def test_runs_of_a_process_that_is_stopped_say_so(
     hello: dict[str, Any], start: Callable[..., Citu], there: Citu, model: OpenAiServer
 ) -> None:
-    # However busy the machine is, nobody else may say meanwhile that the process has died.
+    # A long lease, so that even on a busy machine no other process declares the run lost.
     stopped, gate = start(RUN_LEASE_S="60"), Gate()
     with scripted(model, Reply(pieces=["One ", gate])):
         with Stream(stopped.port, STREAM, {**hello, "on_disconnect": "continue"}) as stream:
