@@ -1,8 +1,8 @@
-"""The least that anybody could write with the same libraries: the yardstick Citu's own cost is held against.
+"""A minimal application with the same libraries, to compare Citu's own cost with.
 
-The same Flask under the same gunicorn, a compiled five-node graph, two openai calls, one parse, EXPLAIN and SELECT on a
-pooled connection. Its stream says which node has ended, and nothing else. No guard beyond the parse, no cancellation,
-no caps, no errors, no logs.
+It has the same Flask under the same gunicorn, a compiled five-node graph, two openai calls, one parse, EXPLAIN and
+SELECT on a pooled connection. Its stream says only which node has ended. It has no guard beyond the parse, no
+cancellation, no caps, no error handling and no logs.
 """
 
 import json
@@ -19,7 +19,7 @@ from openai import OpenAI
 
 
 class State(TypedDict, total=False):
-    """What flows through the graph."""
+    """The state of the graph."""
 
     question: str
     kind: str

@@ -38,7 +38,7 @@ def asking(request: pytest.FixtureRequest, demo_url: str) -> Iterator[Asking]:
 
 @pytest.fixture
 def user() -> str:
-    """A user nobody else is."""
+    """A new user."""
     return f"用户 {secrets.token_hex(4)}"
 
 
@@ -54,7 +54,7 @@ def call(
 
 
 def read(asking: Asking, path: str, schema: str, **query: Any) -> dict[str, Any]:
-    """The data of an answer that must be one, and as documented."""
+    """The data of an answer, which must be a success and match its schema."""
     code, data = call(asking, "GET", path, **query)
     assert code == 200, data
     registry = Registry().with_resource("urn:api", Resource.opaque(SPECIFICATION))

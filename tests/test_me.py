@@ -84,7 +84,7 @@ def test_a_key_says_who_its_holder_is(make_app: MakeApp, keys: KeyFile) -> None:
     }
     assert me(client, bearer(text)) == alice
     assert me(client, {"X-API-Key": text}) == alice
-    assert me(client, bearer(text), {"user_id": "bob"}) == alice  # who may not choose is who it is
+    assert me(client, bearer(text), {"user_id": "bob"}) == alice  # a key that may not act for others keeps its own user
     assert client.get(ME).status_code == 401
     keys.revoke(key.key_id)
     refused = client.get(ME, headers=bearer(text))
