@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 # Nobody watches a sync answer being written: frames of a short one are kept all at once, with its end.
 _LINGER_S = 0.25
-_GATHER_S = 0.01  # from one write of a run to the next: what comes meanwhile is kept, and sent, together
+_GATHER_S = 0.02  # from the beginning, or from a write, to the next write: events in between are kept and sent together
 _PATIENCE_S = 600.0  # how long a run that ended while the store was away waits to be kept
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 60.0  # between attempts at it
 _NOT_KEPT = Text(
@@ -76,9 +76,9 @@ class LiveRun:
         self._is_producing = True
         self._writing: asyncio.Task[None] | None = None
         self._gathering: asyncio.TimerHandle | None = None
-        self._written_at = float("-inf")  # on the loop's clock
         self._watchers: set[asyncio.Future[None]] = set()
         self._loop = asyncio.get_running_loop()
+        self._written_at = self._loop.time()
         self._linger = None if is_watched else self._loop.call_later(_LINGER_S, self._write_soon)
         runtime.track(self)
         self._task = self._loop.create_task(self._answer())

@@ -319,12 +319,12 @@ def grounds(refusal: Refusal) -> Text:
 
 
 def not_by_rules(question: str) -> Refusal:
-    """The earlier answer came from a model or from SQL, and rules can't tell what it asked."""
+    """Rules can't tell what the earlier answer is about: a model or SQL gave it, or the database has changed since."""
     return Refusal(
         "ambiguous_question",
         Text(
-            f"上一个回答（“{question}”）不是按离线规则得出的，离线规则无法接着它追问。请把问题说完整。",
-            f'The offline rules did not work out the previous answer ("{question}") and can\'t go on from it. '
+            f"离线规则不清楚上一个回答（“{question}”）查询的是什么，无法接着它追问。请把问题说完整。",
+            f'The offline rules can\'t tell what the previous answer ("{question}") is about and go on from it. '
             "Please ask the whole question.",
         ),
     )
