@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.asking import stable
 from tests.http_stream import Stream, get_json, post_json
 from tests.live import GAUGES, Citu, serving, thread_count
 from tests.openai_replies import Gate, Reply
@@ -175,6 +176,14 @@ def test_the_state_holds_the_sync_answer(here: Citu, there: Citu, model: OpenAiS
     found = state(there, answer["data"]["run_id"])
     assert (found["state"], found["result"], found["question"]) == ("completed", answer, ASK["question"])
     assert found["conversation_id"] == answer["data"]["conversation_id"]
+
+
+def test_the_stream_ends_as_the_sync_endpoint_answers(hello: dict[str, Any], here: Citu) -> None:
+    _, whole = post_json(here.port, SYNC, hello)
+    with Stream(here.port, STREAM, hello) as stream:
+        last = list(stream.events())[-1]
+    assert (last["data"]["type"], whole["data"]["type"]) == ("completed", last["data"]["response_type"])
+    assert stable(last) == stable(whole)
 
 
 def test_who_is_somebody_else_sees_no_run(hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer) -> None:

@@ -16,8 +16,8 @@ class QuestionFlow:
     """Implements `Flow`.
 
     Args:
-        new_context: makes one question's services.
-        routing_mode: the mode of questions that name none.
+        new_context: makes the services for one question.
+        routing_mode: the mode for requests that name none.
         deadline_s: seconds for one question.
     """
 
@@ -53,7 +53,7 @@ class QuestionFlow:
         return self._new_context(question)
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """The way so far and, as soon as there are any, the SQL, its plan and why it is refused."""
+        """The steps so far and, once known, the SQL, its plan and why it is refused."""
         known = cast(State, state)
         summary: dict[str, Any] = {
             "execution_path": list(known["execution_path"]),
@@ -68,7 +68,7 @@ class QuestionFlow:
         return summary
 
     def ending(self, state: Mapping[str, Any]) -> Answer | Failure:
-        """An answer; or the error of a statement that may not run, found by the node before the last one."""
+        """An answer, or the error when the SQL may not run; the node before the last one found it."""
         known = cast(State, state)
         if "error" in known:
             node = "agent_sql_execution" if known["sql_generation_success"] else "agent_sql_generation"

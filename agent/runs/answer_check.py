@@ -1,4 +1,4 @@
-"""Whether a user's answer is one to what was asked."""
+"""Checks whether a user's answer has the form that the run asked for."""
 
 import json
 from collections.abc import Mapping
@@ -7,15 +7,15 @@ from typing import Any
 from common.errors import InvalidRequest
 from common.text import Text
 
-_MAX_SHOWN = 200  # characters of what is allowed, in a message
+_MAX_SHOWN = 200  # characters of the allowed values that an error message quotes
 _NO_TEXT = Text("answer 必须是非空字符串。", "answer must be a text that is not blank.")
 
 
 def check_answer(question: Mapping[str, Any], answer: Any) -> None:
-    """Holds `answer` against the choices or the schema of a question event's data; without both, it is a text.
+    """Checks `answer` against the choices or the schema in a question event's data; with neither, it must be text.
 
     Raises:
-        InvalidRequest: it is something else; names the field, within the answer too.
+        InvalidRequest: it does not match; `field` names the part, fields inside the answer included.
     """
     if choices := question.get("choices"):
         if answer not in choices:
@@ -30,7 +30,7 @@ def check_answer(question: Mapping[str, Any], answer: Any) -> None:
 
 
 def _check_schema(schema: Mapping[str, Any], answer: Any) -> None:
-    from jsonschema.validators import validator_for  # an eighth of a second that most services never need
+    from jsonschema.validators import validator_for  # takes 1/8 s, which most processes never need
 
     error = next(iter(validator_for(schema)(schema).iter_errors(answer)), None)
     if error is not None:
