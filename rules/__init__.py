@@ -36,8 +36,8 @@ WHERE o.status = 'shipped'
 GROUP BY c.city
 ORDER BY total_total_amount DESC NULLS LAST, c.city
 
-`conversation` puts a follow-up into the structure that the turn before it has kept; `answering` says what came of it,
-and answers talk.
+`conversation` puts a follow-up into the structure of the question before it, which its turn has kept as JSON, or into
+what that one was asked back for. `answering` says what came of it, and answers talk.
 
 Nothing is imported here: others use the words of this package, which must not load the rules as well.
 """
