@@ -1,4 +1,4 @@
-"""Whether a user's answer is one to what was asked."""
+"""Checks whether a user's answer has the form that the run asked for."""
 
 import json
 import logging
@@ -10,19 +10,19 @@ from common.text import Text
 
 _log = logging.getLogger(__name__)
 
-_MAX_SHOWN = 200  # characters of what is allowed, in a message
+_MAX_SHOWN = 200  # characters of the allowed values that an error message quotes
 _NO_TEXT = Text("answer 必须是非空字符串。", "answer must be a text that is not blank.")
 
 
 def check_answer(question: Mapping[str, Any], answer: Any) -> None:
-    """Holds `answer` against the choices or the schema of a question event's data; without both, it is a text.
+    """Checks `answer` against the choices or the schema in a question event's data; with neither, it must be text.
 
     Args:
         question: with floats for fractions, which is what an answer has.
 
     Raises:
-        InvalidRequest: it is something else; names the field, within the answer too.
-        InternalError: the schema is none that answers can be held against.
+        InvalidRequest: it does not match; `field` names the part, fields inside the answer included.
+        InternalError: the schema is not one that answers can be checked against.
     """
     if choices := question.get("choices"):
         # Python takes true for 1 and 1.0 for 1; JSON does not.
@@ -38,7 +38,7 @@ def check_answer(question: Mapping[str, Any], answer: Any) -> None:
 
 
 def _check_schema(schema: Mapping[str, Any], answer: Any) -> None:
-    from jsonschema.exceptions import SchemaError  # an eighth of a second that most services never need
+    from jsonschema.exceptions import SchemaError  # takes 1/8 s, which most processes never need
     from jsonschema.validators import validator_for
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
     from referencing.exceptions import Unresolvable
