@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.http_stream import get_json
 from tests.live import GAUGES, eventually, serving
 from tests.page.browsing import ask, expect_state, opened, port_of
-from tests.survey.flow import SURVEY
+from tests.survey.survey_flow import SURVEY
 
 DEADLINE_MS = 30_000
 
