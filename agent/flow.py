@@ -129,7 +129,7 @@ class Flow(Protocol):
         name: what requests call it.
         faces: how each node of the graph is shown.
         last_node: the node that every path through the graph ends in; when it is done, the run is over.
-        deadline_s: seconds of work for one question; waiting for the user does not count.
+        deadline_s: seconds of work until the answer or the next question to the user; each answer begins them anew.
     """
 
     name: str
