@@ -528,7 +528,7 @@ def test_no_odd_body_takes_the_question_or_the_place(start: Callable[..., Citu])
     assert status == 405
     assert asked_by(small, run_id) == asked
     assert answer(small, run_id, asked["interrupt_id"], "n")[0] == 202
-    follow(small, run_id)
+    eventually(lambda: state(small, run_id)["state"] == "waiting")  # to follow it takes the place that the run has
 
 
 def test_without_a_place_an_answer_is_not_taken(start: Callable[..., Citu], model: OpenAiServer) -> None:
