@@ -102,7 +102,7 @@ def bootstrap(settings: Settings) -> Services:
     behaviour, prepare = _behaviour(settings), _preparing(rules, thinking)
     asked = {DEFAULT: Datasource(sources.asked, database_options(settings))}
     datasources = Datasources(asked, audit=_audit(settings), prepare=prepare)
-    opened = partial(datasources.open, DEFAULT)
+    database_of = partial(datasources.open, DEFAULT)
 
     def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
@@ -117,20 +117,20 @@ def bootstrap(settings: Settings) -> Services:
     )
     flows = {flow.name: flow for flow in (build(workshop) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
-    desk = SqlDesk(opened, new_context, request_timeout_s=settings.request_timeout_s)
+    desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
 
     async def warm() -> None:
         runs.watch_over()
         for flow in flows.values():
             _ = flow.graph  # the property compiles the graph at its first use
         with suppress(CituError):
-            await prepare(await opened(NOBODY).catalog(), None)
+            await prepare(await database_of(NOBODY).catalog(), None)
         if model:
             with suppress(CituError):
                 await model.warm()
 
     thinker = model.name if model else rules.name
-    examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(opened)
+    examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
     checks = _checks(datasources, store, model)
     aclose = _closing(runs, datasources, store, model)
     return Services(runs, tuple(flows), store, desk, sources, thinker, examples, checks, warm, aclose)

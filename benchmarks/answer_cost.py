@@ -86,6 +86,17 @@ class Subject:
         connection.close()
 
 
+def _measure(subjects: list[Subject], rounds: int, answers: int) -> None:
+    for subject in subjects:
+        subject.measure(answers)  # warm: imports, connections, catalogue
+        subject.milliseconds.clear()
+        subject.cpu_ms.clear()
+    subjects.sort(key=lambda subject: subject.endpoint)  # what is compared follows one another
+    for _ in range(rounds):
+        for subject in subjects:
+            subject.measure(answers)
+
+
 def run(
     database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 50
 ) -> dict[tuple[str, str], dict[str, float]]:
@@ -116,14 +127,7 @@ def run(
             servers.append(server)
             worker = pid.get(timeout=60)
             subjects += [Subject(name, endpoint, port, worker) for endpoint in ENDPOINTS]
-        for subject in subjects:
-            subject.measure(answers)  # warm-up: imports, connections, catalogue
-            subject.milliseconds.clear()
-            subject.cpu_ms.clear()
-        subjects.sort(key=lambda subject: subject.endpoint)  # measure the two applications in direct succession
-        for _ in range(rounds):
-            for subject in subjects:
-                subject.measure(answers)
+        _measure(subjects, rounds, answers)
     finally:
         for server in servers:
             server.terminate()

@@ -122,16 +122,21 @@ class ForbiddenOrigin(CituError):
 
 
 class Conflict(CituError):
-    """Another request stands in the way of this one; `run_id` is the other one's."""
+    """The request can't be taken because of another one, `retryable` says whether ever; `run_id` is that one's."""
 
     code = 409
     error_type = "conflict"
     title = Text("请求冲突", "Conflict")
-    retryable = True
 
-    def __init__(self, text: Text, *, run_id: str, retry_after_s: int | None = None) -> None:
+    def __init__(self, text: Text, *, run_id: str, retry_after_s: int | None = None, retryable: bool = True) -> None:
         super().__init__(text, retry_after_s=retry_after_s)
         self.run_id = run_id
+        self._is_retryable = retryable
+
+    @property
+    def retryable(self) -> bool:  # type: ignore[override]
+        """Whether it may succeed later."""
+        return self._is_retryable
 
     def details(self) -> dict[str, Any]:
         """The other run."""

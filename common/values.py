@@ -174,6 +174,8 @@ class Turn:
         sql, row_count: of an answer from the database, else None.
         columns, rows: the first few rows of the result, as JSON values.
         asked_at: ISO 8601, UTC, milliseconds.
+        understood: what the question was understood as (`Sql.understood`, `NoSql.understood`); None when whoever
+            answered it said nothing of that.
     """
 
     run_id: str
@@ -186,6 +188,7 @@ class Turn:
     row_count: int | None = None
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Any, ...], ...] = ()
+    understood: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 # --------------------------------------------------------------------------------------------------- what skills think
@@ -229,17 +232,28 @@ FailureReason = Literal["missing_database_info", "ambiguous_question", "llm_expl
 
 @dataclass(frozen=True)
 class Sql:
-    """A statement that answers the question, not yet proven safe."""
+    """A statement that answers the question, not yet proven safe.
+
+    Attributes:
+        understood: the question's structure as JSON, which only who wrote it can read; kept with the turn, so that a
+            follow-up can go on from it.
+    """
 
     text: str
+    understood: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True)
 class NoSql:
-    """No statement could be written. `prompt` tells the user what to do, in the language of the answer."""
+    """No statement could be written. `prompt` tells the user what to do, in the language of the answer.
+
+    Attributes:
+        understood: of a question that asks back, what was understood of it and what is missing; see `Sql`.
+    """
 
     reason: FailureReason
     prompt: str
+    understood: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 Draft = Sql | NoSql

@@ -87,20 +87,21 @@ from serving.worker import Worker, gunicorn_options
 class Impatient(Worker):
     stall_s = STALL_S
     grace_s = 0.5
-    margin_s = 2.0
+    margin_s = MARGIN_S
 question_s = float(os.environ.get("REQUEST_TIMEOUT_S", "180"))
 globals().update(gunicorn_options(2, question_s=question_s) | {"worker_class": Impatient})
 bind = "127.0.0.1:" + os.environ["PORT"]
 """
 
 
-def impatient(folder: Path, *, stall_s: float = 1.0) -> Path:
+def impatient(folder: Path, *, stall_s: float = 1.0, margin_s: float = 2.0) -> Path:
     """A configuration file for `serving_by_gunicorn`.
 
-    Clients may stall for `stall_s` and take 2 s longer than a question may, and questions outlive SIGTERM by 0.5 s.
+    Clients may stall for `stall_s` and take `margin_s` longer than a question may, and questions outlive SIGTERM by
+    0.5 s.
     """
     path = folder / "impatient.conf.py"
-    path.write_text(_IMPATIENT.replace("STALL_S", str(stall_s)))
+    path.write_text(_IMPATIENT.replace("STALL_S", str(stall_s)).replace("MARGIN_S", str(margin_s)))
     return path
 
 

@@ -115,6 +115,23 @@ def test_what_was_asked_is_found_again(asking: Asking, user: str) -> None:
     assert (chat_turn["sql"], chat_turn["row_count"], chat_turn["columns"], chat_turn["rows"]) == (None, None, [], [])
 
 
+def test_what_a_question_was_understood_as_is_kept_and_not_shown(asking: Asking, user: str) -> None:
+    conversation_id = f"c_{secrets.token_hex(4)}"
+    asked = ["最大的店铺", "月租金", "revenue by service area last month", "only the top 3", "in 浙江省"]
+    answers = []
+    for question in asked:
+        body = {"question": question, "user_id": user, "conversation_id": conversation_id}
+        answers.append(asking.sync(body)[1]["data"])
+    assert answers[0]["sql_generation_failed"] is True
+    assert "ORDER BY monthly_rent DESC" in answers[1]["sql"] and "shop_name" in answers[1]["sql"]
+    assert all(part in answers[4]["sql"] for part in ("LIMIT 3", "浙江省", "INTERVAL '1 month'", "service_area_name"))
+    kept = run(asking.services.store.conversations.recent(user, conversation_id, 10), timeout_s=10)
+    assert [sorted(turn.understood or ()) for turn in kept] == [
+        ["pending", "version"], *[["query", "version"]] * 4
+    ]  # fmt: skip
+    assert "understood" not in json.dumps([answers, shown(asking, conversation_id, user_id=user)])
+
+
 def test_a_question_without_a_user_is_nobody_s(asking: Asking) -> None:
     _, envelope = asking.sync({"question": "你好"})
     conversation_id = envelope["data"]["conversation_id"]

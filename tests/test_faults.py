@@ -30,7 +30,18 @@ from databases.embedded_server import EmbeddedServer
 from databases.guard import BUILTIN
 from tests.conftest import reachable_folder
 from tests.http_stream import Stream, get_json, post_json
-from tests.live import GAUGES, Citu, Watch, children, eventually, impatient, is_alive, serving, serving_by_gunicorn
+from tests.live import (
+    GAUGES,
+    START_TIMEOUT_S,
+    Citu,
+    Watch,
+    children,
+    eventually,
+    impatient,
+    is_alive,
+    serving,
+    serving_by_gunicorn,
+)
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.postgres_wire import Wire
@@ -91,6 +102,9 @@ def service(model: OpenAiServer, wire: Wire, tmp_path_factory: pytest.TempPathFa
         "PING_INTERVAL_S": "0.1",
     }
     with serving(tmp_path_factory.mktemp("service") / "log", model=model, **settings) as citu:
+        # The first questions take long; what the model says later than LLM_TIMEOUT_S is not heard.
+        eventually(lambda: _answers(citu, model), START_TIMEOUT_S)
+        eventually(lambda: last(citu.port, SYNC, CHAT)["data"].get("response") == "hello", START_TIMEOUT_S)
         yield citu
 
 
@@ -447,9 +461,11 @@ def test_a_client_that_drips_is_dropped_in_the_end(server: EmbeddedServer, model
     """It never stalls, but would take hours."""
     wide = Reply("SELECT repeat('x', 100000) AS x FROM generate_series(1, 200)")
     settings = {"DATABASE_URL": server.url("gauges", READER), "MAX_STREAMS": "2", "MAX_RESULT_BYTES": "30000000"}
-    settings["REQUEST_TIMEOUT_S"] = "4"
+    # Less for the client than for the question, which may take as long as a busy machine needs.
+    settings["REQUEST_TIMEOUT_S"] = "60"
+    configuration = impatient(tmp_path, stall_s=60, margin_s=-54)
     with (
-        serving_by_gunicorn(impatient(tmp_path, stall_s=60), tmp_path / "log", model=model, **settings) as citu,
+        serving_by_gunicorn(configuration, tmp_path / "log", model=model, **settings) as citu,
         ExitStack() as asked,
     ):
         assert post_json(citu.port, SYNC, CHAT)[0] == 200, "what is slow the first time is no part of this"

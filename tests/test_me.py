@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from agent import bootstrap
 from agent.ask.context import Context
 from agent.flow import Question
-from agent.runs.resuming import GivenAnswer, Pause
+from agent.runs.pauses import GivenAnswer, Pause
 from api.access.callers import acting_as
 from api.access.key_file import KeyFile
 from api.access.rights import Rights
@@ -24,7 +24,7 @@ from common.text import Text
 from common.values import PlanEstimate
 from tests.asking import SYNC, Asking, frames
 from tests.live import GAUGES
-from tests.survey.flow import SURVEY, SurveyFlow
+from tests.survey.survey_flow import SURVEY, SurveyFlow
 from unified_api import create_app
 
 ME, RUN = "/api/v0/me", "/api/v0/sql/run"

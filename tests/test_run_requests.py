@@ -22,7 +22,7 @@ from agent.flow import Question
 from agent.runs import desk as run_desk
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.events import Event
-from agent.runs.resuming import Resumption
+from agent.runs.pauses import Resumption
 from agent.runs.runner import Runner
 from app_config import Settings
 from common import runtime

@@ -84,7 +84,9 @@ def head(user_id: str, conversation_id: str = "c", run_id: str = "", worker_id: 
 def turn(run_id: str, question: str = "多少?") -> Turn:
     rows = ((1, "a", None), (Decimal("2.50"), [1, {"k": "v"}], True))
     asked_at = "2026-01-02T03:04:05.678+00:00"
-    return Turn(run_id, question, "DATABASE", "hybrid", "三", asked_at, "SELECT '%s'", 2, ("n", "s", "x"), rows)
+    understood = {"version": 1, "query": {"base": ["public", "订单"], "limit": 3, "operands": [{"number": "2.50"}]}}
+    columns = ("n", "s", "x")
+    return Turn(run_id, question, "DATABASE", "hybrid", "三", asked_at, "SELECT '%s'", 2, columns, rows, understood)
 
 
 def frames(first: int, last: int) -> tuple[Frame, ...]:
@@ -1231,3 +1233,41 @@ def test_a_write_repeated_with_more_of_the_same_is_whole(place: Place, user: str
             assert await store.runs.frames(user, about.run_id, after, 1) == frames(after + 1, min(after + 1, 6))
 
     play(scenario, place.open())
+
+
+@pytest.mark.parametrize("state", ["waiting", "completed"])
+def test_a_key_is_kept_as_long_as_its_run(place: Place, user: str, state: str) -> None:
+    """In one store what waits is soon forgotten, in the other what has ended; the keys were claimed in a third."""
+
+    async def scenario(patient: Store, forgets_waiting: Store, forgets_ended: Store) -> None:
+        soon, late = replace(head(user), key="soon"), replace(head(user), key="late")
+        short, long = (forgets_waiting, forgets_ended) if state == "waiting" else (forgets_ended, forgets_waiting)
+        for store, about in ((short, soon), (long, late)):
+            await patient.runs.claim(user, about.key or "", Claim(about.run_id, "body"))
+            await store.runs.write([asking(about, "q1") if state == "waiting" else answered(about)])
+
+        async def is_free() -> bool:
+            return (await patient.runs.claim(user, "soon", Claim("other", "body"))).run_id == "other"
+
+        await until(is_free)
+        assert (await patient.runs.claim(user, "late", Claim("other", "body"))).run_id == late.run_id
+
+    play(
+        scenario,
+        place.open(run_ttl_s=600, waiting_ttl_s=600),
+        place.open(run_ttl_s=600, waiting_ttl_s=0.1),
+        place.open(run_ttl_s=0.1, waiting_ttl_s=600),
+    )
+
+
+def test_a_run_prolongs_no_key_of_another(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        await store.runs.claim(user, "key", Claim("winner", "body"))
+        await store.runs.write([asking(replace(head(user), key="key"), "q1")])
+
+        async def is_free() -> bool:
+            return (await store.runs.claim(user, "key", Claim("late", "body"))).run_id == "late"
+
+        await until(is_free)
+
+    play(scenario, place.open(run_ttl_s=0.1, waiting_ttl_s=600))

@@ -24,11 +24,11 @@ async def demo_examples(lang: Lang, _actor: Actor) -> tuple[str, ...]:
     return tuple(question.to(lang) for question in DEMO_QUESTIONS)
 
 
-def examples_of(opened: Callable[[Actor], Database]) -> Examples:
-    """Examples for the database that `opened` gives: up to three; none when the rules find nothing to ask about."""
+def examples_of(database_of: Callable[[Actor], Database]) -> Examples:
+    """Up to three examples for the database that `database_of` gives; none when the rules find nothing to ask."""
 
     async def examples(lang: Lang, actor: Actor) -> tuple[str, ...]:
-        catalog = await opened(actor).catalog()
+        catalog = await database_of(actor).catalog()
         # In a thread, because a large catalogue takes a while; the examples are kept with the catalogue.
         return await asyncio.to_thread(example_questions, catalog, lang)
 

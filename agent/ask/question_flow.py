@@ -6,8 +6,8 @@ from typing import Any, cast
 from agent.ask.context import Context
 from agent.ask.faces import FACES
 from agent.ask.graph import LAST_NODE, Graph, compiled_graph
+from agent.ask.kept_turns import turn_of
 from agent.ask.state import Ask, State
-from agent.ask.turns import turn_of
 from agent.flow import Answer, Face, Failure, Question
 from common.values import Turn, Usage
 
@@ -92,6 +92,6 @@ class QuestionFlow:
             }
         )
 
-    def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn:  # noqa: ARG002 - Flow's
+    def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn:
         """See `Flow.turn`."""
-        return turn_of(question, answer.body)
+        return turn_of(question, answer.body, cast(State, state).get("understood"))

@@ -49,19 +49,19 @@ class SqlDesk:
     """Judges and runs statements.
 
     Args:
-        opened: gives the asked database as an actor may see it; `validate` uses it, which is not audited.
+        database_of: gives the asked database as an actor may see it; `validate` uses it, which is not audited.
         new_context: gives the services of `run`; its database writes the audit log.
         request_timeout_s: seconds for one statement from request to answer.
     """
 
     def __init__(
         self,
-        opened: Callable[[Actor], Database],
+        database_of: Callable[[Actor], Database],
         new_context: Callable[[Occasion], Context],
         *,
         request_timeout_s: float,
     ) -> None:
-        self._opened = opened
+        self._database_of = database_of
         self._new_context = new_context
         self._request_timeout_s = request_timeout_s
 
@@ -71,7 +71,7 @@ class SqlDesk:
         Raises:
             DatabaseUnavailable, QueryTimeout: it could not be judged.
         """
-        database = self._opened(given.actor)
+        database = self._database_of(given.actor)
         plan: PlanEstimate | None = None
         refusal: StatementRejected | None = None
         try:

@@ -6,6 +6,7 @@ accumulate over nodes; a later write to any other key replaces the earlier one.
 """
 
 import operator
+from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
 from common.errors import CituError
@@ -43,6 +44,7 @@ class Update(Path, total=False):
     Attributes:
         history: earlier turns of the conversation, oldest first.
         sql_generation_success: whether `sql` is proven valid and may run.
+        understood: what the question was understood as, for the next one of the conversation; see `Sql`.
         failure_reason, user_prompt: why no SQL could be written, and what the user can do.
         error: why the SQL may not run; ends the question with an error.
         notices: what stands before the answer: which stored values were used, and questions back to the user.
@@ -56,6 +58,7 @@ class Update(Path, total=False):
     sql: str
     sql_generation_success: bool
     sql_repair_applied: bool
+    understood: Mapping[str, Any] | None
     failure_reason: FailureReason
     user_prompt: str
     error: CituError

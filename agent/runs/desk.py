@@ -6,6 +6,7 @@ answer is taken over instead, because its graph is in the store and the user's a
 """
 
 import asyncio
+import json
 import logging
 import os
 import secrets
@@ -19,7 +20,7 @@ from agent.flow import Question
 from agent.runs.answer_check import check_answer
 from agent.runs.events import Event, error_event, stored_event
 from agent.runs.live_run import LiveRun
-from agent.runs.resuming import GivenAnswer, Resumption
+from agent.runs.pauses import GivenAnswer, Resumption
 from agent.runs.runner import Runner
 from common.actor import Actor
 from common.errors import (
@@ -52,6 +53,10 @@ _NEVER_ASKED = Text(
     "This run has not asked that question: check run_id and interrupt_id.",
 )
 _ANSWERED = Text("这个问题已经有了答案，或这次运行已结束。", "This question has been answered, or the run has ended.")
+_NO_FLOW = Text(
+    "提出这个问题的流程已不存在：请取消这次运行，重新提问。",
+    "What asked this question is no longer part of the service: cancel the run and ask again.",
+)
 _OTHER_BODY = Text(
     "这个 Idempotency-Key 已用于另一个请求：请为新的请求换一个键。",
     "This Idempotency-Key was sent with another request: use a new key for a new request.",
@@ -112,11 +117,18 @@ class RunDesk:
     # --------------------------------------------------------------------------------------------------- one's own
 
     def begin(
-        self, question: Question, *, is_watched: bool, outlives_readers: bool, on_end: Callable[[], None]
+        self,
+        question: Question,
+        *,
+        is_watched: bool,
+        outlives_readers: bool,
+        on_end: Callable[[], None],
+        key: str | None = None,
     ) -> LiveRun:
         """Starts answering; call it on the loop.
 
         Args:
+            key: the Idempotency-Key that the run has claimed.
             is_watched: whether events are shown as they come; else the caller waits only for the last one.
             outlives_readers: whether it goes on when its last reader in this process has left.
             on_end: called when the last event can be read.
@@ -130,6 +142,7 @@ class RunDesk:
             lang=question.answer_lang,
             worker_id=self._worker_id,
             started_at=question.asked_at,
+            key=key,
         )
         run = LiveRun(
             head,
@@ -280,7 +293,7 @@ class RunDesk:
 
         Raises:
             NotFound: the user has no such run, or the run never asked this.
-            Conflict: the question was answered before, or the run was cancelled.
+            Conflict: the question was answered before, the run was cancelled, or its flow is gone.
             InvalidRequest: the answer does not have the form that was asked for.
             StoreUnavailable: the store can't be reached.
         """
@@ -291,17 +304,17 @@ class RunDesk:
         # Read the frames first: once the answer is accepted, nothing may fail before the run goes on.
         earlier = await self._all_frames(record)
         given = GivenAnswer(answer, actor)
+        resumed = Resumption.of(asked.request, given) if asked is not None else None
         await self._accept(record, interrupt_id, given)
-        assert asked is not None, "an answer was accepted"
-        run = self._go_on(record, Resumption.of(asked.request, given), earlier, on_end)
-        return RunView(run.record, None)
+        assert resumed is not None, "an answer was accepted"
+        return RunView(self._go_on(record, resumed, earlier, on_end).record, None)
 
     async def _accept(self, record: RunRecord, interrupt_id: str, given: GivenAnswer) -> None:
         """Accepts the first answer only; checks here too, because the store accepts another from the same worker."""
         run_id = record.head.run_id
         answer_to = (run_id, interrupt_id)
         if answer_to in self._accepting:
-            raise Conflict(_ANSWERED, run_id=run_id)
+            raise Conflict(_ANSWERED, run_id=run_id, retryable=False)
         self._accepting.add(answer_to)
         try:
             verdict = await self._store.runs.resume(
@@ -312,12 +325,16 @@ class RunDesk:
             raise
         if verdict != "resumed":
             self._accepting.discard(answer_to)
-            raise NotFound(_NEVER_ASKED) if verdict == "unknown" else Conflict(_ANSWERED, run_id=run_id)
+            if verdict == "unknown":
+                raise NotFound(_NEVER_ASKED)
+            raise Conflict(_ANSWERED, run_id=run_id, retryable=False)
 
     def _check(self, question: Event | None, flow: str, answer: Any) -> None:
-        if question is None or not self._runner.knows(flow):
+        if question is None:
             raise NotFound(_NEVER_ASKED)
-        check_answer(question.data, answer)
+        if not self._runner.knows(flow):
+            raise Conflict(_NO_FLOW, run_id=question.data["run_id"], retryable=False)
+        check_answer(json.loads(question.rendered)["data"], answer)
 
     def _go_on(
         self,

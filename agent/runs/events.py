@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import simplejson
 
-from agent.runs.resuming import Pause
+from agent.runs.pauses import Pause
 from common.envelope import error_data, to_bytes
 from common.errors import CituError
 from common.store import RunHead

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 from agent.runs.events import Event, error_event, stored_event, with_warning
-from agent.runs.resuming import Pause
+from agent.runs.pauses import Pause
 from common import runtime
 from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
 from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite, Unkept, Waiting
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 # Nobody reads the frames of a sync answer, so the first write waits: a short answer is kept in one write with its end.
 _LINGER_S = 0.25
-_GATHER_S = 0.01  # least time between two writes of a run; frames that come meanwhile go into one write
+_GATHER_S = 0.02  # least time from the beginning, and between two writes; frames that come meanwhile go into one write
 _PATIENCE_S = 600.0  # how long a run that ended while the store was down is tried to be kept
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 60.0  # between those tries
 _NOT_KEPT = Text(
@@ -76,9 +76,9 @@ class LiveRun:
         self._is_producing = True
         self._writing: asyncio.Task[None] | None = None
         self._gathering: asyncio.TimerHandle | None = None
-        self._written_at = float("-inf")  # on the loop's clock
         self._watchers: set[asyncio.Future[None]] = set()
         self._loop = asyncio.get_running_loop()
+        self._written_at = self._loop.time()
         self._linger = None if is_watched else self._loop.call_later(_LINGER_S, self._write_soon)
         runtime.track(self)
         self._task = self._loop.create_task(self._answer())

@@ -18,7 +18,7 @@ from langgraph.types import Command, Interrupt, StreamMode
 
 from agent.flow import Described, Face, Failure, Flow, Question, checkpointer_of
 from agent.runs.events import Event
-from agent.runs.resuming import Pause, Resumption, mark_of
+from agent.runs.pauses import Pause, Resumption, mark_of
 from common.envelope import error_data
 from common.errors import (
     CANCELLED_TEXT,
@@ -77,7 +77,7 @@ class Runner:
             resumed: the answer with which a waiting run goes on; None for a new run.
         """
         flow = self._flow_of(question)
-        run = _Run(flow, question)
+        run = _Run(flow, question, resumed.pause.timings_ms if resumed else {})
         error: CituError | None = None
         try:
             async with asyncio.timeout(flow.deadline_s), aclosing(run.events(resumed)) as events:
@@ -107,13 +107,16 @@ class _Finished:
 class _Run:
     """One question in a graph: keeps the graph's latest state and makes events from it."""
 
-    def __init__(self, flow: Flow, question: Question) -> None:
+    def __init__(self, flow: Flow, question: Question, timings_ms: Mapping[str, float]) -> None:
+        """`timings_ms`: what it has taken so far, before it waited for the user."""
         self._flow = flow
         self._question = question
         self._state: Mapping[str, Any] = flow.start(question)
         self._lang = question.answer_lang
         self._current_step = "start"
+        self._earlier_ms = timings_ms
         self._timings_ms: dict[str, float] = {}
+        self._askers: dict[str, str] = {}  # nodes by the ids of their interrupts
         self._started = self._node_started = time.perf_counter()
         self._finished: list[_Finished] = []
         self.node: str | None = None
@@ -189,11 +192,18 @@ class _Run:
             **body,
             **self._ids(),
             "warnings": list(dict.fromkeys([*notices, *body.get("warnings", ())])),
-            "timings_ms": {**self._timings_ms, "total": _milliseconds_since(self._started)},
+            "timings_ms": self._all_timings(),
             "timestamp": _timestamp(time.time()),
         }
         turn = self._flow.turn(self._question, self._state, ending)
         return Event("completed", _DONE.to(self._lang), lambda: data, turn=turn)
+
+    def _all_timings(self) -> dict[str, float]:
+        """Milliseconds of each node's work and of all of it; a node that has asked has worked twice."""
+        now = {**self._timings_ms, "total": _milliseconds_since(self._started)}
+        names = dict.fromkeys([*self._earlier_ms, *now])
+        del names["total"]
+        return {name: round(self._earlier_ms.get(name, 0.0) + now.get(name, 0.0), 1) for name in [*names, "total"]}
 
     def failed(self, error: CituError, node: str | None) -> Event:
         """The last event of a question that ends in `error`."""
@@ -213,11 +223,11 @@ class _Run:
         assert saver is not None and config is not None, "only a graph with a checkpointer can be interrupted"
         answers = resumed.pause.answers + 1 if resumed else 0
         question = replace(self._question, agent=self._flow.name)
-        pause = Pause(question, asked.id, answers, await mark_of(saver, config))
+        pause = Pause(question, asked.id, answers, await mark_of(saver, config), self._all_timings())
         data = {
             **asked.value,
             "interrupt_id": pause.interrupt_id,
-            "node": self.node,
+            "node": self._askers.get(asked.id, self.node),
             **self._ids(),
             "timestamp": _timestamp(time.time()),
             "state_summary": self._summary(),
@@ -235,6 +245,8 @@ class _Run:
         self._timings_ms[name] = _milliseconds_since(self._node_started)
         if (error := task["error"]) is not None:
             return self._progress(name, "failed", lambda: _failure(error))
+        for asked in task["interrupts"]:
+            self._askers[asked["id"]] = name
         if not task["interrupts"]:
             self._finished.append(_Finished(name, task["result"]))
         return None

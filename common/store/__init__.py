@@ -100,6 +100,7 @@ class RunHead:
     Attributes:
         worker_id: the process that works on it.
         started_at: ISO 8601, UTC, milliseconds.
+        key: the Idempotency-Key that the run was begun with.
     """
 
     run_id: str
@@ -109,6 +110,7 @@ class RunHead:
     lang: Lang
     worker_id: str
     started_at: str
+    key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -262,7 +264,10 @@ class Runs(Protocol):
         """Ends an orphan in `error` with the terminal event `frame`; false if it is none, or `seq` is not its next."""
 
     async def claim(self, user_id: str, key: str, claim: Claim) -> Claim:
-        """Takes the user's Idempotency-Key unless it is taken; returns the claim that has it. Kept as long as a run."""
+        """Takes the user's Idempotency-Key unless it is taken; returns the claim that has it. Kept as long as a run.
+
+        A write that ends a run or has it wait keeps the key of its head as long as the run from then on.
+        """
 
     async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
         """Frees the key, if that run still has it."""

@@ -106,6 +106,11 @@ ON CONFLICT (claim_key) DO UPDATE SET
 WHERE old.expires_at <= now() OR old.run_id = excluded.run_id;
 SELECT run_id, fingerprint FROM citu.claim WHERE claim_key = %s
 """
+_PROLONG_CLAIMS = """
+UPDATE citu.claim SET expires_at = now() + held.ttl_s * interval '1 second'
+FROM unnest(%s, %s, %s) AS held (claim_key, run_id, ttl_s)
+WHERE claim.claim_key = held.claim_key AND claim.run_id = held.run_id;
+"""
 _RELEASE_CLAIM = "DELETE FROM citu.claim WHERE claim_key = %s AND run_id = %s RETURNING 1"
 
 # Removes a limited number of rows, so that no call takes long, and skips rows that other transactions have locked.
@@ -148,8 +153,19 @@ class PostgresRuns:
         spans = (retention.lease_s, retention.run_ttl_s, retention.waiting_ttl_s, retention.conversation_ttl_s)
         columns = (*_columns(8, map(_run, keys, writes)), *_columns(4, pages), *_columns(6, turns))
         statement = _WRITE if any(write.state != "running" for write in writes) else _WRITE_RUNNING
-        rows = await self._access.rows(statement, (*spans, retention.max_turns, *columns))
+        parameters: tuple[Any, ...] = (*spans, retention.max_turns, *columns)
+        if claims := [self._claim_of(write) for write in writes if write.head.key and write.state != "running"]:
+            # The same transaction: several statements in one text are one.
+            statement = _PROLONG_CLAIMS + statement
+            parameters = (*_columns(3, claims), *parameters)
+        rows = await self._access.rows(statement, parameters)
         return {keys[_bytes(key)].head.run_id: "lost" if is_lost == "t" else "taken" for key, is_lost in rows}
+
+    def _claim_of(self, write: RunWrite) -> tuple[bytes, str, float]:
+        """The claim of a run's Idempotency-Key, and how many seconds it is kept."""
+        head, retention = write.head, self._retention
+        ttl_s = retention.waiting_ttl_s if write.waiting else retention.run_ttl_s
+        return (_claim_key(head.user_id, head.key or ""), to_text(head.run_id), ttl_s)
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
         """The run."""

@@ -199,6 +199,9 @@ redis.call('HSET', KEYS[1], 'run_id', ARGV[1], 'fingerprint', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {ARGV[1], ARGV[2]}
 """)
+_KEEP_CLAIM = Script("""
+if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+""")
 _RELEASE_CLAIM = Script("if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('DEL', KEYS[1]) end")
 _RESUMPTIONS: Mapping[bytes, Resumption] = {each.encode(): each for each in get_args(Resumption)}
 _UNKEPT: Mapping[int, Unkept] = {1: "taken", 2: "lost"}
@@ -220,7 +223,10 @@ class RedisRuns:
         """Keeps what is new about runs."""
         if not writes:
             return {}
-        replies = await self._access.replies([self._write(write) for write in writes])
+        claims = [self._keep_claim(write) for write in writes if write.head.key and write.state != "running"]
+        # Claims first: when the connection breaks in between, a run that is kept has its key.
+        replies = await self._access.replies([*claims, *map(self._write, writes)])
+        del replies[: len(claims)]
         return {write.head.run_id: _UNKEPT[reply] for write, reply in zip(writes, replies, strict=True) if reply}
 
     def _write(self, write: RunWrite) -> Command:
@@ -242,6 +248,12 @@ class RedisRuns:
             arguments += [conversation, to_text(head.conversation_id), to_text(title_of(turn)), turn_to_text(turn)]
             arguments += [self._max_turns, self._conversation_ttl]
         return _WRITE.command(keys, *arguments)
+
+    def _keep_claim(self, write: RunWrite) -> Command:
+        """Keeps the claim of a run's Idempotency-Key as long as the run."""
+        head = write.head
+        ttl = self._waiting_ttl if write.waiting else self._run_ttl
+        return _KEEP_CLAIM.command([redis_keys.claim(head.user_id, head.key or "")], to_text(head.run_id), ttl)
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
         """The run."""

@@ -69,6 +69,7 @@ def _accepted(draft: Sql, plan: PlanEstimate | None) -> Update:
     update: Update = {
         "sql": draft.text,
         "sql_generation_success": True,
+        "understood": draft.understood,
         "execution_path": ["agent_sql_generation"],
     }
     if plan is not None:
@@ -81,6 +82,7 @@ def _not_written(draft: NoSql) -> Update:
         "sql_generation_success": False,
         "failure_reason": draft.reason,
         "user_prompt": draft.prompt,
+        "understood": draft.understood,
         "execution_path": ["agent_sql_generation", "sql_generation_failed"],
     }
 

@@ -1,7 +1,7 @@
 """What a run that waits for the user needs to go on, on whichever worker the answer comes to."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -22,12 +22,14 @@ class Pause:
         graph_interrupt: LangGraph's id of the interrupt; later interrupts of the same node run have the same id.
         answers: how many answers the run got before.
         mark: the position of its graph, see `mark_of`.
+        timings_ms: how long its nodes have worked so far, and `total`; waiting does not count.
     """
 
     question: Question
     graph_interrupt: str
     answers: int
     mark: str
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def interrupt_id(self) -> str:
@@ -40,10 +42,16 @@ class Pause:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any], actor: Actor) -> "Pause":
-        """Reads what `to_json` gave. `actor` is who answers: their rights may differ from those of who asked."""
-        asked = {**kept["question"], "actor": actor}
-        asked["notices"] = tuple(Text(*notice) for notice in asked["notices"])
-        return cls(Question(**asked), kept["graph_interrupt"], kept["answers"], kept["mark"])
+        """Reads what `to_json` gave. `actor` is who answers: their rights may differ from those of who asked.
+
+        The run may have waited through an upgrade: what an older version did not write has its default, and what this
+        one does not know is left out.
+        """
+        names = {each.name for each in fields(Question)}
+        asked = {name: value for name, value in kept["question"].items() if name in names} | {"actor": actor}
+        asked["notices"] = tuple(Text(*notice) for notice in asked.get("notices", ()))
+        timings_ms = kept.get("timings_ms", {})
+        return cls(Question(**asked), kept["graph_interrupt"], kept["answers"], kept["mark"], timings_ms)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ _PREVIEW_CHARS = 200  # of one value
 _ANSWER_CHARS = 16_000
 
 
-def turn_of(question: Question, data: Mapping[str, Any]) -> Turn:
-    """The turn for an answer with the body `data`; rows and long texts are shortened."""
+def turn_of(question: Question, data: Mapping[str, Any], understood: Mapping[str, Any] | None) -> Turn:
+    """The turn for the answer `data`; rows and long texts are shortened. No endpoint shows `understood`."""
     result = data.get("query_result")
     return Turn(
         run_id=question.run_id,
@@ -26,6 +26,7 @@ def turn_of(question: Question, data: Mapping[str, Any]) -> Turn:
         row_count=result["row_count"] if result else None,
         columns=tuple(result["columns"][:_PREVIEW_COLUMNS]) if result else (),
         rows=_preview(result["rows"]) if result else (),
+        understood=understood,
     )
 
 
