@@ -88,10 +88,10 @@ class Subject:
 
 def _measure(subjects: list[Subject], rounds: int, answers: int) -> None:
     for subject in subjects:
-        subject.measure(answers)  # warm: imports, connections, catalogue
+        subject.measure(answers)  # warm-up: imports, connections, catalogue
         subject.milliseconds.clear()
         subject.cpu_ms.clear()
-    subjects.sort(key=lambda subject: subject.endpoint)  # what is compared follows one another
+    subjects.sort(key=lambda subject: subject.endpoint)  # measure the two applications in direct succession
     for _ in range(rounds):
         for subject in subjects:
             subject.measure(answers)

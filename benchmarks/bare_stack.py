@@ -62,11 +62,11 @@ class _Bare:
             self._pool.putconn(connection)
 
     def classify(self, _state: State) -> State:
-        """Everything is a data question."""
+        """Takes every question for a data question."""
         return {"kind": "DATABASE"}
 
     def generate(self, state: State) -> State:
-        """SQL that parses and can be planned."""
+        """Writes SQL, parses it and plans it."""
         sql = self._ask(f"NO_SQL: Write one PostgreSQL query that answers: {state['question']}")
         postgast.parse(sql)
         self._query(f"EXPLAIN {sql}")
@@ -79,7 +79,7 @@ class _Bare:
         return {"columns": columns, "rows": rows, "summary": summary}
 
     def chat(self, state: State) -> State:
-        """What the model says."""
+        """Passes on the model's words."""
         return {"summary": self._ask(state["question"])}
 
     def respond(self, state: State) -> State:

@@ -122,7 +122,7 @@ class ForbiddenOrigin(CituError):
 
 
 class Conflict(CituError):
-    """The request can't be taken because of another one, `retryable` says whether ever; `run_id` is that one's."""
+    """Another request stands in the way; `run_id` is its run, `retryable` says whether this one may succeed later."""
 
     code = 409
     error_type = "conflict"

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class WordsError(ValueError):
-    """A file of words can't be meant as it stands; the text names the file, the place in it and the trouble."""
+    """A file of words is invalid; the message names the file, the place in it and the mistake."""
 
 
 class Words:
@@ -45,7 +45,7 @@ class Words:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Where there are words."""
+        """The dotted names of the tables that hold words."""
         return tuple(self._lists)
 
     def error(self, place: str, trouble: str) -> WordsError:
@@ -67,7 +67,7 @@ class Words:
         return "".join(self.phrases(place))
 
     def one_of(self, place: str) -> frozenset[str]:
-        """The words at `place`, for looking one up."""
+        """The words at `place` as a set."""
         return frozenset(self.phrases(place))
 
     def pattern(self, place: str, begin: str = "", end: str = "", flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
@@ -119,7 +119,7 @@ class Languages:
         return re.compile(rf"^\W*(?:{self.found(place).pattern})", re.IGNORECASE)
 
     def opens(self, place: str) -> re.Pattern[str]:
-        """As `begins`, where a word may go on."""
+        """Like `begins`, but the text's word may be longer than the one found."""
         return re.compile(rf"^\W*(?:{self.any_of(place)})", re.IGNORECASE)
 
     def named(self, table: str) -> dict[str, str]:
@@ -128,5 +128,5 @@ class Languages:
         return {phrase: name for name, phrases in both for phrase in phrases}
 
     def numbers(self, table: str) -> dict[str, int]:
-        """As `named`, where the names are whole numbers."""
+        """Like `named`, for names that are whole numbers."""
         return {phrase: int(name) for phrase, name in self.named(table).items()}

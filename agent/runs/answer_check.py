@@ -46,7 +46,7 @@ def _check_schema(schema: Mapping[str, Any], answer: Any) -> None:
     kind = validator_for(schema)
     try:
         kind.check_schema(dict(schema))
-        # The registry is given: the library's own loads a remote `$ref` over the network, on the event loop.
+        # Pass this registry: the library's default would load a remote `$ref` over the network, on the event loop.
         checker = kind(schema, registry=REGISTRY, format_checker=kind.FORMAT_CHECKER)
         error = next(iter(checker.iter_errors(answer)), None)
     except (SchemaError, Unresolvable, RecursionError) as exc:

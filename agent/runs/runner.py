@@ -108,7 +108,7 @@ class _Run:
     """One question in a graph: keeps the graph's latest state and makes events from it."""
 
     def __init__(self, flow: Flow, question: Question, timings_ms: Mapping[str, float]) -> None:
-        """`timings_ms`: what it has taken so far, before it waited for the user."""
+        """`timings_ms`: the time the run took before it waited for the user."""
         self._flow = flow
         self._question = question
         self._state: Mapping[str, Any] = flow.start(question)
@@ -199,7 +199,7 @@ class _Run:
         return Event("completed", _DONE.to(self._lang), lambda: data, turn=turn)
 
     def _all_timings(self) -> dict[str, float]:
-        """Milliseconds of each node's work and of all of it; a node that has asked has worked twice."""
+        """Milliseconds per node and in total; a node that asked the user ran twice, and both runs count."""
         now = {**self._timings_ms, "total": _milliseconds_since(self._started)}
         names = dict.fromkeys([*self._earlier_ms, *now])
         del names["total"]

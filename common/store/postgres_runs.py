@@ -155,7 +155,7 @@ class PostgresRuns:
         statement = _WRITE if any(write.state != "running" for write in writes) else _WRITE_RUNNING
         parameters: tuple[Any, ...] = (*spans, retention.max_turns, *columns)
         if claims := [self._claim_of(write) for write in writes if write.head.key and write.state != "running"]:
-            # The same transaction: several statements in one text are one.
+            # In the same text, because PostgreSQL runs all statements of one text in one transaction.
             statement = _PROLONG_CLAIMS + statement
             parameters = (*_columns(3, claims), *parameters)
         rows = await self._access.rows(statement, parameters)
