@@ -16,13 +16,13 @@ from heapq import nlargest
 from math import log
 
 from common.values import Catalog, Table
-from knowledge.atoms import listed
 from knowledge.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, ZH_TO_EN, ZH_TO_ZH
+from knowledge.words import WORDS
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _NAME_END = re.compile(r"[,，:：;；.。(（\[【\n]")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("ss", "ss"), ("us", "us"))
-_ENDINGS = tuple(listed("ations ation ments ment ings ing ance ence ions ion ers ed er al ly or e"))
+_ENDINGS = WORDS.english.phrases("relevance.endings")
 _LEAST_ROOT = 4
 _K1, _B = 1.2, 0.75  # BM25's usual constants
 _NAME_WEIGHT = 3  # a table's own name and comment say more than its columns'
@@ -146,7 +146,7 @@ class TableIndex:
         return log(1 + (len(self._tables) - containing + 0.5) / (containing + 0.5))
 
     def _favour_near(self, scores: dict[int, float]) -> None:
-        """Raises the scores of tables that can be joined to the best: of tables with the same words, they are meant."""
+        """Raises the scores of tables that can be joined to the best: of tables with equal words, they are meant."""
         closest: dict[int, int] = {}
         for start in nlargest(_ANCHORS, scores, key=scores.__getitem__):
             for number, joins in self._distances(start).items():
@@ -229,15 +229,16 @@ def _synonyms(question: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> float:
-    """Of the name or the comment of a table, whichever the question says more of: how much."""
+    """The share of a table's name or comment that the question says; of both, the greater."""
     return max((sum(asked.get(term, 0.0) for term in name) / len(name) for name in names), default=0.0)
 
 
-_TABLE_NOISE = frozenset(listed("tbl tb t dim fact ods dwd dws ads info table list data"))
+_TABLE_NOISE = WORDS.english.one_of("relevance.table_words")
+_TABLE, _KEYS = WORDS.chinese.phrases("tables.ends")[0], WORDS.english.one_of("relevance.keys")
 
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
-    said = called(table.comment).removesuffix("表")
+    said = called(table.comment).removesuffix(_TABLE)
     names = (frozenset(_spelled_out(text)) - _TABLE_NOISE for text in (table.name, said))
     return tuple(name for name in names if name)
 
@@ -252,7 +253,7 @@ def _implied_targets(tables: Iterable[Table]) -> list[list[int]]:
     for number, table in enumerate(tables):
         core = "_".join(term for term in terms(table.name) if term not in _TABLE_NOISE)
         own = {"_".join(terms(name)) for name in table.primary_key} if len(table.primary_key) == 1 else set()
-        for name in {f"{core}_id", f"{core}_no", f"{core}_code", *own} - {"id", "code", "no"}:
+        for name in {*(f"{core}_{key}" for key in _KEYS), *own} - _KEYS:
             owners[table.schema, name].append(number)
     implied: list[list[int]] = []
     for number, table in enumerate(tables):

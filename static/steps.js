@@ -3,7 +3,7 @@
 import { element, glyph } from "./dom.js";
 import { label, setLabel } from "./texts.js";
 
-// The server says which icon a step has; these are drawn, because not every system has a font with colour emoji.
+// Drawings for the emoji that the server names as icons, because not every system has a font with colour emoji.
 const DRAWINGS = { "🤔": "think", "🔧": "write", "⚙️": "run", "💭": "chat", "📝": "report", "✅": "done" };
 const MARKS = { done: "done", failed: "failed", stopped: "stopped" };
 
@@ -26,7 +26,7 @@ export class Steps {
     this.#rows.get(data.node).update(data);
   }
 
-  /** Says what goes on, by the text of that key. */
+  /** Shows the text of that key as what happens now. */
   say(key) {
     this.element.hidden = false;
     if (this.#state.dataset.text !== key) setLabel(this.#state, key);

@@ -1,6 +1,6 @@
 /** Every sentence of the page in Chinese and English, and the switch between them. */
 
-/** When something was, as short as it is clear today: the time, the day when it was another one, the year likewise. */
+/** A time in short form: with the day only if it is not today, with the year only if it is not this year. */
 function moment(iso) {
   const then = new Date(iso);
   const now = new Date();
@@ -182,7 +182,7 @@ export function preferredLanguage(tags = navigator.languages ?? [navigator.langu
   return known ?? "en";
 }
 
-/** Switches the page, everything on it included. */
+/** Switches the language of the page and of everything on it. */
 export function speak(chosen) {
   current = LANGUAGES.indexOf(chosen);
   document.documentElement.lang = LANGUAGE_TAGS[current];

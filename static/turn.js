@@ -1,4 +1,4 @@
-/** One question and everything that is shown of its answer. */
+/** Shows one question and its answer. */
 
 import { element, glyph } from "./dom.js";
 import { failureBox } from "./failure.js";
@@ -38,13 +38,13 @@ export class Turn {
     );
   }
 
-  /** Shows one envelope; types it does not know are for newer pages. */
+  /** Shows one envelope; ignores unknown types, which are for newer pages. */
   show(envelope) {
     if (envelope.data.run_id) this.element.dataset.run = envelope.data.run_id;
     this.#show[envelope.data.type]?.(envelope);
   }
 
-  /** Makes room for the next question. */
+  /** Folds the steps, to make room for the next question. */
   collapse() {
     this.#steps.collapse();
   }
@@ -82,7 +82,7 @@ export class Turn {
     if (sql) this.#showSql(sql, "sql_refused");
   }
 
-  /** The server's own time is the right one for a run that was followed only in part. */
+  /** Ends the turn. Pass the server's time if known, because the page may have followed only a part of the run. */
   #end(state, milliseconds = performance.now() - this.#startedAt) {
     this.element.dataset.state = state;
     this.#answer.setAttribute("aria-busy", "false");

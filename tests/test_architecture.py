@@ -1,4 +1,4 @@
-"""Imports point downhill, and no module needs, while it is imported, one that is waiting for it."""
+"""Imports point downhill, and no import is circular."""
 
 import ast
 import gc
@@ -13,7 +13,7 @@ LAYERS = ("app_config", "common", "databases", "knowledge", "rules", "agent", "a
 ROOMS = {
     "rules": ("words", "schema", "linking", "query", "reading", "planning", "sql", "conversation", "answering"),
 }
-# What `Datasources.open` is made of.
+# Classes that only `Datasources.open` may construct.
 GUARDED = {"PostgresDatabase", "GuardedDatabase", "AuditedDatabase"}
 # Settings are given to whoever needs them; only these read them.
 READ_SETTINGS = {"agent.bootstrap", "unified_api", "api.keys"}

@@ -1,4 +1,4 @@
-"""What surrounds the service breaks: PostgreSQL, the model, clients. Each fault has its answer, and passes by itself.
+"""Faults of PostgreSQL, the model and clients: each gets its error, and the service recovers by itself.
 
 Over real sockets: the service as a process, a PostgreSQL server that is stopped and killed, a scripted model.
 """
@@ -60,7 +60,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[EmbeddedServer]:
-    """A PostgreSQL server of our own, to be maltreated."""
+    """A PostgreSQL server that the tests may break."""
     server = EmbeddedServer.acquire(folder / "var")
     with closing(psycopg2.connect(server.admin_url)) as admin:
         admin.autocommit = True
@@ -91,7 +91,7 @@ def model() -> Iterator[OpenAiServer]:
 
 @pytest.fixture(scope="module")
 def service(model: OpenAiServer, wire: Wire, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Citu]:
-    """One connection, and a second for everything."""
+    """A service with one connection and short time limits."""
     settings = {
         "DATABASE_URL": wire.url,
         "DATABASE_POOL_SIZE": "1",
@@ -116,7 +116,7 @@ def watch(server: EmbeddedServer) -> Iterator[Watch]:
 
 @pytest.fixture
 def citu(service: Citu, server: EmbeddedServer, wire: Wire, model: OpenAiServer) -> Iterator[Citu]:
-    """The service, well before each test and after it: the same worker has recovered."""
+    """The service, which must work before and after each test, with the same worker."""
     worker = service.worker()
     yield service
     wire.is_silent, wire.cancels_to_lose = False, 0
@@ -173,7 +173,7 @@ def test_while_the_database_is_down_conversation_goes_on(
     with scripted(model, COUNT):
         assert error_of(last(citu.port, SYNC, ASK))[:3] == DATABASE_DOWN
     assert last(citu.port, SYNC, CHAT)["data"]["response"] == "hello"
-    # For a second what was found before is told; and who looks too often is told to wait.
+    # `/ready` repeats its last findings for a second, and refuses clients that ask too often.
     ready = eventually(lambda: (said := get_json(citu.port, "/ready"))[0] == 503 and said[1]["data"])
     assert (ready["database"], ready["model"]["status"]) == ({"status": "unavailable"}, "ok")
     assert get_json(citu.port, "/health")[0] == 200
@@ -244,7 +244,7 @@ def test_a_lost_cancel_request_is_sent_again(citu: Citu, wire: Wire, watch: Watc
 
 
 def test_a_database_that_stays_silent_is_waited_for_once() -> None:
-    """Whoever comes later hears soon that nothing is known of the tables, and gets them as soon as they are there."""
+    """Later callers soon get an error about the missing catalogue, and get the catalogue as soon as it is read."""
     answer = asyncio.Event()
     knowledge = Knowledge(Catalog(()), BUILTIN)
     tries = []
@@ -269,7 +269,7 @@ def test_a_database_that_stays_silent_is_waited_for_once() -> None:
 
 
 def test_a_slow_name_server_stops_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a name is looked up the loop runs on; psycopg2 itself would hold it."""
+    """The loop runs on while a name is looked up; psycopg2 itself would block it."""
     asked, answer = threading.Event(), threading.Event()
 
     def slow(host: str, *_: Any, **__: Any) -> list[Any]:
@@ -458,7 +458,7 @@ def test_a_client_that_stops_reading_holds_nothing(small: Citu, watch: Watch, mo
 
 
 def test_a_client_that_drips_is_dropped_in_the_end(server: EmbeddedServer, model: OpenAiServer, tmp_path: Path) -> None:
-    """It never stalls, and would take hours."""
+    """It never stalls, but would take hours."""
     wide = Reply("SELECT repeat('x', 100000) AS x FROM generate_series(1, 200)")
     settings = {"DATABASE_URL": server.url("gauges", READER), "MAX_STREAMS": "2", "MAX_RESULT_BYTES": "30000000"}
     # Less for the client than for the question, which may take as long as a busy machine needs.

@@ -1,4 +1,4 @@
-"""The guard on input that nobody would write: whatever it is, it gets a verdict, soon, and the process lives."""
+"""The guard on extreme input: it always gives a verdict, in little time, and the process survives."""
 
 import asyncio
 import json
@@ -58,7 +58,7 @@ def _is_accepted(sql: str) -> bool:
 
 
 def _assert_one_query(sql: str) -> None:
-    """By the same grammar, but another tree and another way through it."""
+    """Checks the statement by the same grammar, but with another tree and another walk than the guard's."""
     try:
         (statement,) = postgast.parse(sql).stmts
     except DecodeError:  # protobuf's own limit of 100 levels

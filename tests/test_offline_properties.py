@@ -1,4 +1,4 @@
-"""Whatever is asked over whatever catalogue: an answer or an honest refusal, never a crash, never broken SQL."""
+"""Any question over any catalogue gets an answer or a refusal, never a crash, never broken SQL."""
 
 import asyncio
 from collections.abc import Callable

@@ -36,7 +36,7 @@ WORKERS = 2
 STORE_TIMEOUT_S = 1.0
 LONG_LEASE_S, SHORT_LEASE_S = 300.0, 3.0
 PIECES = ["One ", "two ", "three."]
-BACK_S = 30.0  # a store that was started again is noticed, and everything that waited is kept
+BACK_S = 30.0  # until a restarted store is noticed and all waiting runs are kept
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def build(
         "DATA_DIR": str(tmp_path_factory.mktemp("data")),
         "PING_INTERVAL_S": "0.2",
         "STORE_TIMEOUT_S": str(STORE_TIMEOUT_S),
-        "GUNICORN_CMD_ARGS": "--preload",  # what takes long is done once, and workers are there again at once
+        "GUNICORN_CMD_ARGS": "--preload",  # imports once, so that new workers start at once
     }
     settings |= {"REDIS_URL": place.url} if place.name == "redis" else {"APP_DATABASE_URL": place.url}
 
@@ -165,13 +165,13 @@ def replay(house: House, run_id: str, headers: dict[str, str] | None = None) -> 
 
 
 def state_of(house: House, run_id: str) -> str:
-    """As the store says; empty while it can't say."""
+    """The state in the store; empty while the store can't be read."""
     status, envelope = get_json(house.port, f"{RUNS}/{run_id}")
     return str(envelope["data"]["state"]) if status == 200 else ""
 
 
 def turns_of(house: House, conversation_id: str) -> list[str] | None:
-    """The runs that are turns of a conversation; None while nobody can say."""
+    """The runs that are turns of a conversation; None while the store can't be read."""
     status, envelope = get_json(house.port, f"{CONVERSATIONS}/{conversation_id}?limit=100")
     if status == 404:
         return []
@@ -230,7 +230,7 @@ def test_no_answer_of_a_time_without_store_is_lost(how: signal.Signals, house: H
 
 
 def _answers_without_warning(house: House) -> None:
-    """Whichever worker answers, now or soon."""
+    """Waits until an answer has no warning, whichever worker gives it."""
 
     def is_as_before() -> bool:
         return not any(is_warned(post_json(house.port, SYNC, talk())[1]) for _ in range(2 * WORKERS))
@@ -347,7 +347,7 @@ def test_a_killed_worker_s_runs_end_and_the_others_go_on(frail: House) -> None:
 
 
 def _rest(stream: Stream) -> list[str]:
-    """What still comes of a stream that may be cut off; a frame that is cut is none."""
+    """The remaining whole frames of a stream that may be cut off."""
     try:
         return [block for block in blocks(stream) if "\ndata: {" in block and block.endswith("}")]
     except (OSError, HTTPException):
@@ -360,7 +360,7 @@ def _ended(house: House, run_id: str) -> str | None:
 
 
 def test_workers_and_store_killed_together(frail: House) -> None:
-    """After that nobody remembers the runs but the store."""
+    """After that only the store knows the runs."""
     gate, ask = Gate(), talk()
     with scripted(frail.model, Reply(pieces=["One", gate])), Stream(frail.port, STREAM, ask) as stream:
         known: list[str] = []
@@ -418,7 +418,7 @@ def _read(house: House, request: bytes, size: int | None = None) -> bytes:
 
 @dataclass
 class Told:
-    """What clients were told: by conversation the runs that were completed, by key the runs it stood for."""
+    """What the server told clients: completed runs by conversation, and runs by Idempotency-Key."""
 
     completed: dict[str, set[str]] = field(default_factory=dict)
     streams: dict[str, list[str]] = field(default_factory=dict)
@@ -439,7 +439,7 @@ class Told:
 
 
 class Client:
-    """Does one thing after another, by chance; conversations and keys are shared with the other clients."""
+    """Does random things one after another; shares conversations and keys with other clients."""
 
     def __init__(self, house: House, seed: int, name: str) -> None:
         self._house = house

@@ -30,7 +30,7 @@ from rules.skills import OfflineSkills
 from tests.databases import Opener
 from tests.live import GAUGES
 from tests.store_places import PLACES, Place
-from tests.survey.flow import SURVEY, SurveyFlow
+from tests.survey.survey_flow import SURVEY, SurveyFlow
 
 LEASE_S = 0.5
 LONG_LEASE_S = 60.0  # nobody else goes on with a run of a worker that lives, however busy the machine is
