@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agent.ask.example_questions import DEMO_QUESTIONS
 from app_config import Settings
+from databases.demo.questions import DEMO_QUESTIONS
 from tests.asking import Asking
 
 PATH = "/api/v0/examples"

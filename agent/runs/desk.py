@@ -35,6 +35,7 @@ from common.errors import (
 from common.runtime import is_ending
 from common.store import Claim, Frame, RunHead, RunRecord, Store
 from common.store.journal import Journal
+from common.store.trouble import UNREACHABLE
 from common.text import Text
 
 _log = logging.getLogger(__name__)
@@ -297,7 +298,7 @@ class RunDesk:
             InvalidRequest: the answer does not have the form that was asked for.
             StoreUnavailable: the store can't be reached.
         """
-        record = await self._record(actor.owner, run_id)
+        record = await self._waiting_record(actor.owner, run_id)
         asked = record.waiting
         if record.state == "waiting" and asked is not None and asked.interrupt_id == interrupt_id:
             self._check(await self._kept_end(record), asked.flow, answer)
@@ -308,6 +309,14 @@ class RunDesk:
         await self._accept(record, interrupt_id, given)
         assert resumed is not None, "an answer was accepted"
         return RunView(self._go_on(record, resumed, earlier, on_end).record, None)
+
+    async def _waiting_record(self, user_id: str, run_id: str) -> RunRecord:
+        try:
+            return await self._record(user_id, run_id)
+        except NotFound:
+            if self._mine(user_id, run_id) is not None:  # its question is shown, and not kept since the store was down
+                raise StoreUnavailable(UNREACHABLE) from None
+            raise
 
     async def _accept(self, record: RunRecord, interrupt_id: str, given: GivenAnswer) -> None:
         """Accepts the first answer only; checks here too, because the store accepts another from the same worker."""
@@ -479,13 +488,23 @@ class RunDesk:
 
     async def _take_care_of(self, record: RunRecord) -> None:
         """Goes on with an orphan that was working on a user's answer; ends any other."""
-        asked = record.waiting
-        if asked is None or not self._runner.knows(asked.flow):
+        resumed = self._resumption(record)
+        if resumed is None:
             await self._bury(record)
         elif await self._store.runs.adopt(record.head.run_id, self._worker_id):
             _log.warning("a run's worker is gone; going on with it", extra={"run_id": record.head.run_id})
-            given = GivenAnswer.from_json(record.answer)
-            self._go_on(record, Resumption.of(asked.request, given), await self._all_frames(record))
+            self._go_on(record, resumed, await self._all_frames(record))
+
+    def _resumption(self, record: RunRecord) -> Resumption | None:
+        """Where the run goes on; None: it was working on no answer, or on one that this version can't read."""
+        asked = record.waiting
+        if asked is None or not self._runner.knows(asked.flow):
+            return None
+        try:
+            return Resumption.of(asked.request, GivenAnswer.from_json(record.answer))
+        except (KeyError, TypeError, ValueError):
+            _log.exception("what a run goes on from can't be read", extra={"run_id": record.head.run_id})
+            return None
 
     async def _bury(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt, StreamMode
 
-from agent.flow import Described, Face, Failure, Flow, Question, checkpointer_of
+from agent.flow import Described, Failure, Flow, Question, checkpointer_of
 from agent.runs.events import Event
 from agent.runs.pauses import Pause, Resumption, mark_of
 from common.envelope import error_data
@@ -271,7 +271,8 @@ class _Run:
                 "state_summary": {"current_step": current_step, **self._flow.summary(state)},
             }
 
-        return Event("progress", _running_message(face).to(self._lang), content)
+        message = Text(f"正在执行: {face.display_name.zh}", f"In progress: {face.display_name.en}")
+        return Event("progress", message.to(self._lang), content)
 
     def _token(self, text: str) -> Event:
         data = {"node": self.node, "text": text, **self._ids()}
@@ -282,10 +283,6 @@ class _Run:
 
     def _ids(self) -> dict[str, str]:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}
-
-
-def _running_message(face: Face) -> Text:
-    return Text(f"正在执行: {face.display_name.zh}", f"In progress: {face.display_name.en}")
 
 
 def _failure(error: BaseException) -> Described:
