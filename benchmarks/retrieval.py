@@ -76,14 +76,14 @@ class Found:
 
     def line(self, name: str) -> str:
         """The findings as a row of a table."""
-        return f"{name:34}{self._share('en'):>22}{self._share('zh'):>22}"
+        return f"{name:38}{self._share('en'):>22}{self._share('zh'):>22}"
 
     def _share(self, lang: str) -> str:
         found, missed = self.counts[lang, True], self.counts[lang, False]
         return f"{found} of {found + missed}, {100 * found / (found + missed):.1f}%" if found + missed else "–"
 
 
-HEADING = f"{'':34}{'English':>22}{'Chinese':>22}"
+HEADING = f"{'':38}{'English':>22}{'Chinese':>22}"
 
 
 # ------------------------------------------------------------------------------------------------------------ questions

@@ -33,6 +33,7 @@ _K1, _B = 1.2, 0.3  # BM25's constants; a table of many columns is hardly less l
 _NAME_WEIGHT = 3  # a table's own name and comment say more than its columns'
 _ROOT_WEIGHT, _SYNONYM_WEIGHT = 0.6, 0.5  # of a word found otherwise than as it is written
 _WHOLE_NAME = 0.5  # added to the score, as a share of it, when the question says the whole name of the table
+_MOST_NAMED = 600  # best tables for which that is looked at, because it takes a while
 _VALUE_WEIGHT = 1.0  # of a table that holds a value which the question names, for each unit of the value's rarity
 _PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = 0.35, 0.1, 0.4  # of a table's score that those joined to it get
 _MOST_LEADING = 3  # tables that are named as the reason for another one
@@ -200,7 +201,7 @@ class TableIndex:
                     said[number] |= bit
         for key, count in holding.items():
             scores[self._numbers[key]] += _VALUE_WEIGHT * self._rarity(count)
-        for number in scores:
+        for number in nlargest(_MOST_NAMED, scores, key=scores.__getitem__):
             scores[number] *= 1 + _WHOLE_NAME * _said_share(self._names[number], asked)
         return scores, said
 
