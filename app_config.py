@@ -1,7 +1,7 @@
 """Configuration: plain constants with their defaults, each overridable by an environment variable of the same name.
 
 `Settings.from_env()` reads the environment (and `.env`) once into a frozen value. Only the entry points and the
-composition root read this module; everything else is handed what it needs. Standard library only.
+composition root use this module; they pass other code what it needs. Standard library only.
 """
 
 import os
@@ -159,7 +159,7 @@ def _ping_interval(text: str) -> float:
     return value
 
 
-# Settings whose text needs more than the conversion its default's type implies.
+# Parsers for settings that need more than a conversion to the type of the default.
 _PARSERS: dict[str, Any] = {
     "PORT": _port,
     "PING_INTERVAL_S": _ping_interval,
@@ -180,7 +180,7 @@ _BY_TYPE: dict[type, Any] = {bool: _flag, int: _positive(int), float: _positive(
 
 @dataclass(frozen=True)
 class Settings:
-    """One value per constant above, lower-cased name; see there for units and choices."""
+    """A field for each constant above, with its name in lower case; see there for units and choices."""
 
     host: str = HOST
     port: int = PORT
@@ -241,10 +241,10 @@ class Settings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":
-        """Settings from `environ` (default: the process environment). Empty values mean the default.
+        """Settings from `environ` (default: the process environment). An empty value means the default.
 
         Raises:
-            ConfigurationError: a value is not one the setting can have.
+            ConfigurationError: a setting can't have its value.
         """
         environ = os.environ if environ is None else environ
         values: dict[str, Any] = {}

@@ -1,6 +1,6 @@
 """How `gunicorn unified_api:app` serves Citu; `python unified_api.py` uses the same options.
 
-Every running question holds one thread while its client is connected, so the number of threads follows MAX_STREAMS.
+Every running question holds one thread while its client is connected, so MAX_STREAMS decides the number of threads.
 """
 
 import sys
@@ -23,7 +23,7 @@ globals().update(gunicorn_options(_settings.max_streams, question_s=_settings.re
 
 
 def when_ready(arbiter: Any) -> None:
-    """Called before there is a worker, with the sockets as they are, wherever their addresses were given."""
+    """Gunicorn calls it before it starts workers; checks the open sockets, wherever their addresses were set."""
     try:
         refuse_strangers(arbiter.LISTENERS, keys=KeyFile(_settings.api_keys_path), is_open=_settings.allow_anonymous)
     except OpenToOthers as error:

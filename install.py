@@ -1,8 +1,8 @@
-"""Makes `.venv` and installs a requirements file into it, when that has not been done yet; used by the Makefile.
+"""Makes `.venv` and installs a requirements file into it, unless that has been done; the Makefile uses it.
 
-`python3 install.py requirements.txt` prints one line when there is work and nothing otherwise; whatever goes wrong is
-one sentence and exit code 1, with pip's own output in a log. Several may run at once: one installs, the others wait.
-It has to run on the old Python it complains about, so it is written without anything newer than 3.7.
+`python3 install.py requirements.txt` prints one line if there is work, else nothing. On failure it prints one sentence,
+returns exit code 1 and leaves pip's output in a log. Several may run at once: one installs, the others wait.
+It must run on a Python that is too old for Citu to say so, and so uses nothing newer than Python 3.7.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ VENV_PYTHON = VENV / "bin" / "python"
 LOG = VENV / "install.log"
 OLDEST = (3, 11)
 
-# What pip says when the package index can't be reached.
+# Errors in pip's output when it can't reach the package index.
 NO_CONNECTION = re.compile(r"NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError")
 
 
 class Failure(Exception):
-    """The installation can't be done; the message is one sentence saying what to do."""
+    """The installation can't be done; the message says in one sentence what to do."""
 
 
 def main(requirements: str) -> int:
@@ -51,7 +51,7 @@ def main(requirements: str) -> int:
 
 @contextlib.contextmanager
 def locked() -> Iterator[None]:
-    """One installation at a time in this folder; the lock is the folder itself and ends with the process."""
+    """Allows one installation at a time; locks the folder itself, so that the lock ends with the process."""
     descriptor = os.open(str(ROOT), os.O_RDONLY)
     try:
         try:
@@ -65,31 +65,31 @@ def locked() -> Iterator[None]:
 
 
 def say(line: str) -> None:
-    """Tells what takes time."""
+    """Prints what takes time."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
 def stamp(requirements: str) -> Path:
-    """The file that says what was installed last from the requirements file."""
+    """The file that records what was last installed from the requirements file."""
     return VENV / f"installed-{requirements}"
 
 
 def contents(requirements: str) -> str:
-    """What the stamp must say: a digest of the file and of those it includes."""
+    """What the stamp must hold: a digest of the file and of those it includes."""
     text = (ROOT / requirements).read_bytes()
     included = [contents(name.decode()) for name in re.findall(rb"^-r +(\S+)", text, re.MULTILINE)]
     return hashlib.sha256(text + "".join(included).encode()).hexdigest()
 
 
 def is_installed(requirements: str) -> bool:
-    """Whether the environment works and holds exactly this."""
+    """Whether the environment works and has exactly these requirements installed."""
     path = stamp(requirements)
     return path.exists() and path.read_text() == contents(requirements) and works()
 
 
 def works() -> bool:
-    """Whether the environment's Python runs and is new enough; its base may have been removed or the folder moved."""
+    """Whether the environment's Python runs and is new enough. Its base may have been removed, or the folder moved."""
     if not VENV_PYTHON.exists():
         return False
     check = f"import sys, pip; sys.exit(sys.version_info < {OLDEST})"
@@ -97,7 +97,7 @@ def works() -> bool:
 
 
 def install(requirements: str) -> None:
-    """Makes the environment unless there is one that works, then lets pip do its part."""
+    """Makes the environment unless one works, then installs with pip."""
     if not works():
         make_environment()
     say(f"Installing {requirements} into .venv; the first time takes about a minute ...")
@@ -130,9 +130,9 @@ def make_environment() -> None:
 
 
 def run_logged(command: list[str], explain: Callable[[str], str]) -> None:
-    """Runs the command with its output in the log; `explain` makes the sentence for a failure from that output."""
+    """Runs the command with its output in the log; if it fails, `explain` makes the message from that output."""
     environment = dict(os.environ)
-    if not environment.get("HOME"):  # pip would keep its cache in the root directory
+    if not environment.get("HOME"):  # without it pip would keep its cache in the root directory
         environment.update(HOME=str(VENV), PIP_NO_CACHE_DIR="1")
     result = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

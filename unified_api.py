@@ -1,7 +1,7 @@
 """The service: `create_app` for any WSGI server, `app` for gunicorn, and `python unified_api.py` to serve locally.
 
-Importing this module starts nothing: no thread, no server, no connection. Those come with the first question, in the
-process that answers it, so that preloading and forking servers work.
+Importing this module starts no thread, no server and no connection. The first question starts them, in the process that
+answers it, so that servers that preload and fork work.
 """
 
 import logging
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    # What follows is imported for two seconds: Ctrl-C ends that at once and without a traceback.
+    # The imports below take two seconds; until they are done, Ctrl-C ends the process at once, without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from dotenv import load_dotenv
@@ -87,7 +87,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     register_admission(app, _admission(settings))
     app.after_request(_end_request)
     if settings.trusted_proxies:
-        # Only the client's address is taken from them: a header that a proxy leaves alone is the client's own.
+        # Take only the client's address from proxies: a client can send the other headers if a proxy doesn't set them.
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
             app.wsgi_app, x_for=settings.trusted_proxies, x_proto=0, x_host=0, x_port=0, x_prefix=0
         )
@@ -121,7 +121,7 @@ def _begin_request() -> None:
 
 
 def _redirect_nowhere() -> None:
-    """Flask would redirect `/static//a` to `/static/a` at whatever host the request's Host header names."""
+    """Answers 404 instead: Flask would redirect `/static//a` to `/static/a` on the host that the Host header names."""
     if isinstance(request.routing_exception, RequestRedirect):
         raise NotFound
 
@@ -133,7 +133,7 @@ def _end_request(response: Response) -> Response:
     response.headers["Permissions-Policy"] = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
     response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
-    # Everything the page needs comes from here; text from the database can't become script whatever it holds.
+    # The page loads everything from this server, and text from the database never runs as script.
     response.headers["Content-Security-Policy"] = (
         "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
@@ -154,7 +154,7 @@ def _end_request(response: Response) -> Response:
 
 
 def __getattr__(name: str) -> Any:
-    # `app` is made when a server asks for it, so that importing the module for anything else has no effect.
+    # Makes `app` only when a server asks for it, so that other imports of the module have no effect.
     if name != "app":
         raise AttributeError(name)
     globals()["app"] = app = create_app(_settings())
@@ -169,7 +169,7 @@ def _settings() -> Settings:
 
 
 def main() -> int:
-    """Serves until interrupted. Whatever keeps it from serving is one sentence on stderr and exit code 1."""
+    """Serves until interrupted. If it can't, it prints one sentence on stderr and returns exit code 1."""
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -196,7 +196,7 @@ def main() -> int:
     return 0
 
 
-# What can keep Citu from starting, each with a message for a person.
+# Errors that keep Citu from starting; their messages are written for people.
 _REASONS = (
     ConfigurationError,
     InvalidEndpoint,
@@ -218,7 +218,7 @@ def _make_ready(sources: Sources, settings: Settings) -> None:
     if isinstance(sources.app, EmbeddedSource) and not settings.redis_url:
         try:
             sources.app.start()
-        except EmbeddedServerError as error:  # questions are answered all the same
+        except EmbeddedServerError as error:  # keep serving: questions are answered without being kept
             sys.stderr.write(f"Conversations can't be kept: set REDIS_URL or APP_DATABASE_URL. {error}\n")
 
 

@@ -1,4 +1,4 @@
-"""The composition root: settings in, everything wired out. Nothing else constructs an adapter."""
+"""The composition root: builds every adapter from the settings. Nothing else constructs an adapter."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -34,17 +34,17 @@ from databases.source import EmbeddedSource, Sources, database_sources
 from rules.skills import OfflineSkills
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
-# A run whose lease ran out is watched for another lease before it counts as cut off. Two leases, and the time between
-# two looks, fit into RUN_LEASE_S.
+# A worker waits another lease before it declares a run lost whose lease ran out. Two leases and the time between two
+# checks fit into RUN_LEASE_S.
 _LEASE_SHARE = 0.4
 
 
 @dataclass(frozen=True)
 class Workshop:
-    """What flows are made of.
+    """What the functions in `FLOWS` make flows from.
 
     Attributes:
-        new_context: one question's services.
+        new_context: makes the services for one question.
         store: its checkpointer lets graphs wait for the user.
     """
 
@@ -67,13 +67,13 @@ class Services:
     """What the HTTP layer needs.
 
     Attributes:
-        runs: the flows' work, kept and found again.
+        runs: starts runs of the flows, finds, resumes and cancels them.
         flows: names of the flows.
-        sources: where the databases are; calling one makes an embedded one ready.
+        sources: give the databases' URLs; calling one starts the embedded server if it needs it.
         thinker: who answers: `offline`, or the model's name.
         examples: questions to begin with, about the asked database.
         checks: what `/ready` looks at, by name.
-        warm: does what the first question would otherwise wait for; failures are left to that question.
+        warm: prepares what the first question would otherwise wait for; ignores failures, which that question reports.
         aclose: closes connections, on the event loop that used them; the next use opens new ones.
     """
 
@@ -91,10 +91,10 @@ class Services:
 
 
 def bootstrap(settings: Settings) -> Services:
-    """Everything `settings` describe; opens no connection and starts nothing.
+    """Builds all services from `settings`; opens no connection and starts nothing.
 
     Raises:
-        InvalidEndpoint: a model's key is set without what belongs to it.
+        InvalidEndpoint: a model's key is set without the settings it needs.
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
     """
     sources = database_sources(settings.database_url, settings.app_database_url, settings.data_path)
@@ -104,7 +104,7 @@ def bootstrap(settings: Settings) -> Services:
     behaviour, prepare = _behaviour(settings), _preparing(rules, thinking)
     asked = {DEFAULT: Datasource(sources.asked, database_options(settings))}
     datasources = Datasources(asked, audit=_audit(settings), prepare=prepare)
-    opened = partial(datasources.open, DEFAULT)
+    database_of = partial(datasources.open, DEFAULT)
 
     def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
@@ -119,21 +119,21 @@ def bootstrap(settings: Settings) -> Services:
     )
     flows = {flow.name: flow for flow in (build(workshop) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
-    desk = SqlDesk(opened, new_context, request_timeout_s=settings.request_timeout_s)
-    schema = SchemaDesk(opened, samples=settings.schema_samples)
+    desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
+    schema = SchemaDesk(database_of, samples=settings.schema_samples)
 
     async def warm() -> None:
         runs.watch_over()
         for flow in flows.values():
-            _ = flow.graph  # compiled when it is first looked at
+            _ = flow.graph  # the property compiles the graph at its first use
         with suppress(CituError):
-            await prepare(await opened(NOBODY).catalog(), None)
+            await prepare(await database_of(NOBODY).catalog(), None)
         if model:
             with suppress(CituError):
                 await model.warm()
 
     thinker = model.name if model else rules.name
-    examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(opened)
+    examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
     checks = _checks(datasources, store, model)
     aclose = _closing(runs, datasources, store, model)
     return Services(runs, tuple(flows), store, desk, schema, sources, thinker, examples, checks, warm, aclose)
@@ -199,14 +199,14 @@ def _recall(question: Question, store: Store, journal: Journal) -> Recall:
         return nothing_before
 
     async def recall() -> tuple[Turn, ...]:
-        journal.check()  # not waited for when it is known to be down
+        journal.check()  # fails at once when the store is known to be down
         return await store.conversations.recent(question.owner, question.conversation_id, _REMEMBERED_TURNS)
 
     return recall
 
 
 def database_options(settings: Settings) -> DatabaseOptions:
-    """How the asked database is asked."""
+    """The options of the asked database, from the settings."""
     return DatabaseOptions(
         pool_size=settings.database_pool_size,
         pool_wait_s=settings.database_pool_wait_s,

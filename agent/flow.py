@@ -77,7 +77,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Described:
-    """What a step says of itself at one moment."""
+    """How a step is described to the user at one moment."""
 
     details: Text
     sub_status: Text
@@ -94,7 +94,7 @@ class Face:
     Attributes:
         running, done: `state_summary.current_step` while it runs and afterwards.
         while_running: what it says before it has a result.
-        describe: what it says of its result, which is the update that the node returned.
+        describe: what it says of its result; takes the update that the node returned.
         has_failed: whether that result is shown as a failure.
     """
 
@@ -109,27 +109,27 @@ class Face:
 
 @dataclass(frozen=True)
 class Answer:
-    """A run that is completed: `body` is the terminal event's data, but for ids and times, which every run has."""
+    """The run is completed; `body` is the terminal event's data without ids and times, which the runner adds."""
 
     body: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that ends in an error that its graph found; `node` is the step that failed."""
+    """The run ends in an error that its graph found; `node` is the step that failed."""
 
     error: CituError
     node: str
 
 
 class Flow(Protocol):
-    """One way of answering questions; made once for the process.
+    """One way of answering questions; each process makes one.
 
     Attributes:
         name: what requests call it.
         faces: how each node of the graph is shown.
-        last_node: where all ways through the graph end; when it is done, the run is.
-        deadline_s: seconds of work for one question; waiting for the user does not count.
+        last_node: the node that every path through the graph ends in; when it is done, the run is over.
+        deadline_s: seconds of work until the answer or the next question to the user; each answer begins them anew.
     """
 
     name: str
@@ -145,20 +145,20 @@ class Flow(Protocol):
         """The graph's input."""
 
     def context(self, question: Question) -> Any:
-        """The question's services, which LangGraph hands to the nodes beside the state."""
+        """The services for one question, which LangGraph hands to the nodes beside the state."""
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """What `state_summary` shows of the state, beside `current_step`; held fast now, JSON."""
+        """What `state_summary` shows beside `current_step`: JSON values that do not change with the state later."""
 
     def ending(self, state: Mapping[str, Any]) -> Answer | Failure:
-        """What the state after the last node means."""
+        """Whether the state after the last node is an answer or a failure."""
 
     def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn | None:
-        """What the run adds to its conversation."""
+        """The turn that the run adds to its conversation; None adds nothing."""
 
 
 def checkpointer_of(flow: Flow) -> BaseCheckpointSaver[Any] | None:
-    """Where the flow's graph keeps its state, if it does."""
+    """The checkpointer of the flow's graph; None when it has none."""
     saver = flow.graph.checkpointer
     return saver if isinstance(saver, BaseCheckpointSaver) else None
 
@@ -168,9 +168,9 @@ class UserQuestion:
     """What a node asks the user.
 
     Attributes:
-        kind: what kind of answer is wanted, for clients that draw it: `choice`, `text`, `confirm`, a flow's own.
-        choices: the answers there are; any of them, as given here, is the answer.
-        schema: JSON Schema of the answer, where there are no choices; without both, any text is an answer.
+        kind: how clients show the question: `choice`, `text`, `confirm`, or a name of the flow's own.
+        choices: the allowed answers; the answer is one of them, unchanged.
+        schema: JSON Schema of the answer, used when there are no choices. With neither, any text is an answer.
     """
 
     kind: str
@@ -180,10 +180,10 @@ class UserQuestion:
 
 
 def ask_user(question: UserQuestion) -> Any:
-    """The user's answer, for nodes of a graph with a checkpointer.
+    """Asks the user and returns the answer; only nodes of a graph with a checkpointer can call it.
 
-    The first call ends the run's work; once there is an answer, the node is run again from its start, and this returns.
-    So what stands before it in the node must be harmless to do twice.
+    The first call interrupts the run. When the answer comes, LangGraph runs the node again from its start, and this
+    call returns the answer. So the node's code before this call must be safe to run twice.
     """
     shown: dict[str, Any] = {"kind": question.kind, "prompt": question.prompt}
     if question.choices:

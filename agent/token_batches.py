@@ -1,5 +1,5 @@
-"""Joins the pieces of a text while it is written, so that a model that speaks in single letters makes no more events
-than a reader can follow."""
+"""Joins pieces of text while a model writes them, so that a model that sends single letters does not cause an event
+for each."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,18 +7,18 @@ from contextlib import contextmanager
 
 from common.inquiry import Emit
 
-_PAUSE_S = 0.05  # between two events; readers see no steps at twenty a second
-_PATIENCE = 200  # events after which the pause doubles, so that one answer's stay bounded however long it takes
+_PAUSE_S = 0.05  # between two events; at twenty a second, text looks continuous
+_PATIENCE = 200  # events after which the pause doubles, which bounds the events of a long answer
 _MOST_CHARS = 2_000  # of one event
 
 
 class TokenBatches:
-    """An `Emit` that hands its pieces on to another: the first at once, those that come soon after it together.
+    """An `Emit` that passes pieces on to another: the first at once, those that follow within the pause together.
 
-    No piece waits longer than the pause. What is handed on concatenates to the same text. Used on the event loop.
+    No piece waits longer than the pause. The pieces passed on concatenate to the same text. Used on the event loop.
 
     Args:
-        loop: whose clock counts; the running one.
+        loop: gives the clock; the running one by default.
     """
 
     def __init__(self, emit: Emit, loop: asyncio.AbstractEventLoop | None = None) -> None:
@@ -39,7 +39,7 @@ class TokenBatches:
             self._timer = self._loop.call_at(self._next, self.flush)
 
     def flush(self) -> None:
-        """Hands on what is there; to be called at the end."""
+        """Passes on what is left; call it at the end."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -55,7 +55,7 @@ class TokenBatches:
 
 @contextmanager
 def emitting(is_wanted: bool, write: Emit) -> Iterator[Emit | None]:
-    """Where a node puts pieces of text while they are written, when somebody watches; on leaving, all of them are sent.
+    """Gives a node the `Emit` for its text, None when nobody watches; on leaving, sends what is left.
 
     Args:
         write: sends an event, as LangGraph's stream writer does.

@@ -111,7 +111,11 @@ class _Asked:
 
     def _begin(self, question: Question, place: Place, *, is_watched: bool) -> LiveRun:
         return self._desk.begin(
-            question, is_watched=is_watched, outlives_readers=self._outlives_clients, on_end=place.leave
+            question,
+            is_watched=is_watched,
+            outlives_readers=self._outlives_clients,
+            on_end=place.leave,
+            key=self._key,
         )
 
     def _earlier(self) -> RunRecord | None:

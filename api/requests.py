@@ -1,5 +1,6 @@
 """Checks bodies and query strings of requests field by field, and tells the client which field is wrong and why."""
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping
@@ -22,6 +23,7 @@ _ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")
 _MAX_NAME_CHARS = 256
 _MAX_TITLE_CHARS = 200
+_MAX_ANSWER_DEPTH = 32  # of lists and objects: graphs, checkpoints and schemas are recursive
 _MAX_PAGE = 100
 _DEFAULT_PAGE = 20
 _MAX_FOUND = 50  # tables
@@ -46,6 +48,11 @@ _NO_INTERRUPT = Text(
 )
 _NO_ANSWER = Text("缺少 answer：请填写答案。", "answer is missing: give your answer.")
 _NO_SEARCH = Text("缺少 q：请填写要查找的内容。", "q is missing: say what you look for.")
+_UNUSABLE_ANSWER = Text(
+    "answer 无效：文本不能含 NUL 或不完整字符，数字不能是 NaN、无穷大或超出 64 位，嵌套最多 32 层。",
+    "answer is not valid: no text in it may have NUL or broken characters, no number may be NaN, infinite or "
+    "beyond 64 bits, and it may be nested 32 deep at most.",
+)
 _BLANK = Text("question 不能为空：请填写要问的问题。", "question is blank: say what you want to know.")
 
 
@@ -151,14 +158,30 @@ def parse_answer(body: dict[str, Any]) -> tuple[str, Any]:
     """`interrupt_id` and `answer` of a body that resumes a run; the shape of the answer is checked later.
 
     Raises:
-        InvalidRequest: one of them is missing, or `interrupt_id` can't be an id.
+        InvalidRequest: one of them is missing, `interrupt_id` can't be an id, or `answer` is nothing a store can keep.
     """
     interrupt_id = _optional(body, "interrupt_id", _identifier)
     if interrupt_id is None:
         raise InvalidRequest(_NO_INTERRUPT, field="interrupt_id")
     if "answer" not in body:
         raise InvalidRequest(_NO_ANSWER, field="answer")
+    if not _is_usable(body["answer"]):
+        raise InvalidRequest(_UNUSABLE_ANSWER, field="answer")
     return interrupt_id, body["answer"]
+
+
+def _is_usable(value: Any, depth: int = 0) -> bool:
+    """Whether all stores and checkpoints can keep the JSON `value`, and give it back as it is."""
+    if isinstance(value, str):
+        return not _UNUSABLE.search(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, int):
+        return abs(value) < 2**63  # more than that, a checkpoint can't hold
+    if value is None:
+        return True
+    parts = [*value, *value.values()] if isinstance(value, dict) else value
+    return depth < _MAX_ANSWER_DEPTH and all(_is_usable(part, depth + 1) for part in parts)
 
 
 def parse_sql(body: dict[str, Any], accept_language: str | None) -> GivenSql:

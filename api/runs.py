@@ -84,5 +84,5 @@ def _shown(view: RunView, reader: Reader, code: int = 200) -> Response:
         "result": view.last.sync_envelope() if view.last is not None and view.last.is_terminal else None,
     }
     if view.last is not None and not view.last.is_terminal:
-        data["question"] = {key: view.last.data[key] for key in _QUESTION if key in view.last.data}
+        data["waiting_for"] = {key: view.last.data[key] for key in _QUESTION if key in view.last.data}
     return reply(success(data, _STATES[view.record.state].to(reader.lang), code))

@@ -10,7 +10,7 @@ from databases.source import database_sources
 
 
 def main() -> None:
-    """Measures on the embedded demo database and prints what was found."""
+    """Measures on the embedded demo database and prints the findings."""
     parser = argparse.ArgumentParser(description="What Citu costs, and what its rules answer")
     parser.add_argument("what", nargs="?", choices=_MEASUREMENTS, help="one measurement (default: all)")
     parser.add_argument("--rounds", type=int, default=10, help="answer_cost: alternating blocks (default 10)")

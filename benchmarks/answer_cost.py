@@ -1,6 +1,6 @@
-"""What one answer costs beyond the model: Citu beside the bare stack, alternating in one run, whole and as a stream.
+"""Measures what one answer costs beside the model: Citu and the bare stack in turn, as whole answers and streams.
 
-The model is the tests' scripted server answering at once, in a process of its own; both applications run under the same
+The model is the tests' scripted server, which answers at once, in its own process. Both applications run under the same
 gunicorn options with one worker against the same database. Latency is the client's median; CPU is the worker's user and
 system time per answer. A stream's time is that until its last byte.
 """
@@ -51,7 +51,7 @@ def _serve(make_app: Callable[[], Any], listening: Any, pid: Any, *, is_citu: bo
 
     options = gunicorn_options(max_streams=16)
     if not is_citu:
-        options.pop("post_worker_init")  # Citu's own
+        options.pop("post_worker_init")  # belongs to Citu
     Server(app, listening, options, lambda: None).run()
 
 
@@ -60,7 +60,7 @@ ENDPOINTS = {"answer": "/api/v0/ask_agent", "stream": "/api/v0/ask_agent_stream"
 
 @dataclass
 class Subject:
-    """One endpoint of a running application and what was measured of it."""
+    """One endpoint of a running application, with its measurements."""
 
     name: str
     endpoint: str
@@ -70,7 +70,7 @@ class Subject:
     cpu_ms: list[float] = field(default_factory=list)
 
     def measure(self, answers: int) -> None:
-        """`answers` questions one after another over one connection."""
+        """Asks `answers` questions one after another over one connection."""
         path = ENDPOINTS[self.endpoint]
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         body = json.dumps({"question": QUESTION}).encode()
@@ -84,6 +84,17 @@ class Subject:
             assert response.status == 200 and b'"rows"' in answer, answer
         self.cpu_ms.append((cpu_ms(self.worker_pid) - before) / answers)
         connection.close()
+
+
+def _measure(subjects: list[Subject], rounds: int, answers: int) -> None:
+    for subject in subjects:
+        subject.measure(answers)  # warm-up: imports, connections, catalogue
+        subject.milliseconds.clear()
+        subject.cpu_ms.clear()
+    subjects.sort(key=lambda subject: subject.endpoint)  # measure the two applications in direct succession
+    for _ in range(rounds):
+        for subject in subjects:
+            subject.measure(answers)
 
 
 def run(
@@ -116,14 +127,7 @@ def run(
             servers.append(server)
             worker = pid.get(timeout=60)
             subjects += [Subject(name, endpoint, port, worker) for endpoint in ENDPOINTS]
-        for subject in subjects:
-            subject.measure(answers)  # warm: imports, connections, catalogue
-            subject.milliseconds.clear()
-            subject.cpu_ms.clear()
-        subjects.sort(key=lambda subject: subject.endpoint)  # what is compared follows one another
-        for _ in range(rounds):
-            for subject in subjects:
-                subject.measure(answers)
+        _measure(subjects, rounds, answers)
     finally:
         for server in servers:
             server.terminate()

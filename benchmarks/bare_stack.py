@@ -1,24 +1,25 @@
-"""The least that anybody could write with the same libraries: the yardstick Citu's own cost is held against.
+"""A minimal application with the same libraries, to compare Citu's own cost with.
 
-The same Flask under the same gunicorn, a compiled five-node graph, two openai calls, one parse, EXPLAIN and SELECT on a
-pooled connection. Its stream says which node has ended, and nothing else. No guard beyond the parse, no cancellation,
-no caps, no errors, no logs.
+It has the same Flask under the same gunicorn, a compiled five-node graph, two openai calls, one parse, EXPLAIN and
+SELECT on a pooled connection. Its stream says only which node has ended. It has no guard beyond the parse, no
+cancellation, no caps, no error handling and no logs.
 """
 
 import json
 from collections.abc import Iterator
-from functools import cache
+from functools import cached_property
 from typing import Any, TypedDict
 
 import postgast
 import psycopg2.pool
 from flask import Flask, Response, request
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from openai import OpenAI
 
 
 class State(TypedDict, total=False):
-    """What flows through the graph."""
+    """The state of the graph."""
 
     question: str
     kind: str
@@ -29,69 +30,82 @@ class State(TypedDict, total=False):
     body: dict[str, Any]
 
 
-def bare_app(database_url: str, openai_url: str, model: str) -> Flask:
-    """The application; connections are made at the first request."""
-    app = Flask(__name__)
+class _Bare:
+    """The nodes of the graph, and what they use."""
 
-    @cache
-    def pool() -> psycopg2.pool.ThreadedConnectionPool:
-        return psycopg2.pool.ThreadedConnectionPool(1, 8, database_url)
+    def __init__(self, database_url: str, openai_url: str, model: str) -> None:
+        self._database_url = database_url
+        self._openai_url = openai_url
+        self._model = model
 
-    @cache
-    def client() -> OpenAI:
-        return OpenAI(api_key="bench", base_url=openai_url, timeout=30)
+    @cached_property
+    def _pool(self) -> psycopg2.pool.ThreadedConnectionPool:
+        return psycopg2.pool.ThreadedConnectionPool(1, 8, self._database_url)
 
-    def ask(prompt: str) -> str:
-        reply = client().chat.completions.create(model=model, messages=[{"role": "user", "content": prompt}])
+    @cached_property
+    def _client(self) -> OpenAI:
+        return OpenAI(api_key="bench", base_url=self._openai_url, timeout=30)
+
+    def _ask(self, prompt: str) -> str:
+        messages: Any = [{"role": "user", "content": prompt}]
+        reply = self._client.chat.completions.create(model=self._model, messages=messages)
         return reply.choices[0].message.content or ""
 
-    def query(statement: str) -> tuple[list[str], list[list[Any]]]:
-        connection = pool().getconn()
+    def _query(self, statement: str) -> tuple[list[str], list[list[Any]]]:
+        connection = self._pool.getconn()
         try:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
                 return [column.name for column in cursor.description or ()], [list(row) for row in cursor.fetchall()]
         finally:
             connection.rollback()
-            pool().putconn(connection)
+            self._pool.putconn(connection)
 
-    def classify(_state: State) -> State:
+    def classify(self, _state: State) -> State:
+        """Takes every question for a data question."""
         return {"kind": "DATABASE"}
 
-    def generate(state: State) -> State:
-        sql = ask(f"NO_SQL: Write one PostgreSQL query that answers: {state['question']}")
+    def generate(self, state: State) -> State:
+        """Writes SQL, parses it and plans it."""
+        sql = self._ask(f"NO_SQL: Write one PostgreSQL query that answers: {state['question']}")
         postgast.parse(sql)
-        query(f"EXPLAIN {sql}")
+        self._query(f"EXPLAIN {sql}")
         return {"sql": sql}
 
-    def execute(state: State) -> State:
-        columns, rows = query(state["sql"])
-        return {"columns": columns, "rows": rows, "summary": ask(f"Summarise for {state['question']}: {rows[:50]}")}
+    def execute(self, state: State) -> State:
+        """Rows, and a summary of them."""
+        columns, rows = self._query(state["sql"])
+        summary = self._ask(f"Summarise for {state['question']}: {rows[:50]}")
+        return {"columns": columns, "rows": rows, "summary": summary}
 
-    def chat(state: State) -> State:
-        return {"summary": ask(state["question"])}
+    def chat(self, state: State) -> State:
+        """Passes on the model's words."""
+        return {"summary": self._ask(state["question"])}
 
-    def respond(state: State) -> State:
+    def respond(self, state: State) -> State:
+        """The body of the answer."""
         keys = ("sql", "columns", "rows", "summary")
         return {"body": {key: state.get(key) for key in keys}}
 
-    graph = StateGraph(State)
-    nodes: dict[str, Any] = {
-        "classify": classify,
-        "generate": generate,
-        "execute": execute,
-        "chat": chat,
-        "respond": respond,
-    }
-    for name, node in nodes.items():
-        graph.add_node(name, node)
-    graph.add_edge(START, "classify")
-    graph.add_conditional_edges("classify", lambda state: state["kind"], {"DATABASE": "generate", "CHAT": "chat"})
-    graph.add_edge("generate", "execute")
-    graph.add_edge("execute", "respond")
-    graph.add_edge("chat", "respond")
-    graph.add_edge("respond", END)
-    compiled = graph.compile()
+    def graph(self) -> CompiledStateGraph[State, None, State, State]:
+        """The five nodes, compiled."""
+        graph = StateGraph(State)
+        nodes: tuple[Any, ...] = (self.classify, self.generate, self.execute, self.chat, self.respond)
+        for node in nodes:
+            graph.add_node(node.__name__, node)
+        graph.add_edge(START, "classify")
+        graph.add_conditional_edges("classify", lambda state: state["kind"], {"DATABASE": "generate", "CHAT": "chat"})
+        graph.add_edge("generate", "execute")
+        graph.add_edge("execute", "respond")
+        graph.add_edge("chat", "respond")
+        graph.add_edge("respond", END)
+        return graph.compile()
+
+
+def bare_app(database_url: str, openai_url: str, model: str) -> Flask:
+    """The application; connections are made at the first request."""
+    app = Flask(__name__)
+    compiled = _Bare(database_url, openai_url, model).graph()
 
     @app.post("/api/v0/ask_agent")
     def ask_agent() -> Response:

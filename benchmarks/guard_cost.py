@@ -1,4 +1,4 @@
-"""What the guard costs per statement: the allowed statements of its specification, each judged anew."""
+"""Measures the guard's time per statement, on the allowed statements of its specification, without its cache."""
 
 import contextlib
 import statistics
@@ -20,9 +20,9 @@ def run(rounds: int = 50) -> dict[str, float]:
 def _fastest(sql: str, rounds: int) -> float:
     times = []
     for _ in range(rounds):
-        guard = Guard()  # a guard remembers its verdicts
+        guard = Guard()  # a new one each time, because a guard caches its verdicts
         started = time.perf_counter()
-        with contextlib.suppress(StatementRejected):  # a few need the server's catalogue
+        with contextlib.suppress(StatementRejected):  # a few statements need the server's catalogue
             guard.check(sql)
         times.append((time.perf_counter() - started) * 1000)
     return min(times)

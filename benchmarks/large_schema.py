@@ -1,9 +1,9 @@
-"""What a database of thousands of tables costs: the first answer of a cold start, later ones, memory, others' waits.
+"""Measures a database of thousands of tables: the first answer after a cold start, later ones, memory, and waits.
 
-A database of its own with tables of about ten columns (`synthetic_schema`), asked by rules, as without a model. Citu
-runs as `python unified_api.py`. The first questions come together, while the catalogue is still read; then questions of
-several kinds, one after the other. Meanwhile `/health` is asked again and again: what its slowest answer takes, others
-have to wait as well.
+It makes a database with tables of about ten columns (`synthetic_schema`) and asks without a model. Citu runs as
+`python unified_api.py`. The first questions come at once, while Citu still reads the catalogue; then come questions of
+several kinds, one after the other. Meanwhile `/health` is asked again and again: its slowest answer shows how long
+other requests have to wait.
 """
 
 import http.client
@@ -36,16 +36,16 @@ QUESTIONS = (
     "name",
 )
 _CLIENTS = 4
-_TABLES_AT_ONCE = 200  # of one transaction
+_TABLES_AT_ONCE = 200  # in one transaction
 _NAME = "large_schema"
 
 
 @dataclass(frozen=True)
 class Found:
-    """Seconds, but for the memory.
+    """The findings; times in seconds.
 
     Attributes:
-        first_s: from the service's start until all of the first clients have an answer.
+        first_s: from the start of the service until all of the first clients have an answer.
         later_s: the median question afterwards, and the slowest.
         waited_s: the slowest answer of `/health` while the first questions waited.
     """
@@ -97,7 +97,7 @@ def _ask(port: int, question: str) -> float:
 
 @contextmanager
 def _watched(port: int) -> Iterator[list[float]]:
-    """Asks `/health` over and over; gives the seconds of each answer."""
+    """Asks `/health` again and again; gives the seconds of each answer."""
     waits: list[float] = []
     is_over = threading.Event()
 

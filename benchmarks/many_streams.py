@@ -1,12 +1,12 @@
-"""A thousand questions at once on one worker: whether each gets its stream whole, and how soon the first event comes.
+"""Asks one worker a thousand questions at once: is each stream complete, and how soon does the first event come?
 
 The model is the tests' scripted server, which thinks for 0.3 s before each of a question's two replies. Citu runs as
 `python unified_api.py` with as many places as there are questions. All clients connect at the same moment, so the times
-hold everything: connecting, reading the request, and the work of all other questions, on cores shared with the model,
-PostgreSQL and the clients themselves.
+include connecting, reading the request, and the work of all other questions, on cores shared with the model, PostgreSQL
+and the clients themselves.
 
-What it is held against is queueing: a server that answers one question after another keeps the median client waiting
-for half the others' model calls before its first event.
+It is compared with queueing: if a server answered one question after another, the median client would wait for half of
+the others' model calls before its first event.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _PATIENCE_S = 120.0
 
 @dataclass(frozen=True)
 class Stream:
-    """What one client saw, in seconds from the moment all clients started; `problem` is empty when all is well."""
+    """What one client saw, in seconds from the start of all clients; `problem` is empty if nothing went wrong."""
 
     first_event_s: float
     end_s: float
@@ -41,11 +41,11 @@ class Stream:
 
 @dataclass(frozen=True)
 class Found:
-    """What all of them saw, and what it took.
+    """What all clients saw, and what the worker used.
 
     Attributes:
         queueing_s: how long the median client would wait for its first event if questions were answered one by one.
-        memory_mb: the most the worker held.
+        memory_mb: the most memory that the worker held.
     """
 
     streams: list[Stream]
@@ -55,7 +55,7 @@ class Found:
 
     @property
     def problems(self) -> list[str]:
-        """What went wrong, of every stream where something did."""
+        """The problems of the streams that had one."""
         return [stream.problem for stream in self.streams if stream.problem]
 
     @property
@@ -89,13 +89,13 @@ def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> Found:
             DATABASE_URL=database_url,
             DATA_DIR=str(data_dir),
             MAX_STREAMS=str(streams),
-            DATABASE_POOL_WAIT_S="60",  # they share its few connections
+            DATABASE_POOL_WAIT_S="60",  # all questions share few connections
             OPENAI_API_KEY="bench",
             OPENAI_BASE_URL=model_url,
         ) as citu,
     ):
         worker = citu.worker()
-        asyncio.run(_ask_all(citu.port, 3))  # warm: imports, connections, catalogue
+        asyncio.run(_ask_all(citu.port, 3))  # warm-up: imports, connections, catalogue
         before = cpu_ms(worker)
         seen = asyncio.run(_ask_all(citu.port, streams))
         used, memory = cpu_ms(worker) - before, most_memory_mb(worker)
@@ -109,7 +109,7 @@ async def _ask_all(port: int, count: int) -> list[Stream]:
 
 
 async def _ask(port: int, started: float) -> Stream:
-    """One question over a connection of its own."""
+    """Asks one question over its own connection."""
     body = json.dumps({"question": QUESTION}).encode()
     head = (
         f"POST /api/v0/ask_agent_stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
@@ -145,7 +145,7 @@ def _problem(answer: bytes) -> str:
 
 @contextmanager
 def _model() -> Iterator[str]:
-    """The scripted model in a process of its own; gives its base URL."""
+    """Runs the scripted model in its own process; gives its base URL."""
     context = multiprocessing.get_context("fork")
     mail: Any = context.Queue()
     process = context.Process(target=_serve_model, args=(mail,), daemon=True)

@@ -1,18 +1,18 @@
-"""How many questions the rules answer rightly, wrongly or not at all: on databases they were tuned to, and others.
+"""Counts how many questions the rules answer rightly, wrongly or not at all, on tuned databases and on held-out ones.
 
-*Tuned* are the demo and the databases of `tests/fixtures/offline`, with which the rules have been worked on. *Held out*
-are those of `benchmarks/held_out`, which nobody may tune to. Every question goes to the whole application over its
+*Tuned* are the demo and the databases of `tests/fixtures/offline`, with which the rules were developed. *Held out* are
+those of `benchmarks/held_out`, which nobody may tune to. Every question goes to the whole application over its
 HTTP interface, without a model. The SQL of its answer and the SQL that a person wrote are run on one connection:
 
 - right: some choice of the answer's columns gives exactly the rows of the person's SQL, and in its order if that ends
   in an ORDER BY without a LIMIT (with one, it says which rows are wanted). An answer may show more columns than were
   asked for, never other rows or other values;
-- wrong: any other answer with SQL, be it empty;
+- wrong: any other answer with SQL, also one without rows;
 - refused: no SQL.
 
-A question marked REFUSE can't be answered from the database: SQL is wrong, anything else is refused. Kinds: of the
-answerable questions and of sentences of talk, how many were taken for what they are. A question that can't be answered
-may rightly be taken for either.
+A question marked REFUSE can't be answered from the database: an answer with SQL is wrong, any other is refused. *Kinds*
+counts how many answerable questions were taken for data questions, and how many sentences of talk for conversation. A
+question that can't be answered is not counted there.
 """
 
 from collections import Counter
@@ -38,18 +38,18 @@ HELD_OUT = Path(__file__).parent / "held_out"
 CHAT = "CHAT"
 _KINDS = FIXTURES / "offline" / "kinds.txt"
 _DEMO_QUESTIONS = ("questions_zh.sql", "questions_en.sql", "questions_more.sql")
-_MAX_ROWS = 10_000  # so that no answer is cut
+_MAX_ROWS = 10_000  # large enough to cut no answer
 
 Rows = list[tuple[Any, ...]]
 
 
 @dataclass
 class Found:
-    """What became of the questions over some databases.
+    """The results over some databases.
 
     Attributes:
-        answerable, unanswerable: questions by what became of them: right, wrong or refused.
-        kinds: answerable questions and sentences of talk by whether they were taken for what they are.
+        answerable, unanswerable: number of questions by result: right, wrong or refused.
+        kinds: number of answerable questions and sentences of talk by whether their kind was recognized.
         failed: answerable questions without a right answer, unanswerable ones with an answer.
     """
 
@@ -79,7 +79,7 @@ def held_out_names() -> list[str]:
 
 
 def run(demo_url: str, data_dir: Path) -> Iterator[str]:
-    """Measures all databases; gives the lines of a report as they are known.
+    """Measures all databases; yields the report line by line.
 
     Args:
         demo_url: the demo database.
@@ -101,7 +101,7 @@ def run(demo_url: str, data_dir: Path) -> Iterator[str]:
         yield found.line("tuned")
         yield from (
             f"  {verdict}: {question}" for question, verdict in found.failed
-        )  # of held-out ones nobody may look
+        )  # don't show questions of held-out databases
         held_out = Found()
         for name in held_out_names():
             cases = cases_of(HELD_OUT / f"{name}_questions.sql")
@@ -112,7 +112,7 @@ def run(demo_url: str, data_dir: Path) -> Iterator[str]:
 
 
 def _talk(database: str) -> Iterator[Case]:
-    """The sentences of talk among those of `kinds.txt` that are about the database."""
+    """The sentences of talk in `kinds.txt` for the database."""
     for line in _KINDS.read_text("utf-8").splitlines():
         name, kind, sentence = line.split(" ", 2)
         if name == database and kind == "C":
@@ -125,7 +125,7 @@ def _measure_made(found: Found, server: EmbeddedServer, app_url: str, ddl: Path,
 
 
 Ask = Callable[[str], dict[str, Any]]
-"""Asks a question; gives `data` of the answer."""
+"""Asks a question; returns `data` of the answer."""
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def _asking(url: str, app_url: str) -> Iterator[Ask]:
 
 
 def measure(found: Found, ask: Ask, url: str, cases: list[Case]) -> None:
-    """Asks the questions of `cases` and adds to `found` what became of them."""
+    """Asks the questions of `cases` and adds the results to `found`."""
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
 
@@ -151,9 +151,9 @@ def measure(found: Found, ask: Ask, url: str, cases: list[Case]) -> None:
 
         for case in cases:
             answer = ask(case.question)
-            if answer.get("retryable"):  # says nothing of the rules
+            if answer.get("retryable"):  # a passing failure, which says nothing about the rules
                 raise RuntimeError(f"{case.question}: {answer['error']}")
-            kind = answer.get("response_type", "DATABASE")  # errors are about data
+            kind = answer.get("response_type", "DATABASE")  # errors come from data questions
             if case.gold != REFUSE:
                 found.kinds[(kind == CHAT) == (case.gold == CHAT)] += 1
             if case.gold == CHAT:
@@ -180,7 +180,7 @@ def _is_ordered(sql: str) -> bool:
 
 @contextmanager
 def database_of(server: EmbeddedServer, ddl: Path) -> Iterator[str]:
-    """A database with the tables and rows of the file, until the end; gives the reader's URL."""
+    """A database with the tables and rows of the file, dropped on leaving; gives the reader's URL."""
     name = f"rule_answers_{ddl.stem}"
     _administer(server, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", f"CREATE DATABASE {name} TEMPLATE template0")
     with closing(psycopg2.connect(make_dsn(server.admin_url, dbname=name))) as admin:

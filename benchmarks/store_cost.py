@@ -1,7 +1,7 @@
-"""What remembering costs: keeping a question's last event with its turn, and reading the turns before the next one.
+"""Measures the store: keeping a question's last event with its turn, and reading the turns before the next question.
 
-Each adapter with a server of its own on this machine, as they come: the embedded PostgreSQL, which has written to disk
-when it says so, and a Redis that keeps an append-only file.
+Each adapter has its own server on this machine, with default settings: the embedded PostgreSQL, which confirms after
+writing to disk, and a Redis that keeps an append-only file.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from common.values import Turn
 from databases.source import database_sources
 from tests.redis_server import PROGRAM, redis_server
 
-BUDGET_MS = 2.0  # for the median append and the median look back together
+BUDGET_MS = 2.0  # for the median append and the median read together
 _FRAME = b'{"code": 200, "success": true, "data": {"type": "completed", "rows": [' + b'["2026-01-01", 12345.67],' * 40
 _TURNS_READ = 6
 
@@ -29,7 +29,7 @@ def run(data_dir: Path, *, turns: int = 500) -> dict[str, dict[str, float]]:
 
     Args:
         data_dir: where the embedded server runs.
-        turns: how many are kept and read back, in conversations of twenty.
+        turns: number of turns written and read, in conversations of twenty.
     """
     found = {}
     for name, opened in (("postgresql", _postgres(data_dir)), ("redis", _redis())):
@@ -50,7 +50,7 @@ def _postgres(data_dir: Path) -> Iterator[Store]:
 
 @contextmanager
 def _redis() -> Iterator[Store | None]:
-    """None where there is no Redis."""
+    """A store in its own Redis; None if Redis is not installed."""
     if shutil.which(PROGRAM) is None:
         yield None
         return
@@ -71,7 +71,7 @@ async def _measured(store: Store, turns: int) -> dict[str, float]:
             looked_back.append((time.perf_counter() - written) * 1000)
     finally:
         await store.aclose()
-    appended, looked_back = appended[50:], looked_back[50:]  # the first ones connect and make tables
+    appended, looked_back = appended[50:], looked_back[50:]  # the first calls connect and create tables
     both = [sum(pair) for pair in zip(appended, looked_back, strict=True)]
     medians = (statistics.median(times) for times in (appended, looked_back, both))
     return dict(zip(("append", "recent", "both"), medians, strict=True))

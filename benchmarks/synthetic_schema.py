@@ -1,7 +1,8 @@
-"""A database of any number of tables, as companies have them: modules, things and their records, in two languages.
+"""Makes a database of any number of tables, like those of companies: modules, things and their records, in two
+languages.
 
-Names repeat as they do in life: every table has an id and most have a status and dates; a hundred words name the tables
-in their combinations. One table in ten stores a few rows.
+Names repeat as in real databases: every table has an id, most have a status and dates, and combinations of a hundred
+words name the tables. One table in ten stores a few rows.
 """
 
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ def _words(table: str) -> list[tuple[str, str]]:
 
 
 def synthetic_catalog(count: int) -> Catalog:
-    """`count` tables of about ten columns; the same ones for the same count, and among those of a greater count."""
+    """`count` tables of about ten columns; a greater count gives the same tables and further ones."""
     return Catalog(tuple(_tables(count)))
 
 
@@ -82,7 +83,7 @@ def _table(
 
 
 def statements(catalog: Catalog) -> Iterator[str]:
-    """The SQL that makes the catalogue's tables in an empty database, a table each, with rows where it has values."""
+    """For each table of the catalogue, SQL that creates it in an empty database, with rows if it has values."""
     for table in catalog.tables:
         columns = ", ".join(
             f"{column.name} {column.type}{' PRIMARY KEY' if column.name == 'id' else ''}" for column in table.columns

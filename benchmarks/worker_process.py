@@ -1,4 +1,4 @@
-"""What Linux says of a process that is measured."""
+"""Reads a measured process's CPU time and memory from Linux."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_ms(pid: int) -> float:
-    """User and system time so far, in milliseconds, of all its threads."""
+    """User and system time of all its threads so far, in milliseconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S * 1000
 

@@ -1,1 +1,1 @@
-"""What every layer may use: values, ports, errors, and the adapters behind the ports. Imports nothing from above."""
+"""What every layer may use: values, ports, errors, and adapters that layers share. Imports nothing from above."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-ANONYMOUS = "anonymous"  # the user of all who do not say who they are
+ANONYMOUS = "anonymous"  # the user id for requests that name no user
 
 
 @dataclass(frozen=True)

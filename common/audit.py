@@ -30,10 +30,10 @@ Verdict = Literal["executed", "refused", "failed", "cancelled"]
 
 @dataclass(frozen=True)
 class Occasion:
-    """What a statement was for.
+    """Why a statement was run or refused, and for whom.
 
     Attributes:
-        source: the endpoint's kind: a question, or SQL given as such.
+        source: `ask` for a question, `sql_run` for SQL that the caller gave.
         actor: who asks.
         question: None when SQL was given.
     """

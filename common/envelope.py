@@ -1,4 +1,4 @@
-"""The one shape of every JSON answer, and the one place where answers become bytes."""
+"""The envelope that every JSON answer has, and its encoding as bytes."""
 
 import re
 from typing import Any
@@ -12,12 +12,12 @@ Envelope = dict[str, Any]
 
 
 def success(data: dict[str, Any], message: str, code: int = 200) -> Envelope:
-    """An answer that is what was asked for."""
+    """The envelope of an answer that succeeded."""
     return {"code": code, "success": True, "message": message, "data": data}
 
 
 def failure(code: int, message: str, data: dict[str, Any]) -> Envelope:
-    """An answer that says what went wrong; `data` comes from `error_data` plus what is known of the run."""
+    """The envelope of a failure; `data` is that of `error_data`, with what is known of the run."""
     return {"code": code, "success": False, "message": message, "data": data}
 
 
@@ -34,7 +34,7 @@ def error_data(error: CituError, lang: Lang) -> dict[str, Any]:
     return data | error.details()
 
 
-# Made once, not for every envelope.
+# Made once, because making one for every envelope is slow.
 _JSON = simplejson.JSONEncoder(use_decimal=True, ensure_ascii=False, ignore_nan=True, separators=(",", ":"))
 
 
@@ -44,8 +44,8 @@ def to_json(value: Any) -> str:
     return text
 
 
-# Beyond those that JSON escapes: other control characters, line separators, and what is invisible or turns the
-# direction of writing. A terminal would obey them instead of showing them.
+# Characters that JSON doesn't escape and a terminal obeys instead of showing: control characters, line separators,
+# invisible ones, and those that change the direction of writing.
 _UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
 

@@ -12,7 +12,7 @@
     ├── StatementRejected         what is wrong with one SQL statement
     │   ├── ForbiddenStatement 403 forbidden_keywords   it is not a read-only query
     │   ├── ForbiddenObject   403 forbidden_object      it reads what may not be read
-    │   ├── InvalidSql        422 syntax_error          PostgreSQL can't parse or plan it; the one repairable kind
+    │   ├── InvalidSql        422 syntax_error          PostgreSQL can't parse or plan it; the only repairable kind
     │   ├── ValidationFailed  422 validation_exception  it could not be proven valid
     │   └── CostExceeded      422 cost_exceeded
     ├── TooManyStreams        503 too_many_streams
@@ -29,8 +29,8 @@
         ├── StateTooLarge     500 internal_error        what a run needs to go on later is more than is kept
         └── StateLost         500 internal_error        retryable: the store has lost what a run needs to go on
 
-Drivers' exceptions are translated where they occur (`raise … from exc`) and never travel further; what the user reads
-is the `Text` given here, so no traceback, DSN or key can slip into an answer.
+Drivers' exceptions are translated where they occur (`raise … from exc`), and the user reads the `Text` given here. So
+no traceback, DSN or key gets into an answer.
 """
 
 from collections.abc import Sequence
@@ -113,7 +113,7 @@ class Unauthorized(CituError):
 
 
 class KeysUnavailable(CituError):
-    """Whose key this is can't be found out now."""
+    """The API keys can't be read now, so the caller's key can't be checked."""
 
     code = 503
     error_type = "keys_unavailable"
@@ -122,7 +122,7 @@ class KeysUnavailable(CituError):
 
 
 class ForbiddenOrigin(CituError):
-    """No key vouches for the request, and a browser may have sent it for a site that has no business here."""
+    """The request has no key, and a browser may have sent it for another site."""
 
     code = 403
     error_type = "forbidden_origin"
@@ -130,16 +130,21 @@ class ForbiddenOrigin(CituError):
 
 
 class Conflict(CituError):
-    """The request can't be taken now because of another one; `run_id` is that one's."""
+    """Another request stands in the way; `run_id` is its run, `retryable` says whether this one may succeed later."""
 
     code = 409
     error_type = "conflict"
     title = Text("请求冲突", "Conflict")
-    retryable = True
 
-    def __init__(self, text: Text, *, run_id: str, retry_after_s: int | None = None) -> None:
+    def __init__(self, text: Text, *, run_id: str, retry_after_s: int | None = None, retryable: bool = True) -> None:
         super().__init__(text, retry_after_s=retry_after_s)
         self.run_id = run_id
+        self._is_retryable = retryable
+
+    @property
+    def retryable(self) -> bool:  # type: ignore[override]
+        """Whether it may succeed later."""
+        return self._is_retryable
 
     def details(self) -> dict[str, Any]:
         """The other run."""
@@ -175,7 +180,7 @@ class ForbiddenStatement(StatementRejected):
 
     Attributes:
         operation: what it does: `DELETE`, `multiple statements`, …
-        usage: what it took to find out, when a model was asked.
+        usage: what the model was used for, if it was the model that found out.
     """
 
     code = 403
@@ -237,9 +242,9 @@ class InvalidSql(StatementRejected):
         return {"suggestions": list(self.suggestions)} if self.suggestions else {}
 
 
-# Classes of SQLSTATE that are about the statement's words and names; others are about values, met while it runs.
+# SQLSTATE classes of errors in the statement's words and names. Other classes are about values that it met running.
 _ABOUT_THE_TEXT = ("0A", "3F", "42")
-# What happened, by SQLSTATE: PostgreSQL says it in the language of the server.
+# Causes in Chinese by SQLSTATE, because PostgreSQL's own messages are in the server's language.
 _CAUSES_ZH = {
     "21000": "子查询返回多于一行",
     "22001": "文本过长",
@@ -309,7 +314,7 @@ class QueryTimeout(CituError):
 
 
 class LlmUnavailable(CituError):
-    """The language model can't be reached or answers unusably, and the rules have no answer either."""
+    """The language model can't be reached or gives no usable reply, and the rules have no answer either."""
 
     code = 503
     error_type = "llm_unavailable"
@@ -318,7 +323,7 @@ class LlmUnavailable(CituError):
 
 
 class LlmMisconfigured(LlmUnavailable):
-    """The model's endpoint refuses for good: the same request fails again until somebody changes the configuration."""
+    """The model's endpoint refuses the request, and will until somebody changes the configuration."""
 
     retryable = False
 
@@ -354,17 +359,17 @@ class Cancelled(CituError):
 
 
 class ServiceEnding(Cancelled):
-    """The process that worked on the question is being stopped; the next one, or another, can answer it."""
+    """The process that works on the question is being stopped; another process can answer it."""
 
     retryable = True
 
 
 class InternalError(CituError):
-    """A fault of ours; details are in the log under the request id, never in the answer."""
+    """A bug in Citu; details are in the log under the request id, never in the answer."""
 
 
 class WorkerLost(InternalError):
-    """The process that answered a question has died; another one says so."""
+    """The process that answered a question has died; another process reports it."""
 
     retryable = True
 
@@ -375,7 +380,7 @@ class WorkerLost(InternalError):
 
 
 class StateTooLarge(InternalError):
-    """The state of a run that may have to go on later is larger than the `max_bytes` that are kept of one."""
+    """The state of a run that may have to go on later is larger than the `max_bytes` that the store keeps."""
 
     def __init__(self, max_bytes: int) -> None:
         most = f"{max_bytes // (1024 * 1024)} MB"
@@ -388,7 +393,7 @@ class StateTooLarge(InternalError):
 
 
 class StateLost(InternalError):
-    """The store has lost, or forgotten, a part of what a run needs to go on; asking anew begins a new run."""
+    """The store has lost a part of what a run needs to go on; asking again starts a new run."""
 
     retryable = True
 

@@ -1,4 +1,4 @@
-"""What is asked, as whoever thinks about it gets it: a model or the rules."""
+"""The question as skills get it: the model and the rules alike."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from common.text import Lang
 from common.values import Catalog, Turn
 
 Emit = Callable[[str], None]
-"""Takes pieces of text as they are written; pieces concatenate to the full text. None: nobody is watching."""
+"""Takes pieces of text as they are written; they concatenate to the full text. None stands for nobody watching."""
 
 
 @dataclass(frozen=True)
 class Inquiry:
-    """One question and what is known about it.
+    """One question with what is known about it.
 
     Attributes:
         lang: language of every sentence the answer will hold.

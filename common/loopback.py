@@ -1,4 +1,4 @@
-"""Which addresses only this machine can reach."""
+"""Tells loopback addresses, which only this machine can reach."""
 
 import ipaddress
 

@@ -1,4 +1,4 @@
-"""The shapes that adapters have, so that nodes know what they need and not what they get."""
+"""The ports that nodes use; adapters implement them."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -6,9 +6,9 @@ from typing import Protocol
 from common.values import Catalog, PlanEstimate, QueryResult
 
 UrlSource = Callable[[], str]
-"""Gives the URL of a database that can be connected to now; called for every new connection, from any thread.
+"""Gives the URL of a database that accepts connections now; called for every new connection, from any thread.
 
-It may start that database first. Raises `DatabaseUnavailable` when there is none to be had.
+It may start the database first. Raises `DatabaseUnavailable` when it can't.
 """
 
 

@@ -1,6 +1,6 @@
-"""What must not stand in logs: credentials, and the layout of the server's disk.
+"""Removes credentials and paths of the server's disk from log lines.
 
-Nothing of ours logs a URL or a key. Exceptions of libraries may quote either, so every line passes here.
+Citu's own code logs no URL and no key. Exceptions of libraries may quote them, so every line is redacted.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 _HIDDEN = "…"
 _PROJECT = Path(__file__).resolve().parent.parent
 _LIBRARIES = re.compile(r".*/(?:site-packages|dist-packages|lib/python[\d.]+)/")
-_MOST_FRAMES = 15  # of the innermost, where the fault is
+_MOST_FRAMES = 15  # the innermost ones, where the error is
 
 _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), replacement)

@@ -1,8 +1,8 @@
 """The bridge between WSGI threads and asyncio: one background event loop per process, and feeds read from threads.
 
-Flask views run in threads, the agent runs on an event loop. Starting a loop per request would cost every request a
-thread and every adapter its pooled connections, so there is one, started at first use and keyed by process id: a loop
-made before a fork does not run in the child.
+Flask views run in threads, the agent runs on an event loop. A loop per request would cost a thread each, and adapters
+could not pool connections. So a process has one loop, started at first use and kept by process id, because a loop made
+before a fork does not run in the child.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class Cancellable(Protocol):
-    """Work on the loop that a process which ends must stop."""
+    """Work on the loop that is stopped when the process ends."""
 
     def cancel(self) -> None:
         """Stops it; called on the loop."""
@@ -32,12 +32,12 @@ _loops: dict[int, asyncio.AbstractEventLoop] = {}
 _running: "set[Cancellable]" = set()  # touched on the loop only
 _watched: "dict[Cancellable, Callable[[], bool]]" = {}  # likewise
 _is_looking = False  # likewise
-_LOOK_S = 0.5  # seconds between two looks at all that are watched
+_LOOK_S = 0.5  # seconds between two checks whether watched work is abandoned
 _is_ending = False
 
 
 def loop() -> asyncio.AbstractEventLoop:
-    """This process's background loop, started now if it is not running."""
+    """This process's background loop; starts it if it is not running."""
     global _is_looking
     with _lock:
         running = _loops.get(os.getpid())
@@ -52,7 +52,7 @@ def loop() -> asyncio.AbstractEventLoop:
 
 
 def _forget_lock() -> None:
-    # A fork may happen while another thread of the parent holds the lock; the child starts with a free one.
+    # Another thread of the parent may hold the lock during a fork, and nobody would release it in the child.
     global _lock, _waking
     _lock = threading.Lock()
     _waking = _Waking()
@@ -65,7 +65,7 @@ def run(coroutine: Coroutine[Any, Any, T], timeout_s: float) -> T:
     """Runs `coroutine` on the loop and waits for it; for short work such as health checks.
 
     Raises:
-        TimeoutError: it took longer; it has been cancelled.
+        TimeoutError: it took longer and was cancelled.
     """
     future = asyncio.run_coroutine_threadsafe(coroutine, loop())
     try:
@@ -76,17 +76,17 @@ def run(coroutine: Coroutine[Any, Any, T], timeout_s: float) -> T:
 
 
 def track(work: Cancellable) -> None:
-    """Has `work` cancelled when the process ends; called on the loop."""
+    """Lets `work` be cancelled when the process ends; call it on the loop."""
     _running.add(work)
 
 
 def untrack(work: Cancellable) -> None:
-    """`work` has ended; called on the loop."""
+    """Undoes `track`, because `work` has ended; call it on the loop."""
     _running.discard(work)
 
 
 def cancel_all(after_s: float) -> None:
-    """Cancels everything that runs `after_s` seconds from now; for a process that ends. Signal handlers may."""
+    """Cancels all tracked work in `after_s` seconds, because the process ends. Signal handlers may call it."""
     running = _loops.get(os.getpid())
     if running is not None:
         running.call_soon_threadsafe(running.call_later, after_s, _cancel_running)
@@ -100,7 +100,7 @@ def _cancel_running() -> None:
 
 
 def settle(timeout_s: float) -> None:
-    """Cancels what still runs and returns when it has ended, or `timeout_s` seconds later; for a process that ends."""
+    """Cancels all tracked work and waits up to `timeout_s` seconds for its end, because the process ends."""
     if os.getpid() in _loops:
         with suppress(TimeoutError):
             run(_settled(), timeout_s)
@@ -113,7 +113,7 @@ async def _settled() -> None:
 
 
 def is_ending() -> bool:
-    """Whether work was cancelled because the process ends, and not because nobody wants it any more."""
+    """Whether work is cancelled because the process ends, not because its clients left."""
     return _is_ending
 
 
@@ -126,7 +126,7 @@ def _watch(work: Cancellable, is_abandoned: Callable[[], bool]) -> None:
 
 
 def _look() -> None:
-    """One look for all: a thread each that wakes up to look would be a thousand wakings a second."""
+    """Cancels abandoned work. One timer checks all: a thread per client would wake up a thousand times a second."""
     global _is_looking
     for work, is_abandoned in tuple(_watched.items()):
         if is_abandoned():
@@ -138,7 +138,7 @@ def _look() -> None:
 
 
 class Quiet:
-    """Nothing new arrived in time."""
+    """Says that no item came in time."""
 
 
 QUIET: Final = Quiet()
@@ -147,9 +147,8 @@ QUIET: Final = Quiet()
 class _Waking:
     """Wakes waiting threads one after another.
 
-    A thread that wakes up needs the interpreter before it can do anything. Hundreds that wait for it at once spend more
-    on looking whether it is free than on their work, and keep the event loop from it; so each is woken by the one
-    before.
+    A thread that wakes up first needs the interpreter lock. Hundreds that ask for it at once spend more time on that
+    than on their work, and keep the event loop from it. So each thread wakes the next one when it runs.
     """
 
     def __init__(self) -> None:
@@ -158,7 +157,7 @@ class _Waking:
         self._is_passed_on = False
 
     def wake(self, bell: threading.Lock) -> None:
-        """Releases `bell`, now or after those that come before; a thread waits for it and then calls `woken`."""
+        """Releases `bell`, now or after those before it. The thread that waits for `bell` then calls `woken`."""
         with self._lock:
             if self._is_passed_on:
                 self._next.append(bell)
@@ -167,7 +166,7 @@ class _Waking:
         bell.release()
 
     def woken(self) -> None:
-        """The calling thread runs: the next one may wake up."""
+        """Wakes the next thread, because the calling one runs."""
         with self._lock:
             if not self._next:
                 self._is_passed_on = False
@@ -182,8 +181,8 @@ _waking = _Waking()
 class Feed(Generic[T]):
     """Items of an async iterator, produced on the loop and read from one thread.
 
-    The producer never waits for the reader, so a slow client can't hold a database connection; what can pile up is
-    bounded by what the source produces (one question's events: rows under the byte cap, text under the token cap).
+    The producer never waits for the reader, so a slow client can't hold a database connection. What waits in memory is
+    bounded by the source (one question's events: rows under the byte cap, text under the token cap).
     """
 
     def __init__(
@@ -196,7 +195,7 @@ class Feed(Generic[T]):
 
         Args:
             on_end: called on the loop when the source is exhausted or cancelled.
-            is_abandoned: asked on the loop twice a second until the end; once it says yes, the feed is cancelled.
+            is_abandoned: called on the loop twice a second until the end; when it is true, the feed is cancelled.
         """
         self._source = source
         self._on_end = on_end
@@ -241,7 +240,7 @@ class Feed(Generic[T]):
         _waking.wake(self._bell)
 
     def nudge(self) -> None:
-        """Whoever waits for an item is told `QUIET` now; called on the loop."""
+        """Makes a waiting `take` return `QUIET` now; call it on the loop."""
         self._ring()
 
     def take(self, timeout_s: float) -> T | Quiet | None:
@@ -251,35 +250,35 @@ class Feed(Generic[T]):
             waits = self._is_awaited
         if waits and not self._wait(timeout_s):
             return QUIET
-        # The end is looked at first: items come before it.
+        # Read `_ended` before the items: an item and the end that come in between would look like the end alone.
         ended = self._ended
         if self._items:
             return self._items.popleft()
         return None if ended else QUIET
 
     def more(self) -> Iterator[T]:
-        """The items that are there already, after one that was taken."""
+        """The items that have come already, without waiting."""
         while self._items:
             yield self._items.popleft()
 
     def _wait(self, timeout_s: float) -> bool:
-        """Whether something came in time."""
+        """Waits for an item or the end; false when none came in time."""
         if not self._bell.acquire(timeout=timeout_s):
             with self._lock:
                 if self._is_awaited:
                     self._is_awaited = False
                     return False
-            self._bell.acquire()  # it is about to be rung, and whoever rings counts on somebody waking up
+            self._bell.acquire()  # `_ring` is about to release it, and `_waking` waits for `woken`
         _waking.woken()
         return True
 
     def cancel(self) -> None:
-        """Cancels the producer; a source that answers cancellation with a last item is still read to its end."""
-        if not self._ended:  # after its end there is nothing to wake the loop for
+        """Cancels the producer; if the source gives a last item then, it is still read."""
+        if not self._ended:  # after the end, waking the loop would be useless
             self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
-        # _start was scheduled first, so there is a task. It takes its first step before it is cancelled: a source that
-        # never began could not say that it ended.
+        # _start was scheduled first, so there is a task. Cancel it after its first step, because a source that never
+        # started could not send its last item.
         if self._task is not None:
             self._loop.call_soon(self._task.cancel)

@@ -2,7 +2,7 @@
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
 HEADERS = {
-    # no-transform keeps compressing proxies from holding frames back; the second is nginx's own switch for buffering.
+    # no-transform stops proxies that compress from holding frames back; X-Accel-Buffering stops nginx from buffering.
     "Cache-Control": "no-cache, no-transform",
     "X-Accel-Buffering": "no",
 }
@@ -10,7 +10,7 @@ PING = b": ping\n\n"
 
 
 def retry(milliseconds: int) -> bytes:
-    """How long a client should wait before it reconnects."""
+    """Tells the client how long to wait before it reconnects."""
     return f"retry: {milliseconds}\n\n".encode()
 
 

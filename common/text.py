@@ -1,7 +1,7 @@
 """User-facing text in the two languages Citu speaks, and the choice between them.
 
-Every sentence a user can read is a `Text` written beside the code that says it, so that no sentence can exist in one
-language only and none is assembled from translated fragments.
+Every sentence that users read is a `Text` beside the code that says it. So no sentence exists in one language only, and
+none is put together from translated fragments.
 """
 
 import re
@@ -24,7 +24,7 @@ class Text(NamedTuple):
         return self.zh if lang == "zh" else self.en
 
 
-# Words that make a sentence English or Chinese whatever its nouns are, and that names rarely hold.
+# Words that tell the language of a sentence, because names rarely contain them.
 _ENGLISH_FRAME = re.compile(
     r"\b(a|an|the|of|in|on|at|by|for|from|to|with|and|or|is|are|was|were|do|does|did|how|what|which|who|where|when|why|"
     r"each|per|than|list|show|give)\b",

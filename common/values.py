@@ -1,4 +1,4 @@
-"""The plain values that travel between layers: immutable, without behaviour beyond what they mean."""
+"""The plain, immutable values that layers exchange."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -100,7 +100,7 @@ class Catalog:
         return named
 
     def coherent(self) -> "Catalog":
-        """The same without keys that name columns or tables which are not in it."""
+        """The same catalogue without keys on columns or tables that are not in it."""
         columns = {table.key: frozenset(column.name for column in table.columns) for table in self.tables}
         return replace(self, tables=tuple(_with_keys_among(table, columns) for table in self.tables))
 
@@ -121,7 +121,7 @@ def _with_keys_among(table: Table, columns: Mapping[tuple[str, str], frozenset[s
 
 @dataclass(frozen=True)
 class PlanEstimate:
-    """What the planner expects.
+    """The planner's estimate for a statement.
 
     Attributes:
         total_cost: in its cost units.
@@ -144,8 +144,8 @@ class QueryResult:
         rows: one list per row; values are None, bool, int, float, Decimal (sent as exact JSON numbers), str, or the
             lists and dicts of arrays and JSON columns. Dates and times are ISO 8601 text.
         row_count: number of rows here, at most the row cap.
-        is_limited: whether there was more than the caps let through: rows, or text in cells.
-        cut_columns: columns in which cells were too long: what is kept of those is text that ends in `…`.
+        is_limited: whether the caps cut rows, or text in cells.
+        cut_columns: columns with cells that were too long; these are cut and end in `…`.
     """
 
     columns: tuple[str, ...]
@@ -172,8 +172,10 @@ class Turn:
         routing_mode: the one that was used.
         answer: the text the user was shown.
         sql, row_count: of an answer from the database, else None.
-        columns, rows: the first few rows of the result, as JSON holds them; a look back, never the whole.
+        columns, rows: the first few rows of the result, as JSON values.
         asked_at: ISO 8601, UTC, milliseconds.
+        understood: what the question was understood as (`Sql.understood`, `NoSql.understood`); None when whoever
+            answered it said nothing of that.
     """
 
     run_id: str
@@ -186,6 +188,7 @@ class Turn:
     row_count: int | None = None
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Any, ...], ...] = ()
+    understood: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 # --------------------------------------------------------------------------------------------------- what skills think
@@ -193,7 +196,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Usage:
-    """What the model was used for: number of calls attempted, tokens as the endpoint reports them."""
+    """How much the model was used: calls attempted, and tokens as the endpoint reports them."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0
@@ -229,17 +232,28 @@ FailureReason = Literal["missing_database_info", "ambiguous_question", "llm_expl
 
 @dataclass(frozen=True)
 class Sql:
-    """A statement that answers the question, not yet proven safe."""
+    """A statement that answers the question, not yet proven safe.
+
+    Attributes:
+        understood: the question's structure as JSON, which only who wrote it can read; kept with the turn, so that a
+            follow-up can go on from it.
+    """
 
     text: str
+    understood: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True)
 class NoSql:
-    """Why no statement could be written, and `prompt`: what the user can do, in the language of the answer."""
+    """No statement could be written. `prompt` tells the user what to do, in the language of the answer.
+
+    Attributes:
+        understood: of a question that asks back, what was understood of it and what is missing; see `Sql`.
+    """
 
     reason: FailureReason
     prompt: str
+    understood: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 Draft = Sql | NoSql
@@ -247,7 +261,7 @@ Draft = Sql | NoSql
 
 @dataclass(frozen=True)
 class Thought(Generic[T]):
-    """What a skill concluded, what it cost, and what the user should know about how it came about."""
+    """What a skill concluded, with its cost and warnings for the user."""
 
     value: T
     usage: Usage = field(default_factory=Usage)

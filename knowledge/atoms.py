@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from knowledge.han_variants import SIMPLIFIED
+from knowledge.words import SIMPLIFIED, WORDS
 
 AtomKind = Literal["word", "han", "number", "quote", "mark"]
 
@@ -27,19 +27,11 @@ _PLAIN_HAN = re.compile(r"[\u4e00-\u9fff]+")
 _PLAIN_WORDS = re.compile(r"(?:[a-z]+|[0-9]+)(?: (?:[a-z]+|[0-9]+))*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
-# Plurals and verb forms that the suffix rules below can't reach.
-_IRREGULAR = {
-    "people": "person", "persons": "person", "children": "child", "men": "man", "women": "woman", "mice": "mouse",
-    "feet": "foot", "bought": "buy", "sold": "sell", "paid": "pay", "spent": "spend", "wrote": "write",
-    "written": "write", "lent": "lend", "taught": "teach", "made": "make", "built": "build", "took": "take",
-    "taken": "take", "given": "give", "gave": "give", "shown": "show", "sent": "send", "held": "hold", "born": "birth",
-    "won": "win", "left": "leave", "news": "news", "series": "series", "species": "species", "analyses": "analysis",
-    "data": "data", "indices": "index", "media": "media", "criteria": "criterion",
-}  # fmt: skip
+_IRREGULAR = {form: base for base, forms in WORDS.english.under("irregular").items() for form in forms}
 
 
 def listed(text: str, separator: str | None = None) -> tuple[str, ...]:
-    """The words of a table that is written as one string, for legibility."""
+    """The words of a list that is written as one string, because it is easier to read."""
     return tuple(text.split(separator))
 
 

@@ -3,14 +3,14 @@
 import re
 from functools import lru_cache
 
-from knowledge.atoms import listed, normalise
+from knowledge.atoms import normalise
+from knowledge.words import WORDS
 
 _SEPARATED = re.compile(r"(?<![\w.])([A-Za-z0-9]{1,12})\s*[-=:：、.]\s*([^\s,，;；、:：=()（）\-]+)")
 # Without a sign between them, only a short code right before a Chinese label is one.
 _GLUED = re.compile(r"(?<![\w.])(\d{1,2}|[A-Za-z]) ?([\u3400-\u4dbf\u4e00-\u9fff]{1,8})(?=[\s,;、/|)\]】。]|$)")
-_MEASURE_WORDS = frozenset("年月日天时分秒级元次个岁号楼层期类组位名人条种")
-_YES = frozenset(listed("是 有 真 yes y true t"))
-_NO = frozenset(listed("否 无 没有 不是 假 no n false f"))
+_MEASURES = frozenset(WORDS.chinese.text("values.measures"))
+_YES, _NO = frozenset(WORDS.both("values.yes")), frozenset(WORDS.both("values.no"))
 
 
 @lru_cache(maxsize=16384)
@@ -38,5 +38,5 @@ def _explained(text: str) -> list[re.Match[str]]:
         return separated
     glued = list(_GLUED.finditer(text))
     labels = {match[2] for match in glued}
-    are_codes = len(labels) == len({match[1] for match in glued}) == len(glued) and not labels & _MEASURE_WORDS
+    are_codes = len(labels) == len({match[1] for match in glued}) == len(glued) and not labels & _MEASURES
     return glued if are_codes and len(glued) >= 2 else []

@@ -16,6 +16,7 @@ from common.values import Catalog, Column, Table
 from knowledge.personal_data import Privacy, is_private_value, privacy_of
 from knowledge.relevance import called, singular, terms
 from knowledge.stored_values import NAME_TAILS
+from knowledge.words import WORDS
 
 _ALONE = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # scripts without spaces: each character is a word
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
@@ -32,16 +33,11 @@ _MOST_PLACES = 100  # columns that are remembered for one value
 _MOST_KNOWN = 300  # columns whose values stay prepared
 _MAX_COLUMNS = 4  # shown of those that hold one value
 _MAX_FOUND = 20
-# Characters that make another value, not another spelling of one.
-_TELLING = frozenset("零一二三四五六七八九十百千万东西南北上中下左右前后内外男女大小新老旧甲乙丙丁")
-# What may stand before and after a person's name in Chinese, where no space ends it; any other character may belong to
-# the name.
-_BEFORE_NAMES = frozenset(
-    "下位比于的是在有和与跟同及或把被给从对向为了到去买卖做说找查看问请帮我他她你叫名客户员工生师人者医患由归属教管借订"
+# What makes another value, not another spelling of one; what may stand around a person's name.
+_TELLING, _BEFORE_NAMES, _AFTER_NAMES = (
+    frozenset(WORDS.chinese.text(f"values.{one}")) for one in ("telling", "before_names", "after_names")
 )
-_AFTER_NAMES = frozenset(
-    "的是在有和与跟及或把被给从对了过着到去买卖下做说要想能所这那哪几共也又还就只最近今昨本当每负归属管写教选借租订付交退住上"
-)
+_TABLE, _INFORMATION = WORDS.chinese.phrases("tables.ends")
 
 
 def words_of(text: str) -> list[str]:
@@ -160,7 +156,7 @@ class NamedValues:
                     yield Named(held.table, held.column, held.privacy, shown)
 
     def _held(self, number: int) -> _Held:
-        """What that column holds, kept for the next questions, because they mostly name the same few columns."""
+        """What that column holds; kept, because most questions name the same few columns."""
         if number not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known = {}
@@ -229,7 +225,7 @@ class _Asked:
         return self._written[span.start] == value.strip()
 
     def stands_alone(self, span: _Span, known: Sequence[_Span]) -> bool:
-        """Whether what stands beside a person's name can't be more of the name."""
+        """Whether the words beside a person's name are surely not part of the name."""
         is_free = self.without(known)
         before, after = span.start - 1, span.end
         return (before < 0 or not is_free[before] or self._ends_name(before, _BEFORE_NAMES)) and (
@@ -242,7 +238,7 @@ class _Asked:
         return not self._written[beside][0].isupper() or self.words[beside] in self._common
 
     def without(self, known: Sequence[_Span]) -> list[bool]:
-        """Of each word, whether it is part of nothing known."""
+        """For each word, whether no known phrase covers it."""
         covered = {number for span in known for number in range(span.start, span.end)}
         return [number not in covered for number in range(len(self.words))]
 
@@ -275,7 +271,7 @@ def _schema_phrases(tables: Iterable[Table]) -> Iterator[str]:
     for table in tables:
         for name, comment in ((thing.name, thing.comment) for things in ((table,), table.columns) for thing in things):
             said = called(comment)
-            for text in (name, said, said.removesuffix("表").removesuffix("信息")):
+            for text in (name, said, said.removesuffix(_TABLE).removesuffix(_INFORMATION)):
                 words = [word for part in _CAMEL.split(text) for word in words_of(part)]
                 if 0 < len(words) <= _MAX_SCHEMA_WORDS:
                     yield " ".join(words)

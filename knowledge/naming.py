@@ -12,9 +12,11 @@ from functools import lru_cache
 
 from common.text import Lang, Text
 from common.values import Column, Table
-from knowledge.atoms import key_of, listed, normalise, words_of
+from common.word_files import Words
+from knowledge.atoms import key_of, normalise, words_of
 from knowledge.codes import before_labels
 from knowledge.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, ZH_TO_EN, ZH_TO_ZH
+from knowledge.words import WORDS
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _NAME_END = re.compile(r"[:;,。;、\n]| - |--")
@@ -22,67 +24,26 @@ _BRACKETS = re.compile(r"[(\[【〔]([^)\]】〕]*)[)\]】〕]")
 _ENUMERATED = re.compile(r"\([^)]*[,;、/][^)]*\)")
 _MAX_COMMENT_WORDS = 5
 
-# English words that qualify a name without being what people say: (words at the end, quality of the rest).
-_ENGLISH_TAILS: dict[str, float] = {
-    **dict.fromkeys(("at", "on", "date", "timestamp", "time", "datetime", "ts"), 0.85),
-    **dict.fromkeys(("amount", "total", "value", "count", "quantity", "sum", "number"), 0.8),
-    **dict.fromkeys(("name", "title", "label"), 0.85),
-    **dict.fromkeys(("type", "class", "status", "code", "text", "kind", "level", "flag"), 0.7),
-    **dict.fromkeys(("id", "key", "uuid", "no"), 0.62),
-    **dict.fromkeys(
-        listed(
-            "kg g mg lb km m cm mm sqm sqft ft mi l ml usd eur gbp cny rmb pct percent ms sec secs seconds min mins "
-            "minutes hrs hours days kw kwh mw mwh mb gb tb kb"
-        ),
-        0.9,
-    ),
-}
-_ENGLISH_HEADS = {"is": 0.95, "has": 0.9, "was": 0.9, "num": 0.9, "number": 0.85, "total": 0.8, "n": 0.85, "no": 0.7}
-_GENERIC_WORDS = frozenset(
-    listed(
-        "id name date time at on type code status number no count total value key flag text day of is has the "
-        "and per in by "
-        "amount quantity first last new description note list info data"
-    )
-)
-_TABLE_PREFIXES = frozenset(listed("tbl t tb dim fact fct vw v tab sys app dw ods dwd dws ads stg"))
-_TABLE_SUFFIXES = frozenset(
-    listed("table tbl tab info information data list master record dim fact view detail log history")
-)
 
-_HAN_PREFIXES = ("是否已", "是否", "所属的", "所属", "所在", "当前", "对应的", "对应", "关联的", "关联", "已", "实际")
-_HAN_TAILS: dict[str, float] = {
-    **dict.fromkeys(("名称", "名字", "姓名", "全称", "名"), 0.85),
-    **dict.fromkeys(("日期", "时间", "日", "时刻"), 0.85),
-    **dict.fromkeys(("金额", "数量", "数", "合计", "总额", "总数", "总量", "量", "额"), 0.93),
-    **dict.fromkeys(("编号", "编码", "代码", "id", "ID", "Id", "号", "主键", "标识"), 0.55),
-    **dict.fromkeys(("类型", "方式", "状态", "标志", "标记", "情况"), 0.7),
-}
+def _weights(words: Words, place: str) -> dict[str, float]:
+    """How good a name is without each of the words that it begins or ends with."""
+    return {word: float(weight) for weight, said in words.under(place).items() for word in said}
+
+
+_EN, _ZH = WORDS.english, WORDS.chinese
+_ENGLISH_TAILS, _HAN_TAILS = _weights(_EN, "names.ends"), _weights(_ZH, "names.ends")
+_ENGLISH_HEADS, _HAN_PREFIXES = _weights(_EN, "names.beginnings"), _ZH.phrases("names.beginnings")
+_GENERIC_WORDS, _GENERIC_HAN = _EN.one_of("names.generic"), _ZH.one_of("names.generic")
+_TABLE_PREFIXES = _EN.one_of("names.table_beginnings")
+_TABLE_SUFFIXES, _HAN_TABLE_TAILS = _EN.one_of("names.table_ends"), _ZH.phrases("names.table_ends")
+_SAID_TABLES, _SAID_TABLE_HAN = _EN.phrases("names.table_ends_said"), _ZH.text("names.table_ends_said")
+_LINES, _OF, _BY = _ZH.text("names.lines"), _ZH.text("names.of"), _EN.text("names.by")
+_UNITS, _UNIT = _ZH.one_of("names.units"), _ZH.text("names.unit")
+_DATE_ENDS, _DATE_NOUNS = _EN.phrases("names.date_ends"), _EN.phrases("names.date_nouns")
+_GLUED_TAILS, _SHORT_GLUED_TAILS = _EN.phrases("names.glued_ends"), _EN.phrases("names.short_glued_ends")
+_ABBREVIATION_TAILS, _WHOLE_WORDS = _EN.phrases("names.abbreviation_ends"), _EN.one_of("names.whole_words")
 _OWNERS_OWN = 0.5
-_MASS = re.compile("(收入|支出|成本|利润|销售|消费|工资|流水|[费款量额薪税])$")  # of which there is much, not many
-_HAN_TABLE_TAILS = listed(
-    "基本信息表 信息表 记录表 明细表 数据表 基本信息 日汇总视图 汇总视图 汇总表 主表 档案表 信息 记录 明细 日报表 "
-    "日报 月报 报表 档案 资料 数据 列表 视图 汇总 台账 清单 字典 目录 名录 名册 登记表 流水表 表"
-)
-_GENERIC_HAN = frozenset(
-    listed(
-        "合计 总额 总数 标志 标记 情况 所属 所在 是否 当前 信息 记录 明细 数据 部分 基本 平均 每日 每月 每年 "
-        "统计 说明 更新 管理 填写 "
-        "实际 总量"
-    )
-)
-_UNITS = frozenset(
-    listed(
-        "元 万元 千元 亿元 美元 平方米 平米 米 公里 千米 个 人 次 辆次 辆 分钟 小时 天 岁 吨 千克 公斤 克 % "
-        "百分比 件 单位元 单位"
-    )
-)
-
-# Words that identifiers end in without a separator, and words that only look so.
-_GLUED_TAILS = ("date", "name", "number", "price", "amount", "code")
-_WHOLE_WORDS = frozenset(
-    listed("candidate mandate validate consolidate barcode nickname surname rename filename hostname decode encode")
-)
+_MASS = _ZH.pattern("names.masses", end="$")  # of which there is much, not many
 
 Name = tuple[str, float]
 
@@ -107,9 +68,11 @@ def _apart(word: str) -> tuple[str, ...]:
         return (word,)
     for tail in _GLUED_TAILS:
         head = word.removesuffix(tail)
-        if head != word and (len(head) >= 4 or (len(head) == 3 and tail in ("date", "name")) or head in ABBREVIATIONS):
+        if head != word and (
+            len(head) >= 4 or (len(head) == 3 and tail in _SHORT_GLUED_TAILS) or head in ABBREVIATIONS
+        ):
             return (head, tail)
-    for tail in ("no", "id"):
+    for tail in _ABBREVIATION_TAILS:
         head = word.removesuffix(tail)
         if head != word and head in ABBREVIATIONS:
             return (head, tail)
@@ -127,7 +90,7 @@ def _comment_names(comment: str) -> tuple[str, ...]:
     head = _NAME_END.split(text, maxsplit=1)[0]
     name = _BRACKETS.sub("", head).strip(" .")
     aliases = [alias.strip() for alias in _BRACKETS.findall(head)]
-    names = [name, *(alias for alias in aliases if alias not in _UNITS and not alias.startswith("单位"))]
+    names = [name, *(alias for alias in aliases if alias not in _UNITS and not alias.startswith(_UNIT))]
     return tuple(name for name in names if name and (has_han(name) or len(name.split()) <= _MAX_COMMENT_WORDS))
 
 
@@ -146,7 +109,7 @@ def spoken_name(thing: Table | Column, lang: Lang) -> str:
 
 
 def plural(name: str) -> str:
-    """Several of what an English name says one of."""
+    """The plural of an English name."""
     if re.search("(?<!s)s$", name) and key_of(name, stems=True) != key_of(name):
         return name
     if re.search("[^aeiou]y$", name):
@@ -208,7 +171,7 @@ def owner_names(table: Table) -> tuple[str, ...]:
 
 
 def owner_traits(table: Table, column: Column) -> tuple[str, ...]:
-    """Those traits of the table's name on which the column's `bare_names` depend; equal traits give equal names."""
+    """What the column's `bare_names` depend on in the table's name; equal traits give equal names."""
     owner = _owner(table.name, table.comment)
     traits: tuple[str, ...] = () if owner.words else ("",)
     for text, _ in _spelled(column):
@@ -268,7 +231,7 @@ def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Nam
         return
     yield " ".join(words), quality
     # Said like this, `daily` in the name of `daily_revenue` asks for no days.
-    yield from ((" ".join((*words, said)), quality) for said in ("table", "records"))
+    yield from ((" ".join((*words, said)), quality) for said in _SAID_TABLES)
     core = core_words(words)
     yield " ".join(core), quality * 0.97
     if len(core) > 1 and core[-1] not in _GENERIC_WORDS:
@@ -284,8 +247,8 @@ def _english_column_names(words: tuple[str, ...], quality: float, owner: tuple[s
         yield " ".join(words[len(owner) :]), quality * 0.8
     if len(words) == 1:
         return
-    if words[-1] in ("at", "on"):  # `endsOn` is the end date
-        yield from ((" ".join((*words[:-1], noun)), quality * 0.9) for noun in ("date", "time"))
+    if words[-1] in _DATE_ENDS:  # `endsOn` is the end date
+        yield from ((" ".join((*words[:-1], noun)), quality * 0.9) for noun in _DATE_NOUNS)
     if words[0] in _ENGLISH_HEADS:
         yield " ".join(words[1:]), quality * _ENGLISH_HEADS[words[0]]
     rest = words
@@ -313,7 +276,7 @@ def _owned_names(column: Column, owner: _Owner) -> Iterator[Name]:
         words = english_words(text)
         if has_han(text):
             yield from _owned_han_names(normalise(text), quality, owner.han)
-        elif words and owner.words and not _names_owner(words, owner.words) and words[-1] != "by":
+        elif words and owner.words and not _names_owner(words, owner.words) and words[-1] != _BY:
             # "devices installed by Ada" begins with the thing asked for
             yield " ".join((*owner.words, *words)), quality * 0.97
             yield " ".join((owner.words[-1], *words)), quality * 0.9
@@ -339,12 +302,12 @@ def _han_core(text: str) -> str:
 
 def _han_table_names(text: str, quality: float) -> Iterator[Name]:
     yield text, quality
-    yield f"{text}表", quality
+    yield f"{text}{_SAID_TABLE_HAN}", quality
     core = _han_core(text)
     # The lines of an order are not orders.
-    quality *= 0.6 if "明细" in text[len(core) :] else 1.0
+    quality *= 0.6 if _LINES in text[len(core) :] else 1.0
     yield core, quality * 0.97
-    yield f"{core}表", quality * 0.97
+    yield f"{core}{_SAID_TABLE_HAN}", quality * 0.97
     for start in range(1, len(core) - 1):
         if core[start:] not in _GENERIC_HAN:
             yield core[start:], quality * (0.72 if len(core) - start >= 2 else 0.4)
@@ -354,7 +317,7 @@ def _han_table_names(text: str, quality: float) -> Iterator[Name]:
 
 
 def _without_prefixes(text: str, quality: float) -> Iterator[Name]:
-    """The text, then without one after another of the prefixes that it begins with."""
+    """The text as it is, then again after each prefix that is taken off."""
     yield text, quality
     for prefix in _HAN_PREFIXES:
         if text.startswith(prefix) and len(text) > len(prefix) + 1:
@@ -368,7 +331,7 @@ def _han_column_names(text: str, quality: float, owners: tuple[str, ...]) -> Ite
         yield text, quality
     for owner in owners:
         if text.startswith(owner) and len(text) > len(owner):
-            yield text[len(owner) :].lstrip("的"), quality * 0.8
+            yield text[len(owner) :].lstrip(_OF), quality * 0.8
     for tail, weight in _HAN_TAILS.items():
         if text.endswith(tail) and len(text) - len(tail) >= 2:
             rest = text[: -len(tail)]
@@ -379,7 +342,7 @@ def _han_column_names(text: str, quality: float, owners: tuple[str, ...]) -> Ite
 
 
 def _han_parts(text: str, quality: float) -> Iterator[Name]:
-    """Beginnings, ends and middles of at least two characters; ends carry the meaning in Chinese."""
+    """Parts of at least two characters; an end is worth most, because it carries the meaning in Chinese."""
     size = len(text)
     for start, end in itertools.combinations(range(size + 1), 2):
         part = text[start:end]

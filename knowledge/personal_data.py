@@ -2,7 +2,7 @@
 
 A column is judged by its name, by what its comment calls it, and by the look of its values. In doubt it is private: a
 model that does not see the values of a harmless column still writes the query. The words are tables in
-`personal_words`. `privacy_of` is the only place that decides.
+`knowledge/words/`. `privacy_of` is the only place that decides.
 """
 
 import re
@@ -11,11 +11,19 @@ from enum import Enum
 from functools import lru_cache
 
 from common.values import Column, Table
-from knowledge import personal_words as tables
+from common.word_files import Words
 from knowledge.identity import GIVEN_NAMES
 from knowledge.relevance import called, terms
+from knowledge.words import WORDS
 
 # ------------------------------------------------------------------------------------------------------ looks of values
+
+_EN, _ZH = WORDS.english, WORDS.chinese
+
+
+def _either(words: Words, place: str) -> str:
+    return "|".join(words.phrases(place))
+
 
 _SHAPES = (
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.\w",  # e-mail
@@ -28,15 +36,21 @@ _SHAPES = (
     r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])",  # social security number
     r"(?<![0-9A-Za-z])(?:\d{4}[ -]?){3,4}\d{1,7}(?![0-9A-Za-z])",  # bank card
     r"(?<![0-9A-Za-z])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?(?![0-9A-Za-z])",  # IBAN
-    rf"[{tables.PLATES}][A-HJ-NP-Z][ ·]?[A-HJ-NP-Z0-9]{{5,6}}",  # number plate
-    r"(?:路|街|大道|巷|弄|胡同|小区|新村|花园|镇|村)[^,，;；]{0,12}\d+\s*(?:号|弄|栋|幢|单元|室|楼)",  # address
-    rf"(?<!\w)\d{{1,6}}\s+(?:[^\W\d][\w.'-]*\s+){{1,4}}(?i:{tables.STREETS})\b",
-    rf"(?i:{tables.STREET_ENDS}|\b(?:{tables.STREET_BEGINNINGS})\s.{{1,30}}?)[\s,]*\d{{1,5}}\b",
+    rf"[{_ZH.text('private.plates')}][A-HJ-NP-Z][ ·]?[A-HJ-NP-Z0-9]{{5,6}}",  # number plate
+    rf"(?:{_either(_ZH, 'private.streets')})[^,，;；]{{0,12}}\d+\s*(?:{_either(_ZH, 'private.houses')})",  # address
+    rf"(?<!\w)\d{{1,6}}\s+(?:[^\W\d][\w.'-]*\s+){{1,4}}(?i:{_either(_EN, 'private.streets')})\b",
+    rf"(?i:{_either(_EN, 'private.street_ends')}|\b(?:{_either(_EN, 'private.street_beginnings')})\s.{{1,30}}?)"
+    r"[\s,]*\d{1,5}\b",
     r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])",  # IP address
 )
 _PRIVATE_LOOK = re.compile("|".join(f"(?:{shape})" for shape in _SHAPES))
-_HAN_NAME = re.compile(rf"(?:[{tables.SURNAMES}]|{tables.LONG_SURNAMES})[\u4e00-\u9fff]{{1,2}}")
-_ORGANISATION = re.compile(rf"(?:{tables.ORGANISATION_ENDS})$|\b(?i:{tables.ORGANISATION_WORDS})\b\.?$")
+_HAN_NAME = re.compile(
+    rf"(?:[{_ZH.text('people.names.common_surnames')}]|{_either(_ZH, 'people.names.long_surnames')})"
+    r"[\u4e00-\u9fff]{1,2}"
+)
+_ORGANISATION = re.compile(
+    rf"(?:{_either(_ZH, 'private.organisations')})$|\b(?i:{_either(_EN, 'private.organisations')})\b\.?$"
+)
 _LOOKED_AT = 60  # values of a column
 _LONGEST_LOOKED_AT = 200  # characters of a value; the catalogue keeps none that are longer
 _PRIVATE_SHARE = 0.2  # a column of which more values than this share look private is private
@@ -89,36 +103,36 @@ def _some(values: Sequence[str]) -> Sequence[str]:
     return values[:: max(1, len(values) // _LOOKED_AT)]
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for line in text.strip().splitlines() for word in line.split("|") if word.strip())
-
-
-def _phrases(listed: str) -> re.Pattern[str]:
+def _phrases(place: str) -> re.Pattern[str]:
     """Finds any of the phrases among space-separated terms."""
-    known = {" ".join(terms(phrase)) for phrase in _listed(listed)}
+    known = {" ".join(terms(phrase)) for phrase in _EN.phrases(place)}
     return re.compile(rf"(?<!\S)(?:{'|'.join(map(re.escape, sorted(known)))})(?!\S)")
 
 
-def _any_of(listed: str, end: str = "") -> re.Pattern[str]:
-    return re.compile(rf"(?:{'|'.join(map(re.escape, listed.split()))}){end}")
+def _any_of(place: str, end: str = "") -> re.Pattern[str]:
+    return re.compile(rf"(?:{'|'.join(map(re.escape, _ZH.phrases(place)))}){end}")
 
 
-_PRIVATE = _phrases(tables.PRIVATE_WORDS)
-_PRIVATE_PART = re.compile(rf"(?:{tables.GLUED})(?:no|num|number)?\d*(?!\S)|(?<!\S)(?:{tables.GLUED})")
-_NAMES = _phrases(tables.ALWAYS_NAMES)
-_HARMLESS = frozenset(word for phrase in _listed(tables.HARMLESS_ENDS) for word in terms(phrase))
-_HAN_PRIVATE = _any_of(tables.PRIVATE_HAN)
-_HAN_HARMLESS = _any_of(tables.HARMLESS_HAN_ENDS, "$")
-_PERSONS = frozenset(word for one in tables.PERSON_WORDS.split() for word in terms(one))
-_NAME_NOUNS = frozenset(tables.NAME_WORDS.split())
-_HAN_NAMES = _any_of(tables.NAME_HAN)
-_HAN_PERSON = f"(?:{'|'.join(tables.PERSON_HAN.split())}|[{tables.PERSON_HAN_ENDS}])"
+def _terms_of(place: str) -> frozenset[str]:
+    return frozenset(word for phrase in _EN.phrases(place) for word in terms(phrase))
+
+
+_GLUED = _either(_EN, "private.glued")
+_PRIVATE, _NAMES = _phrases("private.words"), _phrases("people.names.private_alone")
+_PRIVATE_PART = re.compile(rf"(?:{_GLUED})(?:{_either(_EN, 'private.glued_numbers')})?\d*(?!\S)|(?<!\S)(?:{_GLUED})")
+_HARMLESS, _PERSONS = _terms_of("private.harmless_ends"), _terms_of("people.both") | _terms_of("people.models")
+_HAN_PRIVATE, _HAN_HARMLESS = _any_of("private.words"), _any_of("private.harmless_ends", "$")
+_NAME_NOUNS = _EN.one_of("people.names.private_with_owner")
+_HAN_NAMES, _HAN_NAME_NOUN = _any_of("people.names.private_alone"), _ZH.text("people.names.private_with_owner")
+_HAN_PERSON = rf"(?:{_either(_ZH, 'people.both')}|{_either(_ZH, 'people.models')}|[{_ZH.text('people.ends')}])"
 _HAN_PERSON_END = re.compile(f"{_HAN_PERSON}$")
-_HAN_NAME_END = re.compile(rf"{_HAN_PERSON}(?:{'|'.join(tables.NAME_HAN_ENDS.split())})?[\d一二三]?$")
-_HAN_TABLE_END = re.compile(rf"(?:{'|'.join(tables.TABLE_HAN.split())})+$")
-_TABLE_NOISE = frozenset(tables.TABLE_WORDS.split())
-_QUALIFIERS = frozenset(tables.OF.split())
-_ARTICLES = frozenset(tables.ARTICLES.split())
+_HAN_NAME_END = re.compile(
+    rf"{_HAN_PERSON}(?:{_either(_ZH, 'people.names.private_ends')})?[\d{_ZH.text('private.numbers')}]?$"
+)
+_HAN_TABLE_END = re.compile(rf"(?:{_either(_ZH, 'private.table_words')})+$")
+_TABLE_NOISE, _QUALIFIERS, _ARTICLES = (
+    frozenset(_EN.phrases(f"private.{one}")) for one in ("table_words", "of", "articles")
+)
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _NUMBERED = re.compile(r"(?:\s\d+)+$")
 
@@ -153,7 +167,7 @@ def _names_owner(table: Table, column: Column) -> bool:
     """Whether it is the `name` of the persons that the table is about."""
     own = _words(column.name).split()
     is_bare = bool(own) and all(word in _NAME_NOUNS for word in own)
-    return (is_bare or column.name == "名称" or called(column.comment) == "名称") and _is_about_persons(table)
+    return (is_bare or _HAN_NAME_NOUN in (column.name, called(column.comment))) and _is_about_persons(table)
 
 
 @lru_cache(maxsize=4_000)

@@ -28,7 +28,7 @@ class Prepared(Generic[T]):
         known = self._made.get(id(catalog))
         if known is not None and known[0]() is catalog:
             return known[1]
-        with self._turn:  # of two threads that want the same, the second finds it
+        with self._turn:  # the second of two threads finds what the first has made
             known = self._made.get(id(catalog))
             if known is not None and known[0]() is catalog:
                 return known[1]
@@ -46,7 +46,7 @@ class Prepared(Generic[T]):
         return await asyncio.shield(making)
 
     def keep(self, catalog: Catalog, like: Catalog) -> None:
-        """What was made of `like`, if anything was, is what would be made of `catalog`."""
+        """Uses what was made of `like` for `catalog` as well, because it would be the same."""
         known = self._made.get(id(like))
         if known is not None and known[0]() is like:
             self._keep(catalog, known[1])

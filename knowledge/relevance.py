@@ -23,8 +23,8 @@ from typing import NamedTuple
 import snowballstemmer
 
 from common.values import Catalog, Table
-from knowledge.atoms import listed
 from knowledge.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, ZH_TO_EN, ZH_TO_ZH
+from knowledge.words import WORDS
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _NAME_END = re.compile(r"[,，:：;；.。(（\[【\n]")
@@ -328,15 +328,16 @@ def _synonyms(question: str, words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, Form]) -> float:
-    """Of the name or the comment of a table, whichever the question says more of: how much."""
+    """The share of a table's name or comment that the question says; of both, the greater."""
     return max((sum(asked[term].share for term in name if term in asked) / len(name) for name in names), default=0.0)
 
 
-_TABLE_NOISE = frozenset(listed("tbl tb t dim fact ods dwd dws ads info table list data"))
+_TABLE_NOISE = WORDS.english.one_of("relevance.table_words")
+_TABLE, _KEYS = WORDS.chinese.phrases("tables.ends")[0], WORDS.english.one_of("relevance.keys")
 
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
-    said = called(table.comment).removesuffix("表")
+    said = called(table.comment).removesuffix(_TABLE)
     names = (frozenset(_spelled_out(text)) - _TABLE_NOISE for text in (table.name, said))
     return tuple(name for name in names if name)
 
@@ -351,7 +352,7 @@ def _implied_targets(tables: Iterable[Table]) -> list[list[int]]:
     for number, table in enumerate(tables):
         core = "_".join(term for term in terms(table.name) if term not in _TABLE_NOISE)
         own = {"_".join(terms(name)) for name in table.primary_key} if len(table.primary_key) == 1 else set()
-        for name in {f"{core}_id", f"{core}_no", f"{core}_code", *own} - {"id", "code", "no"}:
+        for name in {*(f"{core}_{key}" for key in _KEYS), *own} - _KEYS:
             owners[table.schema, name].append(number)
     implied: list[list[int]] = []
     for number, table in enumerate(tables):

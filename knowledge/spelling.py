@@ -9,18 +9,9 @@ import unicodedata
 from collections.abc import Iterable
 
 from common.text import Text
-from knowledge.atoms import listed
-from knowledge.han_variants import SIMPLIFIED
+from knowledge.words import SIMPLIFIED, WORDS
 
-PLACES = listed(
-    "特别行政区 维吾尔自治区 壮族自治区 回族自治区 自治区 自治州 自治县 省 市 区 县 州 盟 旗 镇 乡 村 街道 "
-    "city county province state district region prefecture town township"
-)
-COMPANIES = listed(
-    "有限责任公司 股份有限公司 集团有限公司 有限公司 公司 集团 "
-    "inc incorporated ltd limited llc llp co corp corporation company plc gmbh ag kg sa sas srl bv nv pte pty group"
-)
-KINDS = listed("店 类 业 型 级")
+PLACES, COMPANIES, KINDS = (WORDS.both(f"values.units.{kind}") for kind in ("places", "companies", "kinds"))
 
 _MEANT_SIGNS = frozenset("#%&*@")  # punctuation to Unicode, but C# is not C
 _SHORTEST_MISSPELT = 5  # characters; one letter more or less makes another word of a shorter one
@@ -86,14 +77,14 @@ def alike(text: str, values: Iterable[str]) -> tuple[str, ...]:
 
 
 def did_you_mean(said: str, choices: Iterable[str]) -> Text:
-    """Nothing is called `said`; one of `choices` may have been meant."""
+    """The sentence that nothing is called `said`, and which of `choices` may have been meant."""
     choices = tuple(choices)
     zh, en = "、".join(f"“{one}”" for one in choices), " or ".join(f'"{one}"' for one in choices)
     return Text(f"没有“{said}”；您是不是要找{zh}？", f'There is no "{said}"; did you mean {en}?')
 
 
 def _likeness(one: str, other: str) -> float:
-    """0 to 1; what one begins or ends with counts as more than letters in common."""
+    """How alike they are, 0 to 1; a common beginning or end counts more than scattered letters."""
     shorter, longer = sorted((one, other), key=len)
     if not shorter:
         return 0.0
@@ -104,7 +95,7 @@ def _likeness(one: str, other: str) -> float:
 
 
 def plain(text: str) -> str:
-    """Without what `same` makes no difference of, but for punctuation and blanks between words."""
+    """The text in lower case, half width and simplified characters, its words one blank apart."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(SIMPLIFIED).split())
 
 

@@ -7,22 +7,11 @@ from common.values import Column
 from knowledge.atoms import key_of, normalise
 from knowledge.codes import labels_of
 from knowledge.naming import has_han
+from knowledge.words import WORDS
 
 _VERSION = re.compile(r"\d+(\.\d+){2,3}")
 _LISTED = re.compile(r"[、,，;；/|]")
-NAME_TAILS = (
-    "特别行政区",
-    "自治区",
-    "省",
-    "市",
-    "自治州",
-    "县",
-    "区",
-    "有限责任公司",
-    "股份有限公司",
-    "有限公司",
-    "集团",
-)
+NAME_TAILS = WORDS.chinese.phrases("values.name_ends")
 _MAX_LISTED = 12
 _LONGEST_SHORTENED = 24
 
@@ -41,19 +30,16 @@ def labelled_values(column: Column) -> Iterator[ValueName]:
             yield from ((part, part, 0.9) for part in listed if part not in column.values)
 
 
-_NEGATIVE = ("in", "un", "non", "not ")
-_GENDERS = {
-    "male": ("male", "males", "man", "men", "boy", "boys", "男", "男性", "男士", "男生"),
-    "female": ("female", "females", "woman", "women", "girl", "girls", "女", "女性", "女士", "女生"),
-}
-_GENDER_CODES = {"m": "male", "f": "female", "male": "male", "female": "female", "男": "male", "女": "female"}
+_NEGATIONS, _GENDER_END = WORDS.english.phrases("values.negations"), WORDS.chinese.text("values.gender_end")
+_GENDERS = {gender: WORDS.both(f"values.genders.{gender}") for gender in WORDS.english.under("values.genders")}
+_GENDER_CODES = WORDS.named("values.gender_codes")
 
 
 def gender_names(column: Column) -> Iterator[ValueName]:
     """(stored code, word, quality) when the column's values are the two genders however abbreviated."""
     said = {value: value for value in column.values} | dict(labels_of(column.comment))
-    codes = {value: _GENDER_CODES.get(text.strip().lower().removesuffix("性")) for value, text in said.items()}
-    if {"male", "female"} <= set(codes.values()):
+    codes = {value: _GENDER_CODES.get(text.strip().lower().removesuffix(_GENDER_END)) for value, text in said.items()}
+    if _GENDERS.keys() <= set(codes.values()):
         for value, gender in codes.items():
             for word in _GENDERS.get(gender or "", ()):
                 yield value, word, 0.95
@@ -63,7 +49,7 @@ def negated_names(names: dict[str, float], value: str) -> Iterator[ValueName]:
     """(`value`, "inactive", quality) for a flag that may be called "active", or a date called "paid"."""
     for name, quality in names.items():
         if quality >= 0.75 and name.isascii() and " " not in name:
-            yield from ((value, prefix + name, quality - 0.02) for prefix in _NEGATIVE)
+            yield from ((value, prefix + name, quality - 0.02) for prefix in _NEGATIONS)
 
 
 def has_labels(column: Column) -> bool:

@@ -1,11 +1,43 @@
 """Thinking by rules over whatever database is connected, without a model.
 
-The question is covered with marks (`marks`: names and values of the catalogue, intent words, numbers, dates), the marks
-are understood as a small query structure (`filters`, `asks`, `planner` → `query`), and the structure is rendered as SQL
-(`render`, `frame`, `joins`). Whatever found no place in the structure makes the rules refuse: an answer to another
-question is worse than none.
+A question passes through the packages of this one in this order. `words` says what words ask for, `schema` what the
+database is about, `linking` covers the question with marks: names and values of the database, words, numbers, dates.
 
-A question of a conversation may change the one before it (`conversation`).
+>>> question = "total amount of shipped orders by city"
+>>> marks = marks_of(question, lexicon_of(catalog))
+>>> [mark.text for mark in marks]
+['total amount', 'of', 'shipped', 'orders', 'by', 'city']
+>>> [mark.intent.kind if mark.intent else mark.links[0].kind for mark in marks]
+['column', 'of', 'value', 'table', 'by', 'column']
 
-Nothing is imported here: others use the word lists of this package, which must not load the rules as well.
+`reading` takes conditions and wishes out of the marks, in the terms of `query`.
+
+>>> reading = Reading(marks, lexicon_of(catalog), hint=None, is_chinese=False)
+>>> [(one.column.column, one.operator, one.operands) for one in read_filters(reading).conditions]
+[('status', '=', ('shipped',))]
+>>> [(one.table[1], one.column) for one in read_asks(reading, restricted=frozenset()).dimensions]
+[('customers', 'city')]
+
+`planning` decides which table answers and gives everything its place in one `Query`. What found no place makes the
+rules refuse: an answer to another question is worse than none.
+
+>>> understood = understand(Inquiry(question, "en", catalog))
+>>> [(one.function, one.table[1], one.column) for one in understood.query.measures]
+[('sum', 'orders', 'total_amount')]
+
+`sql` writes the statement.
+
+>>> print(understood.sql)
+SELECT c.city, sum(o.total_amount) AS total_total_amount
+FROM orders AS o
+JOIN customers AS c ON c.customer_id = o.customer_id
+WHERE o.status = 'shipped'
+  AND NOT c.is_deleted
+GROUP BY c.city
+ORDER BY total_total_amount DESC NULLS LAST, c.city
+
+`conversation` puts a follow-up into the structure of the question before it, which its turn has kept as JSON, or into
+what that one was asked back for. `answering` says what came of it, and answers talk.
+
+Nothing is imported here: others use the words of this package, which must not load the rules as well.
 """

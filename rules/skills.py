@@ -19,6 +19,7 @@ from rules.answering.summarize import (
 )
 from rules.conversation.conversation import understand_in_context, written_operation
 from rules.conversation.planner import Understanding
+from rules.query.query_json import pending_to_json, query_to_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import LEXICONS, lexicon_of, says_the_same
 from rules.words.writes import pasted_sql
@@ -53,12 +54,10 @@ class OfflineSkills:
         operation = written_operation(inquiry)
         if operation is not None:
             raise ForbiddenStatement(operation)
-        try:
-            understanding = understand_in_context(inquiry)
-        except Refusal as refusal:
-            text = with_rewrites(refusal, rewrites(inquiry, refusal))
-            return Thought(NoSql(refusal.reason, text.to(inquiry.lang)))
-        return Thought(Sql(understanding.sql), warnings=understanding.warnings)
+        made = understand_in_context(inquiry)
+        if isinstance(made, Refusal):
+            return Thought(_refused(inquiry, made))
+        return Thought(Sql(made.sql, query_to_json(made.query)), warnings=made.warnings)
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
         """See `Skills.repair_sql`. Mends misspelt tables and columns only."""
@@ -95,10 +94,14 @@ def _emitted(pieces: list[str], emit: Emit | None) -> str:
     return "".join(pieces)
 
 
+def _refused(inquiry: Inquiry, refusal: Refusal) -> NoSql:
+    pending = refusal.pending
+    is_resumed = pending is not None and pending.turns > 1  # then the words in doubt are not those of this question
+    text = with_rewrites(refusal, () if is_resumed else rewrites(inquiry, refusal))
+    return NoSql(refusal.reason, text.to(inquiry.lang), pending_to_json(pending) if pending is not None else None)
+
+
 def _understanding_of(inquiry: Inquiry, sql: str) -> Understanding | None:
     """What is behind `sql`, when it was these rules that wrote it."""
-    try:
-        understanding = understand_in_context(inquiry)
-    except Refusal:
-        return None
-    return understanding if understanding.sql == sql else None
+    made = understand_in_context(inquiry)
+    return made if isinstance(made, Understanding) and made.sql == sql else None

@@ -1,4 +1,4 @@
-/** Requests to the server: every one carries the reader's key, and asks for one where the server wants it. */
+/** Requests to the server. Each carries the reader's key, or asks the reader for one if the server wants it. */
 
 import { localFailure, readEnvelope } from "./envelopes.js";
 import { askForKey, keyInUse } from "./key.js";
@@ -6,7 +6,7 @@ import { language } from "./texts.js";
 
 const ROOT = "api/v0/"; // relative, so that the page also works behind a path prefix
 
-/** The envelope of a request that was not answered with what was asked for. */
+/** An answer other than success, with its envelope. */
 export class Refusal extends Error {
   constructor(envelope) {
     super(envelope.data.error_type);
@@ -15,8 +15,8 @@ export class Refusal extends Error {
 }
 
 /**
- * Sends a request and resolves to the Response. A 401 asks the reader for a key, until one fits or none is given; what
- * the reader did not ask for says `asksForKey: false`.
+ * Sends a request and resolves to the Response. A 401 asks the reader for a key until one is accepted or none is given.
+ * Requests that the reader did not start pass `asksForKey: false`.
  */
 export async function send(path, { method = "GET", body, headers = {}, asksForKey = true, ...options } = {}) {
   for (;;) {
@@ -39,7 +39,7 @@ export async function send(path, { method = "GET", body, headers = {}, asksForKe
   }
 }
 
-/** The `data` of what the server answers. Throws `Refusal`. */
+/** The `data` of the server's answer. Throws `Refusal`. */
 export async function request(path, options) {
   const envelope = await answer(path, options);
   if (!envelope.success) throw new Refusal(envelope);

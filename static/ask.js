@@ -1,34 +1,34 @@
-/** A question being answered: envelopes as they arrive, over as many connections as that takes. */
+/** A question being answered: gives its envelopes as they arrive, and connects again when a connection breaks. */
 
-import { send } from "./api.js";
+import { Refusal, request, send } from "./api.js";
 import { localFailure, parseEnvelope, readEnvelope } from "./envelopes.js";
 import { isAskingForKey } from "./key.js";
 import { readEvents } from "./sse.js";
 
 const TERMINAL = new Set(["completed", "error"]);
-const GONE = new Set([204, 404, 410]); // 204: nothing comes after what the page has heard
+const GONE = new Set([204, 404, 410]); // 204: no event follows those the page has
 const REFUSED = new Set([401, 403]);
 
-// The server sends at least a comment every 15 s. Longer silence means the connection is dead, even if nobody said so.
+// The server sends at least a comment every 15 s, so after a longer silence the connection counts as dead.
 const SILENCE_LIMIT_MS = 45_000;
-// How long the page tries to get back to a run of which it hears nothing. A comment counts only from a connection that
-// has been steady for a while: one that breaks at the same place every time must not be tried for ever.
+// How long the page tries to reconnect without hearing from the run. Comments count only on a connection that has
+// lasted a while, so that a connection that always breaks at the same place is not tried for ever.
 const PATIENCE_MS = 120_000;
 const STEADY_MS = 5000;
 const PAUSES_MS = [200, 1000, 2000, 4000, 8000];
-// A question that is stopped before its run has a name can be cancelled as soon as it has one.
+// How long a stopped question waits for its run id, with which it can be cancelled.
 const NAMING_MS = 5000;
 
-/** A name for one question, the same however often it has to be sent. */
+/** A key for one question, the same each time it is sent. */
 export function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /**
- * One question. Its run goes on at the server whatever happens to the connection, until `stop()`.
+ * One question. Its run goes on at the server until `stop()`, even if the connection breaks.
  *
- * `body` is that of the request, `key` its Idempotency-Key. With the `runId` of a run that has begun already it is not
- * asked again but followed from its first event. `onRun(runId)` is called when the run's name is known.
+ * `body` is that of the request, `key` its Idempotency-Key. With the `runId` of a run that exists, the question is not
+ * asked again; the run is followed from its first event. `onRun(runId)` is called when the run id is known.
  */
 export class Asking {
   #body;
@@ -36,10 +36,11 @@ export class Asking {
   #runId;
   #onRun;
   #lastSeq = 0;
-  #hasBegun = false; // the server has taken the question, whether or not anything was heard of its run
+  #hasBegun = false; // the server has accepted the question, even if no event of its run has come
   #heardAt = Date.now();
-  #isOver = false; // stopped or left: nobody listens any more
+  #isOver = false; // stopped or left: no more events are wanted
   #isStopped = false;
+  #openQuestion = null; // the id of what the run asks its user, while nothing has come after it
   #transfer = new AbortController();
   #wake = () => {};
 
@@ -52,9 +53,10 @@ export class Asking {
 
   /**
    * Yields `{code, success, message, data}`. Never throws. The last one always has `data.type` `completed` or `error`;
+   * after a `question`, more come when it has been answered, by `answer` or by somebody else.
    * failures that only the browser can see come as `error` with `data.is_local` and an `error_type` of `unreachable`,
    * `connection_lost`, `stream_ended`, `bad_answer` or `run_gone`. `{data: {type: "reconnecting"}}` says that the
-   * connection is being made anew. After `stop()` or `leave()` nothing comes.
+   * page is reconnecting. After `stop()` or `leave()` nothing comes.
    */
   async *envelopes() {
     let firstFailure = null;
@@ -65,6 +67,7 @@ export class Asking {
         for await (const envelope of this.#connection()) {
           if (this.#isOver) return;
           [firstFailure, attempt, this.#heardAt] = [null, 0, Date.now()];
+          this.#openQuestion = envelope.data.type === "question" ? envelope.data.interrupt_id : null;
           yield envelope;
           if (TERMINAL.has(envelope.data.type)) return;
         }
@@ -72,6 +75,10 @@ export class Asking {
         failure = error.kind ?? (error instanceof SyntaxError ? "bad_answer" : "connection_lost");
       }
       if (this.#isOver) return;
+      if (this.#openQuestion !== null) {
+        await this.#isAnswered();
+        continue;
+      }
       firstFailure ??= failure;
       if (!this.#canGoOn(failure) || Date.now() - this.#heardAt > PATIENCE_MS) {
         yield localFailure(firstFailure);
@@ -79,6 +86,30 @@ export class Asking {
       }
       yield { data: { type: "reconnecting" } };
       await this.#pause(PAUSES_MS[Math.min(attempt++, PAUSES_MS.length - 1)]);
+    }
+  }
+
+  /** Answers what the run asks. Resolves to null when there is an answer now, else to the envelope that refuses it. */
+  async answer(answer) {
+    const body = { interrupt_id: this.#openQuestion, answer };
+    try {
+      await request(`runs/${encodeURIComponent(this.#runId)}/resume`, { method: "POST", body });
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      if (refusal.envelope.code !== 409) return refusal.envelope; // 409: it was answered, or cancelled, elsewhere
+    }
+    this.#openQuestion = null;
+    this.#heardAt = Date.now();
+    this.#wake();
+    return null;
+  }
+
+  /** Returns when the open question has its answer, or nobody listens any more. */
+  async #isAnswered() {
+    while (this.#openQuestion !== null && !this.#isOver) {
+      await new Promise((resolve) => {
+        this.#wake = resolve;
+      });
     }
   }
 
@@ -99,10 +130,10 @@ export class Asking {
   #cancel() {
     this.leave();
     const ended = send(`runs/${encodeURIComponent(this.#runId)}/cancel`, { method: "POST", keepalive: true });
-    ended.catch(() => {}); // the reader has seen that it stopped; the server will end it by its own limits
+    ended.catch(() => {}); // the page shows it as stopped; the server ends it by its own limits
   }
 
-  /** A run without a name is asked for once more: by its key the server knows that it is the same question. */
+  /** Sends the question again if its run id is unknown; by its key the server knows that it is the same question. */
   #canGoOn(failure) {
     return (this.#hasBegun || this.#runId !== null) && failure !== "bad_answer" && failure !== "run_gone";
   }
@@ -152,7 +183,7 @@ export class Asking {
     }
   }
 
-  /** Takes note of an event's id `<run_id>:<seq>`; false when the event was there before. */
+  /** Remembers an event's id `<run_id>:<seq>`; false when the event came before. */
   #isNew(id) {
     const colon = id.lastIndexOf(":");
     const seq = Number(id.slice(colon + 1));
@@ -169,7 +200,7 @@ export class Asking {
     else this.#onRun(runId);
   }
 
-  /** Waits, but not longer than until the network is back. */
+  /** Waits; returns early when the network is back. */
   #pause(milliseconds) {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -179,7 +210,7 @@ export class Asking {
   }
 }
 
-/** Why a connection did not lead to an end. */
+/** Why a connection ended before the last event. */
 class Interruption extends Error {
   constructor(kind) {
     super(kind);

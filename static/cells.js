@@ -5,7 +5,7 @@ import { NumberText, stringifyExact } from "./exact_json.js";
 
 const NUMERIC_TYPES = new Set(["int2", "int4", "int8", "numeric", "float4", "float8", "money", "oid"]);
 const PLAIN_NUMBER = /^(-?)(\d+)(\.\d+)?$/;
-// Numbers that name things are not amounts: 2025 is a year, 100234 a shop; neither gets thousands separators.
+// Columns of numbers that name things: 2025 is a year, 100234 a shop. They get no thousands separators.
 const NAMES_THINGS = /(^|_)(id|no|code|year|zip|phone)$|(编号|代码|编码|年份|年度|年|号)$/i;
 const LONG_TEXT = 40; // characters from which a cell may wrap
 

@@ -1,4 +1,4 @@
-/** The conversation on the page: its turns, the question being answered, and what a reload finds again. */
+/** The conversation on the page: its turns, the question being answered, and what is restored after a reload. */
 
 import { request } from "./api.js";
 import { Asking, newKey } from "./ask.js";
@@ -10,7 +10,7 @@ import { label } from "./texts.js";
 import { Turn } from "./turn.js";
 
 const TURNS_AT_ONCE = 20;
-// Failures after which the same question, sent again, is to be answered by the run that may have begun.
+// Failures after which a run may exist: the same question, sent again, keeps its key so that this run answers it.
 const UNKNOWN_END = new Set(["connection_lost", "stream_ended", "unreachable", "bad_answer"]);
 const NOTHING_SAID = { conversation_id: undefined, context_type: undefined };
 
@@ -23,7 +23,7 @@ export class Conversation {
   #said = { ...NOTHING_SAID };
   #running = null; // {asking, turn}
   #lastTurn = null;
-  #opening = 0; // counts what was opened, so that an answer that comes late is not taken for the latest
+  #opening = 0; // counts openings, so that a late answer to an earlier one is ignored
 
   constructor(place, onChange) {
     this.#place = place;
@@ -56,7 +56,7 @@ export class Conversation {
     this.#setRunning(null);
   }
 
-  /** Begins another one; a question being answered goes on without the page. */
+  /** Starts a new conversation; a question being answered goes on at the server. */
   startOver() {
     this.#opening += 1;
     this.#running?.asking.leave();
@@ -75,7 +75,7 @@ export class Conversation {
     await this.#showLatest();
   }
 
-  /** What a reload interrupted: the conversation, and a question that was being answered. */
+  /** Restores what a reload interrupted: the conversation, and a question that was being answered. */
   async restore() {
     const running = inThisTab.recall("running");
     const id = inThisTab.recall("conversation_id");
@@ -83,7 +83,7 @@ export class Conversation {
       this.#continueWith({ conversation_id: id });
       await this.#showLatest();
     }
-    if (this.#running) return; // the reader was faster
+    if (this.#running) return; // the reader has asked something meanwhile
     if (running?.body?.question && !this.#isShown(running)) this.#follow(running);
     else inThisTab.forget("running");
   }
@@ -93,7 +93,7 @@ export class Conversation {
   async #follow(question) {
     const remember = (runId) => inThisTab.remember("running", { ...question, run_id: runId });
     const asking = new Asking(question.body, { key: question.key, runId: question.run_id, onRun: remember });
-    const turn = this.#startTurn(question);
+    const turn = this.#startTurn(question, (answer) => asking.answer(answer));
     this.#setRunning({ asking, turn });
     remember(question.run_id);
     for await (const envelope of asking.envelopes()) {
@@ -103,9 +103,10 @@ export class Conversation {
     if (this.#running?.asking === asking) this.#setRunning(null);
   }
 
-  #startTurn(question) {
+  #startTurn(question, onAnswer) {
     this.#lastTurn?.collapse();
-    const turn = new Turn(question.body.question, { onRetry: (failure) => this.#retry(turn, question, failure) });
+    const onRetry = (failure) => this.#retry(turn, question, failure);
+    const turn = new Turn(question.body.question, { onRetry, onAnswer });
     this.#lastTurn = turn;
     this.#place.append(turn.element);
     this.#onChange();
@@ -158,10 +159,10 @@ export class Conversation {
     const height = document.documentElement.scrollHeight;
     const more = earlierButton(page, (next) => this.#showEarlier(next, page.next_cursor));
     button.replaceWith(...more, ...page.turns.map(pastTurn));
-    scrollBy(0, document.documentElement.scrollHeight - height); // the reader stays at what was read
+    scrollBy(0, document.documentElement.scrollHeight - height); // keeps the same turns in view
   }
 
-  /** One page of turns; null when there is none to show, which has then been said. */
+  /** One page of turns; null when there is none, after telling the reader why. */
   async #page(cursor, again) {
     const opening = this.#opening;
     const query = new URLSearchParams({ limit: TURNS_AT_ONCE, ...(cursor ? { cursor } : {}) });
@@ -175,7 +176,7 @@ export class Conversation {
 
   #sayUnread(envelope, again) {
     if (envelope.code === 404) {
-      if (!this.#running) this.startOver(); // forgotten by its age, or by its owner elsewhere
+      if (!this.#running) this.startOver(); // it has expired, or was deleted elsewhere
       return;
     }
     const box = failureBox(envelope, () => {

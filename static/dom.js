@@ -1,6 +1,6 @@
 /**
- * Building the page's elements. Children are text or nodes, never HTML: nothing that comes from a database, a model or
- * a user can become markup.
+ * Builds the page's elements. Children are text or nodes, never HTML, so that text from a database, a model or a user
+ * can't become markup.
  */
 
 import { translate } from "./texts.js";

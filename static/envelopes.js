@@ -9,7 +9,7 @@ export function parseEnvelope(text) {
   return envelope;
 }
 
-/** The envelope of a whole response; proxies answer with anything at all, which becomes a `bad_answer`. */
+/** The envelope of a whole response; any other answer, such as a proxy's, becomes a `bad_answer`. */
 export async function readEnvelope(response) {
   try {
     return withRetryAfter(parseEnvelope(await response.text()), response);

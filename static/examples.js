@@ -1,4 +1,4 @@
-/** Questions to begin with, about the database that is connected. */
+/** Example questions about the connected database. */
 
 import { request } from "./api.js";
 import { element } from "./dom.js";
@@ -17,11 +17,11 @@ export class Examples {
     this.#onChoose = onChoose;
   }
 
-  /** Shows those in that language; where the server has none to give, or wants a key first, there are none. */
+  /** Shows those in that language; none if the server has none, or wants a key first. */
   async show(language) {
     this.#wanted = language;
     const questions = this.#known.get(language) ?? (await this.#ask(language));
-    if (language !== this.#wanted) return; // another one was chosen meanwhile
+    if (language !== this.#wanted) return; // another language was chosen meanwhile
     this.#block.hidden = questions.length === 0;
     this.#list.replaceChildren(...questions.map((question) => this.#item(question)));
   }

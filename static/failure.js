@@ -1,4 +1,4 @@
-/** What is shown when there is no answer. */
+/** Shows a failure in place of an answer. */
 
 import { element, glyph } from "./dom.js";
 import { label } from "./texts.js";
@@ -25,7 +25,7 @@ function serversWords(message, data) {
   return [element("h3", {}, message), element("p", {}, data.error ?? ""), ...hint];
 }
 
-/** What to quote when asking for help. */
+/** The ids to quote when asking for help. */
 function tail(data) {
   const parts = [element("code", {}, data.error_type ?? "")];
   if (data.request_id) parts.push(label("request_id"), element("code", {}, data.request_id));

@@ -1,4 +1,4 @@
-/** The reader's conversations in a drawer: to open, name and delete. */
+/** The reader's conversations in a drawer, where they can be opened, renamed and deleted. */
 
 import { request } from "./api.js";
 import { element, glyph, setTranslatedAttribute } from "./dom.js";
@@ -13,7 +13,7 @@ export class History {
   #dialog;
   #body;
   #conversation;
-  #opening = 0; // counts how often it was opened, so that a list that comes late is not shown twice
+  #opening = 0; // counts openings, so that a late list for an earlier one is not shown
 
   constructor(dialog, conversation) {
     this.#dialog = dialog;
@@ -49,7 +49,7 @@ export class History {
     this.#sayWhenEmpty();
   }
 
-  /** Says at the end of the drawer what went wrong; `again` is what trying again does. */
+  /** Shows a failure at the end of the drawer; its retry button calls `again`. */
   #say(envelope, again) {
     this.#body.querySelector(":scope > .failure")?.remove();
     const box = failureBox(envelope, () => {
@@ -154,7 +154,7 @@ export class History {
     this.#sayWhenEmpty();
   }
 
-  /** Sends a change; null when it was not made, which has then been said. What is gone already leaves the list. */
+  /** Sends a change; null when it failed, after telling the reader. Removes conversations that no longer exist. */
   async #change(item, conversation, options, again) {
     try {
       return await request(`conversations/${encodeURIComponent(conversation.conversation_id)}`, options);
@@ -187,7 +187,7 @@ function iconButton(name, onClick) {
   return button;
 }
 
-/** Escape in a form leaves the form, not the drawer around it. */
+/** Lets Escape in a form close the form, not the drawer. */
 function onEscape(form, leave) {
   form.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.isComposing) return;

@@ -1,10 +1,10 @@
-/** The reader's API key: asked for when the server wants one, kept where the reader says, sent with every request. */
+/** The reader's API key: asks for it when the server wants one, keeps it where the reader chooses. */
 
 import { inThisTab, onThisDevice } from "./memory.js";
 import { setLabel } from "./texts.js";
 
 const NAME = "api_key";
-const SENDABLE = /^[\x21-\x7e]+$/; // what a header can hold
+const SENDABLE = /^[\x21-\x7e]+$/; // characters that a header can hold
 
 const dialog = document.getElementById("key-dialog");
 const form = document.getElementById("key-form");
@@ -21,7 +21,7 @@ export function keyInUse() {
   return current;
 }
 
-/** Calls `listener` whenever a key begins or ceases to be in use. */
+/** Calls `listener` whenever a key is set or removed. */
 export function onKeyChange(listener) {
   tell = listener;
 }
@@ -31,12 +31,12 @@ export function signOut() {
   use(null);
 }
 
-/** Whether the reader is looking for the key right now. */
+/** Whether the dialog for the key is open. */
 export function isAskingForKey() {
   return asking !== null;
 }
 
-/** Opens the dialog, one for all who ask; resolves to whether a key was given. `wasRefused`: there was one. */
+/** Opens the dialog, or joins the open one; resolves to whether a key was given. `wasRefused`: a key was refused. */
 export function askForKey(wasRefused) {
   asking ??= opened(wasRefused).finally(() => (asking = null));
   return asking;

@@ -1,4 +1,4 @@
-/** The page: the question box, the settings, and what they do to the conversation. */
+/** The page: connects the question box and the settings with the conversation. */
 
 import { request } from "./api.js";
 import { Conversation } from "./conversation.js";
@@ -64,8 +64,8 @@ function submit(event) {
 }
 
 function onQuestionKey(event) {
-  // Enter also ends the choice of a Chinese word in an input method; that Enter is not a question. Safari reports it
-  // after the composition, with the key code of one that is still going on.
+  // Enter also ends the composition of a Chinese word in an input method, and must not send the question then. Safari
+  // reports that Enter after the composition, with the key code of a composition in progress.
   const isComposing = event.isComposing || event.keyCode === 229;
   if (event.key === "Enter" && !event.shiftKey && !isComposing) submit(event);
 }
@@ -105,7 +105,7 @@ function showKey() {
 }
 
 async function showUser(key) {
-  // The name is not worth asking for a key: when the server does not say it, the row goes without.
+  // Don't ask for a key to get the name: without it, the row stays empty.
   const me = await request("me", { asksForKey: false }).catch(() => null);
   if (me !== null && keyInUse() === key) page.keyUser.textContent = me.user_id ?? "";
 }
@@ -127,7 +127,7 @@ function listen() {
   page.signOut.addEventListener("click", () => {
     signOut();
     page.settings.open = false;
-    startOver(); // what is on the page belongs to the user who left
+    startOver(); // the page still shows the former user's conversation
   });
   onKeyChange(() => {
     showKey();
@@ -152,5 +152,5 @@ setLanguage(["zh", "en"].find((known) => known === onThisDevice.recall("language
 listen();
 showKey();
 conversation.restore();
-// On a touch screen the keyboard would cover the examples.
+// Don't focus on a touch screen, where the keyboard would cover the examples.
 if (matchMedia("(pointer: fine)").matches) page.question.focus();

@@ -1,4 +1,4 @@
-/** What the browser keeps for the reader; one that keeps nothing (private mode, storage refused) just forgets. */
+/** Keeps values in the browser's storage. Where that fails (private mode, storage refused), it keeps nothing. */
 
 const PREFIX = "citu.";
 
@@ -36,8 +36,8 @@ class Memory {
   }
 }
 
-/** Until the reader clears it. */
+/** Keeps values until the reader clears them. */
 export const onThisDevice = new Memory(() => localStorage);
 
-/** Until the tab is closed; a reload keeps it. */
+/** Keeps values until the tab is closed; they survive a reload. */
 export const inThisTab = new Memory(() => sessionStorage);

@@ -1,4 +1,4 @@
-/** A question of an earlier time and its answer, as the server keeps them. */
+/** Shows an earlier question and its answer, as the server keeps them. */
 
 import { element } from "./dom.js";
 import { NumberText } from "./exact_json.js";
@@ -26,7 +26,7 @@ function preview({ columns, rows, row_count: total }) {
   return { columns, column_types: types, rows, row_count: rows.length, total };
 }
 
-/** Types are not kept; what is made of numbers only is shown as numbers. */
+/** The server keeps no types, so columns that hold only numbers are shown as numbers. */
 function isNumbers(values) {
   const known = values.filter((value) => value !== null);
   return known.length > 0 && known.every((value) => typeof value === "number" || value instanceof NumberText);

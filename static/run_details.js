@@ -1,4 +1,4 @@
-/** How an answer came about: for readers who want to check, and for whoever looks after the service. */
+/** Details of how an answer was made, for readers who want to check it, and for operators. */
 
 import { element } from "./dom.js";
 import { label } from "./texts.js";

@@ -24,7 +24,7 @@ function confirm(text, outcome) {
   setTimeout(() => setLabel(text, "copy"), CONFIRMATION_MS);
 }
 
-/** Copies the code; where the clipboard is out of reach (plain HTTP, a refusal) it is left selected for the reader. */
+/** Copies the code; if the clipboard can't be used (plain HTTP, no permission), selects it for the reader to copy. */
 async function copy(code) {
   try {
     await navigator.clipboard.writeText(code.textContent);

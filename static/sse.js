@@ -1,5 +1,5 @@
 /**
- * Server-Sent Events read from a `fetch` body: EventSource can only GET, and a question is a POST.
+ * Reads Server-Sent Events from a `fetch` body, because EventSource can only GET, and a question is a POST.
  * Follows the WHATWG HTML specification, section "Server-sent events".
  */
 
@@ -33,7 +33,7 @@ export class EventParser {
     const [, name, value] = /^([^:]*)(?::\u0020?(.*))?$/su.exec(line);
     if (name === "data") this.#data.push(value ?? "");
     if (name === "id" && !value?.includes("\0")) this.#id = value ?? "";
-    return []; // comments (an empty name) and other fields carry nothing the page needs
+    return []; // the page needs no comments (fields without a name) and no other fields
   }
 
   #dispatch() {
@@ -43,7 +43,7 @@ export class EventParser {
   }
 }
 
-/** The events of a response body. `onBytes` is called for every piece, comments included: a sign of life. */
+/** The events of a response body. `onBytes` is called for every piece; comments too show that the connection lives. */
 export async function* readEvents(body, onBytes) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -56,6 +56,6 @@ export async function* readEvents(body, onBytes) {
       yield* parser.push(decoder.decode(value, { stream: true }));
     }
   } finally {
-    reader.cancel().catch(() => {}); // the connection may be gone already, which is what cancelling is for
+    reader.cancel().catch(() => {}); // ignore failures: the connection may have broken already
   }
 }

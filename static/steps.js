@@ -3,9 +3,9 @@
 import { element, glyph } from "./dom.js";
 import { label, setLabel } from "./texts.js";
 
-// The server says which icon a step has; these are drawn, because not every system has a font with colour emoji.
+// Drawings for the emoji that the server names as icons, because not every system has a font with colour emoji.
 const DRAWINGS = { "🤔": "think", "🔧": "write", "⚙️": "run", "💭": "chat", "📝": "report", "✅": "done" };
-const MARKS = { done: "done", failed: "failed", stopped: "stopped" };
+const MARKS = { done: "done", waiting: "chat", failed: "failed", stopped: "stopped" };
 
 /** A list that takes the `data` of progress events. */
 export class Steps {
@@ -26,10 +26,16 @@ export class Steps {
     this.#rows.get(data.node).update(data);
   }
 
-  /** Says what goes on, by the text of that key. */
+  /** Shows the text of that key as what happens now. */
   say(key) {
     this.element.hidden = false;
     if (this.#state.dataset.text !== key) setLabel(this.#state, key);
+  }
+
+  /** The run waits for the reader: the step that asked is run again after the answer, in a row of its own. */
+  wait() {
+    this.say("turn_waiting");
+    for (const row of this.#rows.values()) row.end("waiting");
   }
 
   /** Ends the list: rows still running take `status` (done, failed or stopped). */

@@ -1,6 +1,6 @@
 /** Every sentence of the page in Chinese and English, and the switch between them. */
 
-/** When something was, as short as it is clear today: the time, the day when it was another one, the year likewise. */
+/** A time in short form: with the day only if it is not today, with the year only if it is not this year. */
 function moment(iso) {
   const then = new Date(iso);
   const now = new Date();
@@ -83,14 +83,20 @@ const TEXTS = {
   steps: ["执行步骤", "Steps"],
   step_running: ["进行中", "Running"],
   step_done: ["完成", "Done"],
+  step_waiting: ["已提问", "Asked"],
   step_failed: ["失败", "Failed"],
   step_stopped: ["已停止", "Stopped"],
   turn_running: ["处理中…", "Working…"],
   turn_done: [({ seconds }) => `完成 · ${seconds} 秒`, ({ seconds }) => `Done in ${seconds} s`],
+  turn_waiting: ["等待您的回答", "Waiting for your answer"],
   turn_reconnecting: ["连接中断，正在恢复…", "Connection lost, getting back…"],
   turn_failed: ["未完成", "Not completed"],
   turn_stopped: ["已停止", "Stopped"],
   stopped_text: ["已停止，未取得完整结果。", "Stopped before the answer was complete."],
+
+  asked: ["需要您的回答", "A question to you"],
+  asked_answer: ["您的回答", "Your answer"],
+  asked_send: ["回答", "Answer"],
 
   answer: ["回答", "Answer"],
   warnings: ["提示", "Notes"],
@@ -182,7 +188,7 @@ export function preferredLanguage(tags = navigator.languages ?? [navigator.langu
   return known ?? "en";
 }
 
-/** Switches the page, everything on it included. */
+/** Switches the language of the page and of everything on it. */
 export function speak(chosen) {
   current = LANGUAGES.indexOf(chosen);
   document.documentElement.lang = LANGUAGE_TAGS[current];

@@ -1,4 +1,4 @@
-/** One question and everything that is shown of its answer. */
+/** Shows one question and its answer. */
 
 import { element, glyph } from "./dom.js";
 import { failureBox } from "./failure.js";
@@ -7,8 +7,9 @@ import { runDetails } from "./run_details.js";
 import { sqlBlock } from "./sql_block.js";
 import { Steps } from "./steps.js";
 import { label } from "./texts.js";
+import { UserQuestion } from "./user_question.js";
 
-/** Shows envelopes as `Asking` yields them. `element.dataset.state` is running, done, failed or stopped. */
+/** Shows envelopes as `Asking` yields them. `element.dataset.state` is running, waiting, done, failed or stopped. */
 export class Turn {
   #steps = new Steps();
   #answer = element("div", { class: "answer", "aria-live": "polite", "aria-busy": "true" });
@@ -16,35 +17,42 @@ export class Turn {
   #sql = element("div", { class: "sql-place" });
   #tokens = document.createTextNode("");
   #startedAt = performance.now();
+  #asked = element("div", { class: "asked-place", "aria-live": "polite" });
+  #open = null; // the question that waits for the reader
   #onRetry;
+  #onAnswer;
   #show = {
     progress: (envelope) => this.#progress(envelope.data),
     token: (envelope) => this.#token(envelope.data.text),
+    question: (envelope) => this.#question(envelope.data),
     completed: (envelope) => this.#completed(envelope.data),
     error: (envelope) => this.#error(envelope),
     reconnecting: () => this.#steps.say("turn_reconnecting"),
   };
 
-  constructor(question, { onRetry }) {
+  constructor(question, { onRetry, onAnswer }) {
     this.#onRetry = onRetry;
+    this.#onAnswer = onAnswer;
     this.element = element(
       "article",
       { class: "turn", "data-state": "running" },
       element("h2", { class: "question", dir: "auto" }, question),
       this.#steps.element,
+      this.#asked,
       this.#answer,
       this.#outcome,
       this.#sql,
     );
   }
 
-  /** Shows one envelope; types it does not know are for newer pages. */
+  /** Shows one envelope; ignores unknown types, which are for newer pages. */
   show(envelope) {
     if (envelope.data.run_id) this.element.dataset.run = envelope.data.run_id;
+    if (this.#open) this.#goOn();
     this.#show[envelope.data.type]?.(envelope);
   }
 
-  /** Makes room for the next question. */
+  /** Folds the steps, to make room for the next question. */
   collapse() {
     this.#steps.collapse();
   }
@@ -53,6 +61,19 @@ export class Turn {
     this.#steps.show(data);
     const sql = data.state_summary?.sql;
     if (sql) this.#showSql(sql, "sql");
+  }
+
+  #question(data) {
+    this.element.dataset.state = "waiting";
+    this.#steps.wait();
+    this.#open = new UserQuestion(data, this.#onAnswer);
+    this.#asked.append(this.#open.element);
+  }
+
+  #goOn() {
+    this.#open.close();
+    this.#open = null;
+    this.element.dataset.state = "running";
   }
 
   #token(text) {
@@ -82,7 +103,7 @@ export class Turn {
     if (sql) this.#showSql(sql, "sql_refused");
   }
 
-  /** The server's own time is the right one for a run that was followed only in part. */
+  /** Ends the turn. Pass the server's time if known, because the page may have followed only a part of the run. */
   #end(state, milliseconds = performance.now() - this.#startedAt) {
     this.element.dataset.state = state;
     this.#answer.setAttribute("aria-busy", "false");

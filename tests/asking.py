@@ -50,7 +50,7 @@ class Asking:
 
     def sync(self, body: dict[str, Any], *replies: Reply) -> tuple[int, dict[str, Any]]:
         """Status and envelope."""
-        with self._post(SYNC, body, replies) as response:  # closing it gives its place back
+        with self._post(SYNC, body, replies) as response:  # closing the response frees its place
             return response.status_code, json.loads(response.get_data())
 
     def stream(self, body: dict[str, Any], *replies: Reply) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ class Asking:
 
 @contextmanager
 def shared_askings(settings: Settings) -> Iterator[Callable[..., Asking]]:
-    """Applications by their model and what they change in `settings`: each made when first wanted, and kept."""
+    """Gives applications by model and changes to `settings`; makes each at its first use and keeps it."""
     with ExitStack() as stack:
         made: dict[str, Asking] = {}
 
@@ -97,6 +97,6 @@ def frames(text: str) -> Iterator[dict[str, Any]]:
 
 
 def stable(envelope: dict[str, Any]) -> dict[str, Any]:
-    """What two runs of the same question must share."""
+    """The part of an envelope that two runs of the same question must share."""
     data = {key: value for key, value in envelope["data"].items() if key not in VOLATILE and key != "type"}
     return {key: value for key, value in envelope.items() if key != "id"} | {"data": data}

@@ -1,4 +1,4 @@
-"""Many cases of one mechanism in one test, which tells of all that fail: a test of its own costs more than a case."""
+"""Runs many cases of one mechanism in one test and reports all that fail, because a test costs more than a case."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ class Cases:
 
     @contextmanager
     def case(self, name: object) -> Iterator[None]:
-        """What fails inside is told when all cases have been tried."""
+        """Records a failure inside, which `all_cases` reports at its end."""
         try:
             yield
         except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - whatever it is, it is told
@@ -23,7 +23,7 @@ class Cases:
 
 @contextmanager
 def all_cases() -> Iterator[Cases]:
-    """Fails at its end, if any of the cases tried within it has failed: with the name and the error of each."""
+    """Fails at its end if cases within it have failed, with the name and the error of each."""
     cases = Cases()
     yield cases
     if cases.failed:

@@ -1,4 +1,4 @@
-"""A small fixed catalogue with the warts that prompts must cope with, for tests that need no server."""
+"""A small fixed catalogue with oddities that prompts must cope with, for tests that need no server."""
 
 from common.values import Catalog, Column, ForeignKey, Table
 
@@ -39,7 +39,7 @@ CATALOG = Catalog((COMPANY, SERVICE_AREA, ORDERS))
 
 
 def wide_catalog(tables: int, columns: int = 10) -> Catalog:
-    """`tables` tables about nothing, each referencing the one before it."""
+    """`tables` meaningless tables, each referencing the one before it."""
     return Catalog(
         tuple(
             Table(

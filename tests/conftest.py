@@ -55,7 +55,7 @@ _FOLDER = "CITU_TEST_FOLDER"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The first process makes the folder and removes it; those that it starts find it in their environment."""
+    """The first process makes the folder and removes it; processes that it starts find it in their environment."""
     if _FOLDER in os.environ:
         return
     stack = ExitStack()
@@ -64,9 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(stack.close)
 
 
-# What modules import whose tests start services and servers of their own.
+# Names that a module imports if its tests start their own services and servers.
 _SLOW = ("serving", "serving_by_gunicorn", "EmbeddedServer", "subprocess")
-# Modules that start nothing and take long all the same.
+# Modules that take long although they start nothing.
 _LONG = (
     *("test_offline_questions", "test_postgres", "test_guard_robustness", "test_store", "test_offline_properties"),
     *("test_large_schemas", "test_ask", "test_callers", "test_llm_faults", "test_offline_follow_ups"),
@@ -74,7 +74,7 @@ _LONG = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow files come first: at the end, when one process is left with one of them, the others have nothing to do.
+    """Puts slow files first, because at the end the other processes would wait for the one that runs a slow file.
 
     Those of the page come before all others, so that each process starts a browser and a service for them only once.
     """
@@ -105,7 +105,7 @@ def reachable_folder() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def protocol_is_kept() -> Iterator[None]:
-    """Fails a test in which a scripted model refused a request, even if the code under test did without its answer."""
+    """Fails a test in which a scripted model refused a request, even if the code under test went on without it."""
     yield
     problems = take_violations()
     if problems:
@@ -131,7 +131,7 @@ def shared_data_dir() -> Path:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """One process at a time: roles are the whole server's, and PostgreSQL refuses to alter one twice at once."""
+    """Lets one process at a time in: roles belong to the whole server, and two can't alter one role at once."""
     with (Path(os.environ[_FOLDER]) / "roles.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -153,7 +153,7 @@ def make_app_database(embedded_server: Server) -> Iterator[Callable[[], str]]:
 
 @pytest.fixture(scope="session", autouse=True)
 def app_database_url(make_app_database: Callable[[], str]) -> Iterator[str]:
-    """Citu's own database for every test that names no other; the environment says so to processes of their own."""
+    """Citu's own database for every test that names no other; processes that a test starts get it by environment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("APP_DATABASE_URL", make_app_database())
         yield os.environ["APP_DATABASE_URL"]
@@ -172,14 +172,15 @@ def demo_url(embedded_server: Server) -> str:
     Every shop, area, day and month has figures, and a question costs a sixth of what it costs over all of them.
     """
     with alone(), pytest.MonkeyPatch.context() as patch:
-        if not isinstance(embedded_server, ExternalServer):  # there it stays, and must not pass for the real thing
+        # An external server keeps its demo after the tests, so it gets the complete one.
+        if not isinstance(embedded_server, ExternalServer):
             patch.setattr(loader, "revenue_lines", _sampled_revenue)
             patch.setattr(loader, "traffic_lines", _sampled_traffic)
         return ensure_demo(embedded_server)
 
 
 _COMPLETE_DAYS = 31
-_SHOPS_STEP, _AREAS_STEP = 10, 5  # of the days before, the figures of one shop in so many
+_SHOPS_STEP, _AREAS_STEP = 10, 5  # earlier days have figures of one shop in 10, one area in 5
 
 
 def _sampled_revenue(day: date, areas: tuple[ServiceArea, ...], shops: tuple[Shop, ...]) -> Iterator[str]:
@@ -191,7 +192,7 @@ def _sampled_traffic(day: date, areas: tuple[ServiceArea, ...]) -> Iterator[str]
 
 
 def _sample(day: date, things: tuple[T, ...], step: int) -> tuple[T, ...]:
-    """Another part of them every day, which comes round after `step` days."""
+    """One in `step` of the things, others each day, so that all occur within `step` days."""
     is_recent = day >= date.today() - timedelta(days=_COMPLETE_DAYS)
     return things if is_recent else things[day.toordinal() % step :: step]
 

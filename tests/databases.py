@@ -1,4 +1,4 @@
-"""Opening the asked database as tests want it, and looking at it from outside with a role that may see everything."""
+"""Opens the asked database for tests, and looks at it from outside with a role that may see everything."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from databases import DEFAULT, DatabaseOptions, Datasource, Datasources, Guarded
 SMALL = DatabaseOptions(pool_size=3, pool_wait_s=5.0, statement_timeout_s=20.0, max_rows=50, max_result_bytes=1_000_000)
 """Limits that tests reach quickly."""
 Opener = Callable[..., GuardedDatabase]
-"""`open_asked`, closing what it opened when the test ends."""
+"""`open_asked`; closes what it opened when the test ends."""
 
 ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000) AS endless, generate_series(1, 1000000) AS b"
 
@@ -72,7 +72,7 @@ def runs_endless(url: str) -> bool:
 
 
 async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Returns when `condition`, asked in a thread, holds."""
+    """Waits until `condition`, called in a thread, is true."""
     async with asyncio.timeout(seconds):
         while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - it is another process that gets there
             await asyncio.sleep(0.01)

@@ -1,7 +1,7 @@
 """A TCP proxy that spoils one kind of answer on purpose: streams that arrive byte by byte, break off or fall silent.
 
-Faults of a network can't be had from the server under test; this stands between it and a real client, at the level of
-bytes, and passes everything but the answers of `POST /api/v0/ask_agent_stream` untouched.
+The server under test can't produce faults of a network. This proxy stands between it and a real client, and passes all
+bytes unchanged except the answers of `POST /api/v0/ask_agent_stream`.
 """
 
 import socket
@@ -29,7 +29,7 @@ class Fault:
 
 
 class FaultyProxy:
-    """Listens on a free loopback port while used as a context manager; `client_left`: the one who asked has gone."""
+    """Listens on a free loopback port as a context manager; `client_left` is set when the client has gone."""
 
     def __init__(self, upstream_port: int, fault: Fault) -> None:
         self._upstream_port = upstream_port
@@ -91,7 +91,7 @@ class FaultyProxy:
             _shut(client)
 
     def _strikes(self, client: socket.socket, passed: bytes, data: bytes) -> bool:
-        """Passes `data`, the end of `passed`, as far as the fault lets it; whether the fault has struck."""
+        """Passes `data`, the end of `passed`, as far as the fault allows; true when the fault has struck."""
         at = passed.find(self.fault.after) if self.fault.after else -1
         if at < 0:
             self._send(client, data)
@@ -100,7 +100,7 @@ class FaultyProxy:
         before = len(passed) - len(data)
         self._send(client, passed[before : at + len(fault.after or b"")])
         if fault.then == "cut":
-            _shut(client)  # no reset: that would take back what the client has not read yet
+            _shut(client)  # not a reset, which would drop what the client has not read yet
         return True
 
     def _send(self, client: socket.socket, data: bytes) -> None:
@@ -113,4 +113,4 @@ def _shut(connection: socket.socket) -> None:
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
-        return  # the other side was faster
+        return  # the other side closed first

@@ -1,7 +1,6 @@
-"""Citu's programs begun as forks of a process that has imported what they import, which is most of what a start takes.
+"""Starts Citu's programs as forks of a process that has done their imports, which take most of the time of a start.
 
-A fork is a process of its own with its own session, environment, output and signals; `python …` itself is begun by the
-tests that are about starting.
+A fork is a process with its own session, environment, output and signals. Tests about starting run `python …` itself.
 """
 
 import multiprocessing
@@ -15,7 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO
 
-# Also for functions that are to run in processes of their own: what they import is there.
+# Tests also use it to run functions in other processes, which find their imports done.
 context = multiprocessing.get_context("forkserver")
 context.set_forkserver_preload(["tests.forking", "gunicorn.app.wsgiapp", "unified_api"])
 
@@ -36,7 +35,7 @@ class Fork:
 
     @property
     def returncode(self) -> int | None:
-        """As of now; negative: the signal that ended it."""
+        """None while it runs; negative: the signal that ended it."""
         return self._process.exitcode
 
     def wait(self, timeout: float) -> int:
@@ -47,7 +46,7 @@ class Fork:
         return self.returncode
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Nothing happens when it has ended."""
+        """Sends the signal, unless the process has ended."""
         if self.returncode is None:
             os.kill(self.pid, number)
 
@@ -56,7 +55,7 @@ class Fork:
 
 
 def run_forked(words: list[str], cwd: Path, env: dict[str, str], timeout: float) -> "subprocess.CompletedProcess[str]":
-    """As `subprocess.run` with what the program says captured."""
+    """Like `subprocess.run` with captured output."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
         process = Fork(words, cwd, env, errors)
         with process.stdout:

@@ -1,4 +1,4 @@
-"""A conversation as prompts must cope with it, and turns of any kind, for tests that need no server."""
+"""A conversation with oddities that prompts must cope with, and turns of any kind, for tests that need no server."""
 
 from dataclasses import replace
 from typing import Any
@@ -65,4 +65,4 @@ TURNS = st.builds(
     st.lists(_TEXT, max_size=3),
     st.lists(st.lists(_CELLS, max_size=3), max_size=3),
 )
-"""Turns that no reasonable conversation has."""
+"""Turns with any text and values, also such as no real conversation has."""

@@ -49,7 +49,7 @@ class Stream:
         self.close()
 
     def close(self) -> None:
-        """Leaves, wherever the stream is."""
+        """Closes the connection at any point of the stream."""
         self._response.close()
         self._connection.close()
 

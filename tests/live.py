@@ -53,7 +53,7 @@ class Citu:
 def serving(
     log: Path, *, model: OpenAiServer | None = None, program: str = _PROGRAM, **environment: str
 ) -> Iterator[Citu]:
-    """`python unified_api.py`, or another program, until its banner is complete; ended as Ctrl-C ends it."""
+    """Runs `python unified_api.py`, or another program; yields when its banner is complete, and ends it by SIGINT."""
     port = environment.setdefault("PORT", str(free_port()))
     with _running(Fork, [program], log, environment | _model_settings(model)) as process:
         yield Citu(process, int(port), log, _banner(process))
@@ -61,7 +61,7 @@ def serving(
 
 @contextmanager
 def serving_afresh(log: Path, **environment: str) -> Iterator[Citu]:
-    """As `serving`, by a Python that has imported nothing yet."""
+    """Like `serving`, in a new Python process, not a fork."""
     port = environment.setdefault("PORT", str(free_port()))
     with _running(_afresh, [_PROGRAM], log, environment) as process:
         yield Citu(process, int(port), log, _banner(process))
@@ -80,27 +80,28 @@ def serving_by_gunicorn(
         yield Citu(process, int(port), log, ())
 
 
-# As `gunicorn.conf.py`, with two places and less patience.
+# Like `gunicorn.conf.py`, with two places and shorter time limits.
 _IMPATIENT = """
 import os
 from serving.worker import Worker, gunicorn_options
 class Impatient(Worker):
     stall_s = STALL_S
     grace_s = 0.5
-    margin_s = 2.0
+    margin_s = MARGIN_S
 question_s = float(os.environ.get("REQUEST_TIMEOUT_S", "180"))
 globals().update(gunicorn_options(2, question_s=question_s) | {"worker_class": Impatient})
 bind = "127.0.0.1:" + os.environ["PORT"]
 """
 
 
-def impatient(folder: Path, *, stall_s: float = 1.0) -> Path:
+def impatient(folder: Path, *, stall_s: float = 1.0, margin_s: float = 2.0) -> Path:
     """A configuration file for `serving_by_gunicorn`.
 
-    Clients may stall for `stall_s` and take 2 s longer than a question may, and questions outlive SIGTERM by 0.5 s.
+    Clients may stall for `stall_s` and take `margin_s` longer than a question may, and questions outlive SIGTERM by
+    0.5 s.
     """
     path = folder / "impatient.conf.py"
-    path.write_text(_IMPATIENT.replace("STALL_S", str(stall_s)))
+    path.write_text(_IMPATIENT.replace("STALL_S", str(stall_s)).replace("MARGIN_S", str(margin_s)))
     return path
 
 
@@ -169,7 +170,7 @@ def _banner(process: Process) -> tuple[str, ...]:
 
 
 def eventually(look: Callable[[], T | None], timeout_s: float = 10.0) -> T:
-    """What `look` finds, once that is true; for states of other processes, which can't wake us."""
+    """Polls `look` until its result is true and returns it; for states of other processes, which send no events."""
     deadline = time.monotonic() + timeout_s
     while not (found := look()):
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -251,7 +252,7 @@ class Watch:
         self.query("SELECT pg_advisory_lock(7)")
 
     def open_gate(self) -> None:
-        """They go on."""
+        """Lets them go on."""
         self.query("SELECT pg_advisory_unlock_all()")
 
     def close(self) -> None:

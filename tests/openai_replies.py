@@ -1,4 +1,4 @@
-"""What a scripted server says: replies as tests write them, and as the OpenAI protocol spells them.
+"""Replies of the scripted server: as tests write them, and as the OpenAI protocol sends them.
 
 A reply with tool calls is `Reply(calls=[Called("count_rows", {"table": "shop"})])`. Streamed, each call is sent like
 OpenAI does it: id and name first, then the arguments in pieces. Other ways are deltas among the pieces, which are sent

@@ -1,4 +1,4 @@
-"""What providers of chat completions refuse, as far as a client can get it wrong.
+"""Mistakes of clients that providers of chat completions refuse.
 
 Each provider refuses a part of this; the tests' server refuses all of it, so that what passes here passes everywhere.
 """

@@ -1,6 +1,6 @@
-"""A small server that speaks the OpenAI chat-completions protocol over a real socket and says what a test tells it to.
+"""A small server that speaks the OpenAI chat-completions protocol over a real socket and sends the replies of a test.
 
-The model is the one part that tests can't have for real; everything around it (the openai client, its connections,
+The model is the only part that tests replace; everything around it (the openai client, its connections,
 retries, streaming and cancellation) is exercised against this server instead of a mock. It runs an asyncio loop of its
 own in a thread, parses just enough HTTP/1.1, and answers an undelayed reply without starting a task, so that a
 benchmark with several hundred connections measures its client and not this file.
@@ -157,7 +157,7 @@ class _Connection(asyncio.Protocol):
             self._transport.write(chunked(closing(request, reply)) + b"0\r\n\r\n")
 
     async def _drip(self) -> None:
-        """A whole reply that never gets whole."""
+        """Sends a plain reply's blanks without end."""
         self._transport.write(head(200, "application/json", {}, None))
         while True:
             self._transport.write(chunked(b" "))
@@ -219,7 +219,7 @@ class OpenAiServer:
         self._queue.extend(replies)
 
     def forget_replies(self) -> None:
-        """Drops what is queued: what an earlier question did not need is no answer to the next."""
+        """Drops queued replies, so that those left from one question don't answer the next."""
         self._queue.clear()
 
     def take_reply(self, request: Request) -> Reply:

@@ -1,4 +1,4 @@
-"""A Unix socket in front of PostgreSQL's that falls silent and loses cancel requests: no server does so on its own."""
+"""A Unix socket in front of PostgreSQL's that can fall silent and lose cancel requests, which no server does itself."""
 
 import socket
 import struct
@@ -51,7 +51,7 @@ class Wire:
             try:
                 server.connect(self._upstream)
             except OSError:
-                return  # no server: the client is refused
+                return  # no server runs, so the client is refused
             back = threading.Thread(target=self._pass, args=[server, client], daemon=True)
             back.start()
             self._pass(client, server)

@@ -20,7 +20,7 @@ ENDLESS = Reply("SELECT n FROM endless")
 
 @contextmanager
 def scripted(model: OpenAiServer, *replies: Reply) -> Iterator[None]:
-    """The model gives these replies; those nobody asked for are gone afterwards."""
+    """The model gives these replies; unused ones are dropped at the end."""
     rest = deque(replies)
     before = model.default
     model.default = lambda request: rest.popleft() if rest else before(request)

@@ -1,4 +1,4 @@
-"""A Redis of the tests' own, that they may stop, stop dead, freeze and start again; what it has kept survives that."""
+"""A Redis of the tests' own, which they may stop, kill, freeze and start again; it keeps its data."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ class RedisServer:
         if self._process is not None:
             return
         options = {"port": self._port, "bind": "127.0.0.1", "dir": self._folder, "save": ""}
-        options |= {"appendonly": "yes", "appendfsync": "always"}  # by default what it kept last may be lost with it
+        options |= {"appendonly": "yes", "appendfsync": "always"}  # by default a crash loses the latest writes
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         self._process = subprocess.Popen([PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         eventually(self._answers, _START_TIMEOUT_S)
@@ -45,7 +45,7 @@ class RedisServer:
             return False
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """Returns when it has ended; SIGKILL leaves it no time for anything."""
+        """Sends the signal and waits for its end; SIGKILL gives it no time to save."""
         if self._process is not None:
             self._process.send_signal(how)
             self._process.wait(_START_TIMEOUT_S)
@@ -53,7 +53,7 @@ class RedisServer:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Its connections stay open, and it says nothing."""
+        """In this context its connections stay open and it does not answer."""
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGSTOP)
         try:
@@ -72,7 +72,7 @@ class RedisServer:
             client.execute_command("CLIENT UNPAUSE")
 
     def forget(self) -> None:
-        """It loses everything, as one without persistence does when it ends."""
+        """Deletes all data, as a Redis without persistence does when it ends."""
         with redis.Redis.from_url(self.url) as client:
             client.flushall()
 

@@ -1,4 +1,4 @@
-"""Servers with room for a store, one for each adapter, that tests may stop, stop dead, freeze and start again."""
+"""Servers for a store, one for each adapter, which tests may stop, kill, freeze and start again."""
 
 import os
 import shutil
@@ -27,14 +27,14 @@ PATIENT_S = 10.0
 
 @dataclass(frozen=True)
 class Place:
-    """A server with room for a store.
+    """A server for a store.
 
     Attributes:
         stop: ends it, as its operator or, with SIGKILL, as a lost power supply does.
-        silent: while in this context nothing that is sent to it is answered.
+        silent: in this context the server answers nothing.
         severed: while in this context writes wait; when it ends, after one does, their connections are cut.
-        lose: it forgets everything, as when it comes back without its disk; None where nobody may do that to it.
-        flush: has everything that was written on disk.
+        lose: deletes all data, as if the server came back without its disk; None if the server is not ours.
+        flush: makes the server write everything to disk.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Place:
 
 @contextmanager
 def _redis_place() -> Iterator[Place]:
-    """One of our own, else that of CITU_TEST_REDIS_URL, which is somebody else's to stop."""
+    """A Redis of our own, else that of CITU_TEST_REDIS_URL, which tests may not stop."""
     url = os.environ.get("CITU_TEST_REDIS_URL", "")
     if shutil.which(PROGRAM) is None and url:
 
@@ -102,7 +102,7 @@ def _postgres_place() -> Iterator[Place]:
         def flush() -> None:
             execute(server.admin_url, "CHECKPOINT")
 
-        # What was committed without waiting for the disk gets there late, so that a crash loses some of it.
+        # Writes that don't wait for the disk reach it late, so that a crash loses some of them.
         execute(server.admin_url, "ALTER SYSTEM SET wal_writer_delay = '10s'", "SELECT pg_reload_conf()")
         yield Place("postgresql", wire.url, server.ensure_running, stop, silent, severed, lose, flush)
 

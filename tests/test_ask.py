@@ -1,4 +1,4 @@
-"""Both ask endpoints over every way a question can go: the same answer whole and step by step."""
+"""Both ask endpoints on every path a question can take: the sync answer and the stream say the same."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ DATABASE = ["start", "classify", "agent_sql_generation", "agent_sql_execution", 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One way a question can go.
+    """One path a question can take.
 
     Attributes:
         replies: what the model says, in order; None: no model is configured.

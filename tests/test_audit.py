@@ -1,4 +1,4 @@
-"""The audit log: what it says of each statement, and that it stays whole whoever writes to it and whatever fails."""
+"""The audit log: its line for each statement, and that its lines stay whole with many writers and failures."""
 
 import json
 import logging

@@ -74,7 +74,7 @@ def test_a_worker_looks_again(tmp_path: Path) -> None:
     begin: Any = gunicorn_options(1)["post_worker_init"]
     with bound("0.0.0.0") as everywhere, pytest.raises(SystemExit) as ended:
         begin(Worker(everywhere))
-    assert ended.value.code == 3  # gunicorn then ends its master too
+    assert ended.value.code == 3  # with 3, gunicorn ends its master too
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_the_banner_says_that_everybody_may_ask(tmp_path: Path, demo_url: str) -
 
 
 def test_two_workers_know_keys_at_once_and_refuse_what_is_too_large(tmp_path: Path, demo_url: str) -> None:
-    """One worker at a time answers, because the other is held."""
+    """The test holds one worker, so that the other one answers."""
     configuration = tmp_path / "two.conf.py"
     configuration.write_text((ROOT / "gunicorn.conf.py").read_text() + "\nworkers = 2\n")
     settings: dict[str, Any] = {"DATABASE_URL": demo_url, "APP_DATABASE_URL": demo_url, "DATA_DIR": str(tmp_path)}

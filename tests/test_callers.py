@@ -77,7 +77,7 @@ def test_keys_take_effect_at_the_next_request(make_app: MakeApp, keys: KeyFile) 
     assert error_of(ask(client, headers=bearer(text))) == LET_IN
     assert error_of(ask(client, headers={"Authorization": f"bearer  {text} "})) == LET_IN
     assert error_of(ask(client, headers={"X-API-Key": text})) == LET_IN
-    # A proxy's own password does not stand in the way.
+    # A proxy's own password in Authorization does not matter then.
     assert error_of(ask(client, headers={"X-API-Key": text, "Authorization": "Basic YTpi"})) == LET_IN
     keys.revoke(key.key_id)
     assert error_of(ask(client, headers=bearer(text))) == NO_KEY
@@ -157,7 +157,7 @@ def test_whatever_is_sent_instead_of_a_key_is_refused(make_app: MakeApp, keys: K
         keys.create("alice")
     client = make_app().test_client()
     for text in (value, f"Bearer {value}", f"Bearer citu_key_{value}"):
-        # As a server hands it over, which need not be what a client library would let through.
+        # As WSGI servers pass it; client libraries refuse to send some of these.
         response = client.post(VALIDATE, json={}, environ_overrides={f"HTTP_{name.upper().replace('-', '_')}": text})
         assert error_of(response) == NO_KEY
 
@@ -174,7 +174,7 @@ def test_no_key_is_in_the_log_or_in_an_answer(make_app: MakeApp, keys: KeyFile) 
     access.setLevel("DEBUG")
     try:
         answers = [ask(client, headers=headers) for headers in (bearer(text), {"X-API-Key": text}, bearer(text[:-1]))]
-        client.get(f"/api/v0/{text}?key={text}", headers=bearer(text))  # somebody who takes it for an id
+        client.get(f"/api/v0/{text}?key={text}", headers=bearer(text))  # a client that takes the key for an id
     finally:
         access.removeHandler(handler)
         access.setLevel(level)

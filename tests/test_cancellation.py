@@ -1,4 +1,4 @@
-"""Whoever stops, stops everything: clients that leave, deadlines and signals end the model call and the SQL.
+"""Clients that leave, deadlines and signals end the model call and the SQL.
 
 Over real sockets: the service as a process, PostgreSQL, and a scripted model that sees its callers leave.
 """
@@ -40,7 +40,7 @@ from tests.openai_server import OpenAiServer
 from tests.questions import ASK, CHAT, ENDLESS, ROWS, STREAM, SYNC, error_of, last, scripted, send
 from unified_api import create_app
 
-GONE_S = 2.0  # how long SQL and model calls may outlive whoever stopped them
+GONE_S = 2.0  # how long SQL and model calls may go on after they are stopped
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def model() -> Iterator[OpenAiServer]:
 
 @pytest.fixture(scope="module")
 def narrow(model: OpenAiServer, database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Citu]:
-    """One place, so that whoever doesn't give it back keeps everybody else out."""
+    """A service with one place: a question that keeps it blocks all others."""
     log = tmp_path_factory.mktemp("narrow") / "log"
     with serving(log, model=model, DATABASE_URL=database, MAX_STREAMS="1", PING_INTERVAL_S="0.1") as citu:
         yield citu
@@ -82,7 +82,7 @@ def _has_place(port: int) -> bool:
 
 
 def _nothing_is_left(citu: Citu, watch: Watch) -> None:
-    """The place is free, and no SQL runs for somebody who has left."""
+    """The place is free, and no SQL runs for a client that has left."""
     eventually(lambda: _has_place(citu.port), GONE_S)
     assert not watch.running("endless")
 
@@ -160,7 +160,7 @@ def _read_events(stream: Stream, count: int, is_held: Callable[[], bool]) -> boo
 
 @pytest.mark.parametrize("path", [SYNC, STREAM])
 def test_a_run_may_go_on_without_its_client(path: str, wide: Citu, watch: Watch, model: OpenAiServer) -> None:
-    """Two clients leave at once; when the one who takes the run along is known to have left, the other run goes on."""
+    """Two clients leave at once; when the run that ends with its client has ended, the other run goes on."""
     summarizing = Gate()
     watch.close_gate()
     with scripted(model, Reply("SELECT n FROM gated"), ENDLESS, Reply("three", gate=summarizing)):
@@ -189,7 +189,7 @@ def test_two_hundred_clients_leave_nothing_behind(wide: Citu, watch: Watch, mode
     pool = Settings().database_pool_size
     # Each connection takes three: the server's socket, and the pair that libpq's end stands in for it.
     eventually(lambda: _descriptors(worker, model) <= before + 3 * (pool + 1) + 10)
-    executor = min(32, (os.cpu_count() or 1) + 4)  # asyncio's own; ten more for the loop, libuv and whoever is alone
+    executor = min(32, (os.cpu_count() or 1) + 4)  # asyncio's default; ten more for the loop, libuv and others
     assert thread_count(worker) <= 50 + 16 + executor + 10, "as many as its pools may have"
     assert watch.connections() <= pool + 1, "one is the other service's"
     assert wide.worker() == worker, "nobody had to be replaced"

@@ -1,4 +1,4 @@
-"""Checkpoints of LangGraph's, held by every store's adapter on a real server, through real graphs."""
+"""LangGraph's checkpoints in every store's adapter, on a real server, through real graphs."""
 
 import asyncio
 import functools
@@ -45,7 +45,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 @pytest.fixture
 def thread() -> RunnableConfig:
-    """One that nobody knows yet."""
+    """A thread that does not exist yet."""
     return {"configurable": {"thread_id": f"run_{uuid.uuid4().hex}"}}
 
 
@@ -312,7 +312,7 @@ def test_checkpoints_are_listed_from_the_latest_back(place: Place, thread: Runna
 
 
 def test_two_that_go_on_from_one_checkpoint_do_not_mix(place: Place, thread: RunnableConfig) -> None:
-    """A worker that was thought dead may still be at it."""
+    """A worker that counts as dead may still go on."""
 
     async def scenario(one: Store, two: Store) -> None:
         first = await put(one, thread, {"a": [0]})
@@ -432,7 +432,7 @@ def test_a_flow_names_its_own_types(place: Place, thread: RunnableConfig) -> Non
 
 def test_a_restarted_server_is_found_again(place: Place, thread: RunnableConfig) -> None:
     async def scenario(store: Store, impatient: Store) -> None:
-        first = await put(store, thread, {"a": 1})  # which nothing that is written later has to bring to the disk
+        first = await put(store, thread, {"a": 1})  # must be on disk without a later write
         await asyncio.gather(*(found(each, thread) for each in (store, impatient) for _ in range(4)))
         await asyncio.to_thread(place.stop, signal.SIGKILL)
         try:
@@ -602,7 +602,7 @@ def test_checkpoints_of_runs_that_are_gone_are_swept(make_app_database: Callable
         frames = (Frame(1, b"{}"),)
         asked = RunWrite(waiting, frames, waiting=Waiting("q", "flow", {}))
         await keeping.runs.write([RunWrite(running, frames), asked, RunWrite(ended, frames, RunEnd("completed"))])
-        await keeping.runs.orphans()  # by whose clock all of them are young
+        await keeping.runs.orphans()  # sweeps nothing: for this store's TTL all threads are young
         threads = "SELECT thread_id FROM citu.checkpoints ORDER BY 1"
         assert len(await asyncio.to_thread(rows_of, url, threads)) == 4
         await sweeping.runs.orphans()

@@ -38,7 +38,7 @@ def asking(request: pytest.FixtureRequest, demo_url: str) -> Iterator[Asking]:
 
 @pytest.fixture
 def user() -> str:
-    """A user nobody else is."""
+    """A new user."""
     return f"用户 {secrets.token_hex(4)}"
 
 
@@ -54,7 +54,7 @@ def call(
 
 
 def read(asking: Asking, path: str, schema: str, **query: Any) -> dict[str, Any]:
-    """The data of an answer that must be one, and as documented."""
+    """The data of an answer, which must be a success and match its schema."""
     code, data = call(asking, "GET", path, **query)
     assert code == 200, data
     registry = Registry().with_resource("urn:api", Resource.opaque(SPECIFICATION))
@@ -113,6 +113,23 @@ def test_what_was_asked_is_found_again(asking: Asking, user: str) -> None:
     assert data_turn["rows"] == result["rows"][: len(data_turn["rows"])]
     assert (chat_turn["question"], chat_turn["question_type"]) == ("你好", "CHAT")
     assert (chat_turn["sql"], chat_turn["row_count"], chat_turn["columns"], chat_turn["rows"]) == (None, None, [], [])
+
+
+def test_what_a_question_was_understood_as_is_kept_and_not_shown(asking: Asking, user: str) -> None:
+    conversation_id = f"c_{secrets.token_hex(4)}"
+    asked = ["最大的店铺", "月租金", "revenue by service area last month", "only the top 3", "in 浙江省"]
+    answers = []
+    for question in asked:
+        body = {"question": question, "user_id": user, "conversation_id": conversation_id}
+        answers.append(asking.sync(body)[1]["data"])
+    assert answers[0]["sql_generation_failed"] is True
+    assert "ORDER BY monthly_rent DESC" in answers[1]["sql"] and "shop_name" in answers[1]["sql"]
+    assert all(part in answers[4]["sql"] for part in ("LIMIT 3", "浙江省", "INTERVAL '1 month'", "service_area_name"))
+    kept = run(asking.services.store.conversations.recent(user, conversation_id, 10), timeout_s=10)
+    assert [sorted(turn.understood or ()) for turn in kept] == [
+        ["pending", "version"], *[["query", "version"]] * 4
+    ]  # fmt: skip
+    assert "understood" not in json.dumps([answers, shown(asking, conversation_id, user_id=user)])
 
 
 def test_a_question_without_a_user_is_nobody_s(asking: Asking) -> None:

@@ -1,4 +1,4 @@
-"""Databases by name and actor: nobody is answered by what was judged or shown for somebody with other rights."""
+"""Databases by name and actor: verdicts and results for one actor are never used for one with other rights."""
 
 import asyncio
 import os

@@ -162,9 +162,8 @@ def test_data_survives_and_belongs_to_the_servers_user(data_dir: Path) -> None:
         server.release()
 
 
-@pytest.mark.parametrize("name", ["with space/数据 目录/it's & (odd); #1%", "deep/" * 40])
-def test_any_folder_will_do(new_dir: Path, name: str) -> None:
-    server = EmbeddedServer.acquire(new_dir / name)
+def test_any_folder_will_do(new_dir: Path) -> None:
+    server = EmbeddedServer.acquire(new_dir / "with space/数据 目录/it's & (odd); #1%" / ("deep/" * 40))
     try:
         assert ask(server.admin_url) == 1
     finally:

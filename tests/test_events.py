@@ -54,7 +54,7 @@ def test_a_stored_event_and_one_with_a_warning_are_rendered_anew() -> None:
 
 
 class ClumsyGraph:
-    """Answers, and fails while it clears up."""
+    """Answers, then fails while it cleans up."""
 
     checkpointer = None
 

@@ -1,4 +1,4 @@
-"""Figures that a summary states are held against the rows."""
+"""The figures of a summary are checked against the rows."""
 
 from decimal import Decimal
 from typing import Any

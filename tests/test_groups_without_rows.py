@@ -12,6 +12,8 @@ from common.text import language_of
 from common.values import Catalog, NoSql, Sql, Turn
 from databases import GuardedDatabase
 from rules.conversation.conversation import understand_in_context
+from rules.conversation.planner import Understanding
+from rules.query.query_json import query_to_json
 from rules.skills import OfflineSkills
 from tests.cases import all_cases
 from tests.databases import open_asked, rows_of
@@ -209,8 +211,14 @@ PER_CUSTOMER = "average number of orders per customer"
 OF_ALL = f"{PER_CUSTOMER} including those without orders"
 
 
+def _read(question: str, history: tuple[Turn, ...] = (), catalog: Catalog = SHOP) -> Understanding:
+    made = understand_in_context(Inquiry(question, language_of(question), catalog, history=history))
+    assert isinstance(made, Understanding), made
+    return made
+
+
 def _sql(question: str, history: tuple[Turn, ...] = (), catalog: Catalog = SHOP) -> str:
-    return understand_in_context(Inquiry(question, language_of(question), catalog, history=history)).sql
+    return _read(question, history, catalog).sql
 
 
 def test_without_the_words_groups_without_rows_do_not_count() -> None:
@@ -231,13 +239,13 @@ def test_without_the_words_groups_without_rows_do_not_count() -> None:
     ],
 )
 def test_an_answer_says_what_stands_for_groups_without_rows(question: str, says: str) -> None:
-    understanding = understand_in_context(Inquiry(question, "en", SHOP))
-    assert says in " ".join(one.en for one in understanding.assumptions)
+    assert says in " ".join(one.en for one in _read(question).assumptions)
 
 
 def _turn(question: str, catalog: Catalog, before: tuple[Turn, ...] = ()) -> Turn:
-    asked_at, sql = "2026-01-01T00:00:00.000Z", _sql(question, before, catalog)
-    return Turn("run", question, "DATABASE", "hybrid", "6", asked_at, sql, 1, ("average",), ((6,),))
+    asked_at, made = "2026-01-01T00:00:00.000Z", _read(question, before, catalog)
+    understood = query_to_json(made.query)
+    return Turn("run", question, "DATABASE", "hybrid", "6", asked_at, made.sql, 1, ("average",), ((6,),), understood)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +277,7 @@ def test_later_follow_ups_keep_what_counts_while_the_groups_stay() -> None:
 @pytest.mark.parametrize(("question", "catalog"), [(PER_CUSTOMER, SHOP), ("平均每个员工有多少订单", STORES)])
 def test_the_offered_words_are_understood(question: str, catalog: Catalog) -> None:
     lang = language_of(question)
-    said = understand_in_context(Inquiry(question, lang, catalog)).assumptions[0].to(lang)
+    said = _read(question, (), catalog).assumptions[0].to(lang)
     offered = re.split('["“”]', said)[-2]
     assert "LEFT JOIN" in _sql(f"{question}, {offered}", (), catalog)
 

@@ -1,4 +1,4 @@
-"""The guard. `fixtures/guard/*.sql` are its specification; the rest is what no list of statements can say."""
+"""The guard. `fixtures/guard/*.sql` are its specification; tests here cover what no list of statements can."""
 
 import asyncio
 import re

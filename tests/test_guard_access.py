@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg2.extensions import parse_dsn
 
@@ -371,6 +371,7 @@ _RULES = st.lists(
 )
 
 
+@settings(max_examples=40)  # each looks at every column
 @given(allowed=_RULES, denied=_RULES)
 def test_the_catalogue_shows_what_statements_may_read_and_nothing_else(
     known: tuple[Catalog, ServerFacts], allowed: list[Name], denied: list[Name]

@@ -1,4 +1,4 @@
-"""What the connected server reads otherwise than our grammar, and what PostgreSQL would run without being asked."""
+"""SQL that the server reads differently from our grammar, and functions that PostgreSQL runs implicitly."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""`/ready`: one look for all who ask, its checks side by side, and no more requests of one address than it can bear."""
+"""`/ready`: callers share one round of checks, the checks run at once, and requests of one address are limited."""
 
 import asyncio
 from dataclasses import replace
@@ -54,7 +54,7 @@ def test_who_asks_during_a_look_or_soon_after_it_gets_the_same_one(monkeypatch: 
         waiting = [asyncio.create_task(readiness.found()) for _ in range(20)]
         leaver = asyncio.create_task(readiness.found())
         await asyncio.sleep(0)
-        leaver.cancel()  # one who leaves takes the look from nobody
+        leaver.cancel()  # a caller that leaves does not end the round for others
         release.set()
         assert await asyncio.gather(*waiting) == [{"database": OK}] * 20
         assert await readiness.found() == {"database": OK}

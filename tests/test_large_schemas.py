@@ -27,7 +27,7 @@ from rules.schema.lexicon import LEXICONS, Lexicon
 from rules.skills import OfflineSkills
 from tests.databases import Opener, as_admin, execute
 
-SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 1200, 3600))
+SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 800, 2400))
 QUESTIONS = (
     "how many crm customers are there",
     "销售订单的金额",
@@ -59,7 +59,7 @@ def ask(question: str, catalog: Catalog) -> None:
 
 @pytest.mark.parametrize("made", [Lexicon, TableIndex])
 def test_an_index_takes_time_in_proportion_to_the_tables(made: Callable[[Catalog], Any]) -> None:
-    small, large = synthetic_catalog(200), synthetic_catalog(800)
+    small, large = synthetic_catalog(100), synthetic_catalog(400)
     made(small)  # what is remembered of words is remembered for both
     assert calls(lambda: made(large)) < 6 * calls(lambda: made(small)), "four times the tables"
 

@@ -1,4 +1,4 @@
-"""Reading replies off the wire, however the network cuts them and whatever they hold."""
+"""Reading replies from the network, cut anywhere and with any content."""
 
 import asyncio
 import json

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from agent import bootstrap
 from agent.ask.context import Context
 from agent.flow import Question
-from agent.runs.resuming import GivenAnswer, Pause
+from agent.runs.pauses import GivenAnswer, Pause
 from api.access.callers import acting_as
 from api.access.key_file import KeyFile
 from api.access.rights import Rights
@@ -24,7 +24,7 @@ from common.text import Text
 from common.values import PlanEstimate
 from tests.asking import SYNC, Asking, frames
 from tests.live import GAUGES
-from tests.survey.flow import SURVEY, SurveyFlow
+from tests.survey.survey_flow import SURVEY, SurveyFlow
 from unified_api import create_app
 
 ME, RUN = "/api/v0/me", "/api/v0/sql/run"
@@ -84,7 +84,7 @@ def test_a_key_says_who_its_holder_is(make_app: MakeApp, keys: KeyFile) -> None:
     }
     assert me(client, bearer(text)) == alice
     assert me(client, {"X-API-Key": text}) == alice
-    assert me(client, bearer(text), {"user_id": "bob"}) == alice  # who may not choose is who it is
+    assert me(client, bearer(text), {"user_id": "bob"}) == alice  # a key that may not act for others keeps its own user
     assert client.get(ME).status_code == 401
     keys.revoke(key.key_id)
     refused = client.get(ME, headers=bearer(text))

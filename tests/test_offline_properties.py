@@ -1,4 +1,4 @@
-"""Whatever is asked over whatever catalogue: an answer or an honest refusal, never a crash, never broken SQL."""
+"""Any question over any catalogue gets an answer or a refusal, never a crash, never broken SQL."""
 
 import asyncio
 from collections.abc import Callable
@@ -121,10 +121,15 @@ def test_summaries_state_no_figure_of_their_own(rows: list[tuple[str, object]], 
     assert doubtful_figures(thought.value, result) == []
 
 
-@pytest.mark.parametrize("catalog", [CATALOG, SHOP, AIR, CHINESE, wide_catalog(60), Catalog(())], ids=range(6))
-def test_fixed_catalogues_survive_every_intent_word(catalog: Catalog) -> None:
+FIXED = (CATALOG, SHOP, AIR, CHINESE, wide_catalog(60), Catalog(()))
+
+
+@pytest.mark.parametrize("number", range(len(FIXED)))
+def test_fixed_catalogues_survive_intent_words(number: int) -> None:
+    """Each catalogue other words than the others, so that together they are asked a third of all."""
+    catalog = FIXED[number]
     table = catalog.tables[0].name if catalog.tables else "nothing"
-    for phrase in list(INTENTS)[::7]:
+    for phrase in list(INTENTS)[3 * number :: 3 * len(FIXED)]:
         written(f"{phrase} {table} {phrase} 3", catalog)
 
 

@@ -15,8 +15,8 @@ from common.inquiry import Inquiry
 from common.text import Lang, language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table
 from rules.answering.offers import example_questions
-from rules.conversation import conversation
-from rules.conversation.planner import Understanding
+from rules.conversation.planner import Understanding, understand
+from rules.query.pending import Settled
 from rules.skills import OfflineSkills
 from tests.offline_catalogs import AIR, CHINESE, ITEMS, SHOP, STORES
 
@@ -126,13 +126,12 @@ def test_a_question_without_a_query_is_for_the_model_and_by_rules_a_data_questio
 
 def test_a_question_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    real = conversation._understood_in_context
 
-    def counted(one: Inquiry) -> Understanding:
+    def counted(one: Inquiry, settled: Settled) -> Understanding:
         asked.append(one.question)
-        return real(one)
+        return understand(one, settled)
 
-    monkeypatch.setattr(conversation, "_understood_in_context", counted)
+    monkeypatch.setattr("rules.conversation.conversation.understand", counted)
     one = inquiry("How many customers live in Berlin?")
 
     async def think() -> None:

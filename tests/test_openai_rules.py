@@ -1,13 +1,14 @@
 """The tests' model server refuses what providers refuse, and a test in which it did fails."""
 
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from common.errors import LlmMisconfigured
+from tests.forking import run_forked
+from tests.live import ROOT
 from tests.model_calls import complete, use
 from tests.openai_rules import violation
 from tests.openai_server import OpenAiServer, Reply, take_violations
@@ -146,13 +147,7 @@ def test_that_lives_with_a_refusal(openai_server):
 def test_a_refusal_fails_the_test_that_swallowed_it(tmp_path: Path) -> None:
     path = tmp_path / "test_swallowing.py"
     path.write_text(_SWALLOWING)
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(path)],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[1],
-        timeout=100,
-        check=False,
-    )
+    words = ["-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(path)]
+    run = run_forked(words, ROOT, dict(os.environ), 100)
     assert "Requests that providers refuse: messages[0]: messages with role 'tool'" in run.stdout, run.stdout
-    assert "1 passed, 1 error" in run.stdout
+    assert "1 passed" in run.stdout and "1 error" in run.stdout, run.stdout

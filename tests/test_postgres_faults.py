@@ -112,7 +112,7 @@ def test_cancelled_at_any_moment_the_pool_stays_usable(url: str, admin_url: str,
 
 @contextmanager
 def stopped(url: str, admin_url: str, count: int) -> Iterator[None]:
-    """The backends of `count` endless statements hear nothing while the block runs: no timeout, no cancel, no end."""
+    """Stops the backends of `count` endless statements in the block, so that no timeout or cancel reaches them."""
     sql = (
         "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%endless%' AND pid <> pg_backend_pid()"
     )
@@ -154,7 +154,7 @@ def test_a_slot_is_held_until_the_backend_is_gone(
                 with pytest.raises(DatabaseUnavailable, match="All 2 .* PostgreSQL can't stop") as caught:
                     await use()
                 assert caught.value.retryable
-            assert count() <= 3  # with the one that looks
+            assert count() <= 3  # including the one that counts
             assert database.stuck_connections == 2
             assert (await database.catalog()).tables
         await until(lambda: count() == 0)

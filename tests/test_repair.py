@@ -1,4 +1,4 @@
-"""What mends a query: the names that were meant, and the stored values that were."""
+"""Hints that mend a query: the names and the stored values that were meant."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""What the ask endpoints accept, and what they say about everything else."""
+"""What the ask endpoints accept, and their errors for everything else."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Requests about runs as careless or hostile clients send them: answered in the envelope, and no place is lost.
 
-The service has one place, so that whoever doesn't give it back keeps everybody else out.
+The service has one place, so a request that keeps it blocks all others.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from agent.flow import Question
 from agent.runs import desk as run_desk
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.events import Event
-from agent.runs.resuming import Resumption
+from agent.runs.pauses import Resumption
 from agent.runs.runner import Runner
 from app_config import Settings
 from common import runtime
@@ -264,7 +264,7 @@ class Brief(Stateless):
 
 
 class SlowToSay:
-    """A store's runs; what was written is kept some time before the writer hears of it."""
+    """A store's runs, which confirm a write some time after it is kept."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs

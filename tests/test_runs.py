@@ -12,17 +12,20 @@ from typing import Any
 
 import pytest
 
+from tests.asking import stable
 from tests.http_stream import Stream, get_json, post_json
-from tests.live import GAUGES, Citu, serving, thread_count
+from tests.live import GAUGES, Citu, eventually, serving, thread_count
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.questions import ASK, CHAT, ROWS, STREAM, SYNC, scripted
 from tests.redis_server import redis_server
-from tests.survey.flow import COUNT_SCHEMA, SURVEY
+from tests.survey.survey_flow import COUNT_SCHEMA, SURVEY
 
 TALK = Reply(pieces=["One ", "two ", "three."])
 RUNS = "/api/v0/runs"
-LEASE_S = "1"
+# However busy the machine is, no worker that lives is declared dead; those that are killed have a short lease. It is
+# `there` that looks for them, so its own lease is short as well, and nobody else who looks lives long.
+LONG_LEASE, SHORT_LEASE = {"RUN_LEASE_S": "60"}, {"RUN_LEASE_S": "1"}
 SURVEY_TOO = "tests/survey/serve.py"  # with a second flow
 
 
@@ -58,7 +61,7 @@ def start(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Callable[..., Citu]]:
     """Starts one more process over the same store."""
-    settings = {"DATABASE_URL": make_database(GAUGES), "RUN_LEASE_S": LEASE_S, "PING_INTERVAL_S": "0.2", **store}
+    settings = {"DATABASE_URL": make_database(GAUGES), "PING_INTERVAL_S": "0.2", **LONG_LEASE, **store}
     with ExitStack() as stack:
         yield lambda **changes: stack.enter_context(
             serving(tmp_path_factory.mktemp("citu") / "log", model=model, program=SURVEY_TOO, **settings | changes)
@@ -78,7 +81,7 @@ def here(start: Callable[..., Citu]) -> Citu:
 
 @pytest.fixture(scope="module")
 def there(start: Callable[..., Citu]) -> Citu:
-    return start()
+    return start(**SHORT_LEASE)
 
 
 def blocks(stream: Stream) -> list[str]:
@@ -177,6 +180,14 @@ def test_the_state_holds_the_sync_answer(here: Citu, there: Citu, model: OpenAiS
     assert found["conversation_id"] == answer["data"]["conversation_id"]
 
 
+def test_the_stream_ends_as_the_sync_endpoint_answers(hello: dict[str, Any], here: Citu) -> None:
+    _, whole = post_json(here.port, SYNC, hello)
+    with Stream(here.port, STREAM, hello) as stream:
+        last = list(stream.events())[-1]
+    assert (last["data"]["type"], whole["data"]["type"]) == ("completed", last["data"]["response_type"])
+    assert stable(last) == stable(whole)
+
+
 def test_who_is_somebody_else_sees_no_run(hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer) -> None:
     _, answer = post_json(here.port, SYNC, {**hello, "user_id": "alice"})
     run_id = answer["data"]["run_id"]
@@ -249,7 +260,7 @@ def test_who_looks_on_does_not_change_what_was_wished(hello: dict[str, Any], her
 def test_the_runs_of_a_killed_worker_end(
     hello: dict[str, Any], start: Callable[..., Citu], there: Citu, model: OpenAiServer
 ) -> None:
-    doomed, gate = start(), Gate()
+    doomed, gate = start(**SHORT_LEASE), Gate()
     with scripted(model, Reply(pieces=["One ", gate])), Stream(doomed.port, STREAM, hello) as stream:
         seen = begun(stream, 3)
         run_id = run_id_of(seen[1])
@@ -270,8 +281,7 @@ def test_the_runs_of_a_killed_worker_end(
 def test_runs_of_a_process_that_is_stopped_say_so(
     hello: dict[str, Any], start: Callable[..., Citu], there: Citu, model: OpenAiServer
 ) -> None:
-    # However busy the machine is, nobody else may say meanwhile that the process has died.
-    stopped, gate = start(RUN_LEASE_S="60"), Gate()
+    stopped, gate = start(), Gate()
     with scripted(model, Reply(pieces=["One ", gate])):
         with Stream(stopped.port, STREAM, {**hello, "on_disconnect": "continue"}) as stream:
             run_id = run_id_of(begun(stream, 2)[1])
@@ -383,7 +393,8 @@ def asked_by(citu: Citu, run_id: str) -> dict[str, Any]:
     """What the run asks, seen from that process."""
     found = state(citu, run_id)
     assert (found["state"], found["result"]) == ("waiting", None)
-    question: dict[str, Any] = found["question"]
+    assert found["question"] == SURVEY
+    question: dict[str, Any] = found["waiting_for"]
     return question
 
 
@@ -485,12 +496,74 @@ def test_of_two_answers_at_once_one_is_taken(here: Citu, there: Citu) -> None:
     assert state(there, run_id)["result"]["data"]["response"] in ("1", "gauge 1")
 
 
+ODD_ANSWERS = (b"", b"null", b"[]", b"{", b"[" * 5000, b"\xff", b'{"interrupt_id": 1}', b'{"interrupt_id": "@"}')
+UNUSABLE = (
+    b'"\\u0000"',
+    b'"\\ud800"',
+    b"NaN",
+    b"-Infinity",
+    b"1e999",
+    b"[" * 900 + b"]" * 900,
+    b"9" * 5000,
+    b'{"a":1}',
+)
+
+
+def test_no_odd_body_takes_the_question_or_the_place(start: Callable[..., Citu]) -> None:
+    small = start(MAX_STREAMS="1")
+    run_id, _ = begin_survey(small)
+    asked = asked_by(small, run_id)
+    name = asked["interrupt_id"].encode()
+    odd = [body.replace(b"@", name) for body in ODD_ANSWERS]
+    odd += [b'{"interrupt_id": "' + name + b'", "answer": ' + value + b"}" for value in UNUSABLE]
+    odd += [b'{"interrupt_id": "' + name + b'", "answer": "n", "answer": 1}', b"x" * 70_000]
+    for body in odd:
+        connection = HTTPConnection("127.0.0.1", small.port, timeout=30)
+        connection.request("POST", f"{RUNS}/{run_id}/resume", body)  # without a content type
+        response = connection.getresponse()
+        envelope = json.loads(response.read())
+        connection.close()
+        assert (response.status, envelope["data"]["error_type"]) == (400, "invalid_request"), body[:100]
+    status, _ = get_json(small.port, f"{RUNS}/{run_id}/resume")
+    assert status == 405
+    assert asked_by(small, run_id) == asked
+    assert answer(small, run_id, asked["interrupt_id"], "n")[0] == 202
+    eventually(lambda: state(small, run_id)["state"] == "waiting")  # to follow it takes the place that the run has
+
+
+def test_without_a_place_an_answer_is_not_taken(start: Callable[..., Citu], model: OpenAiServer) -> None:
+    small, gate = start(MAX_STREAMS="1"), Gate()
+    run_id, _ = begin_survey(small)
+    asked = asked_by(small, run_id)
+    with scripted(model, Reply(pieces=["One ", gate])), Stream(small.port, STREAM, CHAT) as stream:
+        begun(stream, 2)
+        assert gate.reached.wait(10)
+        status, data = answer(small, run_id, asked["interrupt_id"], "n")
+        assert (status, data["error_type"]) == (503, "too_many_streams")
+        assert asked_by(small, run_id) == asked
+        gate.open()
+        blocks(stream)
+    assert answer(small, run_id, asked["interrupt_id"], "n")[0] == 202
+
+
+def test_a_key_outlives_the_runs_own_time_while_it_waits(start: Callable[..., Citu], there: Citu) -> None:
+    hasty, key = start(RUN_TTL_S="1"), {"Idempotency-Key": "waits-for-long"}
+    first = post_json(hasty.port, SYNC, SURVEY_ASK, **key)
+    _, other = post_json(hasty.port, SYNC, {**CHAT, "agent": "survey"})
+    eventually(lambda: get_json(there.port, f"{RUNS}/{other['data']['run_id']}")[0] == 404)
+    run_id, asked = first[1]["data"]["run_id"], first[1]["data"]["interrupt_id"]
+    assert post_json(there.port, SYNC, SURVEY_ASK, **key) == first
+    assert answer(there, run_id, asked, "n")[0] == 202
+    follow(there, run_id)
+    again = post_json(hasty.port, SYNC, SURVEY_ASK, **key)[1]["data"]
+    assert (again["run_id"], again["prompt"]) == (run_id, "How many of n?")
+
+
 def test_runs_that_wait_hold_no_place_and_no_thread(start: Callable[..., Citu]) -> None:
     small = start(MAX_STREAMS="2")
-    waiting = [begin_survey(small)[0] for _ in range(12)]
     before = thread_count(small.worker())
-    waiting += [begin_survey(small)[0] for _ in range(12)]
-    assert thread_count(small.worker()) == before
+    waiting = [begin_survey(small)[0] for _ in range(24)]
+    assert thread_count(small.worker()) - before < len(waiting) / 2, "pools fill up, and no more"
     for run_id in waiting[::6]:
         assert answer(small, run_id, asked_by(small, run_id)["interrupt_id"], "n")[0] == 202
         follow(small, run_id)

@@ -93,7 +93,7 @@ def test_a_feed_that_nobody_wants_any_more_is_cancelled() -> None:
 
 @pytest.mark.parametrize("patience_s", [WAIT_S, 0.0001], ids=["patient", "impatient"])
 def test_many_readers_each_get_what_is_theirs(patience_s: float) -> None:
-    """Readers are woken by one another; one that gives up at that moment, or does not wait, breaks no chain."""
+    """Readers wake each other; one that times out at that moment, or does not wait, must not break the chain."""
 
     async def bursts(reader: int) -> AsyncIterator[tuple[int, int]]:
         for number in range(50):
@@ -118,7 +118,7 @@ def test_a_reader_that_is_busy_keeps_no_other_waiting() -> None:
             yield number
 
     feeds = [Feed(three()) for _ in range(5)]
-    busy = feeds[0].take(WAIT_S)  # and then nothing, as if its client took no byte
+    busy = feeds[0].take(WAIT_S)  # then it takes nothing more, like a reader whose client is stuck
     assert busy == 0
     assert [_drain(feed) for feed in feeds[1:]] == [[0, 1, 2]] * 4
 

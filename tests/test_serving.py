@@ -23,6 +23,12 @@ from tests.live import ROOT, Citu, clean_environment, eventually, free_port, is_
 SHOPS = {"question": "店铺有多少家"}
 
 
+@pytest.fixture(scope="module")
+def citu_without_model(demo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Citu]:
+    with serving(tmp_path_factory.mktemp("plain") / "log", DATABASE_URL=demo_url) as citu:
+        yield citu
+
+
 def test_importing_starts_nothing() -> None:
     script = (
         "import socket, subprocess, threading\n"
@@ -65,19 +71,19 @@ def _few_descriptors() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_frames_arrive_one_by_one_and_the_end_equals_the_sync_answer(demo_url: str, tmp_path: Path) -> None:
-    with serving(tmp_path / "log", DATABASE_URL=demo_url) as citu:
-        question = {"question": "查询各服务区的营业收入排行"}
-        with Stream(citu.port, "/api/v0/ask_agent_stream", question) as stream:
-            assert stream.headers["content-type"] == "text/event-stream; charset=utf-8"
-            assert stream.headers["cache-control"] == "no-cache, no-transform"
-            assert stream.headers["x-accel-buffering"] == "no"
-            assert stream.next_block() == "retry: 3000"
-            events = list(stream.events())
-        status, answer = post_json(citu.port, "/api/v0/ask_agent", question)
-        assert status == 200
-        assert events[-1]["data"]["query_result"] == answer["data"]["query_result"]
-        assert answer["data"]["query_result"]["row_count"] > 10
+def test_frames_arrive_one_by_one_and_the_end_equals_the_sync_answer(citu_without_model: Citu) -> None:
+    port = citu_without_model.port
+    question = {"question": "查询各服务区的营业收入排行"}
+    with Stream(port, "/api/v0/ask_agent_stream", question) as stream:
+        assert stream.headers["content-type"] == "text/event-stream; charset=utf-8"
+        assert stream.headers["cache-control"] == "no-cache, no-transform"
+        assert stream.headers["x-accel-buffering"] == "no"
+        assert stream.next_block() == "retry: 3000"
+        events = list(stream.events())
+    status, answer = post_json(port, "/api/v0/ask_agent", question)
+    assert status == 200
+    assert events[-1]["data"]["query_result"] == answer["data"]["query_result"]
+    assert answer["data"]["query_result"]["row_count"] > 10
 
 
 @pytest.mark.parametrize(
@@ -109,14 +115,7 @@ def test_what_keeps_it_from_starting_is_one_sentence(environment: dict[str, str]
 def test_a_busy_port_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = subprocess.run(
-            [sys.executable, "unified_api.py"],
-            cwd=ROOT,
-            env=clean_environment({"PORT": port}),
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        done = run_forked(["unified_api.py"], ROOT, clean_environment({"PORT": port}), 60)
     assert done.returncode == 1
     assert done.stderr.startswith(f"Citu can't start. Port {port} on 127.0.0.1 is in use")
     assert done.stderr.count("\n") == 1
@@ -142,7 +141,7 @@ def test_ctrl_c_while_it_loads_is_no_traceback(tmp_path: Path) -> None:
 
 
 def test_a_closed_terminal_ends_it(demo_url: str, tmp_path: Path) -> None:
-    with serving_afresh(tmp_path / "log", DATABASE_URL=demo_url) as citu:
+    with serving(tmp_path / "log", DATABASE_URL=demo_url) as citu:
         worker = citu.worker()
         citu.signal(signal.SIGHUP)
         assert citu.process.wait(60) == 0
@@ -162,7 +161,7 @@ def test_the_embedded_server_is_started_again_and_ctrl_c_leaves_no_process_behin
     open_folder: Path, tmp_path: Path
 ) -> None:
     data_dir = open_folder / "data dir"
-    with serving_afresh(tmp_path / "log", DATA_DIR=str(data_dir)) as citu:
+    with serving(tmp_path / "log", DATA_DIR=str(data_dir)) as citu:
         assert _processes_about(data_dir), "the embedded server runs"
         worker = citu.worker()
         _, before = post_json(citu.port, "/api/v0/ask_agent", SHOPS)
@@ -198,13 +197,12 @@ def _processes_about(folder: Path) -> list[str]:
     return lines
 
 
-def test_errors_are_envelopes_everywhere(demo_url: str, tmp_path: Path) -> None:
-    with serving(tmp_path / "log", DATABASE_URL=demo_url) as citu:
-        for path, expected in (("/nowhere", 404), ("/api/v0/ask_agent", 405)):
-            status, envelope = get_json(citu.port, path)
-            assert (status, envelope["code"], envelope["success"]) == (expected, expected, False)
-            assert envelope["data"]["type"] == "error"
-    lines = (tmp_path / "log").read_text().splitlines()
+def test_errors_are_envelopes_everywhere(citu_without_model: Citu) -> None:
+    for path, expected in (("/nowhere", 404), ("/api/v0/ask_agent", 405)):
+        status, envelope = get_json(citu_without_model.port, path)
+        assert (status, envelope["code"], envelope["success"]) == (expected, expected, False)
+        assert envelope["data"]["type"] == "error"
+    lines = citu_without_model.log.read_text().splitlines()
     assert [line for line in lines if not line.startswith("{")] == []
     log = [json.loads(line) for line in lines]
     assert {line["path"] for line in log if line["message"] == "request"} >= {"/nowhere", "/api/v0/ask_agent"}
@@ -227,9 +225,3 @@ def test_a_body_in_broken_chunks_is_the_clients_mistake(body: bytes, citu_withou
         envelope = json.loads(answer)
         assert (envelope["code"], envelope["data"]["type"]) == (expected, "error")
         assert envelope["data"]["error_type"] == ("not_found" if expected == 404 else "invalid_request")
-
-
-@pytest.fixture(scope="module")
-def citu_without_model(demo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Citu]:
-    with serving(tmp_path_factory.mktemp("plain") / "log", DATABASE_URL=demo_url) as citu:
-        yield citu

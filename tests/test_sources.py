@@ -1,4 +1,4 @@
-"""Where the two databases are, and that neither's role gets into the other."""
+"""Where the two databases are, and that neither role can connect to the other database."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +36,7 @@ def test_one_hold_for_all_that_is_embedded() -> None:
         finally:
             sources.hold.release()
         with pytest.raises(psycopg2.OperationalError), closing(psycopg2.connect(url)):
-            pass  # it has ended with the only hold
+            pass  # the server stopped when its only user released it
         assert rows_of(sources.app(), "SELECT count(*) FROM kept") == [(0,)]
         sources.hold.release()
 

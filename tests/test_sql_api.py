@@ -1,4 +1,4 @@
-"""SQL given as such: judged whatever it is, and run under the same proof as the agent's own."""
+"""SQL that callers give: any is judged, and it runs under the same proof as the agent's own."""
 
 import json
 import socket

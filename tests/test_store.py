@@ -51,7 +51,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 @pytest.fixture
 def user() -> str:
-    """One whom nobody knows yet."""
+    """A new user."""
     return f"user {uuid.uuid4().hex}"
 
 
@@ -69,7 +69,7 @@ def play(scenario: Callable[..., Awaitable[None]], *stores: Store) -> None:
 
 
 async def until(look: Callable[[], Awaitable[Any]], seconds: float = 10.0) -> Any:
-    """What `look` finds, once that is true."""
+    """Polls `look` until its result is true and returns it."""
     async with asyncio.timeout(seconds):
         while not (found := await look()):  # noqa: ASYNC110 - it is the server's clock that gets there
             await asyncio.sleep(0.01)
@@ -84,7 +84,9 @@ def head(user_id: str, conversation_id: str = "c", run_id: str = "", worker_id: 
 def turn(run_id: str, question: str = "多少?") -> Turn:
     rows = ((1, "a", None), (Decimal("2.50"), [1, {"k": "v"}], True))
     asked_at = "2026-01-02T03:04:05.678+00:00"
-    return Turn(run_id, question, "DATABASE", "hybrid", "三", asked_at, "SELECT '%s'", 2, ("n", "s", "x"), rows)
+    understood = {"version": 1, "query": {"base": ["public", "订单"], "limit": 3, "operands": [{"number": "2.50"}]}}
+    columns = ("n", "s", "x")
+    return Turn(run_id, question, "DATABASE", "hybrid", "三", asked_at, "SELECT '%s'", 2, columns, rows, understood)
 
 
 def frames(first: int, last: int) -> tuple[Frame, ...]:
@@ -653,7 +655,7 @@ def test_a_waiting_run_is_held_by_nobody(place: Place, user: str) -> None:
         assert not (await known(patient, about)).is_orphaned
         assert not await patient.runs.renew([about.run_id], "worker")
         await patient.runs.request_cancel(user, about.run_id)
-        assert not await patient.runs.renew([about.run_id], "worker")  # which has it no more
+        assert not await patient.runs.renew([about.run_id], "worker")  # the worker no longer has the run
         assert set(await patient.runs.renew([about.run_id], "two")) == {about.run_id}
 
     play(scenario, place.open(lease_s=600), place.open(lease_s=0.05))
@@ -685,7 +687,7 @@ def test_a_resumed_run_outlives_its_worker(place: Place, user: str) -> None:
         winner = f"three {adopted.index(True)}"
         assert await known(patient, about) == replace(found, head=by(about, winner), is_orphaned=False)
         assert not await patient.runs.end_orphan(about.run_id, Frame(4, b"{}"))
-        # The worker that was thought dead: what it wrote is known, what it writes is not kept, and it can't go on.
+        # A worker that counted as dead comes back: its earlier writes are there, new ones are not kept.
         zombie = by(about, "two")
         assert not await hasty.runs.write([RunWrite(zombie, frames(3, 3))])
         for late in (
@@ -811,7 +813,7 @@ _STEPS = st.lists(
 @settings(max_examples=40, deadline=None)
 @given(steps=_STEPS)
 def test_whatever_workers_do_a_run_stays_whole(place: Place, steps: list[tuple[str, str, int]]) -> None:
-    """Two workers write, ask, answer, end and repeat in any order: what is kept is what a few lines say."""
+    """Two workers write, ask, answer, end and repeat in any order; the store must agree with a simple model."""
 
     async def scenario(store: Store) -> None:
         about = head(uuid.uuid4().hex, worker_id="a")
@@ -851,7 +853,7 @@ def _step(about: RunHead, action: str, last: int, interrupt_id: str, written: li
 
 
 class _Run:
-    """What the store says of one run, in memory."""
+    """A simple model of one run in the store."""
 
     def __init__(self) -> None:
         self.state, self.last, self.held_from, self.worker = "", 0, 0, ""
@@ -986,7 +988,7 @@ def test_a_silent_server_is_not_waited_for(place: Place, user: str) -> None:
     async def scenario(known: Store, new: Store) -> None:
         await ask(known, user, "c", "?")
         with place.silent():
-            # More at once than there are connections: those who wait for one give up in time as well.
+            # More calls than connections, so that calls that wait for one must time out as well.
             calls = [store.conversations.recent(user, "c", 5) for store in (known, new) for _ in range(8)]
             async with asyncio.timeout(PATIENT_S / 2):
                 failures = await asyncio.gather(*calls, return_exceptions=True)
@@ -1196,7 +1198,7 @@ def test_expired_rows_are_removed(make_app_database: Callable[[], str], user: st
 
 
 def test_runs_of_the_first_version_are_still_known(make_app_database: Callable[[], str], user: str) -> None:
-    """It kept a row for each frame."""
+    """The first version kept a row for each frame."""
     url, about, kept = make_app_database(), head(user), frames(1, 3)
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA citu; CREATE TABLE citu.version (version integer NOT NULL)")
@@ -1219,7 +1221,7 @@ def test_runs_of_the_first_version_are_still_known(make_app_database: Callable[[
 
 
 def test_a_write_repeated_with_more_of_the_same_is_whole(place: Place, user: str) -> None:
-    """Its first attempt was kept and nobody was told."""
+    """The first attempt was kept, but its reply was lost."""
 
     async def scenario(store: Store) -> None:
         about = head(user)
@@ -1231,3 +1233,41 @@ def test_a_write_repeated_with_more_of_the_same_is_whole(place: Place, user: str
             assert await store.runs.frames(user, about.run_id, after, 1) == frames(after + 1, min(after + 1, 6))
 
     play(scenario, place.open())
+
+
+@pytest.mark.parametrize("state", ["waiting", "completed"])
+def test_a_key_is_kept_as_long_as_its_run(place: Place, user: str, state: str) -> None:
+    """In one store what waits is soon forgotten, in the other what has ended; the keys were claimed in a third."""
+
+    async def scenario(patient: Store, forgets_waiting: Store, forgets_ended: Store) -> None:
+        soon, late = replace(head(user), key="soon"), replace(head(user), key="late")
+        short, long = (forgets_waiting, forgets_ended) if state == "waiting" else (forgets_ended, forgets_waiting)
+        for store, about in ((short, soon), (long, late)):
+            await patient.runs.claim(user, about.key or "", Claim(about.run_id, "body"))
+            await store.runs.write([asking(about, "q1") if state == "waiting" else answered(about)])
+
+        async def is_free() -> bool:
+            return (await patient.runs.claim(user, "soon", Claim("other", "body"))).run_id == "other"
+
+        await until(is_free)
+        assert (await patient.runs.claim(user, "late", Claim("other", "body"))).run_id == late.run_id
+
+    play(
+        scenario,
+        place.open(run_ttl_s=600, waiting_ttl_s=600),
+        place.open(run_ttl_s=600, waiting_ttl_s=0.1),
+        place.open(run_ttl_s=0.1, waiting_ttl_s=600),
+    )
+
+
+def test_a_run_prolongs_no_key_of_another(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        await store.runs.claim(user, "key", Claim("winner", "body"))
+        await store.runs.write([asking(replace(head(user), key="key"), "q1")])
+
+        async def is_free() -> bool:
+            return (await store.runs.claim(user, "key", Claim("late", "body"))).run_id == "late"
+
+        await until(is_free)
+
+    play(scenario, place.open(run_ttl_s=0.1, waiting_ttl_s=600))

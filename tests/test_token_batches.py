@@ -1,4 +1,4 @@
-"""Pieces of a text on their way to events: joined, in order, none lost and none kept waiting."""
+"""Joining pieces of text to events: in order, none lost, none late."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from agent.token_batches import TokenBatches
 
 
 class Clock:
-    """An event loop's clock, which goes on when the test says so."""
+    """An event loop's clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 1.0

@@ -30,9 +30,10 @@ from rules.skills import OfflineSkills
 from tests.databases import Opener
 from tests.live import GAUGES
 from tests.store_places import PLACES, Place
-from tests.survey.flow import SURVEY, SurveyFlow
+from tests.survey.survey_flow import SURVEY, SurveyFlow
 
 LEASE_S = 0.5
+LONG_LEASE_S = 60.0  # nobody else goes on with a run of a worker that lives, however busy the machine is
 WRITES = {"write", "resume"}
 ANSWERS = {"Which column?": "name", "How many of name?": 2}
 USER = ANONYMOUS
@@ -138,32 +139,33 @@ def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
 ) -> None:
     database, rules = opened(make_database(GAUGES)), OfflineSkills()
 
-    def desk_of(store: Store) -> RunDesk:
+    def desk_of(store: Store, lease_s: float) -> RunDesk:
         def new_context(_question: Question) -> Context:
             return Context(database, rules, rules, Behaviour())
 
         flow = SurveyFlow(Workshop(Settings(), new_context, store))
-        return RunDesk(Runner({flow.name: flow}, flow.name), store, Journal(store), lease_s=LEASE_S)
+        return RunDesk(Runner({flow.name: flow}, flow.name), store, Journal(store), lease_s=lease_s)
 
     async def play() -> list[Told]:
-        store = place.open(lease_s=LEASE_S)
-        survivor = desk_of(store)
+        store, patient = place.open(lease_s=LEASE_S), place.open(lease_s=LONG_LEASE_S)
+        survivor = desk_of(store, LEASE_S)
         survivor.watch_over()
 
-        async def life(fate: Fate) -> Told:
+        async def life(fate: Fate, store: Store, lease_s: float) -> Told:
             runs, saver = MortalRuns(store.runs, fate), MortalSaver(store.checkpoints, fate)
-            mortal = desk_of(replace(store, runs=cast(Runs, runs), checkpoints=saver))
+            mortal = desk_of(replace(store, runs=cast(Runs, runs), checkpoints=saver), lease_s)
             told = await _one_run(mortal, survivor, store, fate)
             await mortal.aclose()
             return told
 
-        whole = await life(Fate(None))
+        whole = await life(Fate(None), patient, LONG_LEASE_S)
         fates = [Fate(at) for at in range(whole.fate.writes + 1)]
         try:
-            return [whole, *await asyncio.gather(*map(life, fates))]
+            return [whole, *await asyncio.gather(*(life(fate, store, LEASE_S) for fate in fates))]
         finally:
             await survivor.aclose()
             await store.aclose()
+            await patient.aclose()
             await _burial()
 
     whole, *lives = asyncio.run(play())
@@ -223,7 +225,7 @@ async def _answered(desk: RunDesk, run_id: str, asked: dict[str, Any], fate: Fat
 
 async def _next_stop(desk: RunDesk, run_id: str, fate: Fate) -> RunView | None:
     """The run when it waits or has ended; None: its worker died before the store knew of it."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while True:
             with suppress(NotFound):
                 view = await desk.look(USER, run_id)

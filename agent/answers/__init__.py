@@ -1,1 +1,1 @@
-"""What an answer says of its rows."""
+"""Checks what an answer says about its rows."""

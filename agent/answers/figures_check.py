@@ -1,7 +1,7 @@
-"""Finds the figures of a summary, or of an answer about earlier results, that do not stand in what it was written from.
+"""Finds figures in a summary, or in an answer about earlier results, that do not occur in its sources.
 
-A model that is told not to calculate still does, and one that sees the first rows speaks about all of them. Its words
-are not changed, since they may have been read already; the user is told which figures to distrust.
+Models calculate although they are told not to, and speak about all rows when they have seen only the first. The text
+is not changed, because the user may have read it already; a warning names the figures to distrust.
 """
 
 import re
@@ -26,8 +26,8 @@ _UNITS: dict[str, float] = {
 _STATED = re.compile(
     rf"({_NUMBER})[ \t]*(千万|百万|万|亿|千|%|％|(?:thousand|million|billion|percent|bn|k|m)\b)?", re.IGNORECASE
 )
-# An integer that is said as the number of rows, a rank among them or the number of a list's item does not come from the
-# data. Every other one must stand in the rows, the question or the SQL, however small it is.
+# An integer that counts the rows, ranks one of them or numbers a list's item does not come from the data. Every other
+# integer, however small, must occur in the rows, the question or the SQL.
 _MEASURE = "个条家行名位项座种款笔件辆台本人间所类组次部张份批门只棵栋场支队户"
 _NO_ROWS = "percent|points?|dollars?|yuan|euros?|days?|weeks?|months?|years?|hours?|minutes?|seconds?|times?"
 _COUNTED = re.compile(
@@ -49,7 +49,7 @@ _BEFORE_RANK = re.compile(
 _AFTER_RANK = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
 _ITEM = re.compile(r"(?:^|[\s,，;；:：。（(])(\d{1,3})(?:[.)](?=\s)|[、）．])", re.MULTILINE)
 _ITEM_LINE = re.compile(r"^[ \t]*(\d{1,2})(?:[.)]\s|[、）])", re.MULTILINE)
-# What SQL compares with or cuts at is part of what was asked; positions, divisors and precisions are not.
+# Values that the SQL compares with and limits were asked for; positions, divisors and precisions were not.
 _ASKED_IN_SQL = re.compile(
     rf"'[^']*'|(?:[<>=]|\b(?:BETWEEN|AND|LIMIT|IN\s*\()|\bCURRENT_DATE\s*-)\s*(?:{_NUMBER})", re.IGNORECASE
 )
@@ -77,17 +77,17 @@ _MAX_NAMED = 5  # figures named in the warning
 def doubtful_figures(text: str, result: QueryResult, question: str = "", sql: str = "") -> list[str]:
     """The figures in `text`, as written, that are neither in the rows nor in the question.
 
-    The number of rows may be said as such, ranks as ranks; what the SQL compares with was asked for. Rounded figures
-    and those in units (`1.2万`, `35%`) are compared with the precision they are written with.
+    The number of rows, ranks among the rows, and values that the SQL compares with are not doubtful. Rounded figures
+    and figures with units (`1.2万`, `35%`) are compared at the precision they are written with.
     """
     asked = " ".join(_ASKED_IN_SQL.findall(sql))
     return _doubtful(text, lambda: _sorted_figures((question, asked, *result.columns), result.rows), {result.row_count})
 
 
 def doubtful_figures_about(turns: Sequence[Turn], text: str, *sources: str) -> list[str]:
-    """The same for an answer about earlier turns: the rows they show, their words, SQL and answers are what is known.
+    """The same for an answer about earlier turns; known are the rows, words, SQL and answers of these turns.
 
-    An answer that has no result to be about is not judged.
+    Without an earlier query there is nothing to check against, so no figure is doubtful.
     """
     if not any(turn.sql for turn in turns):
         return []
@@ -98,7 +98,7 @@ def doubtful_figures_about(turns: Sequence[Turn], text: str, *sources: str) -> l
 
 
 def figures_warning(figures: list[str], lang: Lang) -> str:
-    """What the user is told about those of a summary."""
+    """The warning about doubtful figures of a summary."""
     named = _named(figures)
     return Text(
         f"摘要中的这些数字不在查询结果里，请以结果数据为准：{named}",
@@ -107,7 +107,7 @@ def figures_warning(figures: list[str], lang: Lang) -> str:
 
 
 def earlier_figures_warning(figures: list[str], lang: Lang) -> str:
-    """What the user is told about those of an answer about earlier results."""
+    """The warning about doubtful figures of an answer about earlier results."""
     named = _named(figures)
     return Text(
         f"回答中的这些数字不在之前的查询结果里，请以结果数据为准：{named}",
@@ -138,7 +138,7 @@ def _doubtful(text: str, known: Callable[[], list[float]], row_counts: Collectio
     stated = [
         figure for figure in _stated(text) if figure.start not in items and not _is_place(figure, text, row_counts)
     ]
-    if not stated:  # then nobody need look through the rows
+    if not stated:  # spares collecting the figures of all rows
         return []
     figures = known()
     return [figure.written for figure in stated if not _is_known(figure, figures)]
@@ -151,7 +151,7 @@ def _stated(text: str) -> list[_Stated]:
 
 
 def _items(text: str, most: int) -> set[int]:
-    """Where the numbers of a list's items stand: at the beginning of lines, or 1, 2, … with a dot or the like."""
+    """Positions of the numbers of a list's items: at the start of lines, or 1, 2, … with a dot or the like."""
     numbers = [(int(match[1]), match.start(1)) for match in _ITEM.finditer(text)]
     run: list[int] = []
     for number, start in numbers:
@@ -162,7 +162,7 @@ def _items(text: str, most: int) -> set[int]:
 
 
 def _is_place(figure: _Stated, text: str, row_counts: Collection[int]) -> bool:
-    """Whether it is said as a number of rows, or as a rank among them."""
+    """Whether the text uses it as the number of rows, or as a rank among them."""
     if figure.unit is not None or not figure.value.is_integer():
         return False
     before, after = text[max(0, figure.start - 24) : figure.start], text[figure.end : figure.end + 40]

@@ -1,4 +1,4 @@
-"""What nodes may use, handed to them by LangGraph beside the state; they know ports, never HTTP or configuration."""
+"""The services that LangGraph hands to the nodes beside the state. Nodes know ports, never HTTP or configuration."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
@@ -19,7 +19,7 @@ Recall = Callable[[], Awaitable[tuple[Turn, ...]]]
 
 
 async def nothing_before() -> tuple[Turn, ...]:
-    """The `Recall` of a conversation that begins."""
+    """The `Recall` of a new conversation."""
     return ()
 
 
@@ -42,9 +42,9 @@ class Context:
     """One question's services.
 
     Attributes:
-        skills: who thinks; made for this question alone.
+        skills: thinks with the model if there is one; made for this question alone.
         rules: the offline skills, which need no model.
-        recall: what was said before in the conversation.
+        recall: gives the earlier turns of the conversation.
         actor: who asks; what they may see and change depends on it.
     """
 
@@ -57,11 +57,11 @@ class Context:
 
     @property
     def has_model(self) -> bool:
-        """Whether somebody other than the rules thinks."""
+        """Whether a model is configured."""
         return self.skills is not self.rules
 
     async def validate(self, sql: str) -> PlanEstimate | None:
-        """What the planner expects of `sql`; None when nothing asks for it. Raises what `Database.explain` raises."""
+        """Proves `sql` as far as the switches say; gives its plan, if made. Raises what `Database.explain` raises."""
         if self.behaviour.syntax_validation:
             return await self.database.explain(sql)
         if self.behaviour.forbidden_check:
@@ -82,5 +82,5 @@ def inquiry_of(state: State, catalog: Catalog) -> Inquiry:
 
 
 def emitter(state: State, runtime: Runtime[Context]) -> AbstractContextManager[Emit | None]:
-    """Where skills put pieces of text while they write; see `emitting`."""
+    """Gives skills the `Emit` for the text they write; see `emitting`."""
     return emitting(state["wants_tokens"], runtime.stream_writer)

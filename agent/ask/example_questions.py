@@ -1,4 +1,4 @@
-"""Questions to begin with: for the demo database the chosen ones, for any other what the rules are sure to answer."""
+"""Example questions: a fixed list for the demo database; for any other, questions that the rules can answer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,16 +20,16 @@ DEMO_QUESTIONS = (
 
 
 async def demo_examples(lang: Lang, _actor: Actor) -> tuple[str, ...]:
-    """Those of the embedded demo database."""
+    """The examples for the embedded demo database."""
     return tuple(question.to(lang) for question in DEMO_QUESTIONS)
 
 
-def examples_of(opened: Callable[[Actor], Database]) -> Examples:
-    """Those of the database that `opened` gives: up to three, none when nothing in it can be asked about."""
+def examples_of(database_of: Callable[[Actor], Database]) -> Examples:
+    """Up to three examples for the database that `database_of` gives; none when the rules find nothing to ask."""
 
     async def examples(lang: Lang, actor: Actor) -> tuple[str, ...]:
-        catalog = await opened(actor).catalog()
-        # A large catalogue takes a while, in which other questions must go on; what was found is kept with it.
+        catalog = await database_of(actor).catalog()
+        # In a thread, because a large catalogue takes a while; the examples are kept with the catalogue.
         return await asyncio.to_thread(example_questions, catalog, lang)
 
     return examples

@@ -1,6 +1,6 @@
 """How each step of the graph is shown: names, icons and details, in both languages.
 
-Presentation is data beside the graph: nodes don't know it, and a new node is one more line in `FACES`.
+Presentation is data beside the graph: nodes don't know it, and a new node needs one more entry in `FACES`.
 """
 
 from collections.abc import Mapping

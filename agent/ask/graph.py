@@ -25,10 +25,10 @@ Decide = Callable[[Update], str]
 
 
 class Node(Protocol):
-    """A step: what it finds, from what is known so far."""
+    """A step of the graph: reads the state and returns what it adds."""
 
     async def __call__(self, state: State, runtime: Runtime[Context]) -> Update:
-        """The step's findings."""
+        """What the step adds to the state."""
 
 
 Graph = CompiledStateGraph[State, Context, Ask, State]
@@ -43,7 +43,7 @@ NODES: Mapping[str, Node] = {
     LAST_NODE: format_response,
 }
 
-# Where two ways lead on: what decides, and where each verdict goes.
+# Nodes with two successors: the function that decides, and the successor for each of its results.
 DECISIONS: Mapping[str, tuple[Decide, Mapping[str, str]]] = {
     "classify_question": (after_classification, {"DATABASE": "agent_sql_generation", "CHAT": "agent_chat"}),
     "agent_sql_generation": (
@@ -54,7 +54,7 @@ DECISIONS: Mapping[str, tuple[Decide, Mapping[str, str]]] = {
 
 
 def _deciding(node: Node, decide: Decide, targets: Mapping[str, str]) -> Callable[..., Awaitable[Command[str]]]:
-    """`node`, which also says where the question goes; conditional edges would read the whole state again to know."""
+    """`node` with the choice of its successor; conditional edges would read the whole state again for it."""
 
     async def deciding(state: State, runtime: Runtime[Context]) -> Command[str]:
         update = await node(state, runtime)

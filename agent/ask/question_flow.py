@@ -6,8 +6,8 @@ from typing import Any, cast
 from agent.ask.context import Context
 from agent.ask.faces import FACES
 from agent.ask.graph import LAST_NODE, Graph, compiled_graph
+from agent.ask.kept_turns import turn_of
 from agent.ask.state import Ask, State
-from agent.ask.turns import turn_of
 from agent.flow import Answer, Face, Failure, Question
 from common.values import Turn, Usage
 
@@ -16,8 +16,8 @@ class QuestionFlow:
     """Implements `Flow`.
 
     Args:
-        new_context: makes one question's services.
-        routing_mode: the mode of questions that name none.
+        new_context: makes the services for one question.
+        routing_mode: the mode for requests that name none.
         deadline_s: seconds for one question.
     """
 
@@ -53,7 +53,7 @@ class QuestionFlow:
         return self._new_context(question)
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """The way so far and, as soon as there are any, the SQL, its plan and why it is refused."""
+        """The steps so far and, once known, the SQL, its plan and why it is refused."""
         known = cast(State, state)
         summary: dict[str, Any] = {
             "execution_path": list(known["execution_path"]),
@@ -68,7 +68,7 @@ class QuestionFlow:
         return summary
 
     def ending(self, state: Mapping[str, Any]) -> Answer | Failure:
-        """An answer; or the error of a statement that may not run, found by the node before the last one."""
+        """An answer, or the error when the SQL may not run; the node before the last one found it."""
         known = cast(State, state)
         if "error" in known:
             node = "agent_sql_execution" if known["sql_generation_success"] else "agent_sql_generation"
@@ -92,6 +92,6 @@ class QuestionFlow:
             }
         )
 
-    def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn:  # noqa: ARG002 - Flow's
+    def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn:
         """See `Flow.turn`."""
-        return turn_of(question, answer.body)
+        return turn_of(question, answer.body, cast(State, state).get("understood"))

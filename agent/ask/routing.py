@@ -1,4 +1,4 @@
-"""How a question finds its way: the four routing modes, and the decisions on the graph's edges."""
+"""The four routing modes, and the decisions on the graph's edges."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal
@@ -11,7 +11,7 @@ from common.values import Classification, QuestionType, Thought
 
 Classify = Callable[[Inquiry, Context], Awaitable[Thought[Classification]]]
 
-# Below this the rules are guessing, and a model's opinion is worth its time.
+# Below this confidence the rules are guessing, so that asking a model is worth the time.
 SURE = 0.6
 
 _DIRECT: dict[QuestionType, Text] = {
@@ -54,10 +54,10 @@ ROUTING_MODES: dict[str, Classify] = {
 
 
 def after_classification(update: Update) -> QuestionType:
-    """The way on from what classify_question found."""
+    """The type of question that classify_question found."""
     return update["classification"].question_type
 
 
 def after_sql_generation(update: Update) -> Literal["continue_execution", "return_to_user"]:
-    """The way on from agent_sql_generation: only proven SQL is executed; failures are never rerouted to chat."""
+    """Executes only proven SQL; everything else goes back to the user, never to chat."""
     return "continue_execution" if update["sql_generation_success"] else "return_to_user"

@@ -1,9 +1,10 @@
-"""A second look at an empty result: a filter may name what is stored in another spelling.
+"""Looks for stored spellings when a query finds nothing, because a filter may spell a stored value differently.
 
 A literal is replaced only by a stored value that is the same text written differently, that differs by a word which
-only says what kind of place or company it is ("陕西", "陕西省"), or by one slip of the pen (`knowledge.spelling`).
-Of a column that names people or identifies things only the first will do, because there whatever differs is another
-person. What is merely similar is never taken: the answer stays empty and asks.
+only says what kind of place or company it is ("陕西", "陕西省"), or that differs by one typing error
+(`knowledge.spelling`). Columns that identify things take only the first; columns that name people take words for
+companies as well, because any other difference means somebody else. A value that is only similar is never used: the
+answer stays empty and asks the user.
 
 Only columns whose stored values are all known are judged.
 """
@@ -18,7 +19,7 @@ from databases.references import Comparison, references
 from knowledge.identity import identifies, names_people
 from knowledge.spelling import COMPANIES, KINDS, PLACES, alike, did_you_mean, misspelt, same, units_apart
 
-_MOST_JUDGED = 20  # texts of one query; long lists are rarely the reason why nothing is found
+_MOST_JUDGED = 20  # comparisons of one query; a longer list rarely is the reason for an empty result
 _MOST_OFFERED = 3
 _WILDCARDS = re.compile(r"[%_\\]")
 
@@ -27,14 +28,14 @@ Nearness = Callable[[str, str], bool]
 
 @dataclass(frozen=True)
 class Replacement:
-    """`comparison`'s literal is not stored; `stored` is what is."""
+    """The literal of `comparison` is not stored; `stored` is the stored value it means."""
 
     comparison: Comparison
     stored: str
 
     @property
     def notice(self) -> Text:
-        """What the user must know about it."""
+        """Tells the user which value was used."""
         column, literal = self.comparison.column.name, self.comparison.text
         return Text(
             f"{column} 中没有“{literal}”，已改按“{self.stored}”查询。",
@@ -44,14 +45,14 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Missing:
-    """`comparison`'s literal is not stored, and `choices` only resemble it: the most alike first, at least one."""
+    """The literal of `comparison` is not stored; `choices` resemble it, the most alike first, at least one."""
 
     comparison: Comparison
     choices: tuple[str, ...]
 
     @property
     def notice(self) -> Text:
-        """What the user is asked."""
+        """Asks the user which value was meant."""
         return did_you_mean(self.comparison.text, self.choices)
 
 
@@ -65,18 +66,18 @@ def looks_empty(result: QueryResult) -> bool:
 
 
 def replacements(sql: str, catalog: Catalog) -> tuple[Replacement, ...]:
-    """The literals of `sql` that no row can have, each with the stored value that is the same in another spelling."""
+    """The literals of `sql` that no row has, each with the stored value that they spell differently."""
     found = ((comparison, _stored_for(comparison)) for comparison in _unfounded(sql, catalog))
     return tuple(
         Replacement(comparison, stored)
         for comparison, stored in found
-        # In a pattern, a value that holds wildcards would mean something else.
+        # Skip values with wildcards for a pattern: there they would match other values.
         if stored is not None and not (comparison.is_pattern and _WILDCARDS.search(stored))
     )
 
 
 def missing(sql: str, catalog: Catalog) -> tuple[Missing, ...]:
-    """The literals of `sql` that no row can have and that stored values merely resemble, with these."""
+    """The literals of `sql` that no row has, where stored values are only similar."""
     found: dict[str, Missing] = {}
     for comparison in _unfounded(sql, catalog):
         choices = alike(comparison.text, comparison.column.values)[:_MOST_OFFERED]
@@ -97,11 +98,11 @@ def _unfounded(sql: str, catalog: Catalog) -> Iterator[Comparison]:
 
 
 def allowed(table: Table, column: Column) -> tuple[Nearness, ...]:
-    """In which ways a text may differ from a value of the column and still mean it, the surest first."""
+    """The tests by which a text may mean a value of the column, the surest first."""
     if identifies(table, column):
         return (same,)
     if names_people(table, column):
-        return (same, _companies_apart)  # customers may be companies, and nobody is called "Ltd"
+        return (same, _companies_apart)  # a customer may be a company, and no person is called "Ltd"
     return (same, _units_apart, misspelt)
 
 
@@ -123,7 +124,7 @@ def rewritten(sql: str, changes: Iterable[Replacement]) -> str:
 
 
 def near_value(literal: str, values: Iterable[str], ways: Iterable[Nearness]) -> str | None:
-    """The one of `values` that is `literal` in another spelling; None when there is none, or more than one."""
+    """The value that `literal` spells differently, by the first of `ways` that finds any; None when several match."""
     stored = tuple(values)
     for is_near in ways:
         near = [value for value in stored if is_near(literal, value)]

@@ -1,4 +1,4 @@
-"""SQL given as such: judged without running it, or run under the same proof, gate and caps as the agent's own."""
+"""Judges or runs SQL that a caller gives, under the same guard, cost limit and caps as the agent's own SQL."""
 
 import asyncio
 import time
@@ -25,12 +25,12 @@ _TOO_LONG = Text(
 
 @dataclass(frozen=True)
 class GivenSql:
-    """One statement as a caller gives it.
+    """One statement that a caller gives.
 
     Attributes:
         lang: language of messages.
         actor: who gives it.
-        notices: what the answer must say about the request itself.
+        notices: warnings about the request itself, for the answer.
     """
 
     sql: str
@@ -49,29 +49,29 @@ class SqlDesk:
     """Judges and runs statements.
 
     Args:
-        opened: gives the asked database as an actor may see it, for what only judges.
-        new_context: what a run uses; notes it in the audit log.
+        database_of: gives the asked database as an actor may see it; `validate` uses it, which is not audited.
+        new_context: gives the services of `run`; its database writes the audit log.
         request_timeout_s: seconds for one statement from request to answer.
     """
 
     def __init__(
         self,
-        opened: Callable[[Actor], Database],
+        database_of: Callable[[Actor], Database],
         new_context: Callable[[Occasion], Context],
         *,
         request_timeout_s: float,
     ) -> None:
-        self._opened = opened
+        self._database_of = database_of
         self._new_context = new_context
         self._request_timeout_s = request_timeout_s
 
     async def validate(self, given: GivenSql) -> dict[str, Any]:
-        """The verdict on `given`, whatever it is; it is planned, and never run.
+        """The verdict on `given`, also when it is refused; plans the statement and never runs it.
 
         Raises:
-            DatabaseUnavailable, QueryTimeout: there is no telling now.
+            DatabaseUnavailable, QueryTimeout: it could not be judged.
         """
-        database = self._opened(given.actor)
+        database = self._database_of(given.actor)
         plan: PlanEstimate | None = None
         refusal: StatementRejected | None = None
         try:
@@ -83,10 +83,10 @@ class SqlDesk:
         return _verdict(given, refusal, plan, await _used(given.sql, database))
 
     async def run(self, given: GivenSql) -> dict[str, Any]:
-        """What `given` returns.
+        """Runs `given`; the answer's body with its rows.
 
         Raises:
-            StatementRejected, QueryTimeout, DatabaseUnavailable: as for SQL of the agent's.
+            StatementRejected, QueryTimeout, DatabaseUnavailable: as for the agent's own SQL.
         """
         context = self._new_context(Occasion("sql_run", given.run_id, given.actor))
         started = time.perf_counter()
@@ -116,7 +116,7 @@ class SqlDesk:
 
 
 async def _explained(error: StatementRejected, sql: str, database: Database) -> StatementRejected:
-    """The error with the names that may have been meant."""
+    """The error, with suggested names if PostgreSQL refused the SQL."""
     if isinstance(error, InvalidSql):
         return with_suggestions(error, sql, await database.catalog())
     return error

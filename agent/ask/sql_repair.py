@@ -1,5 +1,5 @@
-"""The one repair of a question: SQL that PostgreSQL refuses, while planning or while running, is mended by the skills
-and proven again."""
+"""The one repair of a question: the skills mend SQL that PostgreSQL refused to plan or to run, and it is proven
+again."""
 
 from dataclasses import dataclass, replace
 
@@ -15,11 +15,11 @@ SUCCESS, FAILED, NOT_VALID, FORBIDDEN = (
 
 @dataclass(frozen=True)
 class Repair:
-    """What came of it.
+    """The result of a repair.
 
     Attributes:
-        sql: the mended statement, also when it was refused again; the broken one when there is none.
-        error: why it may not run; None: it is proven.
+        sql: the mended statement, even if it was refused again; the broken one if the skills gave none.
+        error: why it may not run; None when it is proven.
     """
 
     sql: str
@@ -30,7 +30,7 @@ class Repair:
 
     @property
     def happened(self) -> str:
-        """The word for it in `execution_path`."""
+        """The entry for it in `execution_path`."""
         if self.error is None:
             return SUCCESS
         if isinstance(self.error, ForbiddenStatement | ForbiddenObject):
@@ -38,20 +38,20 @@ class Repair:
         return FAILED if isinstance(self.error, InvalidSql) else NOT_VALID
 
     def refused(self, error: StatementRejected) -> "Repair":
-        """The same when the mended statement was refused after all."""
+        """The same, with the error that the mended statement met later."""
         return replace(self, error=error)
 
 
 def may_repair(context: Context) -> bool:
-    """Whether the operator switched on repairs, and the EXPLAIN that a repaired statement has to pass."""
+    """Whether the operator switched on repairs and EXPLAIN, which a repaired statement has to pass."""
     return context.behaviour.auto_repair and context.behaviour.syntax_validation
 
 
 async def repaired(sql: str, error: InvalidSql, inquiry: Inquiry, context: Context) -> Repair:
-    """One attempt at mending `sql` after `error`.
+    """Tries once to mend `sql` after `error`.
 
     Raises:
-        DatabaseUnavailable, QueryTimeout: the proof could not be made.
+        DatabaseUnavailable, QueryTimeout: the mended statement could not be proven.
     """
     try:
         thought = await context.skills.repair_sql(inquiry, sql, error)

@@ -1,11 +1,12 @@
-"""What flows through the graph.
+"""The state of the graph.
 
-Three views of one thing, so that mypy catches a misspelt key (LangGraph drops unknown keys in silence): `Ask` is what a
-question starts with, `Update` what a node may write, `State` both. Keys with a reducer in their annotation accumulate
-over nodes; all others are written once.
+Three types describe it, so that mypy catches a misspelt key (LangGraph drops unknown keys without an error): `Ask` is
+what a question starts with, `Update` what a node may write, `State` both. Keys with a reducer in their annotation
+accumulate over nodes; a later write to any other key replaces the earlier one.
 """
 
 import operator
+from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
 from common.errors import CituError
@@ -25,7 +26,7 @@ class Ask(Path):
     Attributes:
         routing_mode_source: `request` or `configuration`.
         table, context_type: the caller's hints, see `common.inquiry.Inquiry`.
-        wants_tokens: whether somebody watches text while it is written.
+        wants_tokens: whether text is emitted while it is written.
     """
 
     question: str
@@ -43,9 +44,10 @@ class Update(Path, total=False):
     Attributes:
         history: earlier turns of the conversation, oldest first.
         sql_generation_success: whether `sql` is proven valid and may run.
+        understood: what the question was understood as, for the next one of the conversation; see `Sql`.
         failure_reason, user_prompt: why no SQL could be written, and what the user can do.
         error: why the SQL may not run; ends the question with an error.
-        notices: what the user must know before reading the answer: what was taken for what, and what is asked back.
+        notices: what stands before the answer: which stored values were used, and questions back to the user.
         answer: keys of the final body that the nodes decide.
     """
 
@@ -56,6 +58,7 @@ class Update(Path, total=False):
     sql: str
     sql_generation_success: bool
     sql_repair_applied: bool
+    understood: Mapping[str, Any] | None
     failure_reason: FailureReason
     user_prompt: str
     error: CituError

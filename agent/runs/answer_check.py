@@ -1,24 +1,32 @@
-"""Whether a user's answer is one to what was asked."""
+"""Checks whether a user's answer has the form that the run asked for."""
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import Any
 
-from common.errors import InvalidRequest
+from common.errors import INTERNAL_ERROR_TEXT, InternalError, InvalidRequest
 from common.text import Text
 
-_MAX_SHOWN = 200  # characters of what is allowed, in a message
+_log = logging.getLogger(__name__)
+
+_MAX_SHOWN = 200  # characters of the allowed values that an error message quotes
 _NO_TEXT = Text("answer 必须是非空字符串。", "answer must be a text that is not blank.")
 
 
 def check_answer(question: Mapping[str, Any], answer: Any) -> None:
-    """Holds `answer` against the choices or the schema of a question event's data; without both, it is a text.
+    """Checks `answer` against the choices or the schema in a question event's data; with neither, it must be text.
+
+    Args:
+        question: with floats for fractions, which is what an answer has.
 
     Raises:
-        InvalidRequest: it is something else; names the field, within the answer too.
+        InvalidRequest: it does not match; `field` names the part, fields inside the answer included.
+        InternalError: the schema is not one that answers can be checked against.
     """
     if choices := question.get("choices"):
-        if answer not in choices:
+        # Python takes true for 1 and 1.0 for 1; JSON does not.
+        if json.dumps(answer) not in map(json.dumps, choices):
             said = _shown(choices)
             raise InvalidRequest(
                 Text(f"answer 必须是以下之一：{said}。", f"answer must be one of {said}."), field="answer"
@@ -30,9 +38,20 @@ def check_answer(question: Mapping[str, Any], answer: Any) -> None:
 
 
 def _check_schema(schema: Mapping[str, Any], answer: Any) -> None:
-    from jsonschema.validators import validator_for  # an eighth of a second that most services never need
+    from jsonschema.exceptions import SchemaError  # takes 1/8 s, which most processes never need
+    from jsonschema.validators import validator_for
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+    from referencing.exceptions import Unresolvable
 
-    error = next(iter(validator_for(schema)(schema).iter_errors(answer)), None)
+    kind = validator_for(schema)
+    try:
+        kind.check_schema(dict(schema))
+        # Pass this registry: the library's default would load a remote `$ref` over the network, on the event loop.
+        checker = kind(schema, registry=REGISTRY, format_checker=kind.FORMAT_CHECKER)
+        error = next(iter(checker.iter_errors(answer)), None)
+    except (SchemaError, Unresolvable, RecursionError) as exc:
+        _log.exception("no answer can be held against a question's schema")
+        raise InternalError(INTERNAL_ERROR_TEXT) from exc
     if error is not None:
         field = "".join(
             ["answer", *(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)]

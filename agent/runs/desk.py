@@ -1,12 +1,12 @@
-"""Runs: begun, watched from any worker, found again by an Idempotency-Key, resumed, cancelled, ended when their worker
-has died.
+"""Starts runs, follows them from any worker, finds them by an Idempotency-Key, resumes and cancels them.
 
-A worker holds its runs by leases that it renews. A run whose lease ran out is an orphan: whichever worker sees it first
+A worker holds its runs by leases that it renews. A run whose lease ran out is an orphan: the first worker that notices
 ends it with an error, so that nobody waits for an answer that will never come. A run that went on after the user's
-answer is taken over instead: its graph is in the store, and the answer would be lost.
+answer is taken over instead, because its graph is in the store and the user's answer would be lost otherwise.
 """
 
 import asyncio
+import json
 import logging
 import os
 import secrets
@@ -20,7 +20,7 @@ from agent.flow import Question
 from agent.runs.answer_check import check_answer
 from agent.runs.events import Event, error_event, stored_event
 from agent.runs.live_run import LiveRun
-from agent.runs.resuming import GivenAnswer, Resumption
+from agent.runs.pauses import GivenAnswer, Resumption
 from agent.runs.runner import Runner
 from common.actor import Actor
 from common.errors import (
@@ -39,11 +39,11 @@ from common.text import Text
 
 _log = logging.getLogger(__name__)
 
-_BEAT_S = 1.0  # at most, between two looks at what other workers want: so long a cancellation may take to arrive
-_FIRST_POLL_S, _LAST_POLL_S = 0.05, 0.5  # between looks at a run of another worker; the longer nothing comes, the rarer
+_BEAT_S = 1.0  # at most, between two renewals; a cancellation from another worker may take as long to arrive
+_FIRST_POLL_S, _LAST_POLL_S = 0.05, 0.5  # between reads of another worker's run; grows while nothing comes
 _PAGE = 200  # frames read at once
-_END_S = 4.0  # how long who cancels a run waits for its end: two beats of its worker and more
-_CLAIM_S = 5.0  # an Idempotency-Key whose run is not known after so long, or a lease, belongs to a worker that died
+_END_S = 4.0  # how long `cancel` waits for the run's end; more than two beats of its worker
+_CLAIM_S = 5.0  # at most; if a key's run is still unknown after this or one lease, its worker has died
 
 _UNKNOWN = Text(
     "没有这次运行，或它已过期被清除。", "There is no such run, or it was kept for its time and has been forgotten."
@@ -53,6 +53,10 @@ _NEVER_ASKED = Text(
     "This run has not asked that question: check run_id and interrupt_id.",
 )
 _ANSWERED = Text("这个问题已经有了答案，或这次运行已结束。", "This question has been answered, or the run has ended.")
+_NO_FLOW = Text(
+    "提出这个问题的流程已不存在：请取消这次运行，重新提问。",
+    "What asked this question is no longer part of the service: cancel the run and ask again.",
+)
 _OTHER_BODY = Text(
     "这个 Idempotency-Key 已用于另一个请求：请为新的请求换一个键。",
     "This Idempotency-Key was sent with another request: use a new key for a new request.",
@@ -68,10 +72,10 @@ class RunView:
 
 
 class RunDesk:
-    """The runs of this process, and a look at those of others.
+    """Runs this process's runs, and gives access to those of other processes.
 
     Args:
-        lease_s: seconds after which a run whose worker says nothing is an orphan, as the store counts them.
+        lease_s: seconds without renewal after which the store counts a run as an orphan.
     """
 
     def __init__(self, runner: Runner, store: Store, journal: Journal, *, lease_s: float) -> None:
@@ -84,8 +88,9 @@ class RunDesk:
 
     @property
     def cut_off_after_s(self) -> float:
-        """Most seconds from the last sign of a run's worker until another ends the run, accesses to the store aside."""
-        return 2 * (self._lease_s + self._beat_s)  # until it is an orphan and that is seen, and once more
+        """Most seconds from a worker's last renewal until another worker ends the run, not counting store accesses."""
+        # One lease and beat until the run is seen to be an orphan, one more until it is declared lost.
+        return 2 * (self._lease_s + self._beat_s)
 
     def _start(self) -> None:
         self._pid = os.getpid()
@@ -93,18 +98,18 @@ class RunDesk:
         self._live: dict[str, LiveRun] = {}
         self._beating: asyncio.Task[None] | None = None
         self._clearing: set[asyncio.Task[None]] = set()
-        self._accepting: set[tuple[str, str]] = set()  # run and question of answers that this process works on
-        self._suspects: dict[str, float] = {}  # since when, on time.monotonic(), a run is seen to be an orphan
+        self._accepting: set[tuple[str, str]] = set()  # (run, interrupt) ids of answers that this process works on
+        self._suspects: dict[str, float] = {}  # time.monotonic() when each orphan was first seen
 
     def watch_over(self) -> None:
-        """Begins to renew leases and to look for orphans, if that has not begun; called on the loop."""
+        """Starts renewing leases and looking for orphans, unless started; call it on the loop."""
         if self._pid != os.getpid():
             self._start()
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat())
 
     async def aclose(self) -> None:
-        """Stops looking after runs; the next one begun starts it again."""
+        """Stops renewing leases; the next run starts it again."""
         if self._beating is not None and self._pid == os.getpid():
             self._beating.cancel()
             self._beating = None
@@ -112,14 +117,21 @@ class RunDesk:
     # --------------------------------------------------------------------------------------------------- one's own
 
     def begin(
-        self, question: Question, *, is_watched: bool, outlives_readers: bool, on_end: Callable[[], None]
+        self,
+        question: Question,
+        *,
+        is_watched: bool,
+        outlives_readers: bool,
+        on_end: Callable[[], None],
+        key: str | None = None,
     ) -> LiveRun:
-        """Begins to answer; called on the loop.
+        """Starts answering; call it on the loop.
 
         Args:
-            is_watched: whether events are shown as they come; else only the last one is waited for.
-            outlives_readers: whether it goes on when everybody who watched it in this process has left.
-            on_end: called when the last event is there to be read.
+            key: the Idempotency-Key that the run has claimed.
+            is_watched: whether events are shown as they come; else the caller waits only for the last one.
+            outlives_readers: whether it goes on when its last reader in this process has left.
+            on_end: called when the last event can be read.
         """
         self.watch_over()
         head = RunHead(
@@ -130,6 +142,7 @@ class RunDesk:
             lang=question.answer_lang,
             worker_id=self._worker_id,
             started_at=question.asked_at,
+            key=key,
         )
         run = LiveRun(
             head,
@@ -146,13 +159,13 @@ class RunDesk:
 
     def _forget(self, run: LiveRun, keeps_state: bool) -> None:
         run_id = run.head.run_id
-        if self._live.get(run_id) is run:  # it may go on already, as another live run
+        if self._live.get(run_id) is run:  # a resumed run may have its next live run already
             del self._live[run_id]
         if keeps_state and run.record.state != "waiting":
             self._clear_up(run_id)
 
     def _clear_up(self, run_id: str) -> None:
-        """Deletes the checkpoints of a run that has ended; if that fails, the store does it when the run expires."""
+        """Deletes the checkpoints of an ended run; if that fails, the store deletes them when the run expires."""
 
         async def delete() -> None:
             with suppress(StoreUnavailable):
@@ -163,7 +176,7 @@ class RunDesk:
         task.add_done_callback(self._clearing.discard)
 
     async def watch(self, run: LiveRun, after: int = 0) -> AsyncIterator[Frame]:
-        """The run's frames beyond `after`; leaving before the end may cancel it, see `begin`."""
+        """The run's frames after number `after`; leaving before the end may cancel it, see `begin`."""
         run.readers += 1
         try:
             async for frame in run.follow(after):
@@ -172,7 +185,7 @@ class RunDesk:
         except asyncio.CancelledError:
             if not is_ending():
                 raise
-            async for frame in run.follow(after):  # the process ends: the run says so, and that is still read
+            async for frame in run.follow(after):  # the process is ending: still read the last event, which says so
                 yield frame
         finally:
             run.leave()
@@ -196,7 +209,7 @@ class RunDesk:
 
         Raises:
             NotFound: it is unknown, another user's, or has expired.
-            StoreUnavailable: nobody can say.
+            StoreUnavailable: the store can't be read.
         """
         run = self._mine(user_id, run_id)
         if run is not None:
@@ -205,14 +218,14 @@ class RunDesk:
         return RunView(record, await self._kept_end(record))
 
     async def _kept_end(self, record: RunRecord) -> Event | None:
-        """The last event in the store; None: it is still to come, or lost."""
+        """The last event in the store; None when it has not come yet, or is lost."""
         if record.state == "running":
             return None
         frames = await self._store.runs.frames(record.head.user_id, record.head.run_id, record.last_seq - 1, 1)
         return stored_event(frames[-1].data) if frames else None
 
     async def follow(self, user_id: str, run_id: str, after: int) -> AsyncIterator[Frame]:
-        """The frames beyond number `after`, then each as it comes, to the last; also of a run of another worker."""
+        """The frames after number `after`, then each as it comes, to the last. The run may be another worker's."""
         run = self._mine(user_id, run_id)
         if run is not None:
             async for frame in self.watch(run, after):
@@ -225,13 +238,13 @@ class RunDesk:
                 frames = await self._store.runs.frames(user_id, run_id, after, _PAGE)
             except StoreUnavailable:
                 frames, record = (), None
-            except NotFound:  # it was found before, and is forgotten now
+            except NotFound:  # it has expired since it was found
                 return
             for frame in frames:
                 after = frame.seq
                 yield frame
             if record is not None and record.state != "running" and (after >= record.last_seq or not frames):
-                return  # also when the store has lost frames of it: no more will come
+                return  # without frames, the store has lost some: no more will come
             if frames:
                 poll_s = _FIRST_POLL_S
             else:
@@ -239,7 +252,7 @@ class RunDesk:
                 poll_s = min(poll_s * 1.5, _LAST_POLL_S)
 
     async def cancel(self, user_id: str, run_id: str) -> RunView:
-        """Asks for the run's end and waits a moment for it; a run that has ended is left as it is.
+        """Asks for the run's end and waits up to 4 s for it; does nothing to a run that has ended.
 
         Raises:
             NotFound, StoreUnavailable: as `look`.
@@ -272,35 +285,36 @@ class RunDesk:
     async def resume(
         self, actor: Actor, run_id: str, interrupt_id: str, answer: Any, *, on_end: Callable[[], None]
     ) -> RunView:
-        """Goes on with a run that waits, in this process, whoever watches; called on the loop.
+        """Goes on with a waiting run in this process, even when nobody reads it; call it on the loop.
 
         Args:
-            actor: who answers; the run goes on with what they may do now.
-            on_end: called when its next last event is there.
+            actor: who answers; the run goes on with their present rights.
+            on_end: called when the run's next last event can be read.
 
         Raises:
-            NotFound: the run is not known to this user, or never asked this.
-            Conflict: the question has its answer, or the run was cancelled.
-            InvalidRequest: the answer is not of the shape that was asked for.
-            StoreUnavailable: nobody can say.
+            NotFound: the user has no such run, or the run never asked this.
+            Conflict: the question was answered before, the run was cancelled, or its flow is gone.
+            InvalidRequest: the answer does not have the form that was asked for.
+            StoreUnavailable: the store can't be reached.
         """
         record = await self._record(actor.owner, run_id)
         asked = record.waiting
         if record.state == "waiting" and asked is not None and asked.interrupt_id == interrupt_id:
             self._check(await self._kept_end(record), asked.flow, answer)
-        earlier = await self._all_frames(record)  # first: from accepting the answer to working on it nothing may fail
+        # Read the frames first: once the answer is accepted, nothing may fail before the run goes on.
+        earlier = await self._all_frames(record)
         given = GivenAnswer(answer, actor)
+        resumed = Resumption.of(asked.request, given) if asked is not None else None
         await self._accept(record, interrupt_id, given)
-        assert asked is not None, "an answer was accepted"
-        run = self._go_on(record, Resumption.of(asked.request, given), earlier, on_end)
-        return RunView(run.record, None)
+        assert resumed is not None, "an answer was accepted"
+        return RunView(self._go_on(record, resumed, earlier, on_end).record, None)
 
     async def _accept(self, record: RunRecord, interrupt_id: str, given: GivenAnswer) -> None:
-        """Takes the answer, the first one only: the store takes one twice when the same worker brings it."""
+        """Accepts the first answer only; checks here too, because the store accepts another from the same worker."""
         run_id = record.head.run_id
         answer_to = (run_id, interrupt_id)
         if answer_to in self._accepting:
-            raise Conflict(_ANSWERED, run_id=run_id)
+            raise Conflict(_ANSWERED, run_id=run_id, retryable=False)
         self._accepting.add(answer_to)
         try:
             verdict = await self._store.runs.resume(
@@ -311,12 +325,16 @@ class RunDesk:
             raise
         if verdict != "resumed":
             self._accepting.discard(answer_to)
-            raise NotFound(_NEVER_ASKED) if verdict == "unknown" else Conflict(_ANSWERED, run_id=run_id)
+            if verdict == "unknown":
+                raise NotFound(_NEVER_ASKED)
+            raise Conflict(_ANSWERED, run_id=run_id, retryable=False)
 
     def _check(self, question: Event | None, flow: str, answer: Any) -> None:
-        if question is None or not self._runner.knows(flow):
+        if question is None:
             raise NotFound(_NEVER_ASKED)
-        check_answer(question.data, answer)
+        if not self._runner.knows(flow):
+            raise Conflict(_NO_FLOW, run_id=question.data["run_id"], retryable=False)
+        check_answer(json.loads(question.rendered)["data"], answer)
 
     def _go_on(
         self,
@@ -325,7 +343,7 @@ class RunDesk:
         earlier: Sequence[Frame],
         on_end: Callable[[], None] = lambda: None,
     ) -> LiveRun:
-        """The run in this process, which holds its lease, from where its graph stands."""
+        """Runs on from where the graph stands; this process holds the run's lease."""
         self.watch_over()
         question = resumed.pause.question
 
@@ -359,13 +377,13 @@ class RunDesk:
         return frames
 
     async def claim(self, user_id: str, key: str, fingerprint: str, run_id: str) -> RunRecord | None:
-        """Takes an Idempotency-Key for `run_id`; None: it is that run's, which may begin. Else the run that has it.
+        """Takes an Idempotency-Key for `run_id`; returns None when it is taken, else the run that already has it.
 
-        A key whose run was cancelled, or failed in a way that another try may mend, is free again.
+        A key whose run was cancelled, or failed with a retryable error, is free again.
 
         Raises:
-            IdempotencyKeyReused: the key came with another request.
-            StoreUnavailable: nobody can say.
+            IdempotencyKeyReused: the key came with another request before.
+            StoreUnavailable: the store can't be reached.
         """
         self._journal.check()
         try:
@@ -387,7 +405,7 @@ class RunDesk:
             await self._store.runs.release_claim(user_id, key, holder.run_id)
 
     async def _claimant(self, user_id: str, run_id: str) -> RunRecord | None:
-        """The run that holds a key; it may have to be waited for, since a key is taken before the run begins."""
+        """The run that holds a key; waits for it, because a key is taken before its run begins. None: it never came."""
         with suppress(TimeoutError, NotFound):
             async with asyncio.timeout(min(self._lease_s, _CLAIM_S)):
                 while True:
@@ -401,7 +419,7 @@ class RunDesk:
             return True
         if record.state in ("running", "waiting"):
             return False
-        # Not `look`: a run that is kept here and not shown yet, in the moment between the two, has an answer.
+        # Don't use `look`: for a run whose end is kept but not shown yet, it gives no last event.
         last = await self._kept_end(record)
         return last is None or (last.type == "error" and bool(last.data["retryable"]))
 
@@ -452,7 +470,7 @@ class RunDesk:
     def _is_lost(self, record: RunRecord) -> bool:
         """Whether the run's worker could have renewed the lease and did not.
 
-        While the store was away nobody could; so who sees that a lease has run out gives one more.
+        While the store was down no worker could renew, so an orphan gets one more lease from when it is first seen.
         """
         if record.head.run_id in self._live:
             return False
@@ -460,7 +478,7 @@ class RunDesk:
         return time.monotonic() - since >= self._lease_s
 
     async def _take_care_of(self, record: RunRecord) -> None:
-        """Goes on with a run whose worker died after the user's answer; ends any other."""
+        """Goes on with an orphan that was working on a user's answer; ends any other."""
         asked = record.waiting
         if asked is None or not self._runner.knows(asked.flow):
             await self._bury(record)

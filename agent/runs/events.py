@@ -1,6 +1,6 @@
-"""What a question emits while it is answered: any number of progress and token events, then a last one.
+"""The events of a run: any number of progress and token events, then a last one.
 
-The last one is terminal, or it asks the user something and the run waits; after the answer more events follow.
+The last one ends the run, or it asks the user something and the run waits; after the answer more events follow.
 
 An event is the content of one frame of the stream; the sync answer is the terminal event alone.
 """
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import simplejson
 
-from agent.runs.resuming import Pause
+from agent.runs.pauses import Pause
 from common.envelope import error_data, to_bytes
 from common.errors import CituError
 from common.store import RunHead
@@ -27,7 +27,8 @@ class Event:
     """One event.
 
     Attributes:
-        content: makes `data` without its `type`; called when somebody looks, since a sync answer is shown no progress.
+        content: makes `data` without its `type`; called only when somebody reads the event, because a sync answer
+            shows no progress.
         code: HTTP status the sync endpoint answers with when the event is the last one.
         turn: what a completed run adds to its conversation.
         pause: where a run stands that asks the user something.
@@ -42,12 +43,12 @@ class Event:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the run has ended with it."""
+        """Whether it ends the run."""
         return self.type in ("completed", "error")
 
     @property
     def is_last(self) -> bool:
-        """Whether nothing follows it now: the run has ended, or waits for the user."""
+        """Whether no event follows it for now: the run has ended, or waits for the user."""
         return self.is_terminal or self.type == "question"
 
     @cached_property
@@ -69,7 +70,7 @@ class Event:
         return to_bytes(self.envelope())
 
     def sync_rendered(self) -> bytes:
-        """`sync_envelope` in JSON, UTF-8: the same but for the type, so the long part is not rendered again."""
+        """`sync_envelope` in JSON, UTF-8; reuses the bytes of `rendered`, from which it differs only in the type."""
         return self._up_to_type(self._sync_type) + self.rendered[len(self._up_to_type(self.type)) :]
 
     def _up_to_type(self, type_: str) -> bytes:
@@ -88,12 +89,12 @@ def stored_event(data: bytes) -> Event:
 
 
 def with_warning(event: Event, warning: str) -> Event:
-    """A completed event that says one thing more."""
+    """The completed event with `warning` added."""
     return replace(event, content=lambda: {**(said := event.content()), "warnings": [*said["warnings"], warning]})
 
 
 def error_event(error: CituError, head: RunHead) -> Event:
-    """The terminal event of a run that ends for a reason outside of it."""
+    """The terminal event of a run that ends in `error` without its flow."""
     ids = {"node": None, "conversation_id": head.conversation_id, "run_id": head.run_id}
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     data = {**error_data(error, head.lang), **ids, "request_id": None, "timestamp": now}

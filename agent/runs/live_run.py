@@ -1,6 +1,6 @@
-"""One run in the process that answers it: its events so far, kept in the store and shown to whoever watches.
+"""One run in the process that answers it: collects its events, keeps them in the store and shows them to readers.
 
-A frame is shown when it is kept: what a client has seen, another worker can show again, byte for byte. When the store
+A frame is shown only after it is kept, so that another worker can show a client the same bytes again. When the store
 fails, frames are shown as they come, and the whole run is kept as soon as the store is back.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 from agent.runs.events import Event, error_event, stored_event, with_warning
-from agent.runs.resuming import Pause
+from agent.runs.pauses import Pause
 from common import runtime
 from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
 from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite, Unkept, Waiting
@@ -19,11 +19,11 @@ from common.text import Text
 
 _log = logging.getLogger(__name__)
 
-# Nobody watches a sync answer being written: frames of a short one are kept all at once, with its end.
+# Nobody reads the frames of a sync answer, so the first write waits: a short answer is kept in one write with its end.
 _LINGER_S = 0.25
-_GATHER_S = 0.01  # from one write of a run to the next: what comes meanwhile is kept, and sent, together
-_PATIENCE_S = 600.0  # how long a run that ended while the store was away waits to be kept
-_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 60.0  # between attempts at it
+_GATHER_S = 0.02  # least time from the beginning, and between two writes; frames that come meanwhile go into one write
+_PATIENCE_S = 600.0  # how long a run that ended while the store was down is tried to be kept
+_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 60.0  # between those tries
 _NOT_KEPT = Text(
     "会话存储暂时不可用，本轮对话可能不会被保存。", "The conversation store is unavailable; this turn may not be kept."
 )
@@ -33,7 +33,7 @@ class LiveRun:
     """A question being answered. Used on the event loop only; made by `RunDesk.begin`.
 
     Attributes:
-        readers: how many watch; who comes counts itself, and goes by `leave`.
+        readers: how many read it; a reader adds one when it comes and calls `leave` when it goes.
     """
 
     def __init__(
@@ -49,15 +49,15 @@ class LiveRun:
         on_kept: Callable[[], None],
         earlier: Sequence[Frame] = (),
     ) -> None:
-        """Begins to answer, or goes on after the user's answer.
+        """Starts answering, or goes on after the user's answer.
 
         Args:
-            events: what the runner says; ends in a last event.
-            is_watched: whether somebody may see frames before the end.
-            outlives_readers: whether it goes on when the last of its readers has left.
+            events: the runner's events; they end in a last event.
+            is_watched: whether somebody may read frames before the end.
+            outlives_readers: whether it goes on when its last reader has left.
             on_end: called when the last event is shown.
-            on_kept: called when nothing more can be done about keeping the run.
-            earlier: the frames of a run that goes on, which are kept already.
+            on_kept: called when the run is kept, or given up as impossible to keep.
+            earlier: frames of a run that goes on; they are kept already.
         """
         self.head = head
         self.readers = 0
@@ -69,16 +69,16 @@ class LiveRun:
         self._on_end = on_end
         self._on_kept = on_kept
         self._events = [stored_event(frame.data) for frame in earlier]
-        self._frames = list(earlier)  # of the first events, rendered when they are kept or shown
+        self._frames = list(earlier)  # for the first events; the others are rendered when they are kept or shown
         self._kept = self._shown = len(earlier)
         self._failures = journal.failures
         self._last: Event | None = None  # as shown
         self._is_producing = True
         self._writing: asyncio.Task[None] | None = None
         self._gathering: asyncio.TimerHandle | None = None
-        self._written_at = float("-inf")  # on the loop's clock
         self._watchers: set[asyncio.Future[None]] = set()
         self._loop = asyncio.get_running_loop()
+        self._written_at = self._loop.time()
         self._linger = None if is_watched else self._loop.call_later(_LINGER_S, self._write_soon)
         runtime.track(self)
         self._task = self._loop.create_task(self._answer())
@@ -86,12 +86,12 @@ class LiveRun:
 
     @property
     def record(self) -> RunRecord:
-        """The run as far as it is shown."""
+        """The run as far as its events are shown."""
         return RunRecord(self.head, _state_of(self._last) if self._last else "running", self._shown)
 
     @property
     def last_frame(self) -> Frame | None:
-        """The frame of the last event, when it is shown."""
+        """The frame of the last event; None until it is shown."""
         return self._frames[-1] if self.is_over else None
 
     @property
@@ -100,8 +100,8 @@ class LiveRun:
         return self._last is not None
 
     def cancel(self) -> None:
-        """Stops the model call and the SQL; the run ends with what the agent says to that. No effect after its end."""
-        # Not at once: a task cancelled before its first step would never take it.
+        """Stops the model call and the SQL; the flow's last event ends the run. No effect after the end."""
+        # Later, not now: a task that is cancelled before its first step never runs, so it would send no last event.
         self._loop.call_soon(self._cancel)
 
     def _cancel(self) -> None:
@@ -126,7 +126,7 @@ class LiveRun:
             await self._change()
 
     async def last(self) -> Event:
-        """The last event, when it has come."""
+        """Waits for the last event."""
         while self._last is None:
             await self._change()
         return self._last
@@ -148,7 +148,7 @@ class LiveRun:
                 if event.is_last:
                     self._is_producing = False
                     ending = self._loop.create_task(self._finish(event))
-                    # One turn of the loop renders the frames, the next sends them: the agent clears up meanwhile.
+                    # Let the loop render the frames, then send them, before the flow cleans up.
                     await asyncio.sleep(0)
                     await asyncio.sleep(0)
                 else:
@@ -165,7 +165,7 @@ class LiveRun:
             self._write_soon()
 
     def catch_up(self) -> None:
-        """Keeps what was shown while the store was away, if it is back, and what it may have lost in a crash."""
+        """Once the store is back, writes what was shown while it was down and what its crash may have lost."""
         if self._failures != self._journal.failures and self._writing is None and not self._journal.is_failing:
             self._failures, self._kept = self._journal.failures, 0
         if self._kept < self._shown and self._is_producing and not self._journal.is_failing:
@@ -183,7 +183,7 @@ class LiveRun:
         self._writing = self._loop.create_task(self._write())
 
     async def _write(self) -> None:
-        """Keeps the events there are and shows them; those that come meanwhile go together into the next write."""
+        """Keeps the new events, then shows them. Events that come meanwhile go into the next write."""
         count = len(self._events)
         try:
             unkept = await self._journal.keep(self._new(count))
@@ -195,7 +195,7 @@ class LiveRun:
             self._writing = None
 
     def _is_kept(self, count: int, unkept: Unkept | None) -> None:
-        if unkept == "taken":  # the lease had run out; what the agent says is no longer the run's
+        if unkept == "taken":  # the lease ran out: further events no longer belong to the run
             self.cancel()
             return
         self._kept = 0 if unkept == "lost" else count
@@ -245,9 +245,9 @@ class LiveRun:
                 await self._adopt()
 
     async def _is_ended(self, count: int, last: Event) -> bool:
-        """Keeps the run's last event; false when somebody else has ended the run. Raises StoreUnavailable."""
+        """Keeps the run's last event; false when another worker has taken the run. Raises StoreUnavailable."""
         while (unkept := await self._journal.keep(self._new(count, last))) == "lost":
-            self._kept = 0  # the whole run is written again, so nothing of it can be missing
+            self._kept = 0  # write the whole run again, so that no frame is missing
         return unkept is None
 
     def _end(self, event: Event) -> None:
@@ -259,14 +259,14 @@ class LiveRun:
         if not task.cancelled() and task.exception() is not None:
             _log.error("a run broke", exc_info=task.exception(), extra={"run_id": self.head.run_id})
         if not self.is_over:
-            del self._events[len(self._frames) :]  # one that can't be rendered must not break the end as well
+            del self._events[len(self._frames) :]  # an event that can't be rendered must not break the end as well
             self._events.append(error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
             self._end(self._events[-1])
         runtime.untrack(self)
         self._on_kept()
 
     def _unkept(self, event: Event, count: int) -> Event:
-        """The last event; an answer now has to warn."""
+        """The last event of a run that is not kept; an answer gets a warning."""
         if event.type == "completed":
             event = with_warning(event, _NOT_KEPT.to(self.head.lang))
             self._events[count - 1] = event
@@ -274,7 +274,7 @@ class LiveRun:
         return event
 
     async def _keep_later(self, count: int, last: Event) -> None:
-        self._kept = 0  # what was kept may be lost
+        self._kept = 0  # the store may have lost what was kept
         with self._journal.waiting_room(self._new(count, last)) as has_room:
             if has_room and not await self._kept_in_time(count, last):
                 _log.error("a run was not kept", extra={"run_id": self.head.run_id})
@@ -287,13 +287,13 @@ class LiveRun:
                     await self._journal.recovery()
                     with suppress(StoreUnavailable):
                         return await self._is_ended(count, last)
-                    # A write that the store can't take fails whatever else is written with it: not all the time, then.
+                    # Pause: a write that the store always refuses fails other runs' writes in the same batch too.
                     await asyncio.sleep(pause_s)
                     pause_s = min(2 * pause_s, _LAST_PAUSE_S)
         return False
 
     async def _adopt(self) -> None:
-        """Somebody else has ended the run: what the store says is what happened."""
+        """Takes over the end from the store, because another worker has ended the run."""
         del self._events[self._shown :], self._frames[self._shown :]
         kept: tuple[Frame, ...] = ()
         with suppress(StoreUnavailable):
@@ -301,7 +301,7 @@ class LiveRun:
         for frame in kept[self._shown - self._kept :]:
             self._events.append(stored_event(frame.data))
             self._frames.append(frame)
-        if not (self._events and self._events[-1].is_last):  # more was shown than the store knows of
+        if not (self._events and self._events[-1].is_last):  # more frames were shown than the store has
             last = stored_event(kept[-1].data) if kept else None
             is_end = last is not None and last.is_last
             self._events.append(last if last and is_end else error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))

@@ -1,7 +1,7 @@
 """Runs a flow: one question in, events out.
 
 `Runner.events` never raises and ends in exactly one last event, whatever the graph does: an answer, an error, or a
-question to the user, after whose answer it goes on. This file holds the one blanket catch of the project.
+question to the user; the run goes on when they answer. This file holds the one blanket catch of the project.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from langgraph.types import Command, Interrupt, StreamMode
 
 from agent.flow import Described, Face, Failure, Flow, Question, checkpointer_of
 from agent.runs.events import Event
-from agent.runs.resuming import Pause, Resumption, mark_of
+from agent.runs.pauses import Pause, Resumption, mark_of
 from common.envelope import error_data
 from common.errors import (
     CANCELLED_TEXT,
@@ -49,8 +49,8 @@ class Runner:
     """Answers questions by flows.
 
     Args:
-        flows: by the names that requests call them.
-        default: the name of the one for requests that name none.
+        flows: by name, as requests give it.
+        default: the name of the flow for requests that name none.
     """
 
     def __init__(self, flows: Mapping[str, Flow], default: str) -> None:
@@ -74,10 +74,10 @@ class Runner:
         Cancelling the consuming task stops the model call and the SQL; the last event then says `cancelled`.
 
         Args:
-            resumed: where a run goes on that has waited for the user; None: it begins.
+            resumed: the answer with which a waiting run goes on; None for a new run.
         """
         flow = self._flow_of(question)
-        run = _Run(flow, question)
+        run = _Run(flow, question, resumed.pause.timings_ms if resumed else {})
         error: CituError | None = None
         try:
             async with asyncio.timeout(flow.deadline_s), aclosing(run.events(resumed)) as events:
@@ -98,22 +98,25 @@ class Runner:
 
 @dataclass(frozen=True)
 class _Finished:
-    """A node that is done and waits to be shown until the graph has taken in what it found."""
+    """A node that is done. It is shown when the graph's state includes its update."""
 
     name: str
     update: Mapping[str, Any]
 
 
 class _Run:
-    """One question on its way through a graph: the state so far, as the graph has it, and the events made from it."""
+    """One question in a graph: keeps the graph's latest state and makes events from it."""
 
-    def __init__(self, flow: Flow, question: Question) -> None:
+    def __init__(self, flow: Flow, question: Question, timings_ms: Mapping[str, float]) -> None:
+        """`timings_ms`: the time the run took before it waited for the user."""
         self._flow = flow
         self._question = question
         self._state: Mapping[str, Any] = flow.start(question)
         self._lang = question.answer_lang
         self._current_step = "start"
+        self._earlier_ms = timings_ms
         self._timings_ms: dict[str, float] = {}
+        self._askers: dict[str, str] = {}  # nodes by the ids of their interrupts
         self._started = self._node_started = time.perf_counter()
         self._finished: list[_Finished] = []
         self.node: str | None = None
@@ -122,7 +125,7 @@ class _Run:
     async def events(self, resumed: Resumption | None) -> AsyncGenerator[Event, None]:
         """Progress and tokens while the graph runs, and the last event; raises what nodes raise.
 
-        The last event comes as soon as the last node is done: after it the graph only clears up.
+        The last event comes as soon as the last node is done, before the graph cleans up.
         """
         question = self._question
         config, begin = await self._beginning(resumed)
@@ -137,7 +140,7 @@ class _Run:
             context=self._flow.context(question),
             stream_mode=modes,
             version="v2",
-            # What a run waits for has to be kept before anybody is told of it.
+            # "sync": the interrupt must be kept before the client hears of the question.
             durability="sync" if config is not None else None,
         )
         async for part in parts:
@@ -152,11 +155,11 @@ class _Run:
                 yield progress
         if not self.is_over:
             self.is_over = True
-            # Without an interrupt, the graph was at its end already, and the worker died before it could say so.
+            # Without an interrupt, the graph had ended before: its worker died before it could send the last event.
             yield await self._asked(interrupts[0], resumed, config) if interrupts else self._terminal()
 
     async def _beginning(self, resumed: Resumption | None) -> tuple[RunnableConfig | None, Any]:
-        """The graph's configuration and what it is given: the question, an answer, or nothing when it only goes on."""
+        """The graph's configuration and input: the question, an answer, or None to go on from its checkpoint."""
         saver = checkpointer_of(self._flow)
         if saver is None:
             return None, self._state
@@ -168,7 +171,7 @@ class _Run:
         return config, None  # the graph has the answer already: another worker gave it before it died
 
     def _steps_done(self) -> Iterator[Event]:
-        """The end of each node of a step, when the state knows what they found; after the last one the run's end."""
+        """An event for each node that is done, once the state has its update; the run's end after the last node."""
         finished, self._finished = self._finished, []
         for node in finished:
             face = self._flow.faces[node.name]
@@ -189,11 +192,18 @@ class _Run:
             **body,
             **self._ids(),
             "warnings": list(dict.fromkeys([*notices, *body.get("warnings", ())])),
-            "timings_ms": {**self._timings_ms, "total": _milliseconds_since(self._started)},
+            "timings_ms": self._all_timings(),
             "timestamp": _timestamp(time.time()),
         }
         turn = self._flow.turn(self._question, self._state, ending)
         return Event("completed", _DONE.to(self._lang), lambda: data, turn=turn)
+
+    def _all_timings(self) -> dict[str, float]:
+        """Milliseconds per node and in total; a node that asked the user ran twice, and both runs count."""
+        now = {**self._timings_ms, "total": _milliseconds_since(self._started)}
+        names = dict.fromkeys([*self._earlier_ms, *now])
+        del names["total"]
+        return {name: round(self._earlier_ms.get(name, 0.0) + now.get(name, 0.0), 1) for name in [*names, "total"]}
 
     def failed(self, error: CituError, node: str | None) -> Event:
         """The last event of a question that ends in `error`."""
@@ -213,11 +223,11 @@ class _Run:
         assert saver is not None and config is not None, "only a graph with a checkpointer can be interrupted"
         answers = resumed.pause.answers + 1 if resumed else 0
         question = replace(self._question, agent=self._flow.name)
-        pause = Pause(question, asked.id, answers, await mark_of(saver, config))
+        pause = Pause(question, asked.id, answers, await mark_of(saver, config), self._all_timings())
         data = {
             **asked.value,
             "interrupt_id": pause.interrupt_id,
-            "node": self.node,
+            "node": self._askers.get(asked.id, self.node),
             **self._ids(),
             "timestamp": _timestamp(time.time()),
             "state_summary": self._summary(),
@@ -235,6 +245,8 @@ class _Run:
         self._timings_ms[name] = _milliseconds_since(self._node_started)
         if (error := task["error"]) is not None:
             return self._progress(name, "failed", lambda: _failure(error))
+        for asked in task["interrupts"]:
+            self._askers[asked["id"]] = name
         if not task["interrupts"]:
             self._finished.append(_Finished(name, task["result"]))
         return None
@@ -242,7 +254,7 @@ class _Run:
     def _progress(
         self, node: str, status: Literal["running", "done", "failed"], describe: Callable[[], Described]
     ) -> Event:
-        # Held fast now: the run goes on before anybody looks.
+        # Copy these now: the run goes on before `content` is called.
         face, state, current_step, now = self._flow.faces[node], self._state, self._current_step, time.time()
 
         def content() -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""What thinking the graph needs, as one Protocol with two implementations: a model (`llm`) and rules (`rules.skills`).
+"""The thinking that flows need, as one Protocol with two implementations: a model (`llm`) and rules (`rules.skills`).
 
-Nodes call these five methods and nothing else, so that an answer takes the same path whoever thinks.
+Nodes call only these five methods, so that an answer takes the same path with a model and with rules.
 """
 
 from typing import Protocol
@@ -14,7 +14,7 @@ class Skills(Protocol):
     """One way of thinking. Any method may raise `LlmUnavailable` (models) and be cancelled."""
 
     name: str
-    """What answers are credited to: `offline`, or the model's name."""
+    """Who answers: `offline`, or the model's name."""
 
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """Whether the question is about the connected database."""
@@ -27,12 +27,12 @@ class Skills(Protocol):
         """
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
-        """One attempt at mending `sql` after PostgreSQL said `error`."""
+        """Tries once to mend `sql` after PostgreSQL refused it with `error`."""
 
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
     ) -> Thought[str]:
-        """The answer in words, from nothing but `result`. Every number it states is one of the rows' or their count."""
+        """Puts `result` into words, from nothing else. It states no number except those of the rows and their count."""
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
         """An answer to a question that is not about the data."""

@@ -1,12 +1,12 @@
-"""Goes on by rules when the model fails, and says so.
+"""Goes on by rules when the model fails, and warns that it did.
 
-One instance belongs to one question. The first failure of the model settles the rest of that question: nobody waits for
-a dead endpoint twice. What the backup can't do either ends in the model's own error, because "the model is down" is
-what the user can act on, while the backup's apology would blame the question.
+One instance belongs to one question. After the first failure the model is not asked again for that question, so that
+nobody waits for a dead endpoint twice. If the rules have no statement either, the question ends in the model's error:
+the user can act on "the model is down", while the rules' message would blame the question.
 
-When the model fails in the middle of a text, pieces of it have already been emitted. They can't be taken back; the
-backup's text is emitted after them as a new paragraph, and the text that is returned (and so the body of the terminal
-event) is the backup's alone. Clients show the terminal event's text in place of the collected pieces.
+When the model fails in the middle of a text, pieces of it have been emitted and can't be taken back. The rules' text is
+emitted after them as a new paragraph, and only the rules' text is returned (and so stands in the terminal event).
+Clients show the terminal event's text in place of the collected pieces.
 """
 
 import logging
@@ -29,7 +29,7 @@ _FALLEN_BACK = Text(
 
 
 class FallbackSkills:
-    """`Skills` by `primary`, and by `backup` from the first `LlmUnavailable` on; `name` is who thinks now."""
+    """`Skills` of `primary`, and of `backup` after the first `LlmUnavailable`; `name` is that of the one in use."""
 
     def __init__(self, primary: Skills, backup: Skills) -> None:
         self.name = primary.name
@@ -53,14 +53,14 @@ class FallbackSkills:
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
     ) -> Thought[str]:
-        """See `Skills.summarize`, and above about text that was begun."""
+        """See `Skills.summarize`, and the module's docstring about text that was begun."""
         pieces = _Pieces(emit)
         return await self._either(
             lambda skills: skills.summarize(inquiry, sql, result, pieces.emit_for(skills)), inquiry.lang
         )
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
-        """See `Skills.chat`, and above about text that was begun."""
+        """See `Skills.chat`, and the module's docstring about text that was begun."""
         pieces = _Pieces(emit)
         return await self._either(lambda skills: skills.chat(inquiry, pieces.emit_for(skills)), inquiry.lang)
 
@@ -79,7 +79,7 @@ class FallbackSkills:
         return self._marked(thought, failed_calls, lang)
 
     def _marked(self, thought: Thought[T], failed_calls: int, lang: Lang) -> Thought[T]:
-        """`thought` with the cost of the failed call, and with the warning if it has not been given yet."""
+        """Adds the cost of the failed call to `thought`, and the warning unless it was given before."""
         warning = () if self._has_warned else (_FALLEN_BACK.to(lang),)
         self._has_warned = True
         return replace(thought, usage=thought.usage + Usage(failed_calls), warnings=(*warning, *thought.warnings))
@@ -91,14 +91,14 @@ class FallbackSkills:
 
 
 class _Pieces:
-    """Passes emitted pieces on; the second speaker begins a new paragraph if the first has said something."""
+    """Passes emitted pieces on; starts a new paragraph when the backup continues after the primary."""
 
     def __init__(self, emit: Emit | None) -> None:
         self._emit = emit
         self._speaker: Skills | None = None
 
     def emit_for(self, speaker: Skills) -> Emit | None:
-        """Where `speaker` puts its pieces."""
+        """The `Emit` for the pieces of `speaker`."""
         if self._emit is None:
             return None
         return lambda piece: self._pass_on(speaker, piece)

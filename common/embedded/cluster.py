@@ -19,19 +19,19 @@ from common.embedded.home import OWN_SERVER, EmbeddedServerError, Home, run_as
 
 SUPERUSER = "postgres"
 POLL_S = 0.01
-# How a server is stopped, and how many seconds each way may take before the next: fast, immediate, by force.
+# Signals that stop a server, tried in turn, and the seconds each may take: fast, immediate, by force.
 ENDINGS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
 
 _PR_SET_PDEATHSIG = 1
 _UNFINISHED = "cluster.new-"
 _INITDB = (
     *("--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
-    *("--auth=trust", "--wal-segsize=4"),  # MB; the default takes 16 for an empty cluster
+    *("--auth=trust", "--wal-segsize=4"),  # MB; with the default, an empty cluster takes 16
 )
 
 
 def prepare(home: Home, programs: Path) -> None:
-    """Creates the cluster when there is none: in a sibling folder that is renamed when it is complete.
+    """Creates the cluster if there is none, in a sibling folder that is renamed when it is complete.
 
     Raises:
         EmbeddedServerError: it can't be created, or the one that exists is of another version of PostgreSQL.
@@ -51,7 +51,7 @@ def prepare(home: Home, programs: Path) -> None:
         raise EmbeddedServerError(
             f"PostgreSQL's data can't be created in {home.directory} ({why}): set another DATA_DIR."
         )
-    # Whoever gets into the socket's folder (mode 0700) is trusted; there is no other way in.
+    # Trusts every local connection, because only the owner can enter the socket's folder (mode 0700).
     (unfinished / "pg_hba.conf").write_text("local all all trust\n")
     unfinished.rename(home.cluster)
 
@@ -81,7 +81,7 @@ def _check_version(cluster: Path, major: str) -> None:
 
 
 def telling_line(lines: list[str]) -> str:
-    """The line of a server's or tool's output that says what went wrong."""
+    """The line of a program's output that says what went wrong."""
     telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error", "could not"))]
     return (telling or [line for line in lines if line.strip()] or ["it said nothing"])[-1].strip().rstrip(".")
 
@@ -107,7 +107,7 @@ def dies_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
 def end_leftovers(cluster: Path) -> None:
     """Ends the processes of an earlier server on this cluster whose supervisor was killed.
 
-    PostgreSQL removes a stale pid file itself, unless another process has the number now.
+    PostgreSQL removes a stale pid file itself, unless another process now has the pid in it.
 
     Raises:
         EmbeddedServerError: some process of the earlier server can't be ended.
@@ -123,7 +123,7 @@ def end_leftovers(cluster: Path) -> None:
 
 
 def _end(cluster: Path, ending: signal.Signals, patience_s: float) -> bool:
-    """Sends the signal to what is left and waits for it to take effect; true when something still runs."""
+    """Sends the signal to the remaining processes and waits up to `patience_s`; true when one still runs."""
     deadline = time.monotonic() + patience_s
     leftovers = list(_processes_on(cluster))
     for pid in leftovers:
@@ -136,7 +136,7 @@ def _end(cluster: Path, ending: signal.Signals, patience_s: float) -> bool:
 
 
 def _processes_on(cluster: Path) -> Iterator[int]:
-    """Ids of the PostgreSQL processes that work on `cluster`; without /proc only the main one's."""
+    """Ids of the PostgreSQL processes on `cluster`; without /proc only the main process."""
     listed = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
     recorded = _recorded_pid(cluster)
     for pid in listed or ([recorded] if recorded else []):
@@ -147,7 +147,7 @@ def _processes_on(cluster: Path) -> Iterator[int]:
 def _works_on(pid: int, cluster: Path) -> bool:
     process = Path(f"/proc/{pid}")
     try:
-        # The link says "postgres (deleted)" when the environment was rebuilt since.
+        # The link says "postgres (deleted)" if the program was replaced since.
         return (process / "exe").readlink().name.startswith("postgres") and (process / "cwd").samefile(cluster)
     except OSError:  # gone, another user's, or no /proc here
         return f"/postgres -D {cluster} -c " in _command_line(pid)

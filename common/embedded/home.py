@@ -1,4 +1,4 @@
-"""What the other modules share about an embedded server: its home folder, account, locks and error."""
+"""The home folder, account, locks and error of an embedded server, which the other modules share."""
 
 import errno
 import fcntl
@@ -18,7 +18,7 @@ OWN_SERVER = "set DATABASE_URL to a PostgreSQL server of your own"
 
 
 class EmbeddedServerError(Exception):
-    """The embedded server can't be used; the message says in one sentence why, and what to do."""
+    """The embedded server can't be used; the message says in one sentence why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Home:
         return self.directory / "server.log"
 
     def give(self, path: Path) -> None:
-        """Makes the server's account the owner of what was just created at `path`."""
+        """Makes the server's account the owner of the new `path`."""
         if self.account:
             os.chown(path, self.account.uid, self.account.gid)
 
     def share(self, path: Path) -> None:
-        """Gives what root just created at `path` to this folder's owner, who may later run Citu without root."""
+        """Gives `path`, which root created, to this folder's owner, who may later run Citu without root."""
         if os.geteuid() == 0:
             owner = self.directory.stat()
             os.chown(path, owner.st_uid, owner.st_gid)
@@ -78,7 +78,7 @@ def lock_file(home: Home, name: str) -> int:
 
 
 def try_lock(descriptor: int, mode: int) -> bool:
-    """Takes the lock (`fcntl.LOCK_SH` or `LOCK_EX`) if nobody's lock prevents it; true when it is taken."""
+    """Takes the lock (`fcntl.LOCK_SH` or `LOCK_EX`) without waiting; false when another process's lock prevents it."""
     try:
         fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -123,7 +123,8 @@ def run_as(
 
 
 def surroundings(account: Account | None) -> dict[str, Any]:
-    """Arguments for `subprocess`: the user, a directory that all can enter, no variables that configure PostgreSQL."""
+    """Arguments for `subprocess`: the user, a directory that all can enter, an environment without PostgreSQL's own
+    variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
     user = {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
     return {"cwd": "/", "env": kept | {"LC_ALL": "C"}, **user}

@@ -36,9 +36,9 @@ LOGGER = logging.getLogger(__name__)
 
 FOLDER = "postgres"  # inside the data directory
 ELSEWHERE = Path("/var/lib/citu")
-_LOCATION = "location"  # in the folder of the data directory: the home that is elsewhere
-_OWNER = "data-directory"  # in a home that is elsewhere: the folder it belongs to
-_SETTLED_S = 600  # a home younger than this may not be recorded yet
+_LOCATION = "location"  # file in the data directory's folder that names a home elsewhere
+_OWNER = "data-directory"  # file in a home elsewhere that names the folder it belongs to
+_SETTLED_S = 600  # seconds; a younger home may not be recorded yet
 
 
 def find_home(data_dir: Path) -> Home:
@@ -61,7 +61,7 @@ def find_home(data_dir: Path) -> Home:
 
 
 def _account_for(own: Path) -> Account:
-    """The owner of an ordinary user's data; else `postgres` or `nobody`, whichever exists."""
+    """The owner of `own` unless that is root; else `postgres` or `nobody`, whichever exists."""
     owner = own.stat().st_uid
     entry = _entry(pwd.getpwuid, owner) if owner else _entry(pwd.getpwnam, "postgres") or _entry(pwd.getpwnam, "nobody")
     if entry is None:
@@ -88,7 +88,7 @@ def _entry(lookup: Callable[[Any], pwd.struct_passwd], key: int | str) -> pwd.st
 
 
 def _reachable(own: Path, account: Account) -> Path:
-    """`own` when the account can work there, else another folder, which the file `location` records for good."""
+    """`own` if the account can work there, else another folder, which the file `location` records."""
     record = own / _LOCATION
     recorded = Path(record.read_text().strip()) if record.exists() else None
     if recorded and recorded.is_dir():
@@ -113,7 +113,7 @@ def _reachable(own: Path, account: Account) -> Path:
 
 
 def _record(elsewhere: Path, record: Path, outdated: Path | None) -> None:
-    """Writes the place into `record` in one step; when two processes do so at once, the first one counts."""
+    """Writes the place into `record` atomically; if two processes do so at once, the first one counts."""
     if outdated:
         LOGGER.warning("%s names %s, which is gone: starting with an empty server", record, outdated)
         record.unlink(missing_ok=True)
@@ -132,7 +132,7 @@ def _runs_programs(directory: Path) -> bool:
 
 
 def _remove_orphans() -> None:
-    """Removes homes elsewhere whose data directory was a temporary folder that is gone and will not come back."""
+    """Removes homes elsewhere whose data directory was a temporary folder that has been deleted."""
     for owner in ELSEWHERE.glob(f"*/{_OWNER}"):
         folder = Path(owner.read_text().rstrip("\n"))
         is_settled = time.time() - owner.stat().st_mtime > _SETTLED_S

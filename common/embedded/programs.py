@@ -1,4 +1,4 @@
-"""Finds PostgreSQL's programs in the installed wheel, or copies them to where the server's account can run them."""
+"""Finds PostgreSQL's programs in the installed wheel, or copies them where the server's account can run them."""
 
 import hashlib
 import importlib.util
@@ -47,9 +47,9 @@ def _version_in_name(postgres: Path) -> int:
 
 
 def _copy(package: Path, installed: Path, directory: Path) -> Path:
-    """A copy of the installation that everybody can read; it is made once per content and replaces older copies.
+    """A copy of the installation that everybody can read; made once per content, replacing older copies.
 
-    Call with the start lock held. The programs find their libraries by relative paths, so folders keep their names.
+    Call it with the start lock held. Folders keep their names, because the programs find libraries by relative paths.
     """
     files = sorted(_needed(package, installed))
     digest = hashlib.blake2b(digest_size=8)

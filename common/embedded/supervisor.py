@@ -1,6 +1,7 @@
 """The process that owns an embedded PostgreSQL server.
 
-Many processes may use a server, and each can be killed at any moment, so none of them can be the one that stops it.
+Many processes may use a server, and each can be killed at any moment, so none of them can be responsible for stopping
+it.
 Every user holds a shared lock on `users.lock`; the kernel releases it however the user ends. The supervisor is the
 parent of `postgres` and waits for the exclusive lock on that file; then it stops `postgres` and ends. If `postgres`
 dies, the supervisor ends too, and users start a new one. If the supervisor is killed, the kernel tells `postgres` to
@@ -46,7 +47,7 @@ _SOCKET_PREFIX = "citu-"
 _SOCKET_PATH_BYTES = 103  # what every platform's sun_path holds, without its final NUL
 _LOG_BYTES = 4 * 1024 * 1024  # the log is at most two files of this size
 
-# Given on the command line, so that clusters that an earlier version of Citu made run with these values, too.
+# Given on the command line, so that clusters made by an earlier version of Citu run with these values too.
 _SETTINGS = {
     "listen_addresses": "",
     "port": str(PORT),
@@ -54,17 +55,17 @@ _SETTINGS = {
     "max_connections": "100",
     "shared_buffers": "64MB",
     "max_wal_size": "256MB",
-    # There are no replicas; without them bulk loads into new tables need not be logged row by row.
+    # There are no replicas, so bulk loads into new tables need not be logged row by row.
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "max_logical_replication_workers": "0",
-    # A small server on a machine with other work: no helper processes, no shared memory of the kind containers cap.
+    # The machine does other work, so use no helper processes, and no shared memory that containers limit.
     "max_parallel_workers_per_gather": "0",
     "max_parallel_maintenance_workers": "0",
     "io_method": "sync",
     "jit": "off",
     "log_checkpoints": "off",
-    "log_min_error_statement": "panic",  # questions' SQL, and what it quotes, stays out of the log
+    "log_min_error_statement": "panic",  # keeps the SQL of questions, and values in it, out of the log
 }
 
 
@@ -95,7 +96,7 @@ class BoundedLog:
 
 
 class Supervisor:
-    """Starts `postgres`, and stops it when nobody uses it any more."""
+    """Starts `postgres`, and stops it when no process uses it any more."""
 
     def __init__(self, home: Home, programs: Path) -> None:
         self._home = home
@@ -106,13 +107,13 @@ class Supervisor:
         self._unused = threading.Event()
 
     def run(self) -> None:
-        """Reports on standard output, then serves until the end of the server.
+        """Starts the server, reports on standard output, and returns when the server has ended.
 
         Raises:
             EmbeddedServerError: it can't start.
         """
         if not try_lock(lock_file(self._home, SUPERVISOR_LOCK), fcntl.LOCK_EX):
-            _report(READY)  # another supervisor is at work; the user will see whether its server answers
+            _report(READY)  # another supervisor runs; the user will see whether its server answers
             return
         end_leftovers(self._home.cluster)
         prepare(self._home, self._programs)
@@ -170,7 +171,7 @@ class Supervisor:
         return False
 
     def _stop_when_unused(self, postgres: subprocess.Popen[bytes]) -> None:
-        # Kept until this process ends: users who come meanwhile wait, and then start the next server.
+        # Keep the lock until this process ends: users who come meanwhile wait, then start the next server.
         fcntl.flock(lock_file(self._home, USERS_LOCK), fcntl.LOCK_EX)
         self._unused.set()
         for ending, patience_s in ENDINGS:
@@ -183,12 +184,12 @@ class Supervisor:
 
 
 def _socket_dir(home: Home) -> Path:
-    """A private folder with a short path for the socket: the recorded one if there is one, so that URLs stay valid."""
+    """A private folder with a short path for the socket; the recorded one if it exists, so that URLs stay valid."""
     record = home.directory / SOCKET_RECORD
     with suppress(OSError):
         recorded = Path(record.read_text().strip())
         if recorded.name.startswith(_SOCKET_PREFIX) and _is_usable(recorded, home):
-            # Left by a server that ended. PostgreSQL would trust the lock file if another process had its number now.
+            # An ended server left these. PostgreSQL would believe the lock file if another process has its pid now.
             for left in recorded.glob(".s.PGSQL.*"):
                 left.unlink()
             return recorded
@@ -228,7 +229,7 @@ def _new_socket_dir(home: Home) -> Path:
 
 
 def _report(message: str) -> None:
-    """Tells the process that started this one; it waits until the output is closed."""
+    """Sends `message` to the process that started this one, which reads until the output is closed."""
     with suppress(BrokenPipeError):
         os.write(1, message.encode())
     nothing = os.open(os.devnull, os.O_RDWR)

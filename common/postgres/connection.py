@@ -194,9 +194,8 @@ class Connection:
 
     def _send(self, sql: str, parameters: Sequence[Any] | None = None) -> extensions.cursor:
         self._busy = True
-        self._cursor = (
-            self._raw.cursor()
-        )  # psycopg2 holds only a weak reference, and needs the cursor when the answer comes
+        # psycopg2 holds only a weak reference, and needs the cursor when the answer comes.
+        self._cursor = self._raw.cursor()
         self._cursor.execute(sql, parameters)
         self._is_sent = self._wire.send()
         self._may_write = True

@@ -1,12 +1,12 @@
-"""Citu's own memory: conversations, runs and the checkpoints of their graphs, behind ports with the same adapters.
+"""The ports of the store, which keeps conversations, runs and the checkpoints of their graphs.
 
-Conversations and runs live in one store because they change together: the last event of a run, its end and the turn it
+One store keeps conversations and runs, because they change together: the last event of a run, its end and the turn it
 adds to its conversation are written in one transaction, so that a worker killed at any moment leaves all of them or
 none.
 
-The adapters, Redis and PostgreSQL, keep one contract (tests/test_store.py). Everything is keyed by the user: another
-user's conversation or run is as unknown as one that never was. All methods raise `StoreUnavailable` when the store
-can't be reached or doesn't answer in time, and may be cancelled.
+The adapters, Redis and PostgreSQL, keep one contract (tests/test_store.py). Everything is kept per user: for another
+user, a conversation or run does not exist. All methods raise `StoreUnavailable` when the store can't be reached or
+doesn't answer in time, and may be cancelled.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -20,16 +20,16 @@ from common.values import Turn
 
 RunState = Literal["running", "waiting", "completed", "error", "cancelled"]
 Unkept = Literal["taken", "lost"]
-"""Why nothing of a write was kept. `taken`: the run is not the writer's any more, since somebody else has ended it or
-goes on with it, or since it waits for its user. `lost`: the store has lost frames before the write's."""
+"""Why nothing of a write was kept. `taken`: the run is no longer the writer's, because another worker has ended it or
+goes on with it, or because it waits for its user. `lost`: the store has lost frames before those of the write."""
 Resumption = Literal["resumed", "answered", "unknown"]
-"""What became of an answer. `resumed`: it was accepted. `answered`: the question was answered before, or the run has
-ended meanwhile. `unknown`: the user has no such run, or the run never asked this."""
+"""The outcome of an answer. `resumed`: it was accepted. `answered`: the question was answered before, or the run has
+ended. `unknown`: the user has no such run, or the run never asked this."""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """One line of a user's list.
+    """A conversation in its user's list.
 
     Attributes:
         title: as given by the user, else the first question.
@@ -46,7 +46,7 @@ class Conversation:
 
 @dataclass(frozen=True)
 class ConversationPage:
-    """Conversations, those with the latest turn first; `next_cursor` leads to the page after, None: there is none."""
+    """Conversations, those with the latest turn first; `next_cursor` gives the next page, None when it is the last."""
 
     conversations: tuple[Conversation, ...]
     next_cursor: str | None
@@ -54,7 +54,7 @@ class ConversationPage:
 
 @dataclass(frozen=True)
 class TurnPage:
-    """A conversation's turns, oldest first within a page; `next_cursor` leads to the earlier ones.
+    """A conversation's turns, oldest first within a page; `next_cursor` gives the page with earlier ones.
 
     The first page holds the latest turns.
     """
@@ -65,13 +65,13 @@ class TurnPage:
 
 
 class Conversations(Protocol):
-    """What users asked. Turns are added by `Runs.write`; a conversation begins with its first turn."""
+    """Users' conversations. `Runs.write` adds turns, and starts a conversation with its first turn."""
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
         """The last `limit` turns, oldest first; none for a conversation that is unknown."""
 
     async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
-        """One page of the user's conversations. Raises `InvalidCursor` for a cursor that is none of ours."""
+        """One page of the user's conversations. Raises `InvalidCursor` for a cursor that no page gave."""
 
     async def turns(self, user_id: str, conversation_id: str, limit: int, cursor: str | None = None) -> TurnPage | None:
         """One page of a conversation; None when it is unknown. Raises `InvalidCursor`."""
@@ -90,16 +90,17 @@ class Conversations(Protocol):
 
 
 class InvalidCursor(ValueError):
-    """A cursor that no page has given."""
+    """A cursor that no page gave."""
 
 
 @dataclass(frozen=True)
 class RunHead:
-    """What is known of a run when it begins.
+    """What is known of a run when it starts.
 
     Attributes:
         worker_id: the process that works on it.
         started_at: ISO 8601, UTC, milliseconds.
+        key: the Idempotency-Key that the run was begun with.
     """
 
     run_id: str
@@ -109,6 +110,7 @@ class RunHead:
     lang: Lang
     worker_id: str
     started_at: str
+    key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class Waiting:
     Attributes:
         interrupt_id: names the question within the run; a later question of the same run has another.
         flow: the name of the flow that goes on.
-        request: what the run was begun with, as JSON; it comes back as JSON does, with lists and floats.
+        request: what the run was started with, as JSON values; it comes back with lists and floats.
     """
 
     interrupt_id: str
@@ -147,8 +149,8 @@ class RunWrite:
     """What is new about one run: frames in order, and its end when it has come.
 
     Attributes:
-        waiting: the question that the last of the frames asks. The run becomes `waiting` and its worker gives up the
-            lease; never together with `end`.
+        waiting: the question that the last frame asks. The run becomes `waiting` and its worker gives up the lease.
+            Not together with `end`.
     """
 
     head: RunHead
@@ -158,7 +160,7 @@ class RunWrite:
 
     @property
     def state(self) -> RunState:
-        """What the run is in once this is kept."""
+        """The state of the run after this write."""
         if self.end:
             return self.end.state
         return "waiting" if self.waiting else "running"
@@ -169,12 +171,12 @@ class RunRecord:
     """A run as the store knows it.
 
     Attributes:
-        head: `worker_id` is that of the worker which has it now, or had it last.
-        last_seq: number of frames kept; with an ended run, that of its terminal event.
-        is_orphaned: it is running, but its worker has not renewed its lease in time.
-        waiting: with state `waiting`, the question that is open; with state `running`, the one whose answer it works
+        head: `worker_id` is that of the worker that has the run now, or had it last.
+        last_seq: number of frames kept; for an ended run, the `seq` of its terminal event.
+        is_orphaned: it is running, but its worker has not renewed the lease in time.
+        waiting: in state `waiting`, the open question; in state `running`, the question whose answer the run works
             on, until it asks again or ends; else None.
-        answer: with state `running` and `waiting`, the answer that was accepted, as JSON gives it back.
+        answer: in state `running`, the accepted answer to the question in `waiting`, as JSON gives it back.
     """
 
     head: RunHead
@@ -186,7 +188,7 @@ class RunRecord:
 
     @property
     def is_resumed(self) -> bool:
-        """Whether it works on an answer, which another worker can do as well when its own is lost: see `Runs.adopt`."""
+        """Whether it works on an answer. Then another worker can go on if its own dies, see `Runs.adopt`."""
         return self.state == "running" and self.waiting is not None
 
 
@@ -199,28 +201,28 @@ class Claim:
 
 
 class Runs(Protocol):
-    """What is being answered now, and what was a while ago.
+    """Runs that are being answered, that wait, or that ended a while ago.
 
-    A run is kept for the store's run TTL after its last change. Its worker holds it by a lease, which a write gives and
-    `renew` prolongs; the store's own clock decides when it has run out.
+    A run is kept for the run TTL after its last change. Its worker holds it by a lease, which a write gives and
+    `renew` prolongs; the store's clock decides when it has run out.
 
-    A run that waits for its user is held by nobody: it has no lease, is never an orphan, and is kept for the waiting
-    TTL. `resume` gives it to the worker that brings the answer, and the run TTL applies again. It may wait any number
-    of times.
+    No worker holds a run that waits for its user: it has no lease, is never an orphan, and is kept for the waiting
+    TTL. `resume` gives it to the worker that brings the answer, and the run TTL applies again. A run may wait any
+    number of times.
     """
 
     async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
-        """Keeps what is new, each write whole or not at all, and makes runs known that are not yet.
+        """Keeps each write whole or not at all; the first write of a run creates it.
 
-        At most one write is of the same run.
+        `writes` holds at most one write per run.
 
         Repeating a write changes nothing: frames have their numbers, a run ends once, and each of its questions is
-        asked once. Where all writes are of running runs, a server that crashes right afterwards may lose them; a run's
-        end and its question it keeps, and all before them.
+        asked once. If all writes are of running runs, a server that crashes right afterwards may lose them. A run's
+        end, its question and all frames before them survive a crash.
 
         Returns:
-            The ids of runs that are not the writers' any more (`taken`), and of those of which the store has lost
-            earlier frames, which are to be written again first (`lost`); nothing of their writes was kept.
+            The ids of runs of which nothing was kept: `taken`, the run is no longer the writer's; `lost`, the store
+            has lost earlier frames, which must be written again first.
         """
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
@@ -230,42 +232,45 @@ class Runs(Protocol):
         """Up to `limit` frames with a `seq` beyond `after`, in order."""
 
     async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
-        """Prolongs the leases of running runs; returns the ids of those whose cancelling was asked for."""
+        """Prolongs the leases of running runs; returns the ids of those that are to be cancelled."""
 
     async def request_cancel(self, user_id: str, run_id: str) -> None:
-        """Asks the worker that holds the run, by its next `renew`, to cancel it."""
+        """Asks the worker that holds the run to cancel it; its next `renew` tells it."""
 
     async def resume(self, user_id: str, run_id: str, interrupt_id: str, answer: Any, worker_id: str) -> Resumption:
-        """Accepts the answer to a run's open question, once: the run is `running` again, and the worker's.
+        """Accepts the first answer to a run's open question: the run is `running` again, and belongs to the worker.
 
-        `answer` is JSON and is kept until the run asks again or ends. A cancellation asked for before is forgotten.
+        `answer` is JSON and is kept until the run asks again or ends. An earlier request to cancel is forgotten.
 
         A worker whose `resume` got no reply sends it again: the same answer by the same worker is `resumed` again as
-        long as the worker still has the run. So a worker that can get an answer twice has to tell the two apart itself.
+        long as the worker still has the run. So a worker that may get an answer twice has to check that itself.
         """
 
     async def adopt(self, run_id: str, worker_id: str) -> bool:
-        """Gives a resumed run whose lease ran out to this worker, with its answer; false when it is none.
+        """Gives this worker a resumed run whose lease ran out; false when the run is not one.
 
-        What its worker wrote so far stays, and `RunRecord.last_seq` counts it; what that one still writes is `taken`.
+        Frames that the former worker wrote stay, and `RunRecord.last_seq` counts them; its later writes are `taken`.
         """
 
     async def end_waiting(
         self, user_id: str, run_id: str, frame: Frame, state: Literal["error", "cancelled"] = "cancelled"
     ) -> bool:
-        """Ends a waiting run with the terminal event `frame`; false when it is none, or `seq` isn't its next."""
+        """Ends a waiting run with the terminal event `frame`; false if it doesn't wait, or `seq` is not its next."""
 
     async def orphans(self) -> tuple[RunRecord, ...]:
-        """Running runs, of whichever user, whose leases have run out; those that are resumed can be adopted."""
+        """Running runs of all users whose leases have run out; those that work on an answer can be adopted."""
 
     async def end_orphan(self, run_id: str, frame: Frame) -> bool:
-        """Ends an orphan in `error` with the terminal event `frame`; false when it is none, or `seq` isn't its next."""
+        """Ends an orphan in `error` with the terminal event `frame`; false if it is none, or `seq` is not its next."""
 
     async def claim(self, user_id: str, key: str, claim: Claim) -> Claim:
-        """Whose the user's Idempotency-Key is: `claim`, when nobody had it; kept as long as a run."""
+        """Takes the user's Idempotency-Key unless it is taken; returns the claim that has it. Kept as long as a run.
+
+        A write that ends a run or has it wait keeps the key of its head as long as the run from then on.
+        """
 
     async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
-        """Lets go of the key, when it is still that run's."""
+        """Frees the key, if that run still has it."""
 
 
 @dataclass(frozen=True)
@@ -293,8 +298,8 @@ class Store:
 
     Attributes:
         name: `redis` or `postgresql`.
-        checkpoints: where LangGraph keeps the state of graphs that can stop and go on; `thread_id` is the run's id.
-            Asynchronous methods only; they raise `StoreUnavailable` as the ports do.
+        checkpoints: LangGraph keeps the state of graphs there that can stop and go on; `thread_id` is the run's id.
+            Only asynchronous methods; they raise `StoreUnavailable` as the ports do.
         ping: returns when the store answers.
         aclose: closes its connections, on the event loop that used them; the next use opens new ones.
     """

@@ -1,7 +1,7 @@
-"""What the adapters of LangGraph's checkpoints share: how state is written down, how much of it, and versions.
+"""What the adapters of LangGraph's checkpoints share: how state is serialized, its size limit, and versions.
 
-A checkpoint is the state of a graph between two steps. With it a run that waits for its user, or whose worker died,
-goes on in any process. `thread_id` is the run's id.
+A checkpoint is the state of a graph between two steps. With it any process can go on with a run that waits for its
+user, or whose worker died. `thread_id` is the run's id.
 """
 
 import dataclasses
@@ -58,15 +58,14 @@ _OURS = frozenset(
 
 
 class StateSerializer(JsonPlusSerializer):
-    """LangGraph's serializer, with state coming back as what it was.
+    """LangGraph's serializer, changed so that state comes back as it was.
 
-    LangGraph's own gives lists for tuples, which a frozen dataclass of ours is not equal to; gives plain dicts, without
-    a word, for types that it was not told of; and takes no integers beyond 64 bits. Here tuples and integers stay what
-    they are, and a type that could not be read back is refused when it is written. Lone halves of characters are
-    replaced by `?`, as by LangGraph.
+    LangGraph's own gives lists for tuples, so that dataclasses are no longer equal; gives plain dicts, without warning,
+    for types that it was not told of; and takes no integers beyond 64 bits. This one keeps tuples and all integers, and
+    refuses to write a type that it could not read back. Like LangGraph's, it replaces lone surrogates by `?`.
 
     Args:
-        kinds: names of the dataclasses, enums and the like that may occur, beside those of `common`.
+        kinds: names of the dataclasses, enums and other types that may occur, beside those of `common`.
     """
 
     def __init__(self, kinds: Iterable[_Name] = ()) -> None:
@@ -74,16 +73,16 @@ class StateSerializer(JsonPlusSerializer):
         super().__init__(allowed_msgpack_modules=self._kinds | _BUILT_IN)
 
     def with_msgpack_allowlist(self, extra_allowlist: Iterable[_Name | type]) -> "StateSerializer":
-        """One that knows these types as well; LangGraph asks for it with the types of a graph's state."""
+        """A copy that also knows these types; LangGraph calls it with the types of a graph's state."""
         extra = (name_of(each) if isinstance(each, type) else each for each in extra_allowlist)
         return StateSerializer(self._kinds.union(extra))
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """How `obj` is kept, and the bytes.
+        """The format of the bytes, and the bytes for `obj`.
 
         Raises:
-            StateTooLarge: with what else `limited` was given, it is larger than `MAX_BYTES`.
-            TypeError: it can't be kept, or could not be read back.
+            StateTooLarge: all that was serialized within `limited` is larger than `MAX_BYTES`.
+            TypeError: `obj` can't be written, or could not be read back.
         """
         is_raw = obj is None or isinstance(obj, bytes | bytearray)
         kind, data = super().dumps_typed(obj) if is_raw else ("msgpack", self._encode(obj))
@@ -98,7 +97,7 @@ class StateSerializer(JsonPlusSerializer):
         return ormsgpack.packb(value, default=self._encode_other, option=_OPTION)
 
     def _encode_other(self, value: Any) -> Any:
-        """What msgpack has no type for."""
+        """Encodes a value that msgpack has no type for."""
         kind = type(value)
         if kind in (tuple, set, frozenset):
             return self._made(EXT_CONSTRUCTOR_SINGLE_ARG, kind, list(value))
@@ -112,11 +111,11 @@ class StateSerializer(JsonPlusSerializer):
         if dataclasses.is_dataclass(value) and not hasattr(value, "model_dump"):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
             return self._made(EXT_CONSTRUCTOR_KW_ARGS, kind, fields)
-        # Everything else as LangGraph writes it: an extension, which is put here as it is.
+        # LangGraph writes everything else, as an extension, which is copied here.
         return ormsgpack.unpackb(_plain.dumps_typed(value)[1], ext_hook=ormsgpack.Ext)
 
     def _made(self, code: int, kind: type, arguments: Any) -> ormsgpack.Ext:
-        """An extension that says which type to call with what."""
+        """An extension with a type and the arguments to call it with."""
         return ormsgpack.Ext(code, self._encode([*name_of(kind), arguments]))
 
     def _check(self, value: Any) -> None:
@@ -133,7 +132,7 @@ class StateSerializer(JsonPlusSerializer):
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """What is serialized in this context, in threads as well, takes up to `MAX_BYTES` in all."""
+    """Limits all that is serialized in this context, threads included, to `MAX_BYTES`."""
     token = _room.set([MAX_BYTES])
     try:
         yield
@@ -153,8 +152,8 @@ class Checkpoints(BaseCheckpointSaver[str]):
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002 - LangGraph's signature
         """The version of a channel's value after `current`.
 
-        A random tail keeps values apart that two processes make from one checkpoint: a worker that was thought dead may
-        still go on.
+        A random tail keeps apart the values that two processes make from one checkpoint, because a worker that counts
+        as dead may still go on.
         """
         number = 1 if current is None else int(str(current).split(".")[0]) + 1
         return f"{number:032}.{random.random():018.16f}"  # noqa: S311 - nobody gains by guessing it

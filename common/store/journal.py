@@ -1,13 +1,12 @@
-"""Group commit: what many runs have to keep at the same moment is written in one access to the store.
+"""Group commit: writes what many runs have to keep at the same moment in one access to the store.
 
-A stream's frames are shown when they are kept, so that nothing a client has seen is lost with its worker. That is one
-write per frame in the worst case; under load the frames of all runs that arrive during one write go into the next.
+A frame is shown only after it is kept, so that nothing a client has seen is lost with its worker. In the worst case
+that is one write per frame; under load, the frames of all runs that arrive during one write go into the next.
 
-A write that ends a run, or that has it wait for its user, waits for the store's disk. Such writes have a batch of their
-own, so that frames of other runs don't wait for the disk as well.
+A write that ends a run, or makes it wait for its user, waits for the store's disk. Such writes have their own batches,
+so that frames of other runs don't wait for the disk too.
 
-A store that has failed is known to be down until it answers again, for which nobody's question is used: questions do
-not wait for it meanwhile.
+After a failure the store counts as down until a ping succeeds. Meanwhile no question waits for the store.
 """
 
 import asyncio
@@ -25,21 +24,21 @@ _log = logging.getLogger(__name__)
 
 _MAX_WRITES = 256  # of one batch
 _MAX_BYTES = 8 * 1024 * 1024  # of one batch's frames; a single write may be larger
-_MAX_WAITING_BYTES = 32 * 1024 * 1024  # of frames of runs that are over and wait, in memory, for the store
-_LOOK_S = 0.25  # between looks whether a store that failed is back
+_MAX_WAITING_BYTES = 32 * 1024 * 1024  # of frames in memory, of ended runs that wait for the store
+_LOOK_S = 0.25  # between pings of a store that is down
 
 _Waiting = tuple[RunWrite, "asyncio.Future[Unkept | None]"]
 
 
 class _Lane:
-    """Writes of one kind: those that come while one batch is written are the next."""
+    """Writes of one kind; those that come while a batch is written form the next batch."""
 
     def __init__(self) -> None:
         self.pending: deque[_Waiting] = deque()
         self.flushing: asyncio.Task[None] | None = None
 
     def batch(self) -> list[_Waiting]:
-        """The next ones, within bounds."""
+        """Takes the next writes, up to the limits of a batch."""
         batch: list[_Waiting] = []
         size = 0
         while self.pending and len(batch) < _MAX_WRITES:
@@ -51,10 +50,10 @@ class _Lane:
 
 
 class Journal:
-    """Keeps writes of runs, at most one at a time of each run. Used on the event loop only.
+    """Keeps writes of runs; a run may have one write at a time. Used on the event loop only.
 
     Attributes:
-        failures: how often the store was found to be down.
+        failures: how often an access to the store failed.
     """
 
     def __init__(self, store: Store) -> None:
@@ -71,7 +70,7 @@ class Journal:
 
     @contextmanager
     def waiting_room(self, write: RunWrite) -> Iterator[bool]:
-        """A place for a run that waits for the store to come back; false when too many wait already."""
+        """Counts a run that waits for the store to come back; false when the waiting ones hold too much memory."""
         size = sum(len(frame.data) for frame in write.frames)
         self._waiting += size
         has_room = self._waiting <= _MAX_WAITING_BYTES
@@ -82,22 +81,22 @@ class Journal:
             self._waiting -= size
 
     async def recovery(self) -> None:
-        """Returns when the store is not known to be down; at once if it isn't."""
+        """Waits until the store no longer counts as down."""
         while self.is_failing:
             await self._recovered.wait()
 
     @property
     def is_failing(self) -> bool:
-        """Whether the store is known to be down."""
+        """Whether the store counts as down."""
         return self._failure is not None and self._pid == os.getpid()
 
     def check(self) -> None:
-        """Raises `StoreUnavailable` when the store is known to be down."""
+        """Raises `StoreUnavailable` when the store counts as down."""
         if self._failure is not None and self._pid == os.getpid():
             raise self._failure.with_traceback(None)
 
     def fail(self, failure: StoreUnavailable) -> None:
-        """The store has failed somebody: it is known to be down until it answers again."""
+        """Reports a failed access: the store counts as down until a ping succeeds."""
         if self._pid != os.getpid():
             self._start()
         self._failure = failure
@@ -112,7 +111,7 @@ class Journal:
     async def _look(self) -> None:
         while self._failure is not None:
             await asyncio.sleep(_LOOK_S)
-            with suppress(Exception):  # whatever it is, the store is not back
+            with suppress(Exception):  # any exception means that the store is not back
                 await self._store.ping()
                 self._failure = None
         self._looking = None
@@ -125,7 +124,7 @@ class Journal:
         """Returns None when `write` is kept, else why nothing of it was.
 
         Raises:
-            StoreUnavailable: it was not kept, or nobody knows; repeating it is harmless.
+            StoreUnavailable: it was not kept, or perhaps it was; repeating it is harmless.
         """
         if self._pid != os.getpid():
             self._start()
@@ -151,7 +150,7 @@ class Journal:
             self._fail(exc, [kept for _, kept in batch])
             return
         for write, kept in batch:
-            if not kept.done():  # whoever waited may have gone
+            if not kept.done():  # the caller may have been cancelled
                 kept.set_result(unkept.get(write.head.run_id))
 
     def _fail(self, exc: Exception, waiting: list["asyncio.Future[Unkept | None]"]) -> None:

@@ -1,4 +1,4 @@
-"""Which store there is: Redis when it is configured, else PostgreSQL. `open_store` is the only way to get one."""
+"""Opens the store: Redis if it is configured, else PostgreSQL. `open_store` is the only way to get one."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,7 +17,7 @@ from common.store.redis_runs import RedisRuns
 
 Opener = Callable[[UrlSource, Retention, float], Store]
 
-_POOL_SIZE = 4  # connections of one worker: writes are batched, so that one is busy most of the time
+_POOL_SIZE = 4  # connections of one worker; few, because writes are batched
 
 
 class InvalidRedisUrl(ValueError):
@@ -70,7 +70,7 @@ def open_store(*, app_source: str | UrlSource, redis_url: str = "", timeout_s: f
     Opens no connection before the first use; survives a fork.
 
     Args:
-        app_source: libpq connection string or URI, or what gives it; then called, in a thread, for every connection.
+        app_source: libpq connection string or URI, or a function that gives it, called in a thread per connection.
         redis_url: `redis://`, `rediss://` or `unix://`.
         timeout_s: seconds one access may take, connecting included.
         retention: how much is kept, and for how long.

@@ -1,7 +1,7 @@
-"""Frames of one write as one value, a page.
+"""Packs the frames of one write into one value, a page.
 
-Frames of a run repeat most of each other, so a page takes a fifth of their space, and what a server is given and writes
-down is that much less.
+Frames of a run are much alike, so a deflated page takes a fifth of their space, and the server receives and writes
+less.
 """
 
 import struct
@@ -12,9 +12,9 @@ from common.store import Frame
 
 _PLAIN, _DEFLATED = b"p", b"z"
 _HEAD = struct.Struct(">ii")  # seq, length of the data that follows
-_MIN_DEFLATED = 2 * 1024  # bytes; of less there is little to save, and every call gives the interpreter away
-_MAX_DEFLATED = 64 * 1024  # bytes; beyond, the event loop would be held up for too long
-_LEVEL = 1  # the others take longer and save little
+_MIN_DEFLATED = 2 * 1024  # bytes; for less, deflating saves little, and each call releases the interpreter lock
+_MAX_DEFLATED = 64 * 1024  # bytes; for more, deflating would block the event loop for too long
+_LEVEL = 1  # higher levels take longer and save little
 
 
 def packed(frames: Sequence[Frame]) -> bytes:

@@ -1,4 +1,4 @@
-"""Access to the PostgreSQL store: one statement at a time, bounded in time, tried again when that is safe."""
+"""Access to the PostgreSQL store: runs statements within a time limit, and again after a failure when that is safe."""
 
 import asyncio
 import logging
@@ -20,10 +20,10 @@ _log = logging.getLogger(__name__)
 
 Row = tuple[str | None, ...]
 
-# Somebody has dropped the tables; a new connection makes them.
+# Errors after somebody dropped the tables; a new connection creates them again.
 _MISSING = (errors.InvalidSchemaName, errors.UndefinedTable, errors.UndefinedFunction)
-# After these the same statement, sent once more, most likely succeeds: the server was restarted, or chose this
-# transaction to resolve a deadlock.
+# Errors after which a second try most likely succeeds: the server was restarted, or ended this transaction to resolve a
+# deadlock.
 _PASSING = (
     *_MISSING,
     psycopg2.InterfaceError,
@@ -45,7 +45,7 @@ class PostgresAccess:
         self._trouble = Trouble(_log, "the store's database")
 
     async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """What the last of the statements in `sql` returns; all of them are one transaction.
+        """The rows of the last statement in `sql`; all statements run in one transaction.
 
         Raises:
             StoreUnavailable: the database can't be reached, refuses, or doesn't answer in time.
@@ -70,7 +70,7 @@ class PostgresAccess:
         try:
             return await self._rows_once(sql, parameters)
         except psycopg2.Error as exc:
-            # No SQLSTATE: the connection broke, which may have happened while nobody used it.
+            # No SQLSTATE: the connection broke, perhaps while it was idle.
             if exc.pgcode is not None and not isinstance(exc, _PASSING):
                 raise
         return await self._rows_once(sql, parameters)
@@ -83,7 +83,7 @@ class PostgresAccess:
             connection.close()
             raise
         finally:
-            # A statement that still runs, since its caller left, is not waited for: its connection is closed.
+            # If the caller left while its statement runs, this closes the connection and does not wait.
             self._pool.release(connection)
 
     async def _connect(self) -> Connection:

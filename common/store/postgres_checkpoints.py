@@ -1,7 +1,7 @@
 """Checkpoints in PostgreSQL, in tables of the schema `citu` that LangGraph's own saver defines.
 
-The saver is made at its first use, in each process and on its event loop: until then nothing of psycopg 3 is imported
-and no connection opened.
+Each process makes the saver at its first use, on its event loop. Before that psycopg 3 is not imported and no
+connection is opened.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _POOL_SIZE = 4
 _SWEEP_EVERY_S = 30.0
 _SWEPT_AT_ONCE = 500
 _ARE_THERE = "SELECT to_regclass('citu.checkpoints')"
-# A run whose events are kept only at its end has checkpoints before it is known: young threads are left alone.
+# Young threads are not idle: a sync run has checkpoints before its first write makes it known to the store.
 _IDLE = """
 SELECT thread_id, max((checkpoint ->> 'ts')::timestamptz) <= now() - %s * interval '1 second'
 FROM citu.checkpoints WHERE thread_id IN (
@@ -59,12 +59,12 @@ DELETE FROM citu.checkpoint_blobs WHERE thread_id = ANY (%s);
 DELETE FROM citu.checkpoint_writes WHERE thread_id = ANY (%s)
 """
 
-_parents: list[object] = []  # what a fork has copied of its parent's connections: collected, it would close them
+_parents: list[object] = []  # a forked child's copies of its parent's connections; collecting them would close these
 
 
 @dataclass
 class _Opened:
-    """What one process has opened on one loop."""
+    """The pool that one process has opened on one loop."""
 
     pid: int
     loop: asyncio.AbstractEventLoop
@@ -77,7 +77,7 @@ class PostgresCheckpoints(Checkpoints):
     """Implements LangGraph's asynchronous saver on the database at `source`.
 
     Args:
-        access: the store's, by which the schema comes about.
+        access: the store's; its connections create the schema.
         timeout_s: seconds one call may take, connecting included.
     """
 
@@ -87,7 +87,7 @@ class PostgresCheckpoints(Checkpoints):
         self._source = source
         self._timeout_s = timeout_s
         self._trouble = Trouble(_log, "the checkpoints' database")
-        self._held: list[_Opened] = []  # at most one; LangGraph copies this object, and its copies share what is opened
+        self._held: list[_Opened] = []  # at most one; a list, because LangGraph's copies of this object share it
 
     async def aput(
         self,
@@ -130,7 +130,7 @@ class PostgresCheckpoints(Checkpoints):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> "dict[str, DeltaChannelHistory]":
-        """What LangGraph's channels of differences are put together from."""
+        """The stored differences from which LangGraph rebuilds its delta channels."""
 
         async def history(saver: "Saver") -> dict[str, DeltaChannelHistory]:
             return dict(await saver.aget_delta_channel_history(config=config, channels=channels))
@@ -149,7 +149,7 @@ class PostgresCheckpoints(Checkpoints):
         self._held.clear()
 
     async def _call(self, operation: "Callable[[Saver], Awaitable[T]]") -> T:
-        """What the operation returns; it is tried twice, since a restarted server is noticed by a call that fails."""
+        """Runs the operation, and once more if it fails, because the first call after a server restart fails."""
         await _import()
         import psycopg
 
@@ -187,7 +187,7 @@ class PostgresCheckpoints(Checkpoints):
         return await operation(saver)
 
     async def _set_up(self, opened: _Opened, saver: "Saver") -> None:
-        """Makes the tables; calls that come meanwhile wait for it, no longer than they may take."""
+        """Creates the tables; other calls wait for that meanwhile, up to their own deadline."""
         from common.store.psycopg_saver import deadline
 
         async with asyncio.timeout_at(deadline.get()):
@@ -197,14 +197,14 @@ class PostgresCheckpoints(Checkpoints):
                 return
             async with asyncio.timeout_at(deadline.get()):
                 await opened.pool.open()
-                await self._access.rows("SELECT FROM citu.version")  # makes the schema if it is not there
+                await self._access.rows("SELECT FROM citu.version")  # opening the connection creates the schema
             await saver.setup()
             opened.is_set_up = True
         finally:
             opened.setting_up.release()
 
     async def _begin_anew(self) -> None:
-        """Drops connections that may be broken, and looks for the tables again."""
+        """Drops connections that may be broken, so that the next attempt checks the tables again."""
         for opened in self._held:
             opened.is_set_up = False
             await opened.pool.drain()
@@ -222,7 +222,7 @@ class PostgresCheckpoints(Checkpoints):
 
 
 async def _import() -> None:
-    """Imports psycopg 3 in a thread, since that takes long; afterwards importing it is only looking it up."""
+    """Imports psycopg 3 in a thread, because that takes long; later imports find it loaded."""
     if _SAVER not in sys.modules:
         await asyncio.to_thread(importlib.import_module, _SAVER)
 
@@ -230,7 +230,7 @@ async def _import() -> None:
 class CheckpointSweep:
     """Deletes checkpoints of runs that are gone or have ended.
 
-    Whoever ends a run deletes its checkpoints; this is for those that a dead worker left, or that expired.
+    Normally the worker that ends a run deletes them. The sweep deletes those that dead workers and expired runs left.
 
     Args:
         idle_s: seconds without a new checkpoint after which a thread without a run is deleted.
@@ -240,10 +240,10 @@ class CheckpointSweep:
         self._access = access
         self._idle_s = idle_s
         self._swept_at = float("-inf")
-        self._after = ""  # the last thread looked at
+        self._after = ""  # the last thread checked
 
     async def run(self) -> None:
-        """Looks at some threads, now and then; at the next ones when it is called again."""
+        """Checks the next threads, at most every 30 s; does nothing if called sooner."""
         now = time.monotonic()
         if now - self._swept_at < _SWEEP_EVERY_S:
             return

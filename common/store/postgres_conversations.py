@@ -1,4 +1,4 @@
-"""Conversations in PostgreSQL. Turns are added by `PostgresRuns.write`."""
+"""Conversations in PostgreSQL. `PostgresRuns.write` adds their turns."""
 
 from common.store import Conversation, ConversationPage, TurnPage
 from common.store.postgres_access import PostgresAccess, Row
@@ -105,7 +105,7 @@ class PostgresConversations:
         return bool(await self._access.rows(_DELETE, (key(user_id, conversation_id),)))
 
     async def delete_all(self, user_id: str) -> int:
-        """Forgets all the user's."""
+        """Forgets all of the user's conversations."""
         return int((await self._access.rows(_DELETE_ALL, (key(user_id),)))[0][0] or 0)
 
 

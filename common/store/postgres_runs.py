@@ -1,6 +1,6 @@
 """Runs in PostgreSQL.
 
-`write` is what everything waits for: whatever it is given, it is one call of one function (`postgres_schema`).
+Every run waits for `write`, so it is one call of one SQL function (`postgres_schema`), whatever it writes.
 """
 
 import time
@@ -25,8 +25,7 @@ from common.store.record_json import (
 from common.values import Turn
 
 _WRITE = f"SELECT unkept, is_lost FROM citu.write({', '.join(['%s'] * 23)})"
-# Frames of a running run have to outlive its worker, which writes them again if the server loses them: they need not
-# wait for the disk.
+# Frames of a running run don't wait for the disk: if the server loses them in a crash, the worker writes them again.
 _WRITE_RUNNING = f"SET LOCAL synchronous_commit = off; {_WRITE}"
 _IS_ORPHANED = "state = 'running' AND lease_until <= now()"
 _RECORD = "head, state, last_seq"
@@ -55,8 +54,8 @@ _REQUEST_CANCEL = """
 UPDATE citu.run SET is_cancelling = true WHERE run_key = %s AND user_key = %s AND state = 'running' RETURNING 1
 """
 _ORPHANS = f"SELECT {_RECORD}, true, {_RESUMED_BY} FROM citu.run WHERE {_IS_ORPHANED} AND expires_at > now()"
-# Who comes second waits for the first, and then finds the run resumed: it is told by the question, which the second has
-# seen open when it began.
+# Of two answers at once, the second waits for the first and then finds the run resumed. Its SELECT still sees the
+# question open, as it was when the statement began, so that the row is found and the result is `answered`.
 _RESUME = """
 WITH resumed AS (
     UPDATE citu.run SET state = 'running', worker_key = %s, worker_id = %s, answer = %s, is_cancelling = false,
@@ -98,7 +97,7 @@ WITH ended AS (
 )
 SELECT FROM ended
 """
-# A claim by the same run prolongs it.
+# A claim that the same run repeats is prolonged.
 _CLAIM = """
 INSERT INTO citu.claim AS old (claim_key, run_id, fingerprint, expires_at)
 VALUES (%s, %s, %s, now() + %s * interval '1 second')
@@ -107,9 +106,14 @@ ON CONFLICT (claim_key) DO UPDATE SET
 WHERE old.expires_at <= now() OR old.run_id = excluded.run_id;
 SELECT run_id, fingerprint FROM citu.claim WHERE claim_key = %s
 """
+_PROLONG_CLAIMS = """
+UPDATE citu.claim SET expires_at = now() + held.ttl_s * interval '1 second'
+FROM unnest(%s, %s, %s) AS held (claim_key, run_id, ttl_s)
+WHERE claim.claim_key = held.claim_key AND claim.run_id = held.run_id;
+"""
 _RELEASE_CLAIM = "DELETE FROM citu.claim WHERE claim_key = %s AND run_id = %s RETURNING 1"
 
-# Piece by piece, so that no call takes long; what somebody else works on is left to them.
+# Removes a limited number of rows, so that no call takes long, and skips rows that other transactions have locked.
 _REMOVE = """
 WITH gone AS (
     DELETE FROM citu.run WHERE run_key IN
@@ -122,7 +126,7 @@ DELETE FROM citu.conversation WHERE conversation_key IN
 DELETE FROM citu.claim WHERE claim_key IN
     (SELECT claim_key FROM citu.claim WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED);
 """
-_REMOVE_EVERY_S = 5.0  # a worker removes faster than it can make: 200 runs a second
+_REMOVE_EVERY_S = 5.0  # 1000 runs each time are 200 a second, more than a worker can start
 
 
 class PostgresRuns:
@@ -149,8 +153,19 @@ class PostgresRuns:
         spans = (retention.lease_s, retention.run_ttl_s, retention.waiting_ttl_s, retention.conversation_ttl_s)
         columns = (*_columns(8, map(_run, keys, writes)), *_columns(4, pages), *_columns(6, turns))
         statement = _WRITE if any(write.state != "running" for write in writes) else _WRITE_RUNNING
-        rows = await self._access.rows(statement, (*spans, retention.max_turns, *columns))
+        parameters: tuple[Any, ...] = (*spans, retention.max_turns, *columns)
+        if claims := [self._claim_of(write) for write in writes if write.head.key and write.state != "running"]:
+            # In the same text, because PostgreSQL runs all statements of one text in one transaction.
+            statement = _PROLONG_CLAIMS + statement
+            parameters = (*_columns(3, claims), *parameters)
+        rows = await self._access.rows(statement, parameters)
         return {keys[_bytes(key)].head.run_id: "lost" if is_lost == "t" else "taken" for key, is_lost in rows}
+
+    def _claim_of(self, write: RunWrite) -> tuple[bytes, str, float]:
+        """The claim of a run's Idempotency-Key, and how many seconds it is kept."""
+        head, retention = write.head, self._retention
+        ttl_s = retention.waiting_ttl_s if write.waiting else retention.run_ttl_s
+        return (_claim_key(head.user_id, head.key or ""), to_text(head.run_id), ttl_s)
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
         """The run."""
@@ -167,7 +182,7 @@ class PostgresRuns:
         return tuple(found[:limit])
 
     async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
-        """Prolongs leases; which runs are to be cancelled."""
+        """Prolongs leases; the runs to be cancelled."""
         if not run_ids:
             return ()
         keys = {key(run_id): run_id for run_id in run_ids}
@@ -204,7 +219,7 @@ class PostgresRuns:
         return bool(await self._access.rows(_END_WAITING, (*ended, *page)))
 
     async def orphans(self) -> tuple[RunRecord, ...]:
-        """Runs whose workers are gone; now and then removes what has expired."""
+        """Runs whose workers are gone; every 5 s also removes expired rows."""
         now = time.monotonic()
         is_due = now - self._removed_at >= _REMOVE_EVERY_S
         rows = await self._access.rows(_REMOVE + _ORPHANS if is_due else _ORPHANS)
@@ -220,21 +235,21 @@ class PostgresRuns:
         return bool(await self._access.rows(_END_ORPHAN, parameters))
 
     async def claim(self, user_id: str, key: str, claim: Claim) -> Claim:
-        """Whose the user's Idempotency-Key is."""
+        """Takes the user's Idempotency-Key, or gives the claim that has it."""
         claim_key = _claim_key(user_id, key)
         run_id, fingerprint = to_text(claim.run_id), to_text(claim.fingerprint)
         rows = await self._access.rows(_CLAIM, (claim_key, run_id, fingerprint, self._retention.run_ttl_s, claim_key))
-        if not rows:  # its holder let go of it just now
+        if not rows:  # it was freed between the two statements
             return await self.claim(user_id, key, claim)
         return Claim(from_text(rows[0][0] or ""), from_text(rows[0][1] or ""))
 
     async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
-        """Lets go of the Idempotency-Key."""
+        """Frees the Idempotency-Key."""
         await self._access.rows(_RELEASE_CLAIM, (_claim_key(user_id, key), to_text(run_id)))
 
 
 def _batches(writes: Sequence[RunWrite]) -> Iterator[Sequence[RunWrite]]:
-    """In order, no run twice in one: a statement changes a row once."""
+    """Splits the writes, in order, so that no batch has a run twice: a statement can change a row once."""
     batch: dict[str, RunWrite] = {}
     for write in writes:
         if write.head.run_id in batch:
@@ -273,7 +288,7 @@ def _claim_key(user_id: str, name: str) -> bytes:
 
 
 def _bytes(text: str | None) -> bytes:
-    """A `bytea` from PostgreSQL's text for it."""
+    """Reads PostgreSQL's text form of a `bytea`."""
     return bytes.fromhex((text or "")[2:])
 
 

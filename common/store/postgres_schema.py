@@ -1,8 +1,8 @@
-"""The tables of the PostgreSQL store, and how they come about: made, and brought up to date, by whoever connects first.
+"""The tables of the PostgreSQL store. The first process that connects creates them and brings them up to date.
 
 Keys are digests (`record_json.key`); `conversation_id`, `title`, `head`, `worker_id`, `waiting`, `answer` and turns are
-JSON, which holds any text. A conversation's turns are numbered; those up to `forgotten` are gone, whether or not their
-rows still are. Rows past `expires_at` are gone likewise, until they are removed.
+JSON, which holds any text. A conversation's turns are numbered; those up to `forgotten` count as gone even while their
+rows exist. So do rows past `expires_at`, until they are removed.
 """
 
 from psycopg2 import errors
@@ -11,16 +11,18 @@ from common.postgres.connection import Connection
 
 _LOCK = 0x43697476  # advisory lock number, arbitrary but ours
 
-# What `Runs.write` does, as a function so that its plan is kept: planning would take longer than the work. It is a plan
-# that goes by indexes whatever is known of the tables, which nobody has counted when they are new. Arrays are
-# columns: of runs, of pages, of turns. Rows are locked in the order of their keys, so that writers of the same ones
-# wait instead of deadlocking. `kept` are the runs that are running and the writer's, and of which the writer doesn't
-# repeat a question that was answered: the others are left as they are, and so is what belongs to them. Of a run whose
-# page before the new one is missing, the server has crashed before that was on disk: nothing is kept.
+# Does the work of `Runs.write`. It is a function because PostgreSQL keeps a function's plan, and planning would take
+# longer than the work. The plan must use indexes, because new tables have no statistics yet that would choose them.
 #
-# Returns the keys of those, and of the runs that are not the writer's any more. A worker may repeat what it wrote
-# before it lost the run (`held_from`), and all that it wrote of a run that it ended itself: nothing is kept of that
-# either, and the key is not returned.
+# The arrays are columns: of runs, of pages, of turns. Rows are locked in the order of their keys, so that two writers
+# of the same rows wait instead of deadlocking. `kept` has the runs to be written: those that are running and the
+# writer's, unless the write repeats a question that was answered. Other runs, with their pages and turns, are not
+# changed. Nothing is kept of a run that lacks the page before the new one: the server crashed before that page was on
+# disk.
+#
+# Returns the keys of the runs that lack pages (`is_lost`) and of those that are no longer the writer's. A key is not
+# returned when a worker repeats what it wrote before it lost the run (`held_from`), or repeats writes of a run that it
+# ended itself; nothing is kept of these either.
 _WRITE = """
 CREATE FUNCTION citu.write(
     lease_s float8, run_ttl_s float8, waiting_ttl_s float8, conversation_ttl_s float8, max_turns integer,
@@ -112,7 +114,7 @@ RETURN QUERY
 END $$;
 """
 
-# As it was released second.
+# The second released version.
 _SECOND_WRITE = """
 CREATE FUNCTION citu.write(
     lease_s float8, run_ttl_s float8, conversation_ttl_s float8, max_turns integer,
@@ -188,7 +190,7 @@ RETURN QUERY
 END $$;
 """
 
-# As it was released first.
+# The first released version.
 _FIRST_WRITE = """
 CREATE FUNCTION citu.write(
     lease_s float8, run_ttl_s float8, conversation_ttl_s float8, max_turns integer,
@@ -252,7 +254,7 @@ RETURN QUERY SELECT run_key FROM citu.run WHERE run_key = ANY (run_keys) AND is_
 END $$;
 """
 
-# Each brings the tables from the version before it to its own; those that were released don't change.
+# Each migrates the tables from the version before it to its own. Released ones must not change.
 MIGRATIONS = (
     """
 CREATE TABLE citu.conversation (
@@ -329,7 +331,7 @@ DROP FUNCTION citu.write;
     + _WRITE,
 )
 
-# A role that may not create schemas can use one that was made for it.
+# Creates the schema only if it is missing, because the role may lack the right to create one.
 _BEGIN = f"""
 BEGIN;
 SELECT pg_advisory_xact_lock({_LOCK});
@@ -340,7 +342,7 @@ SELECT coalesce(max(version), 0) FROM citu.version
 
 
 async def ensure_schema(connection: Connection) -> None:
-    """Makes the tables unless they are there; any number of processes at once."""
+    """Creates or migrates the tables if needed; any number of processes may do so at once."""
     if await _version(connection) >= len(MIGRATIONS):
         return
     found = await connection.query(_BEGIN)

@@ -1,7 +1,7 @@
-"""LangGraph's own saver for PostgreSQL, on connections that can't wait for ever.
+"""LangGraph's own saver for PostgreSQL, on connections with time limits.
 
-Only `postgres_checkpoints` imports it, when it is first used: psycopg 3 takes a tenth of a second to import, and most
-processes keep no checkpoints.
+Only `postgres_checkpoints` imports it, at its first use: importing psycopg 3 takes 0.1 s, and most processes keep no
+checkpoints.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from psycopg_pool import AsyncConnectionPool
 from common.ports import UrlSource
 from common.postgres.connection import DEFAULTS, Limits
 
-logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # its lines name hosts; failures are logged by `Trouble`
+logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # its lines name hosts; `Trouble` logs failures
 
 _LOCK = 0x43697478  # advisory lock number, arbitrary but ours
 
@@ -45,9 +45,9 @@ deadline: ContextVar[float] = ContextVar("deadline")  # of the call in progress,
 class Saver(AsyncPostgresSaver):
     """Differs from LangGraph's in three ways.
 
-    Each put is one transaction, so a worker killed in the middle leaves the checkpoint before. All values are kept as
-    bytes: as JSONB, where LangGraph keeps texts and numbers, PostgreSQL refuses some. Calls don't wait for each other,
-    but for a connection of the pool.
+    Each put is one transaction, so a worker killed in the middle leaves the previous checkpoint. All values are kept as
+    bytes; LangGraph keeps texts and numbers as JSONB, which PostgreSQL refuses for some. Calls run at the same time, on
+    connections of a pool.
     """
 
     def __init__(self, pool: Pool, serde: SerializerProtocol) -> None:
@@ -93,10 +93,10 @@ class Saver(AsyncPostgresSaver):
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
 
     async def setup(self) -> None:
-        """Makes the tables unless they are there; any number of processes at once.
+        """Creates the tables if needed; any number of processes may do so at once.
 
-        LangGraph's own would build indexes concurrently, which two processes can't do at once, and which waits for
-        every transaction in the database. The tables are new and empty: all of it is one short transaction here.
+        LangGraph's own method builds indexes concurrently, which two processes can't do at once, and which waits for
+        every transaction in the database. This one uses one short transaction, because the tables are new and empty.
         """
         async with self._cursor() as cursor:
             if await _version(cursor) == len(self.MIGRATIONS) - 1:
@@ -111,7 +111,7 @@ class Saver(AsyncPostgresSaver):
 
 
 async def _version(cursor: AsyncCursor[DictRow]) -> int:
-    """Number of the last migration that was done; -1 for none."""
+    """Number of the last migration that was applied; -1 for none."""
     await cursor.execute("SELECT to_regclass('checkpoint_migrations') IS NOT NULL AS is_there")
     row = await cursor.fetchone()
     if row is None or not row["is_there"]:
@@ -122,7 +122,7 @@ async def _version(cursor: AsyncCursor[DictRow]) -> int:
 
 
 def pool_of(source: UrlSource, *, size: int, timeout_s: float) -> Pool:
-    """Connections to Citu's own database, made when they are needed; to be opened on the loop that uses it."""
+    """A pool of connections to Citu's own database, made when needed; open it on the loop that uses it."""
 
     async def conninfo() -> str:
         try:
@@ -143,7 +143,7 @@ def pool_of(source: UrlSource, *, size: int, timeout_s: float) -> Pool:
         min_size=0,
         max_size=size,
         timeout=timeout_s,
-        reconnect_timeout=timeout_s,  # the next call tries again at once
+        reconnect_timeout=timeout_s,  # then give up; the next call tries again
         configure=configure,
         kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row},  # poolers forget statements
         open=False,
@@ -160,7 +160,7 @@ def _conninfo(source: UrlSource, timeout_s: float) -> str:
 def _cut_after(connection: AsyncConnection[Any], seconds: float) -> Iterator[None]:
     """Cuts the connection when the block takes longer, which ends the block with psycopg's error.
 
-    A cancelled psycopg waits for the server to say that it has stopped, which a server that is silent never does.
+    Cancelling psycopg's task is not enough: it waits until the server confirms, which a silent server never does.
     """
     timer = asyncio.get_running_loop().call_later(max(seconds, 0.0), _cut, connection)
     try:
@@ -170,6 +170,6 @@ def _cut_after(connection: AsyncConnection[Any], seconds: float) -> Iterator[Non
 
 
 def _cut(connection: AsyncConnection[Any]) -> None:
-    """Shuts the socket down and leaves it open, since the loop still watches it."""
+    """Shuts the socket down without closing it, because the loop still watches it."""
     with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as twin:
         twin.shutdown(socket.SHUT_RDWR)

@@ -1,7 +1,7 @@
-"""How the adapters write down what they keep, so that both keep the same.
+"""The form in which both adapters keep records.
 
-Ids, questions and titles are whatever users send: any length, any character, halves of characters. Keys are digests of
-ids; everything else is JSON in ASCII.
+Users choose ids, questions and titles: any length, any character, lone surrogates included. Keys are digests of ids;
+everything else is JSON in ASCII.
 """
 
 import re
@@ -28,7 +28,7 @@ _TURN_CURSOR = re.compile(r"[1-9][0-9]{0,14}")
 
 
 def key(*ids: str) -> bytes:
-    """16 bytes that stand for ids of any length and spelling; others have others."""
+    """A digest of 16 bytes for ids of any length; different ids have different digests."""
     digest = blake2b(digest_size=_KEY_BYTES)
     for text in ids:
         data = text.encode("utf-8", "surrogatepass")
@@ -43,17 +43,17 @@ def to_text(value: Any) -> str:
 
 
 def from_text(text: str | bytes) -> Any:
-    """What `to_text` has written, with decimals for fractions."""
+    """Reads what `to_text` wrote; fractions become decimals."""
     return _DECODER.decode(text if isinstance(text, str) else text.decode())
 
 
 def plain_from_text(text: str | bytes) -> Any:
-    """What `to_text` has written, as any reader of JSON gives it: with floats for fractions."""
+    """Reads what `to_text` wrote; fractions become floats."""
     return _PLAIN_DECODER.decode(text if isinstance(text, str) else text.decode())
 
 
 def title_of(turn: Turn) -> str:
-    """What a conversation is called that begins with `turn`: its question, on one line of at most 200 characters."""
+    """The title of a conversation that starts with `turn`: its question, on one line of at most 200 characters."""
     line = " ".join(turn.question.split())
     return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1] + "…"
 
@@ -107,7 +107,7 @@ def turn_from_text(text: str | bytes) -> Turn:
 
 
 def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what a newer version may have added."""
+    """`values` without fields that a newer version may have added."""
     names = {field.name for field in fields(kind)}
     return {name: value for name, value in values.items() if name in names}
 
@@ -119,7 +119,7 @@ def timestamp(microseconds: int) -> str:
 
 
 def conversation_cursor(updated_us: int, conversation_key: bytes) -> str:
-    """Leads to the conversations after this one."""
+    """The cursor for the conversations after this one."""
     return f"{updated_us}-{conversation_key.hex()}"
 
 
@@ -127,7 +127,7 @@ def parse_conversation_cursor(cursor: str) -> tuple[int, bytes]:
     """Microseconds and key of the last conversation seen.
 
     Raises:
-        InvalidCursor: `conversation_cursor` has not made it.
+        InvalidCursor: `conversation_cursor` did not make it.
     """
     match = _CONVERSATION_CURSOR.fullmatch(cursor)
     if match is None:

@@ -1,7 +1,7 @@
-"""Access to Redis: commands in one round trip, bounded in time, tried again when the server was restarted.
+"""Access to Redis: sends commands in one round trip within a time limit, and again if the server was restarted.
 
-What must happen as a whole is a Lua script, known to the server by its digest and sent again to one that has forgotten
-it. Redis never undoes: a script checks everything before it writes.
+Commands that must take effect together are a Lua script. The server knows scripts by their digests; they are sent again
+when it has forgotten them. Redis never rolls back, so a script checks everything before it writes.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ Command = tuple[Any, ...]
 
 _parents: list[
     object
-] = []  # kept alive for ever in the child of a fork, so that they are not closed by being collected
+] = []  # a forked child's copies of its parent's clients, kept because collecting them would close the connections
 
 
 class Script:
@@ -73,7 +73,7 @@ class RedisAccess:
         except TimeoutError as exc:
             self._trouble.fails("no answer in time")
             raise StoreUnavailable(SLOW) from exc
-        except (RedisError, OSError) as exc:  # their messages name hosts
+        except (RedisError, OSError) as exc:  # don't log their messages, which name hosts
             self._trouble.fails(type(exc).__name__)
             raise StoreUnavailable(UNREACHABLE) from exc
         self._trouble.works()
@@ -85,7 +85,7 @@ class RedisAccess:
         except NoScriptError:
             await self._replies_once([("SCRIPT LOAD", text) for text in _scripts.values()])
         except (RedisConnectionError, OSError):
-            pass  # the connection broke, which may have happened while nobody used it
+            pass  # the connection broke, perhaps while it was idle
         return await self._replies_once(commands)
 
     async def _replies_once(self, commands: Sequence[Command]) -> list[Any]:
@@ -104,7 +104,7 @@ class RedisAccess:
                 BlockingConnectionPool.from_url(
                     self._source(),
                     max_connections=self._pool_size,
-                    timeout=None,  # `replies` has the one clock that counts
+                    timeout=None,  # `replies` limits the time
                     socket_timeout=None,
                     socket_connect_timeout=None,
                     socket_keepalive=True,

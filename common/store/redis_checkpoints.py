@@ -1,16 +1,16 @@
 """Checkpoints in Redis: a hash for each thread.
 
-`langgraph-checkpoint-redis` needs the modules RedisJSON and RediSearch, which a plain Redis 7 has not and which servers
-that others run often don't offer. What LangGraph needs is little: the latest checkpoint of a thread and its writes.
+`langgraph-checkpoint-redis` needs the modules RedisJSON and RediSearch, which a plain Redis 7 lacks and hosted servers
+often don't offer. LangGraph itself needs only the latest checkpoint of a thread and its writes.
 
-Fields are named by JSON arrays and hold what the serializer makes:
+Field names are JSON arrays, and values come from the serializer:
 
     ["checkpoint", namespace, id]          the checkpoint without its values, its metadata, its parent's id, and which
                                            channels have values
     ["value", namespace, channel, version] one value; checkpoints that share it name the same version
     ["write", namespace, id, task, number] what a task wrote after checkpoint `id`, before the next one
 
-Each put is one script, so a checkpoint is there with all that belongs to it, or not at all.
+Each put is one script, so a checkpoint is written whole or not at all.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _REPLACE, _KEEP = "HSET", "HSETNX"
 class RedisCheckpoints(Checkpoints):
     """Implements LangGraph's asynchronous saver.
 
-    A thread is kept for as long after its last change as a run can still need it: while it waits, and once it goes on.
+    A thread is kept for the waiting TTL plus the run TTL after its last change, because a run may need it that long.
     """
 
     def __init__(self, access: RedisAccess, retention: Retention) -> None:
@@ -104,8 +104,8 @@ class RedisCheckpoints(Checkpoints):
         """The checkpoint that `config` names, else the thread's latest; None when there is none.
 
         Raises:
-            StateLost: Redis came back without values that the checkpoint has.
-            StoreUnavailable: nobody can say.
+            StateLost: Redis has lost values of the checkpoint.
+            StoreUnavailable: Redis can't be read.
         """
         thread_id, namespace, checkpoint_id = _names(config)
         fields = await self._fields(thread_id)
@@ -174,7 +174,7 @@ class RedisCheckpoints(Checkpoints):
         )
 
     async def _values(self, thread_id: str, fields: Sequence[_Field]) -> list[Any]:
-        """What the fields hold, as far as they are there."""
+        """The values of the fields that exist."""
         if not fields:
             return []
         found = await self._access.reply(("HMGET", _key(thread_id), *map(to_text, fields)))
@@ -182,7 +182,7 @@ class RedisCheckpoints(Checkpoints):
 
 
 def _listed(fields: Sequence[_Field], config: RunnableConfig, before: str | None) -> list[tuple[str, str]]:
-    """Ids and namespaces of the checkpoints that `config` names and that come before one, the latest first."""
+    """Ids and namespaces of the checkpoints that `config` names, before the id `before` if given, the latest first."""
     only, namespace = get_checkpoint_id(config), config["configurable"].get("checkpoint_ns")
     listed = [(field[2], field[1]) for field in fields if field[0] == "checkpoint"]
     found = [

@@ -1,4 +1,4 @@
-"""Conversations in Redis. Turns are added by `RedisRuns.write`."""
+"""Conversations in Redis. `RedisRuns.write` adds their turns."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from common.store.record_json import (
 from common.store.redis_access import RedisAccess, Script
 from common.values import Turn
 
-# A user's set may name conversations that have expired: those are dropped as they are met.
+# A user's set may name conversations that have expired; the script removes those it meets.
 _PAGE = Script("""
 local conversations = KEYS[1]
 local latest, before, limit, names, turns = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
@@ -84,7 +84,7 @@ class RedisConversations:
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
         """The last turns, oldest first."""
         if limit < 1:
-            return ()  # to LRANGE, the last none are all
+            return ()  # LRANGE with -0 would give all turns
         turns = redis_keys.turns(redis_keys.digest(user_id, conversation_id))
         return tuple(map(turn_from_text, await self._access.reply(("LRANGE", turns, -limit, -1))))
 
@@ -126,7 +126,7 @@ class RedisConversations:
         return bool(await self._access.reply(_DELETE.command(keys, redis_keys.digest(user_id, conversation_id))))
 
     async def delete_all(self, user_id: str) -> int:
-        """Forgets all the user's."""
+        """Forgets all of the user's conversations."""
         keys = [redis_keys.conversations(redis_keys.digest(user_id))]
         command = _DELETE_ALL.command(keys, redis_keys.conversation(""), redis_keys.turns(""))
         return int(await self._access.reply(command))

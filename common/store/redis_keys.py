@@ -1,4 +1,4 @@
-"""The names of what is kept in Redis. Ids are digested, so that none can pass for another or for a part of a name."""
+"""The names of keys in Redis. They hold digests of ids, so that no id can look like another or like part of a name."""
 
 from common.store.record_json import key
 
@@ -21,11 +21,11 @@ def conversations(user_key: str) -> str:
 
 
 def run(run_key: str) -> str:
-    """Hash: `head` (JSON), `user` and `worker` (keys), `state`, `last_seq`, `cancelling` and `taken` when they are.
+    """Hash: `head` (JSON), `user` and `worker` (keys), `state`, `last_seq`, and if true `cancelling` and `taken`.
 
-    Of a run that has asked its user: `waiting` (JSON) and `interrupt` (its key) for the question that is open or whose
-    answer is worked on, `answer` (JSON), and `settled:<key>` for each question that was answered or that the run's end
-    has closed. Of one that changed hands: `worker_id` (JSON), and `held_from`, its `last_seq` at that moment.
+    A run that has asked its user also has `waiting` (JSON) and `interrupt` (its key) for the question that is open or
+    whose answer it works on, `answer` (JSON), and `settled:<key>` for each question that was answered or that the run's
+    end has closed. A run that another worker took over has `worker_id` (JSON), and `held_from`, its `last_seq` then.
     """
     return f"citu:run:{run_key}"
 
@@ -46,10 +46,10 @@ def claim(user_id: str, name: str) -> str:
 
 
 def digest(*ids: str) -> str:
-    """The key of ids, in hexadecimal."""
+    """The digest of ids, in hexadecimal."""
     return key(*ids).hex()
 
 
 def milliseconds(seconds: float) -> int:
-    """As Redis takes spans of time."""
+    """Seconds as whole milliseconds, which Redis takes."""
     return max(1, round(seconds * 1000))

@@ -1,7 +1,7 @@
 """Runs in Redis.
 
-`write` is what everything waits for: one round trip for all runs, one script for each. A Redis that has lost everything
-is empty, no more: the next write of a run makes it known again.
+Every run waits for `write`, so it is one round trip for all runs, with a script for each. A Redis that has lost its
+data needs no repair: the next write of a run makes the run known again.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -27,10 +27,9 @@ local function is_orphaned(key)
 end
 """
 
-# Returns 1 when the run is not the writer's any more, 2 when frames before the new ones are lost. A write of which
-# nothing is kept may return 0 all the same: a worker may repeat what it wrote before it lost the run (`held_from`), and
-# all that it wrote of a run that it ended itself.
-# An XADD that fails is a repetition: that frame is there.
+# Returns 1 when the run is no longer the writer's, 2 when frames before the new ones are lost, else 0. It is also 0
+# when nothing is kept because a worker repeats what it wrote before it lost the run (`held_from`), or repeats writes of
+# a run that it ended itself. XADD fails for a frame that is there already, which is ignored.
 _WRITE = Script(
     _NOW
     + """
@@ -192,7 +191,7 @@ redis.call('ZREM', KEYS[1], key)
 return 1
 """
 )
-# A claim by the same run prolongs it.
+# A claim that the same run repeats is prolonged.
 _CLAIM = Script("""
 local known = redis.call('HMGET', KEYS[1], 'run_id', 'fingerprint')
 if known[1] and known[1] ~= ARGV[1] then return known end
@@ -200,10 +199,13 @@ redis.call('HSET', KEYS[1], 'run_id', ARGV[1], 'fingerprint', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {ARGV[1], ARGV[2]}
 """)
+_KEEP_CLAIM = Script("""
+if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+""")
 _RELEASE_CLAIM = Script("if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('DEL', KEYS[1]) end")
 _RESUMPTIONS: Mapping[bytes, Resumption] = {each.encode(): each for each in get_args(Resumption)}
 _UNKEPT: Mapping[int, Unkept] = {1: "taken", 2: "lost"}
-_LAST_SEQ = 2**62  # beyond every frame, and still a stream's id
+_LAST_SEQ = 2**62  # larger than any frame's `seq`, and valid as a stream id
 
 
 class RedisRuns:
@@ -221,7 +223,10 @@ class RedisRuns:
         """Keeps what is new about runs."""
         if not writes:
             return {}
-        replies = await self._access.replies([self._write(write) for write in writes])
+        claims = [self._keep_claim(write) for write in writes if write.head.key and write.state != "running"]
+        # Claims first: when the connection breaks in between, a run that is kept has its key.
+        replies = await self._access.replies([*claims, *map(self._write, writes)])
+        del replies[: len(claims)]
         return {write.head.run_id: _UNKEPT[reply] for write, reply in zip(writes, replies, strict=True) if reply}
 
     def _write(self, write: RunWrite) -> Command:
@@ -244,6 +249,12 @@ class RedisRuns:
             arguments += [self._max_turns, self._conversation_ttl]
         return _WRITE.command(keys, *arguments)
 
+    def _keep_claim(self, write: RunWrite) -> Command:
+        """Keeps the claim of a run's Idempotency-Key as long as the run."""
+        head = write.head
+        ttl = self._waiting_ttl if write.waiting else self._run_ttl
+        return _KEEP_CLAIM.command([redis_keys.claim(head.user_id, head.key or "")], to_text(head.run_id), ttl)
+
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
         """The run."""
         digest = redis_keys.digest(run_id)
@@ -265,7 +276,7 @@ class RedisRuns:
         return tuple(Frame(int(entry.partition(b"-")[0]), fields[b"data"]) for entry, fields in entries)
 
     async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
-        """Prolongs leases; which runs are to be cancelled."""
+        """Prolongs leases; the runs to be cancelled."""
         if not run_ids:
             return ()
         digests = {redis_keys.digest(run_id): run_id for run_id in run_ids}
@@ -317,13 +328,13 @@ class RedisRuns:
         )
 
     async def claim(self, user_id: str, key: str, claim: Claim) -> Claim:
-        """Whose the user's Idempotency-Key is."""
+        """Takes the user's Idempotency-Key, or gives the claim that has it."""
         arguments = (to_text(claim.run_id), to_text(claim.fingerprint), self._run_ttl)
         held = await self._access.reply(_CLAIM.command([redis_keys.claim(user_id, key)], *arguments))
         return Claim(*map(from_text, held))
 
     async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
-        """Lets go of the Idempotency-Key."""
+        """Frees the Idempotency-Key."""
         await self._access.reply(_RELEASE_CLAIM.command([redis_keys.claim(user_id, key)], to_text(run_id)))
 
 

@@ -1,11 +1,11 @@
-"""What the user reads when the store fails; the reason is in the log, without hosts, names or passwords."""
+"""The messages for users when the store fails, and its reasons in the log, without hosts, names or passwords."""
 
 import logging
 import time
 
 from common.text import Text
 
-_QUIET_S = 60.0  # a store that comes and goes is written about as seldom as this
+_QUIET_S = 60.0  # least time between log lines about a store that keeps failing and recovering
 
 UNREACHABLE = Text(
     "会话存储暂时无法访问，请稍后重试。", "The store of conversations and runs can't be reached. Try again later."
@@ -16,7 +16,7 @@ SLOW = Text(
 
 
 class Trouble:
-    """Tells the log that a server fails, once, and that it is back, once, however many calls notice it."""
+    """Logs once that a server fails and once that it is back, however many calls notice it."""
 
     def __init__(self, log: logging.Logger, name: str) -> None:
         self._log = log

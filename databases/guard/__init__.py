@@ -11,7 +11,7 @@
     rows           tells columns from functions that are written like columns
     literals       numbers that an older server reads as something else
     casts          the types that may be named and cast to
-    values         what may be done with values of types for which the user has made operators or casts
+    user_types     what may be done with values of types for which the user has made operators or casts
     carriers       the expressions that have values of such types
     operators      the user's operators for built-in types that a symbol may mean
     objects        the tables, types and special values that may be named
@@ -44,7 +44,7 @@ from databases.guard.parsing import Statement, parse
 from databases.guard.rows import FieldCheck
 from databases.guard.rules import EVERYTHING, AccessRuleError, AccessRules, parse_rule
 from databases.guard.showing import visible
-from databases.guard.values import ValueRule
+from databases.guard.user_types import ValueRule
 from databases.guard.walk import Findings, Name, walk
 
 __all__ = ["BUILTIN", "AccessRuleError", "AccessRules", "Guard", "Inspection", "ServerFacts", "parse_rule"]

@@ -95,9 +95,8 @@ def _offers(inquiry: Inquiry, query: Query) -> Iterator[str]:
 
 
 def _is_answered(question: str, query: Query, inquiry: Inquiry) -> bool:
-    try:
-        understanding = understand_in_context(replace(inquiry, question=question))
-    except Refusal:
+    understanding = understand_in_context(replace(inquiry, question=question))
+    if isinstance(understanding, Refusal):
         return False
     split = understanding.query
     figures = query.measures or split.measures

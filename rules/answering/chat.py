@@ -1,19 +1,18 @@
 """Small talk by rules, and examples of questions that the connected database can really answer."""
 
-import re
-
 from common.inquiry import Inquiry
 from common.text import Text
 from knowledge.naming import spoken_name
 from rules.answering.about_results import last_result, result_pieces
-from rules.answering.classify import ABOUT_CITU, SMALL_TALK
+from rules.answering.classify import ABOUT_CITU
 from rules.answering.offers import about_mentioned, example_questions, main_tables
-from rules.conversation.follow_ups import goes_on
+from rules.conversation.follow_ups import goes_on, likely_change
 from rules.schema.lexicon import lexicon_of
+from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
+from rules.words.talk import SMALL_TALK
 
-_THANKS = re.compile(r"\b(thanks?|thank you|thx)\b|谢|感谢|辛苦", re.IGNORECASE)
-_FAREWELL = re.compile(r"\b(bye|goodbye|see you|good night)\b|再见|拜拜|晚安", re.IGNORECASE)
+_THANKS, _FAREWELL = WORDS.found("talk.small.gratitude"), WORDS.found("talk.small.farewells")
 _MAX_TABLES = 6
 _ONLY_DATA = Text(
     "现在没有接入大模型，我只能根据数据库中的数据回答问题。",
@@ -64,8 +63,10 @@ def chat_pieces(inquiry: Inquiry) -> list[str]:
 
 def _lacks_beginning(inquiry: Inquiry) -> bool:
     """Whether the question goes on from a question about the data that this conversation does not have."""
-    asked = any(turn.question_type == "DATABASE" for turn in inquiry.history)
-    return not asked and goes_on(inquiry.question, lexicon_of(inquiry.catalog), inquiry.table, lambda: False)
+    if any(turn.question_type == "DATABASE" for turn in inquiry.history):
+        return False
+    change = likely_change(inquiry.question, lexicon_of(inquiry.catalog), inquiry.table)
+    return goes_on(change, inquiry.question, lambda: False)
 
 
 def _offer(inquiry: Inquiry) -> list[str]:

@@ -6,67 +6,30 @@ from dataclasses import dataclass
 from common.inquiry import Inquiry
 from common.text import Text
 from common.values import Classification, QuestionType
-from knowledge.atoms import listed
 from rules.conversation.conversation import continues, is_understood, written_operation
 from rules.linking.marks import Mark, marks_of
-from rules.query.refusals import similar_names
+from rules.query.refusals import in_quotes, similar_names
 from rules.schema.lexicon import lexicon_of
+from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
-from rules.words.talk import signs_of_talk
+from rules.words.talk import SMALL_TALK, signs_of_talk
+from rules.words.vocabulary import Kind
 from rules.words.writes import pasted_sql
 
-_DATA_INTENTS = listed(
-    "count sum avg max min share each by bucket trend super rank top cmp between null notnull list which "
-    "distinct avg_per "
-    "date_which per_entity above_average below_average compare"
-)
-_FIGURES = listed(
-    "count sum avg max min share each by bucket trend super rank top cmp between null notnull avg_per date_which "
-    "per_entity above_average below_average compare"
-)
+_FIGURES: tuple[Kind, ...] = (
+    "count", "sum", "avg", "avg_per", "max", "min", "share", "each", "by", "bucket", "trend", "super", "rank", "top",
+    "cmp", "between", "null", "notnull", "date_which", "per_entity", "above_average", "below_average", "compare",
+)  # fmt: skip
+_DATA_INTENTS: tuple[Kind, ...] = (*_FIGURES, "list", "which", "distinct")
 _CLEAR_QUALITY = 0.6
 
-SMALL_TALK = re.compile(
-    r"^\W*(hi|hello|hey|good (morning|afternoon|evening|night)|how are you|how do you do|what'?s up|nice to "
-    r"meet you|thanks?|"
-    r"thank you( very much| so much)?|thx|bye|goodbye|see you( (later|soon|then|tomorrow|next week|around))?|"
-    r"ok|okay|great|cool|well done|sorry|please|yes|no|test|"
-    r"你好|您好|嗨|哈喽|早上好|下午好|晚上好|早安|晚安|谢谢|感谢|多谢|谢谢你|辛苦了|再见|拜拜|"
-    r"明天见|回见|回头见|下次见|下周见|改天见|好的|嗯|是的|不是|对|没事|在吗|你好吗|"
-    r"最近怎么样|哈哈|测试|很好|不错|太棒了)([\s,，!！.。~?？呀啊吧呢了]*(there|citu|again|you|all|everyone)?)*$",
-    re.IGNORECASE,
-)
-ABOUT_CITU = re.compile(
-    r"\b(who|what) are you\b|\bwhat can (you|i) (do|ask|query|help)|\bhow (do|can) (i|you) (use|help|work)|"
-    r"\bwhat('s| is) your name|"
-    r"\byour (name|capabilities|abilities|features)\b|\bhelp\b\W*$|\bwhat (data|tables|information) (do you|"
-    r"can i|is|are)|"
-    r"\bwhat (questions|kind of questions)|\bare you (a |an )?(robot|human|ai|bot|chatgpt|gpt)|\bintroduce yourself|"
-    r"你是谁|你叫什么|你能做什么|你会做什么|你可以做什么|你会什么|能干什么|能做什么|怎么用|如何使用|使用方法|有什么功能|介绍一下你|自我介绍|"
-    r"你的功能|可以问什么|能问什么|能问哪些|可以问哪些|能查什么|可以查什么|能查哪些|可以查询哪些|有哪些数据|有什么数据|有哪些表|有什么表|^帮助$|你是(机器人|人|真人|AI)",
-    re.IGNORECASE,
-)
-_TO_CITU = re.compile(r"\b(your name|who are you|what are you|are you an?)\b|你是谁|你叫什么|你的名字", re.IGNORECASE)
-_THANKS = re.compile(r"^\W*(thanks|thank you|thx|谢谢|感谢|多谢)", re.IGNORECASE)
-_TO_SOMEBODY = re.compile(r"\b(you|your|i|i'm|i'll)\b|你|您|我", re.IGNORECASE)
+ABOUT_CITU, _TO_CITU = WORDS.found("talk.citu.about"), WORDS.found("talk.citu.to")
+_THANKS, _TO_SOMEBODY = WORDS.opens("talk.small.thanks"), WORDS.found("talk.citu.to_somebody")
 _GOES_ON = re.compile(r"[,，.。!！;；、]\s*\w")
-_GENERAL = re.compile(
-    r"\b(weather|joke|poem|poetry|story|song lyrics|recipe|translate|translation|meaning of life|capital of|"
-    r"president of|"
-    r"prime minister|who (invented|discovered|wrote|painted|won)|what is the meaning|define|definition of|tell "
-    r"me about yourself|"
-    r"news|stock market today|horoscope|movie recommendation|recommend (me )?a|write (me )?(a|an|some)|sing|"
-    r"favou?rite|do you (like|love|think|know)|"
-    r"how to (cook|make|learn|lose|write|code)|what time is it|who is the (president|king|queen)|chatgpt|"
-    r"python code|boil|square root|"
-    r"i('m| am) (sad|happy|tired|bored|hungry))\b|"
-    r"天气|笑话|故事|写(一首|首|一篇|篇|个)|作诗|唱歌|翻译|菜谱|怎么做菜|首都|总统|总理|谁发明|谁写的|世界上|新闻|推荐(一|几)|星座|几点了|"
-    r"现在几点|今天星期几|今天几号|心情|无聊|你喜欢|你觉得|人生|爱情|编程|代码怎么写|聊聊|聊天|讲个|讲一个|什么意思|是什么意思|等于几|宇宙|哲学",
-    re.IGNORECASE,
-)
+_GENERAL = WORDS.found("talk.general.subjects")
 # Confidence of a verdict that the rules are not sure of: low enough that a model is asked, if there is one.
 _DOUBTFUL, _LIKELY = 0.5, 0.55
-_ORDERED = frozenset(listed("list show display give 列出 找出 显示 查询 统计 汇总"))
+_ORDERED = frozenset(WORDS.both("talk.citu.ordered"))
 _NO_FIGURES = ("=", "+date", "-date")  # 是 and 最近 are said of anything
 _BRIEF = 3  # words
 _MOST_UNREAD = 1  # words that name nothing, in a question that otherwise asks for figures
@@ -161,14 +124,15 @@ def _follow_up_verdict(inquiry: Inquiry, words: _Words) -> Classification:
 def _data_verdict(inquiry: Inquiry, words: _Words) -> Classification:
     if not words.names and not (words.figures and not words.signs and is_understood(inquiry)):
         return _unnamed_verdict(inquiry, words)
-    shown = [mark.text for mark in words.names[:4]]
-    zh, en = "、".join(f"“{word}”" for word in shown), ", ".join(f'"{word}"' for word in shown)
-    found = Text(f"问题提到了数据库中的{zh}", f"The question names {en} of the database")
+    shown = in_quotes(mark.text for mark in words.names[:4])
+    found = Text(f"问题提到了数据库中的{shown.zh}", f"The question names {shown.en} of the database")
     if not (words.signs or words.unknown) and is_understood(inquiry):
         return _verdict(inquiry, "DATABASE", 0.92 if words.asks else 0.85, "rule_based_strong_business", found)
     if _is_likely_data(inquiry, words):
         return _verdict(inquiry, "DATABASE", _LIKELY, "rule_based_medium_business", found)
-    mentioned = Text(f"问题像是闲聊或常识，只是提到了{zh}", f"The question looks like talk that merely mentions {en}")
+    mentioned = Text(
+        f"问题像是闲聊或常识，只是提到了{shown.zh}", f"The question looks like talk that merely mentions {shown.en}"
+    )
     return _verdict(inquiry, "CHAT", _DOUBTFUL, "rule_based_chat", mentioned)
 
 

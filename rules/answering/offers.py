@@ -82,7 +82,7 @@ def _essence(query: Query) -> object:
 def _candidates(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_Example]:
     table, key = facts.table, facts.table.key
     name = spoken_name(table, lang)
-    measures = [column for column in table.columns if facts.is_measure(column)]
+    measures = facts.measures
     parents = [lexicon.schema.table(edge.parent) for edge in facts.edges if lexicon.schema.facts[edge.parent].is_entity]
     count = Measure("count", key)
     if measures and parents and not facts.is_entity:

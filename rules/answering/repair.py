@@ -9,10 +9,11 @@ from common.values import Catalog
 from knowledge.likeness import LikeNames
 from rules.query.refusals import Refusal
 from rules.sql.identifiers import quoted, table_name
+from rules.words import WORDS
 
 _UNKNOWN_TABLE, _UNKNOWN_COLUMN = "42P01", "42703"
 _QUOTED = re.compile(r'"([^"]+)"')
-_QUALIFIED = re.compile(r"column (\S+)\.(\S+) does not exist|字段 (\S+)\.(\S+) 不存在")
+_QUALIFIED = re.compile("|".join(WORDS.both("server.unknown_columns")))  # in the languages that servers speak
 _LEAST_RATIO = 0.7
 _LEAST_LEAD = 0.08
 
@@ -71,10 +72,11 @@ def _replaced(sql: str, name: str, replacement: str, position: int | None) -> st
 
 
 def _unknown(name: str, near: list[str]) -> Refusal:
-    hint_zh = f"您是不是要找：{'、'.join(near)}？" if near else ""
-    hint_en = f" Did you mean: {', '.join(near)}?" if near else ""
+    hint = Text("", "")
+    if near:
+        hint = Text(f"您是不是要找：{'、'.join(near)}？", f" Did you mean: {', '.join(near)}?")
     return Refusal(
-        "missing_database_info", Text(f"数据库中没有“{name}”。{hint_zh}", f'The database has no "{name}".{hint_en}')
+        "missing_database_info", Text(f"数据库中没有“{name}”。{hint.zh}", f'The database has no "{name}".{hint.en}')
     )
 
 

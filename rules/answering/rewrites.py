@@ -16,13 +16,16 @@ from common.values import Table
 from knowledge.naming import called, plural
 from rules.conversation.planner import understand
 from rules.linking.marks import marks_of
-from rules.query.refusals import Refusal, with_choice
+from rules.query.refusals import Refusal
 from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.words import WORDS
 
 _OFFERED = 2
 _TRIED = 12
 _NEAR = 0.75  # how alike, from 0 to 1, a misspelt word and a word of the database are
-_TIES = r"(?:\b(?:by|per|of|in|for|with|and|the)\s+)*"
+_TIES = rf"(?:\b(?:{WORDS.any_of('names.ties')})\s+)*"
+_AROUND = f" ,，、.。?？!！{WORDS.chinese.text('names.of')}"
+_BY = Text("{}，按{}", "{} by {}")
 _PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 {}"))
 
 
@@ -57,10 +60,16 @@ def _candidates(question: str, refusal: Refusal, lexicon: Lexicon) -> Iterator[s
     for spelling in range(2):
         yield _respelt(question, refusal.words, lexicon, spelling)
     for choice in refusal.choices:
-        yield from with_choice(question, refusal.words, choice.to(lang))
+        yield from _with_choice(question, refusal.words, choice.to(lang))
     if refusal.reason != "missing_database_info":  # without the name of somebody, it is a question about all
         yield _without(question, refusal.words)
     yield from _plain(question, lexicon, lang)
+
+
+def _with_choice(question: str, words: tuple[str, ...], choice: str) -> Iterator[str]:
+    """The question with the choice in the place of each of the words, and with the choice said at its end."""
+    yield from (question.replace(word, choice, 1) for word in words if word in question)
+    yield _BY.to(language_of(question)).format(question.rstrip("?？。. "), choice)
 
 
 def _respelt(question: str, words: tuple[str, ...], lexicon: Lexicon, which: int) -> str:
@@ -79,7 +88,7 @@ def _without(question: str, words: tuple[str, ...]) -> str:
 
 
 def _tidied(question: str) -> str:
-    return re.sub(r"\s+", " ", question).strip(" ,，、.。?？!！的")
+    return re.sub(r"\s+", " ", question).strip(_AROUND)
 
 
 def _plain(question: str, lexicon: Lexicon, lang: Lang) -> Iterator[str]:

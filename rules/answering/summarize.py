@@ -17,6 +17,8 @@ from rules.schema.schema import Schema
 _MAX_FIELDS = 6
 _MAX_DECIMALS = 4
 _MAX_DIGITS = 18  # beyond, figures stay in scientific notation
+_BLANK = Text("", " ")  # between sentences
+_ABOUT = Text("约 {}", "about {}")
 _FUNCTIONS = {
     "count": Text("数量", "number of"),
     "count_distinct": Text("去重数量", "number of distinct"),
@@ -44,22 +46,22 @@ def summary_pieces(result: QueryResult, lang: Lang, labels: Sequence[str], *, is
 def _single(result: QueryResult, lang: Lang, labels: Sequence[str]) -> str:
     row = result.rows[0]
     fields = [_field(name, value, lang) for name, value in zip(labels, row, strict=True)]
-    text = ("，" if lang == "zh" else ", ").join(fields[:_MAX_FIELDS])
+    text = Text("，", ", ").to(lang).join(fields[:_MAX_FIELDS])
     if len(row) == 1:
-        return f"{text}。" if lang == "zh" else f"{_capitalised(text)}."
-    return f"查到 1 条记录：{text}。" if lang == "zh" else f"Found 1 row: {text}."
+        return Text(f"{text}。", f"{_capitalised(text)}.").to(lang)
+    return Text(f"查到 1 条记录：{text}。", f"Found 1 row: {text}.").to(lang)
 
 
 def _field(name: str, value: Any, lang: Lang) -> str:
-    text = spoken(value, lang)
-    if lang == "zh":
-        return f"{name}约为 {text.removeprefix('约 ')}" if text.startswith("约 ") else f"{name}为 {text}"
-    return f"{name}: {text}"
+    text, about = spoken(value, lang), _ABOUT.zh.format("")
+    if text.startswith(about):
+        return Text(f"{name}约为 {text.removeprefix(about)}", f"{name}: {text}").to(lang)
+    return Text(f"{name}为 {text}", f"{name}: {text}").to(lang)
 
 
 def spoken_assumptions(assumptions: Sequence[Text], lang: Lang) -> list[str]:
     """Sentences to follow the summary."""
-    return [("" if lang == "zh" else " ") + one.to(lang) for one in assumptions]
+    return [_BLANK.to(lang) + one.to(lang) for one in assumptions]
 
 
 def cuts_rows(sql: str) -> bool:
@@ -79,7 +81,7 @@ def _several(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whole
     else:
         head = Text(f"共 {count} 条记录。", f"{count} rows.")
     extremes = _extremes(result, lang, labels, is_whole=is_whole)
-    return [head.to(lang), *([("" if lang == "zh" else " ") + extremes] if extremes else [])]
+    return [head.to(lang), *([_BLANK.to(lang) + extremes] if extremes else [])]
 
 
 def _extremes(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whole: bool) -> str:
@@ -95,7 +97,7 @@ def _extremes(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whol
     name = labels[figure]
     high, low = spoken(top[figure], lang), spoken(bottom[figure], lang)
     if top[figure] == bottom[figure] and is_whole:
-        return f"{name}均为 {high}。" if lang == "zh" else _capitalised(f"{name} is {high} throughout.")
+        return Text(f"{name}均为 {high}。", _capitalised(f"{name} is {high} throughout.")).to(lang)
     top_name, bottom_name = _row_name(top, figure, lang), _row_name(bottom, figure, lang)
     highest = Text(f"最高的是{top_name}（{high}）", f"highest for {top_name} ({high})")
     lowest = Text(f"最低的是{bottom_name}（{low}）", f"lowest for {bottom_name} ({low})")
@@ -106,7 +108,7 @@ def _extremes(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whol
         if figures != sorted(figures) and figures != sorted(figures, reverse=True):
             return ""
         said = highest if figures[0] == top[figure] else lowest
-    return f"{name}{said.zh}。" if lang == "zh" else _capitalised(f"{name} is {said.en}.")
+    return Text(f"{name}{said.zh}。", _capitalised(f"{name} is {said.en}.")).to(lang)
 
 
 def _figure_column(result: QueryResult) -> int | None:
@@ -157,7 +159,7 @@ def _spoken_fraction(value: float | Decimal, lang: Lang) -> str:
     text = f"{shortened:,f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     if shortened != number:
-        return f"约 {text}" if lang == "zh" else f"about {text}"
+        return _ABOUT.to(lang).format(text)
     return text
 
 
@@ -211,10 +213,10 @@ def _dimension_labels(dimension: Dimension, schema: Schema, lang: Lang) -> list[
 def _measure_label(measure: Measure, schema: Schema, lang: Lang) -> str:
     function = _FUNCTIONS[measure.function].to(lang)
     name = _measured_name(measure, schema, lang)
-    text = f"{name}{function}" if lang == "zh" else f"{function} {name}"
+    text = Text(f"{name}{function}", f"{function} {name}").to(lang)
     if measure.per is not None:
-        text = f"每组{text}的平均" if lang == "zh" else f"average {text}"
-    return f"{text}占比(%)" if measure.is_share and lang == "zh" else f"{text} in percent" if measure.is_share else text
+        text = Text(f"每组{text}的平均", f"average {text}").to(lang)
+    return Text(f"{text}占比(%)", f"{text} in percent").to(lang) if measure.is_share else text
 
 
 def _measured_name(measure: Measure, schema: Schema, lang: Lang) -> str:

@@ -40,8 +40,8 @@ def _choice(plan: Plan, index: int, used: set[ColumnIdentity]) -> tuple[Link, li
     noun = plan.reading.nouns[index]
     if noun is None or noun.is_value:
         return None
-    links = [link for _, link in noun.columns if link.column is not None and link.derived is None]
-    links = [link for link in links if plan.reading.is_measure(link)]
+    named = (link for _, link in noun.columns if link.column is not None and link.derived is None)
+    links = [link for link in named if plan.reading.is_measure(link)]
     chosen = next((link for link in links if (link.table, link.column) in used), None)
     if chosen is None or chosen.quality >= _NAMED:
         return None
@@ -64,8 +64,9 @@ def _of_dates(plan: Plan, query: Query) -> Iterator[Text]:
         taken = called(plan.reading.schema.column(table, str(column)))
         if names:
             listed = enumerated(names[:_MOST])
-            zh = f"时间按“{taken.zh}”计，另有：{listed.zh}。"
-            yield Text(zh, f'Dated by "{taken.en}"; there is also: {listed.en}.')
+            yield Text(
+                f"时间按“{taken.zh}”计，另有：{listed.zh}。", f'Dated by "{taken.en}"; there is also: {listed.en}.'
+            )
 
 
 def _of_groups(plan: Plan, query: Query) -> Iterator[Text]:
@@ -77,19 +78,24 @@ def _of_groups(plan: Plan, query: Query) -> Iterator[Text]:
             yield from _of_empty_groups(query, measure, called(table(query.all_of)), rows)
         elif measure.per is not None and measure.per.column is None:
             group = called(table(measure.per.table))
-            zh = f"只计入有“{rows.zh}”记录的“{group.zh}”；如需全部计入，请加上“包括没有{rows.zh}的{group.zh}”。"
-            en = f'Only those of "{group.en}" that have "{rows.en}" are counted; to count all, add'
-            yield Text(zh, f'{en} "including those without {rows.en}".')
+            yield Text(
+                f"只计入有“{rows.zh}”记录的“{group.zh}”；如需全部计入，请加上“包括没有{rows.zh}的{group.zh}”。",
+                f'Only those of "{group.en}" that have "{rows.en}" are counted; to count all, add '
+                f'"including those without {rows.en}".',
+            )
 
 
 def _of_empty_groups(query: Query, measure: Measure, group: Text, rows: Text) -> Iterator[Text]:
     """What stands for groups without rows: 0 for counts and sums; of nothing there is no average."""
     if measure.function not in ("count", "count_distinct", "sum"):
-        zh = f"没有“{rows.zh}”记录的“{group.zh}”没有这个数值。"
-        yield Text(zh, f'Those of "{group.en}" without "{rows.en}" have no such figure.')
+        yield Text(
+            f"没有“{rows.zh}”记录的“{group.zh}”没有这个数值。",
+            f'Those of "{group.en}" without "{rows.en}" have no such figure.',
+        )
     elif measure.per is not None or query.having:
-        zh = f"没有“{rows.zh}”记录的“{group.zh}”按0计入。"
-        yield Text(zh, f'Those of "{group.en}" without "{rows.en}" count as 0.')
+        yield Text(
+            f"没有“{rows.zh}”记录的“{group.zh}”按0计入。", f'Those of "{group.en}" without "{rows.en}" count as 0.'
+        )
 
 
 def _said_dates(plan: Plan) -> Iterator[Link]:

@@ -10,27 +10,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from common.text import language_of
-from rules.linking.dates import DateSpan
+from rules.conversation.planner import planned
 from rules.linking.marks import Mark, marks_of
 from rules.planning.heads import sort_heads, split_attributes
 from rules.planning.plan import Plan
+from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import Function
-from rules.query.refusals import Refusal, unknown_words, unsupported, unused_words
+from rules.query.refusals import Refusal, unused_words
 from rules.query.wishes import AGGREGATES, Figure
-from rules.query.years import in_year
-from rules.reading.asks import read_asks
-from rules.reading.filters import read_filters
+from rules.query.years import dated, this_year
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.reading import Reading
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link
 from rules.schema.schema import TableKey
-from rules.words.follow_up_words import FOLLOW_UP_INTENTS, THANKS
-from rules.words.talk import without_courtesy
-
-# Characters of a question that goes on from others. Those before it are read anew with every question of the
-# conversation, on the event loop: ten of the length a question may have would hold it up for seconds.
-LONGEST = 200
+from rules.words import WORDS
+from rules.words.talk import THANKS, without_courtesy
+from rules.words.vocabulary import FOLLOW_UP_INTENTS
 
 
 @dataclass
@@ -39,7 +35,7 @@ class Change:
 
     Attributes:
         plan: its own conditions, groups, figures, limits and things named.
-        cues: what it says about the earlier question, anywhere; see `follow_up_words`.
+        cues: what it says about the earlier question, anywhere; see `rules.words.vocabulary`.
         ties: the cues that its first or last words are.
         shift: unit (or `period`: the earlier period's length) and count by which the earlier period moves.
         function: an aggregate said of nothing in particular: the earlier figure's.
@@ -118,8 +114,9 @@ def read_change(
     *,
     hint: str | None = None,
     context: Mapping[TableKey, float] | None = None,
-    year: str | None = None,
+    year: str = "",
     asks_back: bool = True,
+    settled: Settled = NOTHING_SETTLED,
 ) -> Change:
     """The question's parts, without what it leaves to the earlier question.
 
@@ -131,18 +128,11 @@ def read_change(
     """
     text = THANKS.sub("", question) or question
     is_chinese = language_of(without_courtesy(question)) == "zh"
-    marks = tuple(_dated(mark, year, is_chinese) for mark in marks_of(text, lexicon, FOLLOW_UP_INTENTS))
+    marks = dated(marks_of(text, lexicon, FOLLOW_UP_INTENTS), settled.year or year, is_chinese)
     marks, inclusion = without_inclusion(marks)
-    reading = Reading(marks, lexicon, hint, is_chinese, context=context, asks_back=asks_back)
-    for index in reading.having("unsupported"):
-        raise unsupported(marks[index].arg, marks[index].text)
-    filters = read_filters(reading)
-    if unknown := reading.unknown():
-        raise unknown_words([reading.widened(mark) for mark in unknown], lexicon)
+    reading = Reading(marks, lexicon, hint, is_chinese, context=context, asks_back=asks_back, settled=settled)
     per_unit = _unit_averaged_over(reading)
-    asks = read_asks(reading, frozenset(condition.column.table for condition in filters.conditions))
-    asks.compare = asks.compare or filters.compares
-    change = Change(Plan(reading, filters, asks, warnings=list(filters.notes)), per_unit=per_unit, inclusion=inclusion)
+    change = Change(planned(reading), per_unit=per_unit, inclusion=inclusion)
     sort_heads(change.plan)
     split_attributes(change.plan)
     _say_cues(change)
@@ -151,17 +141,22 @@ def read_change(
     _say_direction(change)
     change.asks = _asks_for_things(change)
     _say_lifted(change)
+    _say_settled(change)
     return change
 
 
-def goes_on(question: str, lexicon: Lexicon, hint: str | None, stands_alone: Callable[[], bool]) -> bool:
-    """Whether a question of a conversation continues the one before it; `stands_alone` tries it by itself."""
-    if len(question) > LONGEST:
-        return False
+def likely_change(question: str, lexicon: Lexicon, hint: str | None) -> Change | Refusal:
+    """The likeliest reading of a question while it is not known what it goes on from, or why there is none."""
     try:
-        is_chinese = language_of(question) == "zh"
-        change = read_change(question, lexicon, hint=hint, year="今年" if is_chinese else "this year", asks_back=False)
-    except Refusal:
+        year = this_year(language_of(question) == "zh")
+        return read_change(question, lexicon, hint=hint, year=year, asks_back=False)
+    except Refusal as refusal:
+        return refusal.copy()
+
+
+def goes_on(change: Change | Refusal, question: str, stands_alone: Callable[[], bool]) -> bool:
+    """Whether a question of a conversation continues the one before it; `stands_alone` tries it by itself."""
+    if isinstance(change, Refusal):
         return False
     if change.plan.reading.leftovers() or not (change.has_slots or change.has_subject):
         return False
@@ -179,7 +174,7 @@ def goes_on(question: str, lexicon: Lexicon, hint: str | None, stands_alone: Cal
 
 
 _TIES = frozenset({"lead", "end", "these", "replace", "add", "only"})
-_SECOND_PERSON = re.compile(r"\b(you|your|u|i|i'm|i'll)\b|你|您|我", re.IGNORECASE)
+_SECOND_PERSON = WORDS.found("talk.citu.to_anybody")
 
 
 def _is_small_talk(change: Change, question: str) -> bool:
@@ -188,29 +183,9 @@ def _is_small_talk(change: Change, question: str) -> bool:
     return vague and not change.cues & _TIES and bool(_SECOND_PERSON.search(question))
 
 
-# -------------------------------------------------------------------------------------------------------------- dates
-
-_MONTH = re.compile(
-    r"^(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
-    r"nov(?:ember)?|dec(?:ember)?)$",
-    re.IGNORECASE,
-)
-
-
-def _dated(mark: Mark, year: str | None, is_chinese: bool) -> Mark:
-    """A month or quarter said without its year, in the year of the earlier question."""
-    month = mark.is_unknown and _MONTH.match(mark.text)
-    if year is None or not (month or (mark.date is not None and mark.date.missing_year)):
-        return mark
-    period = in_year(year, mark.text, is_chinese)
-    if period is None:
-        return mark
-    return replace(mark, date=DateSpan(0, len(mark.text), period), is_unknown=False)
-
-
 # --------------------------------------------------------------------------------------------------------------- cues
 
-_ADDING_JOINTS = frozenset({"还有", "加上", "以及", "plus", "and also", "as well as", "along with"})
+_ADDING_JOINTS = frozenset(WORDS.both("questions.adding"))
 _TRAILING = frozenset({"end", "replace", "add", "these"})
 
 
@@ -292,22 +267,21 @@ def _counts_value(reading: Reading, index: int) -> bool:
     )
 
 
-_RECORDS = frozenset({"记录", "数据", "record", "records", "row", "rows", "entry", "entries"})
-_HOW_MUCH = frozenset({"多少", "有多少", "量", "数", "共有多少", "一共有多少", "总共有多少", "数是"})
+_RECORDS = frozenset(WORDS.both("questions.rows"))
+_HOW_MUCH = frozenset(WORDS.both("questions.how_much"))
 
 
 def _say_limit(change: Change) -> None:
     """`只要10个`, "just 5 of them": a number of nothing else."""
     reading = change.plan.reading
-    numbers = [index for index, mark in enumerate(reading.marks) if reading.free(index) and mark.number is not None]
+    numbers = [(at, one.number.value) for at, one in enumerate(reading.marks) if one.number and reading.free(at)]
     if len(numbers) != 1 or change.plan.asks.limit is not None or change.plan.asks.rankings:
         return
-    value = reading.marks[numbers[0]].number.value  # type: ignore[union-attr]
-    after = numbers[0] + 1
-    counted = after < len(reading) and reading.marks[after].means("unit", "noise")
+    ((index, value),) = numbers
+    counted = any(mark.means("unit", "noise") for mark in reading.marks[index + 1 : index + 2])
     counted = counted and value != 1  # "one more", 再来一个
     if (counted or "only" in change.cues) and value == int(value) and 0 < value <= 10_000:
-        reading.use(numbers[0])
+        reading.use(index)
         change.plan.asks.limit = int(value)
 
 
@@ -337,14 +311,28 @@ def _say_lifted(change: Change) -> None:
     plan.projection, plan.named_at, plan.tables = [], {}, []
 
 
+def _say_settled(change: Change) -> None:
+    """The figure that was asked back for is what is ranked by, else what is measured."""
+    plan, figure = change.plan, change.plan.reading.settled.figure
+    if figure is None:
+        return
+    if plan.asks.rankings:
+        ranking = plan.asks.rankings[0]
+        ranking.figure = replace(figure, position=ranking.position)
+    else:
+        plan.bare.append(replace(figure, function=figure.function or change.function))
+        change.function = None
+
+
 def _asks_for_things(change: Change) -> bool:
     """Whether rows of a named table are asked for or counted."""
     plan = change.plan
     counted = any(
         figure.link is None and plan.reading.marks[figure.position].links for figure in plan.asks.figures
     ) and any(_COUNTS.match(mark.text) for mark in plan.reading.marks if mark.means("count"))
-    which = any(mark.means("which") and (change.restricts or "哪些" in mark.text) for mark in plan.reading.marks)
+    which = any(mark.means("which") and (change.restricts or _WHICH_ONES in mark.text) for mark in plan.reading.marks)
     return counted or bool(plan.tables and (which or plan.asks.lists) and not change.figures)
 
 
-_COUNTS = re.compile(r"(?i)how many|.*多少|.*几")
+_COUNTS = re.compile(WORDS.any_of("questions.how_many"), re.IGNORECASE)
+_WHICH_ONES = WORDS.chinese.text("questions.which_ones")

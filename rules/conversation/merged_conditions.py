@@ -1,22 +1,23 @@
 """Restrictions of an earlier query as a follow-up wants them: one about the same column replaces, another one adds."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import cast
 
 from common.text import Text
 from rules.conversation.follow_ups import Change
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.dates import Period, Unit
 from rules.planning.carrying import listed, named
 from rules.planning.event_dates import resolved
 from rules.planning.measuring import group_order
 from rules.planning.plan import Plan
 from rules.planning.restricting import with_conditions
 from rules.query.conditions import Span, Threshold
-from rules.query.query import ColumnRef, Condition, Dimension, Query, Related
+from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, Related
 from rules.query.refusals import not_combinable, nothing_to_change
 from rules.schema.links import column_link
-from rules.schema.schema import is_year, kind_of
+from rules.schema.schema import TableKey, is_year, kind_of
 
 
 def with_restrictions(query: Query, change: Change) -> Query:
@@ -44,7 +45,7 @@ def with_restrictions(query: Query, change: Change) -> Query:
     wider = with_conditions(plan, replace(query, having=()))
     plan.asks.limit = limit
     if plan.asks.compare and len(plan.filters.spans) == 1 and len(plan.filters.spans[0].periods) == 1 and not compared:
-        raise nothing_to_change("可以对比的时间范围", "period to compare with")
+        raise nothing_to_change(Text("可以对比的时间范围", "period to compare with"))
     adds = "add" in change.cues or compared
     merged = _merged(plan, query, wider, adds=bool(adds), narrows=bool(change.cues & {"only", "these"}))
     return _by_period(merged, plan) if compared else merged
@@ -58,33 +59,23 @@ def _merged(plan: Plan, before: Query, after: Query, *, adds: bool, narrows: boo
     new = [one for one in after.conditions if one not in before.conditions]
     kept = [one for one in after.conditions if one in before.conditions]
     measures = after.measures
-    for condition in new:
-        shares = [one for measure in measures for one in measure.share_of if one.column == condition.column]
-        if shares:
-            measures = tuple(
-                replace(one, share_of=tuple(_replaced(one.share_of, condition, adds=adds))) for one in measures
-            )
+    for new_one in new:
+        if any(one.column == new_one.column for measure in measures for one in measure.share_of):
+            parts = [tuple(_replaced(measure.share_of, new_one, adds=adds)) for measure in measures]
+            measures = tuple(replace(one, share_of=part) for one, part in zip(measures, parts, strict=True))
             continue
-        same = [one for one in kept if _same_column(one, condition)]
-        if not same and not narrows and not adds:
-            kept = _without_narrower(plan, kept, condition)
-        kept = list(_replaced(kept, condition, adds=adds))
+        if not narrows and not adds and not any(_same_column(one, new_one) for one in kept):
+            kept = _without_narrower(plan, kept, new_one)
+        kept = _replaced(kept, new_one, adds=adds)
     new_related = [one for one in after.related if one not in before.related]
     sideways = {one.table for one in before.dimensions} - plan.reading.graph.above(before.base).keys()
     if new_related and sideways:
         raise not_combinable()  # whose rows they are would not be clear
-    related = _related(before.related, new_related)
     measured = {one.measure for one in after.having}
     having = (*(one for one in before.having if one.measure not in measured), *after.having)
-    order = before.order or after.order
-    return replace(
-        after,
-        measures=measures,
-        conditions=tuple(kept),
-        related=tuple(related),
-        having=having,
-        order=() if after.counts_rows else order,
-    )
+    order = () if after.counts_rows else before.order or after.order
+    related = _related(before.related, new_related)
+    return replace(after, measures=measures, conditions=tuple(kept), related=related, having=having, order=order)
 
 
 def _same_column(first: Condition, second: Condition) -> bool:
@@ -94,9 +85,8 @@ def _same_column(first: Condition, second: Condition) -> bool:
 _POSITIVE, _NEGATIVE = ("=", "in"), ("!=", "not in")
 
 
-def _replaced(before: Iterable[Condition], new: Condition, *, adds: bool) -> list[Condition]:
+def _replaced(before: Sequence[Condition], new: Condition, *, adds: bool) -> list[Condition]:
     """The conditions with `new` in place of those on its column, or together with them."""
-    before = list(before)
     same = [one for one in before if _same_column(one, new)]
     place = before.index(same[0]) if same else len(before)
     others = [one for one in before if one not in same]
@@ -136,16 +126,14 @@ def _without_narrower(plan: Plan, kept: list[Condition], new: Condition) -> list
     return kept
 
 
-def _related(before: tuple[Related, ...], new: list[Related]) -> list[Related]:
-    """What must or must not exist: a new one about the same column replaces."""
+def _related(before: tuple[Related, ...], new: list[Related]) -> tuple[Related, ...]:
+    """What must or must not exist: a new one about the same columns replaces."""
 
-    def columns(one: Related) -> set[ColumnRef]:
-        return {condition.column for condition in one.conditions}
+    def about(one: Related) -> tuple[TableKey, frozenset[ColumnRef]]:
+        return one.table, frozenset(condition.column for condition in one.conditions)
 
-    kept = [
-        one for one in before if not any(one.table == other.table and columns(one) == columns(other) for other in new)
-    ]
-    return [*kept, *new]
+    replaced = set(map(about, new))
+    return (*(one for one in before if about(one) not in replaced), *new)
 
 
 # --------------------------------------------------------------------------------------------------------------- dates
@@ -205,7 +193,7 @@ def _by_period(query: Query, plan: Plan) -> Query:
     grains = {period.grain for period in periods}
     grain = grains.pop() if len(grains) == 1 else None
     if grain is None:
-        raise nothing_to_change("与之可比的时间范围", "period that could be compared with it")
+        raise nothing_to_change(Text("与之可比的时间范围", "period that could be compared with it"))
     unit = resolved(plan, Dimension(("", ""), None, grain), query.measures[0].table)
     query = replace(query, dimensions=tuple(dict.fromkeys((*query.dimensions, unit))))
     return replace(query, order=group_order(query))
@@ -215,11 +203,11 @@ def _shifted(query: Query, plan: Plan, unit: str, count: int) -> Query:
     """`去年同期`: every period of the earlier question moved."""
     columns = _date_columns(query, plan)
     if not columns:
-        raise nothing_to_change("时间范围", "period")
+        raise nothing_to_change(Text("时间范围", "period"))
     try:
         moved = {one: _moved(one, unit, count) for one in query.conditions if one.column in columns}
     except (ValueError, OverflowError) as failure:
-        raise nothing_to_change("可以这样移动的时间范围", "period that can be moved so") from failure
+        raise nothing_to_change(Text("可以这样移动的时间范围", "period that can be moved so")) from failure
     if plan.asks.compare:
         moved = {one: replace(one, operands=(*one.operands, *other.operands)) for one, other in moved.items()}
     return replace(query, conditions=tuple(moved.get(one, one) for one in query.conditions))
@@ -231,41 +219,43 @@ def _moved(condition: Condition, unit: str, count: int) -> Condition:
     Raises:
         OverflowError, ValueError: beyond the calendar, or by a unit that years don't have.
     """
-    operands = []
-    for operand in condition.operands:
+
+    def moved(operand: Operand) -> Operand:
         if isinstance(operand, Period):
-            operands.append(_moved_period(operand, unit, count))
-        elif isinstance(operand, Decimal) and unit in ("year", "period"):
-            operands.append(operand + count)  # type: ignore[arg-type]
-        else:
-            raise ValueError(unit)
-    return replace(condition, operands=tuple(operands))
+            return _moved_period(operand, unit, count)
+        if isinstance(operand, Decimal) and unit in ("year", "period"):
+            return operand + count
+        raise ValueError(unit)
+
+    return replace(condition, operands=tuple(map(moved, condition.operands)))
 
 
 def _moved_period(period: Period, unit: str, count: int) -> Period:
-    if unit != "period":
-        return _both_shifted(period, unit, count)  # type: ignore[arg-type]
-    if period.grain is not None:
-        return _both_shifted(period, period.grain, count)
+    steps = _length(period) if unit == "period" else [(cast(Unit, unit), 1)]
+    ends = [period.start, period.end]
+    for each, times in steps:
+        ends = [end.shifted(each, times * count) if end is not None else None for end in ends]
+    return Period(ends[0], ends[1], period.grain)
+
+
+def _length(period: Period) -> list[tuple[Unit, int]]:
+    """How long the period is, in units that it can be moved by.
+
+    Raises:
+        ValueError: it is open, or only one of its ends moves with today's date.
+    """
     start, end = period.start, period.end
+    if period.grain is not None:
+        return [(period.grain, 1)]
     if start is None or end is None:
-        raise ValueError("an open period has no length")
-    if start.day is not None and end.day is not None:
-        if start.day.day == end.day.day == 1:
-            months = (end.day.year - start.day.year) * 12 + end.day.month - start.day.month
-            return _both_shifted(period, "month", count * months)
-        return _both_shifted(period, "day", count * (end.day - start.day).days)
-    if start.trunc != end.trunc:
-        raise ValueError("a period without a fixed length")
-    months, days = end.months - start.months, end.days - start.days
-    return _both_shifted(_both_shifted(period, "month", count * months), "day", count * days)
-
-
-def _both_shifted(period: Period, unit: Unit, count: int) -> Period:
-    def moved(moment: Moment | None) -> Moment | None:
-        return moment.shifted(unit, count) if moment is not None else None
-
-    return Period(moved(period.start), moved(period.end), period.grain)
+        raise ValueError(period)
+    if start.day is None or end.day is None:
+        if start.day is not end.day or start.trunc != end.trunc:
+            raise ValueError(period)
+        return [("month", end.months - start.months), ("day", end.days - start.days)]
+    if start.day.day == end.day.day == 1:
+        return [("month", (end.day.year - start.day.year) * 12 + end.day.month - start.day.month)]
+    return [("day", (end.day - start.day).days)]
 
 
 # ------------------------------------------------------------------------------------------------------------ taken off
@@ -276,10 +266,10 @@ def _without(query: Query, change: Change) -> Query:
     plan = change.plan
     dates = set(_date_columns(query, plan))
     if "all:dates" in change.cues:
-        return _dropped(query, plan, dates, "时间范围", "period")
+        return _dropped(query, plan, dates, Text("时间范围", "period"))
     lifted = {one.column for one in query.conditions if _is_lifted(one, change)}
     if lifted or (change.lifts and query.limit is None):
-        return _dropped(query, plan, lifted, "这样的条件", "such condition")
+        return _dropped(query, plan, lifted, Text("这样的条件", "such condition"))
     if not change.lifts and change.says_more_than_all:
         return query
     if query.limit is not None:
@@ -288,8 +278,8 @@ def _without(query: Query, change: Change) -> Query:
         return replace(query, having=())
     columns = {condition.column for condition in query.conditions}
     if len(columns) != 1 or query.having:
-        raise nothing_to_change("唯一可以取消的限制", "single restriction to lift")
-    return _dropped(query, plan, columns, "限制", "restriction")
+        raise nothing_to_change(Text("唯一可以取消的限制", "single restriction to lift"))
+    return _dropped(query, plan, columns, Text("限制", "restriction"))
 
 
 def _is_lifted(condition: Condition, change: Change) -> bool:
@@ -297,10 +287,10 @@ def _is_lifted(condition: Condition, change: Change) -> bool:
     return (column.table, column.column) in change.lifts or (column.table, None) in change.lifts
 
 
-def _dropped(query: Query, plan: Plan, columns: set[ColumnRef], zh: str, en: str) -> Query:
+def _dropped(query: Query, plan: Plan, columns: set[ColumnRef], what: Text) -> Query:
     kept = tuple(one for one in query.conditions if one.column not in columns)
     if len(kept) == len(query.conditions):
-        raise nothing_to_change(zh, en)
+        raise nothing_to_change(what)
     names = listed(named(plan, one.table, one.column) for one in columns)
     plan.warnings.append(Text(f"不再限定“{names.zh}”。", f'No longer restricted by "{names.en}".'))
     return replace(query, conditions=kept)

@@ -1,5 +1,6 @@
 """What a follow-up wants measured or shown in place of what the earlier question wanted."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from common.text import Text
@@ -12,7 +13,7 @@ from rules.planning.measuring import group_order, measure_of
 from rules.planning.plan import Plan, all_columns, tie_break
 from rules.query.conditions import ref
 from rules.query.query import ColumnRef, Dimension, Function, Measure, Query
-from rules.query.refusals import missing_measure, not_combinable, nothing_to_change, unused_words
+from rules.query.refusals import Refusal, missing_measure, not_combinable, nothing_to_change, unused_words
 from rules.query.wishes import Figure
 from rules.reading.groups import column_dimension
 from rules.schema.links import column_link
@@ -50,7 +51,27 @@ def counting(query: Query) -> Query:
     measure = Measure("count", query.base)
     if query.distinct and len(query.columns) == 1:
         measure = Measure("count_distinct", query.columns[0].table, query.columns[0].column)
-    return replace(query, columns=(), measures=(measure,), base=measure.table, order=(), limit=None, distinct=False)
+    return _measuring(query, [measure], query.dimensions)
+
+
+def _measuring(query: Query, measures: Sequence[Measure], dimensions: tuple[Dimension, ...] = ()) -> Query:
+    """The query with these figures in place of what it shows, whole and in no order yet."""
+    return replace(
+        query,
+        base=measures[0].table,
+        columns=(),
+        dimensions=dimensions,
+        measures=tuple(dict.fromkeys(measures)),
+        order=(),
+        limit=None,
+        distinct=False,
+        top_per=(),
+    )
+
+
+def measured_columns_of(plan: Plan, columns: Iterable[ColumnRef]) -> list[ColumnRef]:
+    """Those of the columns whose totals or averages mean something."""
+    return [one for one in columns if plan.reading.is_measure(column_link(one.table, one.column))]
 
 
 # ------------------------------------------------------------------------------------------------------------- figures
@@ -63,7 +84,7 @@ def _measured(query: Query, change: Change) -> Query:
     if not query.measures:
         return _listed_figures(query, change, measures)
     if query.counts_rows:
-        raise nothing_to_change("可以替换的指标", "figure to replace")
+        raise nothing_to_change(Text("可以替换的指标", "figure to replace"))
     if "add" in change.cues:
         measures = [*query.measures, *measures]
     elif any(measure.is_share and not measure.share_of for measure in query.measures):
@@ -97,15 +118,15 @@ def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Qu
     if plain and all(measure.table in above for measure in measures):
         return _showing(query, change, [ref(figure.link) for figure in change.figures if figure.link is not None])
     if query.limit is not None:
-        raise nothing_to_change("可以汇总的完整结果，只列出了前几条", "complete result to add up, only its first rows")
+        raise nothing_to_change(
+            Text("可以汇总的完整结果，只列出了前几条", "complete result to add up, only its first rows")
+        )
     table = measures[0].table
     is_total = not plain and all(measure.table in above for measure in measures)
     each = plan.reading.facts(query.base).is_entity and query.base in plan.reading.graph.above(table)
     if not is_total and not each:
         raise unused_words([plan.reading.marks[figure.position].text for figure in change.figures])
-    dimensions = () if is_total else (Dimension(query.base),)
-    query = replace(query, columns=(), distinct=False, top_per=(), base=table, dimensions=dimensions)
-    query = replace(query, measures=tuple(dict.fromkeys(measures)))
+    query = _measuring(query, measures, () if is_total else (Dimension(query.base),))
     return replace(query, order=group_order(query))
 
 
@@ -117,7 +138,7 @@ def _reordered(query: Query, before: Query) -> Query:
     )
     having = tuple(one for one in query.having if one.measure in query.measures)
     if len(having) < len(before.having):
-        raise nothing_to_change("适用于新指标的比较条件", "comparison that fits the new figure")
+        raise nothing_to_change(Text("适用于新指标的比较条件", "comparison that fits the new figure"))
     return replace(query, order=order, having=having)
 
 
@@ -130,20 +151,17 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
     if not query.measures:
         return _aggregated_column(query, change, function)
     if function == "sum" and all(one.function in ("sum", "count") for one in query.measures):
-        measures = tuple(measure for measure in query.measures if not measure.is_share)
-        return replace(query, measures=measures, dimensions=(), top_per=(), order=(), limit=None)
+        return _measuring(query, [measure for measure in query.measures if not measure.is_share])
     if function == "avg" and query.dimensions and _is_count(query.measures[0]):
-        per, others = query.dimensions[-1], query.dimensions[:-1]
-        average = replace(query.measures[0], per=per)
-        return replace(query, measures=(average,), dimensions=others, order=(), limit=None)
+        return _measuring(query, [replace(query.measures[0], per=query.dimensions[-1])], query.dimensions[:-1])
     if any(_is_count(measure) for measure in query.measures):
-        raise missing_measure(called(change.plan.reading.schema.table(query.base)), _measure_names(change.plan, query))
-    measures = tuple(dict.fromkeys(replace(one, function=function, per=None) for one in query.measures))
-    order = tuple(
-        replace(one, measure=replace(one.measure, function=function, per=None)) if one.measure else one
-        for one in query.order
-    )
-    return replace(query, measures=measures, order=order)
+        raise _missing_measure(change.plan, query)
+
+    def turned(measure: Measure) -> Measure:
+        return replace(measure, function=function, per=None)
+
+    order = tuple(replace(one, measure=turned(one.measure)) if one.measure else one for one in query.order)
+    return replace(query, measures=tuple(dict.fromkeys(map(turned, query.measures))), order=order)
 
 
 def _is_count(measure: Measure) -> bool:
@@ -159,31 +177,24 @@ def _counted(query: Query, change: Change) -> Query:
     if query.counts_rows or (is_count and not picked and (change.restricts or not query.dimensions)):
         return query
     if not query.dimensions or (is_count and not picked):
-        raise nothing_to_change("可以计数的对象", "things to count")
+        raise nothing_to_change(Text("可以计数的对象", "things to count"))
     return replace(query, counts_rows=True, order=(), limit=None, top_per=())
 
 
 def _aggregated_column(query: Query, change: Change, function: Function) -> Query:
     """`平均呢` after a listing: of the one figure it was ordered by or shows."""
     plan = change.plan
-    ordered = [one.column for one in query.order if one.column is not None and _is_measure(plan, one.column)]
-    shown = [column for column in query.columns if _is_measure(plan, column)]
+    ordered = measured_columns_of(plan, (one.column for one in query.order if one.column is not None))
+    shown = measured_columns_of(plan, query.columns)
     if not ordered and len(shown) != 1:
-        raise missing_measure(called(plan.reading.schema.table(query.base)), _measure_names(plan, query))
+        raise _missing_measure(plan, query)
     column = (ordered or shown)[0]
-    measure = Measure(function, column.table, column.column)
-    return replace(
-        query, columns=(), measures=(measure,), base=column.table, order=(), limit=None, distinct=False, top_per=()
-    )
+    return _measuring(query, [Measure(function, column.table, column.column)])
 
 
-def _is_measure(plan: Plan, column: ColumnRef) -> bool:
-    return plan.reading.facts(column.table).is_measure(plan.reading.schema.column(column.table, column.column))
-
-
-def _measure_names(plan: Plan, query: Query) -> list[Text]:
+def _missing_measure(plan: Plan, query: Query) -> Refusal:
     facts = plan.reading.facts(query.base)
-    return [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
+    return missing_measure(called(facts.table), facts)
 
 
 def _extreme_of_total(query: Query, change: Change) -> None:
@@ -205,16 +216,15 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
         one for one in query.dimensions if one.column is None and not plan.asks.dimensions
     ]
     if len(query.measures) != 1 or query.measures[0].per is not None or len(things) != 1 or query.having:
-        raise nothing_to_change("可以按它求平均的单个指标", "single figure to average so")
+        raise nothing_to_change(Text("可以按它求平均的单个指标", "single figure to average so"))
     average = replace(query.measures[0], per=things[0])
-    dimensions = tuple(one for one in query.dimensions if one != things[0])
-    return replace(query, measures=(average,), dimensions=dimensions, order=(), limit=None, top_per=())
+    return _measuring(query, [average], tuple(one for one in query.dimensions if one != things[0]))
 
 
 def _averaged_over(query: Query, change: Change) -> Query:
     """`日均呢`: the total of each day, averaged."""
     if len(query.measures) != 1 or query.measures[0].per is not None:
-        raise nothing_to_change("可以求平均的单个指标", "single figure to average")
+        raise nothing_to_change(Text("可以求平均的单个指标", "single figure to average"))
     measure, unit = query.measures[0], change.per_unit
     per = Dimension(measure.table, date_column(change.plan, measure.table, unit), unit)  # type: ignore[arg-type]
     function: Function = "count" if measure.column is None else "sum"
@@ -245,12 +255,8 @@ def _showing(query: Query, change: Change, columns: list[ColumnRef]) -> Query:
     names = plan.reading.facts(query.base).display
     if "only" in change.cues and any(_is_reference(plan, index) for index in plan.named_at):
         raise unused_words([plan.reading.marks[index].text for index in plan.named_at])  # "only managers": rows of them
-    before = [ColumnRef(query.base, name) for name in names]
-    if "add" in change.cues:
-        before = list(query.columns)
-    elif "only" in change.cues:
-        before = []
-    shown = tuple(dict.fromkeys([*before, *columns]))
+    own = () if "only" in change.cues else (ColumnRef(query.base, name) for name in names)
+    shown = tuple(dict.fromkeys([*(query.columns if "add" in change.cues else own), *columns]))
     above = plan.reading.graph.above(query.base)
     if any(column.table not in above for column in shown):
         raise unused_words([plan.reading.marks[index].text for index in plan.named_at])
@@ -304,7 +310,7 @@ def _listing(query: Query, plan: Plan, key: TableKey) -> Query:
     """Rows of another table, under the same conditions."""
     facts, before = plan.reading.facts(key), plan.reading.facts(query.base)
     if query.order != tie_break(plan, query.base) and query.order:
-        raise nothing_to_change("可以沿用的排序", f"order that fits {called(facts.table).en}")
+        raise nothing_to_change(Text("可以沿用的排序", f"order that fits {called(facts.table).en}"))
     named = {column.column for column in query.columns} <= {*before.display}
     names = facts.display if named and facts.display else all_columns(plan, key)
     return Query(

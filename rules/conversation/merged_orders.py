@@ -5,6 +5,7 @@ from dataclasses import replace
 from common.text import Text
 from knowledge.naming import called
 from rules.conversation.follow_ups import Change
+from rules.conversation.merged_figures import measured_columns_of
 from rules.planning.carrying import carried
 from rules.planning.measuring import group_order, measure_of
 from rules.planning.plan import Plan, tie_break
@@ -26,7 +27,7 @@ def with_order(query: Query, change: Change) -> Query:
     ranking = plan.asks.rankings[0] if plan.asks.rankings else None
     limit = plan.asks.limit
     if (ranking or change.direction or limit or "reverse" in change.cues) and query.measures and not query.dimensions:
-        raise nothing_to_change("可以排序的多行结果", "rows that could be put in order")
+        raise nothing_to_change(Text("可以排序的多行结果", "rows that could be put in order"))
     if ranking is not None:
         query = _ranked(query, change, ranking)
     if change.direction:
@@ -69,15 +70,10 @@ def _listed_key(query: Query, plan: Plan, *, is_top: bool) -> Order:
     ties = tie_break(plan, query.base)
     if query.order and (query.order[0] not in ties or is_top):
         return query.order[0]
-    shown = [
-        column
-        for column in query.columns
-        if plan.reading.facts(column.table).is_measure(plan.reading.schema.column(column.table, column.column))
-    ]
+    shown = measured_columns_of(plan, query.columns)
     if len(shown) != 1:
         facts = plan.reading.facts(query.base)
-        names = [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
-        raise missing_measure(called(facts.table), names)
+        raise missing_measure(called(facts.table), facts)
     return Order(column=shown[0])
 
 
@@ -100,7 +96,7 @@ def _by_figure(query: Query, plan: Plan, ranking: Ranking, figure: Figure) -> Qu
         query = replace(query, measures=(*query.measures, measure))
     elif not query.measures:
         if not plan.reading.facts(query.base).is_entity:
-            raise nothing_to_change("可以排序的对象", "things to rank")
+            raise nothing_to_change(Text("可以排序的对象", "things to rank"))
         dimensions = tuple(dict.fromkeys((*query.top_per, Dimension(query.base))))
         query = replace(query, columns=(), distinct=False, dimensions=dimensions, measures=(measure,))
         query = replace(query, base=measure.table, order=())
@@ -112,7 +108,7 @@ def _by_name(query: Query, plan: Plan, link: Link) -> Query:
     first = query.dimensions[0] if query.dimensions else None
     names = plan.reading.facts(first.table).display if first and first.column is None else (first and first.column,)
     if first is None or first.table != link.table or link.column not in names:
-        raise nothing_to_change("可以按它排序的列", "column to order by")
+        raise nothing_to_change(Text("可以按它排序的列", "column to order by"))
     descending = any(mark.means("rank") and mark.arg == "desc" for mark in plan.reading.marks)
     return replace(query, order=(Order(descending=descending),))
 
@@ -125,13 +121,13 @@ def _hinted(query: Query, plan: Plan, ranking: Ranking) -> Link:
             if ranking.hint == "age" and plan.reading.is_date(link):
                 ranking.descending = not ranking.descending
             return link
-    raise missing_measure(called(plan.reading.schema.table(query.base)), [])
+    raise missing_measure(called(plan.reading.schema.table(query.base)))
 
 
 def _by_link(query: Query, plan: Plan, ranking: Ranking, link: Link) -> Query:
     column = ref(link)
     if query.measures:
-        raise nothing_to_change("可以按它排序的列", "column to order by")
+        raise nothing_to_change(Text("可以按它排序的列", "column to order by"))
     shown = query.columns if column in query.columns else (*query.columns, column)
     query = replace(query, columns=shown, distinct=False)
     said = any(mark.means("rank") and mark.arg == "desc" for mark in plan.reading.marks)
@@ -148,7 +144,7 @@ def _by(query: Query, plan: Plan, first: Order) -> Query:
 
 def _first(query: Query) -> Order:
     if not query.order:
-        raise nothing_to_change("可以颠倒的顺序", "order to turn round")
+        raise nothing_to_change(Text("可以颠倒的顺序", "order to turn round"))
     return query.order[0]
 
 

@@ -27,7 +27,7 @@ def merged(query: Query, change: Change) -> Query:
         Refusal: there is no way to change it so.
     """
     plan = change.plan
-    plan.head = _entity(query)
+    plan.head = next((one.table for one in query.dimensions if one.column is None), query.base)  # what is compared
     _keep_rows(query, change)
     had_own_order = query.order != group_order(query)
     query = with_figures(query, change)
@@ -56,12 +56,6 @@ def _keep_rows(query: Query, change: Change) -> None:
         change.cues |= {"add"}
 
 
-def _entity(query: Query) -> tuple[str, str]:
-    """The things that answer, so that comparisons know whether they are about their columns or their figures."""
-    things = [dimension.table for dimension in query.dimensions if dimension.column is None]
-    return things[0] if things else query.base
-
-
 def _with_groups(query: Query, change: Change) -> tuple[Query, bool]:
     """The query by the groups the follow-up names, and whether that left any of the earlier order's sense."""
     plan = change.plan
@@ -71,7 +65,7 @@ def _with_groups(query: Query, change: Change) -> tuple[Query, bool]:
     if not query.measures:
         query = counting(query)
     if query.counts_rows:
-        raise nothing_to_change("可以分组的数据", "figure that can be grouped")
+        raise nothing_to_change(Text("可以分组的数据", "figure that can be grouped"))
     base = query.measures[0].table
     dimensions = [resolved(plan, one, base) for one in wanted] or [trend_dimension(plan, base)]
     if plan.asks.rankings and query.dimensions and ranks_within(change):
@@ -93,7 +87,7 @@ def _told_apart(query: Query, change: Change) -> list[Dimension]:
         return []
     columns = [one.column for one in query.conditions if one.operator == "in" and len(one.operands) > 1]
     if not columns:
-        raise nothing_to_change("可以分别统计的多个取值", "several values to tell apart")
+        raise nothing_to_change(Text("可以分别统计的多个取值", "several values to tell apart"))
     return [column_dimension(plan.reading, column_link(column.table, column.column)) for column in columns]
 
 
@@ -132,7 +126,7 @@ def _with_shares(query: Query, change: Change) -> Query:
         return query
     measures = [measure for measure in query.measures if not measure.is_share and measure.per is None]
     if not measures or not query.dimensions:
-        raise nothing_to_change("可以计算占比的分组", "groups to take shares of")
+        raise nothing_to_change(Text("可以计算占比的分组", "groups to take shares of"))
     shares = [replace(measure, is_share=True) for measure in measures]
     for index in list(change.plan.reading.having("share")):
         change.plan.reading.use(index)

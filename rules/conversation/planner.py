@@ -20,14 +20,15 @@ from rules.planning.measuring import figures_query, grouped_table, holds_for_non
 from rules.planning.periods import compares_periods, periods_query, take_compared_periods
 from rules.planning.placement import (
     measured_columns,
-    refuse_answers_without_names,
     refuse_leftovers,
     refuse_unplaced,
     said_reference,
+    with_names_asked_for,
 )
 from rules.planning.plan import Plan
 from rules.planning.ranked import ranked_query
 from rules.planning.restricting import with_conditions
+from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import ColumnRef, Dimension, Query
 from rules.query.refusals import (
     Refusal,
@@ -37,6 +38,7 @@ from rules.query.refusals import (
     unknown_words,
     unsupported,
 )
+from rules.query.years import dated
 from rules.reading.asks import read_asks
 from rules.reading.filters import read_filters
 from rules.reading.inclusions import Inclusion, without_inclusion
@@ -46,7 +48,10 @@ from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.schema import TableKey
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
+from rules.words import WORDS
 from rules.words.talk import without_courtesy
+
+_DONE = WORDS.chinese.text("questions.done")
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,8 @@ class Understanding:
     assumptions: tuple[Text, ...] = ()
 
 
-def understand(inquiry: Inquiry) -> Understanding:
-    """The structure and the statement of a question.
+def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understanding:
+    """The structure and the statement of a question; `settled` is what was said when it was asked back.
 
     Raises:
         Refusal: rules can't answer it.
@@ -73,12 +78,12 @@ def understand(inquiry: Inquiry) -> Understanding:
     lexicon = lexicon_of(inquiry.catalog)
     marks = marks_of(inquiry.question, lexicon)
     try:
-        return _understood(inquiry, lexicon, marks)
+        return _understood(inquiry, lexicon, marks, settled)
     except Refusal as refusal:
         if not any(_names_view(mark, lexicon) for mark in marks):
             raise
         try:  # a view's name may be several words of the question written together
-            return _understood(inquiry, lexicon, marks_of(inquiry.question, lexicon, with_views=False))
+            return _understood(inquiry, lexicon, marks_of(inquiry.question, lexicon, with_views=False), settled)
         except Refusal:
             raise refusal from None
 
@@ -88,29 +93,33 @@ def _names_view(mark: Mark, lexicon: Lexicon) -> bool:
     return best is not None and best.kind == "table" and lexicon.schema.table(best.table).kind != "table"
 
 
-def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...]) -> Understanding:
+def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], settled: Settled) -> Understanding:
     rest, inclusion = without_inclusion(marks)
     if inclusion is None:
-        return _read(inquiry, lexicon, marks)
+        return _read(inquiry, lexicon, marks, settled)
     try:
-        return _read(inquiry, lexicon, rest, inclusion)
+        return _read(inquiry, lexicon, rest, settled, inclusion)
     except _NoGroups as other:  # the words are about the rows themselves: "customers without orders too"
         try:
-            return _read(inquiry, lexicon, marks)
+            return _read(inquiry, lexicon, marks, settled)
         except Refusal as refusal:
             raise other.refusal or refusal from None
 
 
 def _read(
-    inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], inclusion: Inclusion | None = None
+    inquiry: Inquiry,
+    lexicon: Lexicon,
+    marks: tuple[Mark, ...],
+    settled: Settled,
+    inclusion: Inclusion | None = None,
 ) -> Understanding:
     avoided: frozenset[ColumnIdentity] = frozenset()
+    is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
+    marks = dated(marks, settled.year, is_chinese)
     for is_last in (False, True):
-        is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
-        reading = Reading(marks, lexicon, inquiry.table, is_chinese, avoided)
-        _refuse_unknown(reading)
+        reading = Reading(marks, lexicon, inquiry.table, is_chinese, avoided, settled=settled)
         try:
-            plan = _planned(reading)
+            plan = planned(reading)
             query, sql = _rendered_with_groups(plan, _query(plan), inclusion)
         except Refusal as refusal:
             if inclusion is None or inclusion.text in refusal.words:
@@ -165,7 +174,8 @@ def _rendered(plan: Plan, query: Query) -> tuple[Query, str]:
     try:
         return query, render(query, schema, graph)
     except AmbiguousPath as ambiguity:
-        via = said_reference(plan, ambiguity)
+        chosen = plan.reading.settled.among(ambiguity.choices)
+        via = chosen[1] if chosen is not None else said_reference(plan, ambiguity)
         if via is None:
             raise
         query = with_role(query, ambiguity.target, via)
@@ -191,29 +201,20 @@ def with_role(query: Query, table: TableKey, via: str) -> Query:
     )
 
 
-def _refuse_unknown(reading: Reading) -> None:
-    for index in reading.having("unsupported"):
-        mark = reading.marks[index]
-        raise unsupported(mark.arg, mark.text)
-
-
 def _unconnected(reading: Reading, lexicon: Lexicon) -> Refusal:
-    tables = [
-        noun.table.table for noun in reading.nouns if noun is not None and noun.table is not None and noun.is_table
-    ]
-    keys = list(dict.fromkeys(tables))
+    keys = dict.fromkeys(reading.named_tables())
     names = [called(lexicon.schema.table(key)) for key in keys]
-    if len(names) >= 2:
-        return not_connected(names[0], names[1])
-    return not_combinable()
+    return not_connected(names[0], names[1]) if len(names) >= 2 else not_combinable()
 
 
-def _planned(reading: Reading) -> Plan:
+def planned(reading: Reading) -> Plan:
     """The wishes and conditions of a reading.
 
     Raises:
-        Refusal: a word names nothing in the database.
+        Refusal: a word names nothing in the database, or asks for what rules can't do.
     """
+    for index in reading.having("unsupported"):
+        raise unsupported(reading.marks[index].arg, reading.marks[index].text)
     filters = read_filters(reading)
     if unknown := reading.unknown():
         raise unknown_words([reading.widened(mark) for mark in unknown], reading.lexicon)
@@ -241,17 +242,14 @@ def _query(plan: Plan) -> Query:
     query = replace(with_conditions(plan, query), through=_spoken_events(plan.reading))
     refuse_leftovers(plan, query)
     refuse_unplaced(plan, query)
-    refuse_answers_without_names(plan, query)
-    return query
+    return with_names_asked_for(plan, query)
 
 
 def _spoken_events(reading: Reading) -> frozenset[TableKey]:
     """Tables of the events that verbs speak of: "bought" of orders, "reviewed" of reviews."""
-    found = {
-        noun.table.table for noun in reading.nouns if noun is not None and noun.is_table and noun.table is not None
-    }
+    found = set(reading.named_tables())
     for mark in reading.marks:
-        verb = key_of(mark.text, stems=True).rstrip("过了")
+        verb = key_of(mark.text, stems=True).rstrip(_DONE)
         for name in EVENTS_OF_VERBS.get(verb, ()) if mark.means("verb") else ():
             links = reading.lexicon.find(name)
             found |= {link.table for link in links if link.kind == "table" and link.quality >= 0.6}

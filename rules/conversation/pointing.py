@@ -1,28 +1,21 @@
 """`这家店上个月的收入`, "traffic of that month": one thing or period of the result before, pointed at, not named."""
 
 import datetime
-import re
 from dataclasses import dataclass
 
 from common.values import Turn
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.dates import UNITS, Moment, Period, Unit
 from rules.linking.marks import Mark, marks_of
-from rules.query.query import ColumnRef, Condition, Query
-from rules.query.refusals import which_one
+from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.schema.lexicon import Lexicon
 from rules.schema.schema import TableKey
+from rules.words import WORDS
 
-_THING = re.compile(r"(?:这|那)(?:个|家|座|位|名|所|间|条|款|部|本)?$|^该$|^此$|\b(?:this|that)$", re.IGNORECASE)
-_PERIOD = re.compile(
-    r"那(?:个|一)(天|日|周|星期|月|季度|年)(?![租均薪龄费供报前后之以度])|那(天)|"
-    r"\bthat (day|week|month|quarter|year)\b",
-    re.IGNORECASE,
+_POINTS, _THING, _PERIOD, _PRONOUN, _SUBJECT = (
+    WORDS.found(f"questions.pointing.{one}") for one in ("any", "thing", "period", "pronoun", "subject")
 )
-_PRONOUNS = frozenset({"它", "它的", "its"})
-_SUBJECT = re.compile(r"\b(?:does|did) it\b", re.IGNORECASE)
-_UNITS: dict[str, Unit] = {
-    "天": "day", "日": "day", "周": "week", "星期": "week", "月": "month", "季度": "quarter", "年": "year"
-}  # fmt: skip
+_PRONOUNS = frozenset(WORDS.both("questions.pointing.pronouns"))
+_GOES_ON, _OF = WORDS.chinese.text("questions.pointing.goes_on"), WORDS.chinese.text("names.of")
 
 
 @dataclass(frozen=True)
@@ -36,17 +29,17 @@ class Pointer:
 
 def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
     """What the question points at; None when it points at nothing."""
-    if not re.search(r"这|那|该|此|\b(?:this|that)\b", question, re.IGNORECASE):
+    if not _POINTS.search(question):
         return None
     period = _PERIOD.search(question)
     if period:
         said = next(group for group in period.groups() if group).lower()
-        return Pointer(period.group(), unit=_UNITS.get(said) or said)  # type: ignore[arg-type]
+        return Pointer(period.group(), unit=UNITS[said])
     marks = marks_of(question, lexicon)
     for index, mark in enumerate(marks[:-1]):
         place = index + 2 if marks[index + 1].means("unit") and index + 2 < len(marks) else index + 1
         table = _table(marks[place])
-        if mark.text == "那" and place == index + 1:
+        if mark.text == _GOES_ON and place == index + 1:
             continue  # `那店铺呢`: no pointing, only going on
         if table is not None and mark.means("noise") and _THING.search(mark.text):
             words = "".join(f"{'' if one.glued else ' '}{one.text}" for one in marks[index : place + 1])
@@ -56,43 +49,22 @@ def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
 
 def pronoun_of(question: str, lexicon: Lexicon) -> str | None:
     """The word for one thing said before (`它的店铺`, "its shops"); None where the question itself names it earlier."""
-    if not re.search(r"它|\bits?\b", question, re.IGNORECASE):
+    if not _PRONOUN.search(question):
         return None
     if (subject := _SUBJECT.search(question)) is not None:
         return subject.group().split()[-1]
     for mark in marks_of(question, lexicon):
         if mark.text.lower() in _PRONOUNS:
-            return mark.text.rstrip("的")
+            return mark.text.rstrip(_OF)
         if mark.links and not mark.means("noise", "list", "which", "with", "of", "and", "verb"):
             return None
     return None
 
 
-def single_name(turn: Turn) -> bool:
-    """Whether the result of `turn` is one row that begins with a name."""
-    return turn.row_count == 1 and bool(turn.rows) and bool(turn.rows[0]) and isinstance(turn.rows[0][0], str)
-
-
-def meant_condition(turn: Turn, query: Query | None, lexicon: Lexicon) -> Condition | None:
-    """The condition that a row is of the one thing the result of `turn` is about; None when that is not clear.
-
-    Where the question before named a thing itself, `它` may be that one.
-    """
-    if query is None or not single_name(turn):
-        return None
-    facts = lexicon.schema.facts
-    if any(one.column.column in facts[one.column.table].display for one in query.conditions):
-        return None
-    value = str(turn.rows[0][0])
-    dimension = query.dimensions[0] if query.dimensions else None
-    if dimension is not None and dimension.column is not None:
-        if dimension.bucket is not None:
-            return None
-        return Condition(ColumnRef(dimension.table, dimension.column, dimension.via), "=", (value,))
-    if dimension is None and not query.columns:
-        return None
-    table = dimension.table if dimension is not None else query.columns[0].table
-    return _thing(Pointer("", table), value, query, lexicon)
+def single_name(turn: Turn, query: Query | None = None) -> bool:
+    """Whether the result of `turn` is one row that begins with a name; `query` counts where it was not counted."""
+    single = turn.row_count == 1 or (turn.row_count is None and query is not None and query.limit == 1)
+    return single and bool(turn.rows) and bool(turn.rows[0]) and isinstance(turn.rows[0][0], str)
 
 
 def _table(mark: Mark) -> TableKey | None:
@@ -103,44 +75,46 @@ def _table(mark: Mark) -> TableKey | None:
     return tables[0].table if tables else None
 
 
-def pointed_condition(pointer: Pointer, turn: Turn, query: Query | None, lexicon: Lexicon) -> Condition:
+def row_condition(pointer: Pointer | None, turn: Turn, query: Query | None, lexicon: Lexicon) -> Condition | None:
     """The condition that a row is of the one thing, or in the one period, that the result of `turn` is about.
 
-    `query` is the structure that gave the result, as far as rules know it.
+    None when the result does not say which one is meant.
 
-    Raises:
-        Refusal: the result does not say which one is meant.
+    Args:
+        pointer: None for a mere pronoun, which may as well mean a thing that the question before has named itself.
+        query: what gave the result, as far as rules know it.
     """
-    single = query is not None and (turn.row_count == 1 or (turn.row_count is None and query.limit == 1))
-    value = turn.rows[0][0] if single and turn.rows and turn.rows[0] else None
-    if query is None or not isinstance(value, str):
-        raise which_one(pointer.words)
-    found = _thing(pointer, value, query, lexicon) if pointer.table else _period(pointer, value, query)
-    if found is None:
-        raise which_one(pointer.words)
-    return found
-
-
-def _thing(pointer: Pointer, value: str, query: Query, lexicon: Lexicon) -> Condition | None:
-    assert pointer.table is not None
-    display = lexicon.schema.facts[pointer.table].display
-    if query.dimensions:
-        shown = (query.dimensions[0].table, query.dimensions[0].column)
-    else:
-        shown = (query.columns[0].table, query.columns[0].column) if query.columns else (("", ""), None)
-    if len(display) != 1 or shown not in ((pointer.table, None), (pointer.table, display[0])):
+    if query is None or not single_name(turn, query if pointer is not None else None):
         return None
-    return Condition(ColumnRef(pointer.table, display[0]), "=", (value,))
+    value = str(turn.rows[0][0])
+    shown: list[Dimension | ColumnRef] = [*query.dimensions, *query.columns]
+    if not shown:
+        return None
+    first = shown[0]
+    if pointer is not None and pointer.unit is not None:
+        return _in_period(pointer.unit, value, query)
+    if pointer is None:
+        named = {(one.column.table, one.column.column) for one in query.conditions}
+        if any(name in lexicon.schema.facts[table].display for table, name in named):
+            return None
+        if isinstance(first, Dimension) and first.column is not None:
+            column = ColumnRef(first.table, first.column, first.via)
+            return Condition(column, "=", (value,)) if first.bucket is None else None
+    table = pointer.table if pointer is not None and pointer.table is not None else first.table
+    display = lexicon.schema.facts[table].display
+    if len(display) != 1 or (first.table, first.column) not in ((table, None), (table, display[0])):
+        return None
+    return Condition(ColumnRef(table, display[0]), "=", (value,))
 
 
-def _period(pointer: Pointer, value: str, query: Query) -> Condition | None:
+def _in_period(unit: Unit, value: str, query: Query) -> Condition | None:
     """The period of that unit which the result's only row is of."""
     dated = query.dimensions[0] if query.dimensions else None
-    if dated is None or dated.bucket != pointer.unit or dated.column is None or pointer.unit is None:
+    if dated is None or dated.bucket != unit or dated.column is None:
         return None
     try:
         start = Moment(datetime.date.fromisoformat(value[:10]))
-        period = Period(start, start.shifted(pointer.unit, 1), pointer.unit)
+        period = Period(start, start.shifted(unit, 1), unit)
     except (ValueError, OverflowError):
         return None
     return Condition(ColumnRef(dated.table, dated.column), "during", (period,))

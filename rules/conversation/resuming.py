@@ -1,54 +1,77 @@
-"""The answer to a question that asked back: "heaviest shipment" → "by which figure?" → "total weight"."""
+"""The answer to a question that was asked back: "heaviest shipment" → "by which figure?" → "total weight"."""
 
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 
+from rules.conversation.follow_ups import Change, read_change
 from rules.linking.marks import Mark, marks_of
-from rules.query.refusals import Refusal, with_choice
+from rules.query.pending import Choice, Missing, Settled
+from rules.query.refusals import Refusal
+from rules.query.wishes import Figure
+from rules.query.years import in_year_of, year_of_period
 from rules.schema.lexicon import Lexicon
+from rules.words import WORDS
 
-_LONGEST = 60  # characters of an answer; what is longer is a question of its own
-_YEAR = re.compile(r"((?:19|20)\d\d)\s*年?")
-_AROUND = re.compile(
-    r"^(?:by|the|按照?|用|根据|是|我说的是|i mean|i meant|it'?s)\s*(?:the )?|[\s.。!！?？吧]+$", re.IGNORECASE
+_LEAD = re.compile(
+    rf"^(?:{WORDS.any_of('questions.answers.leads')})\s*(?:{WORDS.english.text('questions.answers.article')} )?",
+    re.IGNORECASE,
 )
+_PASSED = ("noise", "of", "unit", "by", "which", "and", "list")
 
 
-def completed(pending: str, refusal: Refusal, said: str, lexicon: Lexicon) -> Iterator[str]:
-    """The pending question with what was said put where it was missing, most likely first; none for no such answer.
+def settled_by(said: str, missing: Missing, settled: Settled, lexicon: Lexicon, is_chinese: bool) -> Settled | None:
+    """`settled` with what `said` says to what is `missing`; None when it says something else.
 
     Args:
-        pending: the question that was refused.
-        refusal: why: its `words` are in doubt, its `choices` were offered.
-        said: what the user says to that.
+        is_chinese: whether the question that was asked back is.
     """
-    answer = _AROUND.sub("", said.strip())
-    if refusal.reason != "ambiguous_question" or not 0 < len(answer) <= _LONGEST:
-        return
-    if (year := _YEAR.fullmatch(answer)) is not None:
-        yield from (_in_year(pending, word, year[1]) for word in refusal.words)
-    elif (choice := _choice(answer, refusal)) or _only_names(marks_of(answer, lexicon)):
-        yield from with_choice(pending, refusal.words, choice or answer)
+    answer = _LEAD.sub("", said.strip())
+    if missing.kind == "figure":
+        figure = _figure(answer, missing, lexicon)
+        return replace(settled, figure=figure) if figure is not None else None
+    marks = [mark for mark in marks_of(answer, lexicon) if mark.links or mark.date or not mark.means(*_PASSED)]
+    if missing.kind == "year":
+        year = _year(marks, missing.word, is_chinese)
+        return replace(settled, year=year) if year else None
+    choice = _choice(marks, missing.choices)
+    return settled.choosing(choice) if choice is not None else None
 
 
-def _in_year(pending: str, word: str, year: str) -> str:
-    return pending.replace(word, f"{word} {year}" if word.isascii() else f"{year}年{word}", 1)
+def _figure(answer: str, missing: Missing, lexicon: Lexicon) -> Figure | None:
+    """The one figure that the answer names and nothing else; what asks is a question of its own."""
+    context = {table: 1.0 for table, _ in missing.choices}
+    try:
+        change = read_change(answer, lexicon, context=context, asks_back=False)
+    except Refusal:
+        return None
+    reading = change.plan.reading
+    asks = answer.endswith(("?", "？")) or reading.has("which", "list")
+    if len(change.figures) != 1 or asks or _says_more(change) or reading.leftovers():
+        return None
+    return replace(change.figures[0], position=0)
 
 
-def _choice(answer: str, refusal: Refusal) -> str | None:
-    """The offered choice that the answer is, or the only one that ends with it ("client" of "which clients")."""
-    said, offered = answer.lower(), [choice for texts in refusal.choices for choice in (texts.zh, texts.en)]
-    exact = next((choice for choice in offered if choice.lower() == said), None)
-    near = {choice for choice in offered if len(said) > 1 and _bare(choice).endswith(_bare(said))}
-    return exact or (near.pop() if len(near) == 1 else None)
+def _says_more(change: Change) -> bool:
+    """Whether anything but a figure is said."""
+    measured = {figure.table or (figure.link and figure.link.table) for figure in change.figures}
+    others = {table for _, table in change.plan.tables} - measured
+    return change.has_slots or change.asks or bool(others or change.plan.projection or change.ties)
 
 
-def _bare(name: str) -> str:
-    return name.lower().removesuffix("表").removesuffix("信息").removesuffix("s")
+def _year(marks: list[Mark], word: str, is_chinese: bool) -> str:
+    """The year that the answer is, or that it puts the month or quarter `word` in."""
+    date = marks[0].date if len(marks) == 1 else None
+    if date is None or date.missing_year:
+        return ""
+    is_year = date.period.grain == "year" or in_year_of(date.period, word, is_chinese) == date.period
+    return year_of_period(date.period, is_chinese) if is_year else ""
 
 
-def _only_names(marks: tuple[Mark, ...]) -> bool:
-    """Whether nothing is said but the name of a column, which asks for nothing."""
-    named = [mark for mark in marks if any(link.kind == "column" for link in mark.links)]
-    others = [mark for mark in marks if mark not in named and not mark.means("noise", "of", "unit")]
-    return len(named) == 1 and all(any(link.kind == "table" for link in mark.links) for mark in others)
+def _choice(marks: list[Mark], choices: tuple[Choice, ...]) -> Choice | None:
+    """The one of the choices that the answer names best."""
+    named = [(link.quality, (link.table, link.column)) for mark in marks for link in mark.links if link.kind != "value"]
+    found = sorted((quality, choices.index(choice)) for quality, choice in named if choice in choices)
+    if not found or any(not any((link.table, link.column) in choices for link in mark.links) for mark in marks):
+        return None
+    best = {choice for quality, choice in found if quality == found[-1][0]}
+    return choices[best.pop()] if len(best) == 1 else None

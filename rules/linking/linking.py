@@ -15,7 +15,8 @@ from rules.schema.links import Link
 from rules.schema.schema import TableKey
 
 _TIE = 0.015
-# What stands around a word may add this part of a candidate's quality: a part of a name never beats another's whole.
+# The context of a word may raise a candidate's quality by at most this share, so that a part of one name never beats
+# the whole of another.
 _MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
 _HEAD_WORD, _NAMED, _OWN = 0.7, 0.7, 0.2
 _PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb", "which")
@@ -58,13 +59,13 @@ class Noun:
 
     @property
     def is_value(self) -> bool:
-        """Whether it is first of all a stored value."""
+        """Whether it is a stored value rather than a table or column."""
         best = max(self.table.quality if self.table else 0, self.columns[0][1].quality if self.columns else 0)
         return self.value is not None and self.value.quality > best
 
     @property
     def is_table(self) -> bool:
-        """Whether it is first of all a table."""
+        """Whether it is a table rather than a column or value."""
         return self.table is not None and not self.is_value and self.table.quality >= self._column_quality - 0.1
 
     @property
@@ -178,7 +179,7 @@ class Linker:
         return mentioned
 
     def _leaning(self, nouns: Sequence[Noun | None]) -> dict[TableKey, float]:
-        """Tables that clearly chosen columns and values belong to."""
+        """Tables that own the columns and values that were chosen without doubt, with their weights."""
         leaning: dict[TableKey, float] = {}
         for noun in nouns:
             for scored in (noun.columns, noun.values) if noun else ():
@@ -227,7 +228,7 @@ class Linker:
         return is_proper and any(link.value == mark.text for _, link in values)
 
     def _context_within(self, link: Link, around: "_Surroundings") -> float:
-        """How much of the context counts: a named thing's own price comes before what its sales call a price."""
+        """How much the context adds: most to the columns of a thing that is named itself."""
         most = _MOST_CONTEXT[link.kind]
         if link.kind == "column" and link.quality >= _HEAD_WORD and around.mentioned.get(link.table, 0.0) >= _NAMED:
             return most + _OWN
@@ -271,7 +272,7 @@ class Linker:
         return max(tables, key=lambda link: link.quality + 0.1 * (mentioned.get(link.table, 0) > 1), default=None)
 
     def _beside(self, marks: Sequence[Mark], index: int) -> tuple[set[TableKey], set[tuple[TableKey, str | None]]]:
-        """Tables and columns named right before or after, over words that only tie."""
+        """Tables and columns named right before or after the word; words that only connect are skipped."""
         tables: set[TableKey] = set()
         columns: set[tuple[TableKey, str | None]] = set()
         for step in (-1, 1):

@@ -8,20 +8,18 @@ longer name is stored.
 
 from collections.abc import Sequence
 
-from knowledge.atoms import listed
 from knowledge.naming import has_han
 from rules.linking.marks import Mark
+from rules.words import WORDS
+from rules.words.vocabulary import Kind
 
-_ENDS = frozenset("的呢吗吧啊呀么嘛了哈")  # may follow a name whatever comes next
-_JOINS = frozenset("和与及跟同或")  # only before another thing: 冯晨和李娜, but 冯晨和的订单
-# Only before what they govern. Those that also end given names are left out: 来 进 花 中 里 之 为 会 能 应 将 于 用 全.
-_GOVERNS = frozenset("在被把给对已曾还都共所是有各每前后从到自至最不没未这那总比占")
-_VERBS_IN_NAMES = frozenset("来进花")  # with 了 behind them they are other words
-_PLACES = frozenset("中里内上下")  # nothing is inside of somebody
-_ADVERBS = frozenset("是已曾还都共各每最不没未总")  # may come before 有 and 在
+_ENDS, _JOINS, _GOVERNS, _VERBS_IN_NAMES, _PLACES, _ADVERBS = (
+    frozenset(WORDS.chinese.text(f"names.{kind}"))
+    for kind in ("ends", "joins", "governs", "verbs", "places", "adverbs")
+)
+_TITLES, _HAS = WORDS.chinese.one_of("names.titles"), WORDS.chinese.phrases("names.has")
 _MOST_ADDED = 2
-_COUNTING = ("unit", "date_part")
-_TITLES = frozenset(listed("先生 女士 小姐 同学 老师 医生 师傅 经理 主任 教授"))
+_COUNTING: tuple[Kind, ...] = ("unit", "date_part")
 
 
 def longer_word(marks: Sequence[Mark], place: int) -> str | None:
@@ -102,5 +100,5 @@ def _is_explained(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -
     if text not in _GOVERNS or place + 1 == len(marks):
         return False
     return beyond is None or not (
-        marks[beyond].means("of") or (text not in _ADVERBS and marks[beyond].text.startswith(("有", "在")))
+        marks[beyond].means("of") or (text not in _ADVERBS and marks[beyond].text[:1] in _HAS)
     )

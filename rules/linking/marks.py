@@ -8,18 +8,20 @@ cost; dynamic programming takes the cover of least total cost, which prefers few
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from knowledge.atoms import Atom, atoms_of, join, listed, normalise
+from knowledge.atoms import Atom, atoms_of, join, normalise
 from rules.linking.dates import DateSpan, spans_of
 from rules.schema.lexicon import MAX_PHRASE_ATOMS, Lexicon
 from rules.schema.links import Link
+from rules.words import WORDS
 from rules.words.numerals import Numeral, numerals_of
 from rules.words.talk import without_courtesy
 from rules.words.vocabulary import INTENTS, Intent
 
 _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark": 0.0}
 _WHOLE_VALUE = 0.8
-_NEGATIONS = ("未", "没", "没有")
-_BUCKET_WORDS = frozenset(listed("daily weekly monthly quarterly yearly annual"))
+_NEGATIONS, _OF = WORDS.chinese.phrases("names.negations"), WORDS.chinese.phrases("names.of")
+_BUCKET_WORDS = WORDS.english.one_of("names.periodic")
+_BEFORE = WORDS.chinese.text("dates.before")
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def _stretches(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[int, str, 
         inside = atoms_of(normalise(first.text))
         yield start + 1, join(inside), join(inside, stems=True)
         return
-    # As `join` makes them, one atom longer at a time.
+    # The keys grow by one atom at a time, and are the same as `join` would make of all the atoms.
     key = stem_key = ""
     previous = "han"
     for end in range(start + 1, min(start + MAX_PHRASE_ATOMS, len(atoms)) + 1):
@@ -150,7 +152,7 @@ def _add_words(
         return
     written = found.text[atom.start : found.atoms[end - 1].end]
     rest = found.text[found.atoms[end - 1].end :]
-    is_said = found.text[: atom.start].endswith(_NEGATIONS) or rest.startswith("的")
+    is_said = found.text[: atom.start].endswith(_NEGATIONS) or rest.startswith(_OF)
     links = tuple(
         link
         for link in links
@@ -162,7 +164,7 @@ def _add_words(
 
 
 def _is_chance(link: Link, written: str) -> bool:
-    """Whether a common word merely happens to be a part of a stored value: parts of names are capitalised."""
+    """Whether a word is part of a stored value by chance: a part that is meant as a name is capitalised."""
     partial = link.kind == "value" and link.quality < _WHOLE_VALUE
     return partial and written.isascii() and not written[:1].isupper()
 
@@ -188,7 +190,7 @@ def _outweighs(link: Link, written: str, intent: Intent, *, is_said: bool) -> bo
 def _ranks_dates(found: _Candidates, lexicon: Lexicon, start: int) -> bool:
     """`营业收入前3天`, `收入排名前3天`: there 前 begins the days that have the most, not those before today."""
     atom = found.atoms[start]
-    if atom.text != "前" or not atom.glued:
+    if atom.text != _BEFORE or not atom.glued:
         return False
     facts = lexicon.schema.facts
     ending = [mark for (_, end), mark in found.places.items() if end == start and mark.end - mark.start > 1]
@@ -197,8 +199,8 @@ def _ranks_dates(found: _Candidates, lexicon: Lexicon, start: int) -> bool:
     best = next((mark.links[0] for mark in sorted(ending, key=lambda mark: mark.start) if mark.links), None)
     if best is None:
         return False
-    measures = [column for column in facts[best.table].table.columns if facts[best.table].is_measure(column)]
-    return not facts[best.table].is_entity if best.kind == "table" else best.column in {one.name for one in measures}
+    measures = {column.name for column in facts[best.table].measures}
+    return not facts[best.table].is_entity if best.kind == "table" else best.column in measures
 
 
 def _add_numbers_and_dates(found: _Candidates, lexicon: Lexicon) -> None:
@@ -217,7 +219,7 @@ def _add_numbers_and_dates(found: _Candidates, lexicon: Lexicon) -> None:
 def _cost(mark: Mark) -> float:
     costs = []
     if mark.intent is not None and not any(char.isalnum() for char in mark.text):
-        return -0.5 * (mark.end - mark.start)  # signs are never better left out
+        return -0.5 * (mark.end - mark.start)  # so that signs are always part of the cover
     if mark.intent is not None:
         costs.append(1.05 if mark.intent.kind == "noise" else 1.0)
     if mark.links:

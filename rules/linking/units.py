@@ -5,23 +5,20 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from common.values import Column
-from knowledge.atoms import listed, normalise, stem
+from knowledge.atoms import normalise, stem
 from knowledge.naming import english_words
 from rules.linking.marks import Mark
+from rules.words import WORDS
 
-_MONEY = re.compile(r"[(:,]\s*(千|万|百万|亿)元")
-_SCALES = {"千": Decimal(1000), "万": Decimal(10_000), "百万": Decimal(1_000_000), "亿": Decimal(100_000_000)}
-# What is measured, and how much one of them is; a line is one kind.
-_KINDS = (
-    {"ms millisecond 毫秒": "0.001", "s sec second 秒 秒钟": "1", "min minute 分钟": "60", "h hr hour 小时": "3600"},
-    {"g gram 克": "0.001", "kg kilogram 千克 公斤": "1", "t ton tonne 吨": "1000"},
-    {"cm centimeter 厘米": "0.01", "m meter metre 米": "1", "km kilometer kilometre 公里 千米": "1000"},
-)
+_SCALES = {word: Decimal(size) for word, size in WORDS.named("units.money").items()}
+_CURRENCY = WORDS.chinese.text("units.currency")
+_MONEY = re.compile(rf"[(:,]\s*({'|'.join(_SCALES)}){_CURRENCY}")
+_AMOUNT_ENDS = {*"".join(_SCALES), _CURRENCY}
+_BRACKETED = re.compile(rf"\((?:{WORDS.any_of('units.unit')})?([^()]+)\)")
 _UNITS = {
     form: (kind, Decimal(size))
-    for kind, sizes in enumerate(_KINDS)
-    for words, size in sizes.items()
-    for word in listed(words)
+    for kind in ("time", "weight", "length")
+    for word, size in WORDS.named(f"units.{kind}").items()
     for form in (word, stem(word), stem(f"{word}s"))
 }
 
@@ -31,7 +28,7 @@ def in_stored_unit(operands: tuple[Decimal, ...], column: Column, marks: Iterabl
     marks = tuple(marks)
     numbers = [index for index, mark in enumerate(marks) if mark.number and mark.number.value in operands]
     money = _MONEY.search(normalise(column.comment or ""))
-    if money is not None and any(marks[index].text[-1] in "万亿千元" for index in numbers):
+    if money is not None and any(marks[index].text[-1] in _AMOUNT_ENDS for index in numbers):
         return tuple(operand / _SCALES[money[1]] for operand in operands)
     said = [_unit(marks[index + 1].text) for index in numbers if index + 1 < len(marks)]
     known = [unit for unit in said if unit is not None]
@@ -41,13 +38,13 @@ def in_stored_unit(operands: tuple[Decimal, ...], column: Column, marks: Iterabl
     return tuple(operand * known[-1][1] / stored[1] for operand in operands)
 
 
-def _unit(word: str) -> tuple[int, Decimal] | None:
+def _unit(word: str) -> tuple[str, Decimal] | None:
     lowered = word.lower()
     return _UNITS.get(lowered) or _UNITS.get(stem(lowered))
 
 
-def _stored(column: Column) -> tuple[int, Decimal] | None:
+def _stored(column: Column) -> tuple[str, Decimal] | None:
     """The unit a column's name ends in, or its comment puts in brackets."""
-    bracketed = re.findall(r"\((?:单位:)?([^()]+)\)", normalise(column.comment or ""))
+    bracketed = _BRACKETED.findall(normalise(column.comment or ""))
     names = [*bracketed, *english_words(column.name)[-1:]]
     return next((unit for name in names if (unit := _unit(name.strip())) is not None), None)

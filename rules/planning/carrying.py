@@ -22,19 +22,18 @@ def carried(plan: Plan, query: Query, table: TableKey) -> Query:
     Raises:
         Refusal: none of the groups can be kept.
     """
-    dimensions = [kept for one in query.dimensions if (kept := _dimension(plan, query, one, table)) is not None]
+    moved = {one: _dimension(plan, query, one, table) for one in (*query.dimensions, *query.top_per)}
+    dimensions = tuple(kept for one in query.dimensions if (kept := moved[one]) is not None)
     if query.dimensions and not dimensions:
         raise not_carried(spoken(plan, query.dimensions[0]), named(plan, table))
-    for lost in query.dimensions:
-        if _dimension(plan, query, lost, table) is None:
-            plan.warnings.append(_left_out(plan, spoken(plan, lost), table))
-    top_per = tuple(kept for one in query.top_per if (kept := _dimension(plan, query, one, table)) is not None)
+    lost = (one for one in query.dimensions if moved[one] is None)
+    plan.warnings += [_left_out(plan, spoken(plan, one), table) for one in lost]
     conditions = conditions_for(plan, query, table)
     return replace(
         query,
         base=table,
-        dimensions=tuple(dimensions),
-        top_per=top_per,
+        dimensions=dimensions,
+        top_per=tuple(kept for one in query.top_per if (kept := moved[one]) is not None),
         conditions=conditions,
         with_deleted=_with_deleted(plan, query, conditions, table),
     )

@@ -4,12 +4,12 @@ import re
 
 from common.text import Text
 from knowledge.naming import called
-from rules.linking.dates import Unit
 from rules.planning.plan import Plan
 from rules.query.conditions import Span
 from rules.query.query import ColumnRef, Dimension
 from rules.query.refusals import Refusal, ambiguous_column, no_date_column
 from rules.schema.schema import TableKey, is_year, tells_days
+from rules.words import WORDS
 
 
 def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
@@ -23,13 +23,10 @@ def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
     date = span_date(plan, base) or _said_date(plan, base)
     if date is None:
         raise no_date_of(plan, base)
-    if is_year(plan.reading.schema.column(date.table, date.column)):
-        if dimension.bucket != "year":
-            raise no_date_column(called(plan.reading.schema.table(base)))
-        return Dimension(date.table, date.column)
-    if dimension.bucket in ("day", "week") and not tells_days(plan.reading.schema.column(date.table, date.column)):
+    column, bucket = plan.reading.schema.column(date.table, date.column), dimension.bucket
+    if bucket != "year" and is_year(column) or bucket in ("day", "week") and not tells_days(column):
         raise no_date_column(called(plan.reading.schema.table(base)))
-    return Dimension(date.table, date.column, dimension.bucket)
+    return Dimension(date.table, date.column, None if is_year(column) else bucket)
 
 
 def _said_date(plan: Plan, base: TableKey) -> ColumnRef | None:
@@ -41,11 +38,9 @@ def _said_date(plan: Plan, base: TableKey) -> ColumnRef | None:
 
 def trend_dimension(plan: Plan, base: TableKey) -> Dimension:
     """Time as a dimension: days for short periods, else months."""
-    unit: Unit = "month"
-    for span in plan.filters.spans:
-        if span.periods[0].grain in ("day", "week", "month") or _is_short(span):
-            unit = "day"
-    return resolved(plan, Dimension(("", ""), None, unit), base)
+    grains = ("day", "week", "month")
+    short = any(span.periods[0].grain in grains or _is_short(span) for span in plan.filters.spans)
+    return resolved(plan, Dimension(("", ""), None, "day" if short else "month"), base)
 
 
 def _is_short(span: Span) -> bool:
@@ -69,14 +64,9 @@ def date_column(plan: Plan, table: TableKey, what: str = "") -> str:
 def span_date(plan: Plan, base: TableKey) -> ColumnRef | None:
     """The date that dates the base's rows: its own, or that of the event it is a part of."""
     below = plan.reading.graph.below(base)
-    for _, key in plan.tables:
+    for key in (*(key for _, key in plan.tables), *(related.table for related in plan.filters.related)):
         if key != base and key in below and (found := event_date(plan, key)) is not None:
             return found  # "customers who placed orders in 2024": when the orders were
-    for related in plan.filters.related:
-        if related.table in plan.reading.graph.below(base):
-            found = event_date(plan, related.table)
-            if found is not None:
-                return found
     return event_date(plan, base)
 
 
@@ -97,6 +87,8 @@ def event_date(plan: Plan, table: TableKey) -> ColumnRef | None:
 def _default_date(plan: Plan, table: TableKey) -> str | None:
     """The date meant when none is named: things have many dates, so only their registration is taken for granted."""
     facts = plan.reading.facts(table)
+    if (said := plan.reading.settled.among((table, name) for name in facts.dates)) is not None:
+        return said[1]
     if not facts.is_entity:
         return facts.dates[0] if facts.dates else None
     registered = [name for name in facts.dates if REGISTERED.search(name)]
@@ -111,4 +103,4 @@ def no_date_of(plan: Plan, table: TableKey) -> Refusal:
     return ambiguous_column(word, choices, plan.reading.lexicon) if choices else no_date_column(word)
 
 
-REGISTERED = re.compile(r"^(created?|regist|sign_?up|join|hire|enrol|admission|入职|注册|加入|创建)", re.IGNORECASE)
+REGISTERED = re.compile(f"^(?:{WORDS.any_of('columns.said.registered')})", re.IGNORECASE)

@@ -2,14 +2,15 @@
 
 import re
 
-from knowledge.atoms import listed
 from rules.planning.plan import Plan
 from rules.query.conditions import ref
 from rules.query.query import Condition
-from rules.query.refusals import unused_words
+from rules.query.refusals import several_people, unused_words
 from rules.query.wishes import Figure
+from rules.reading.reading import Reading
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
+from rules.words import WORDS
 
 
 def sort_heads(plan: Plan) -> None:
@@ -87,9 +88,33 @@ def _person_concerned(plan: Plan) -> TableKey | None:
     for table in spoken:
         above = plan.reading.graph.above(table) if table else {}
         people = sorted((steps, key) for key, steps in above.items() if plan.reading.facts(key).is_person)
+        if (said := plan.reading.settled.among((key, None) for _, key in people)) is not None:
+            return said[0]
         if people and (len(people) == 1 or people[0][0] < people[1][0]):
             return people[0][1]
     return None
+
+
+def asked_people(reading: Reading) -> list[int]:
+    """The marks that ask for people: `谁`, "who"."""
+    found = [index for index in range(len(reading)) if reading.asks_for(index) and reading.marks[index].arg == "person"]
+    leads = reading.marks[0].text.lower().split()[0] == _WHO and not reading.asks_for(0)
+    return [*found, 0] if leads else found  # "who has …"
+
+
+def person_of(plan: Plan, table: TableKey) -> TableKey | None:
+    """The people that rows of the table belong to; None where they belong to nobody.
+
+    Raises:
+        Refusal: it may be several kinds of people.
+    """
+    reading = plan.reading
+    people = [key for key in reading.graph.above(table) if reading.facts(key).is_person]
+    said = reading.settled.among((key, None) for key in people)
+    if said is None and len(people) > 1:
+        word = reading.marks[asked_people(reading)[0]].text
+        raise several_people(word.split()[0], people, reading.lexicon)
+    return said[0] if said is not None else next(iter(people), None)
 
 
 def split_attributes(plan: Plan) -> None:
@@ -149,23 +174,21 @@ def wants_figures(plan: Plan) -> bool:
     if _counts_implied(plan):
         plan.asks.figures.append(Figure("count", table=plan.head))
         return True
-    if not plan.bare:
-        return False
-    if _grouped_dimensions(plan):
+    if plan.bare and (plan.asks.dimensions or plan.asks.trend):
         return not is_attribute_listing(plan)
-    return _bare_is_total(plan)
+    return bool(plan.bare) and _bare_is_total(plan)
 
 
 def _counts_implied(plan: Plan) -> bool:
     """`orders by status`, `shops per company`: rows of a thing by group, without a figure, are counted."""
+    if plan.head is None or plan.bare or plan.projection:
+        return False
     several = any(len(span.periods) > 1 for span in plan.filters.spans) or bool(plan.filters.compared)
-    compared = plan.asks.compare and several
-    if plan.head is not None and not plan.bare and not plan.projection and compared:
+    if plan.asks.compare and several:
         return True
     grouped = any(dimension.table != plan.head for dimension in plan.asks.dimensions) or _groups_by_kind(plan)
-    plain = plan.head is not None and not plan.bare and not plan.projection and grouped
     per = not plan.asks.lists and any(mark.text.lower() == "per" for mark in plan.reading.marks)
-    return plain and (per or any(mark.means("by", "bucket") for mark in plan.reading.marks))
+    return grouped and (per or plan.reading.has("by", "bucket"))
 
 
 def _groups_by_kind(plan: Plan) -> bool:
@@ -178,20 +201,13 @@ def _groups_by_kind(plan: Plan) -> bool:
     return by and kinds and not lists and len(links) == len(plan.asks.dimensions)
 
 
-def _grouped_dimensions(plan: Plan) -> bool:
-    return bool(plan.asks.dimensions or plan.asks.trend)
-
-
 def is_attribute_listing(plan: Plan) -> bool:
     """`各店铺的月租金`: the measure is an attribute of the very entity it is asked for."""
-    dimensions = plan.asks.dimensions
-    return (
-        len(dimensions) == 1
-        and dimensions[0].column is None
-        and dimensions[0].bucket is None
-        and all(figure.link is not None and figure.link.table == dimensions[0].table for figure in plan.bare)
-        and plan.reading.facts(dimensions[0].table).is_entity
-    )
+    if len(plan.asks.dimensions) != 1:
+        return False
+    (one,) = plan.asks.dimensions
+    own = all(figure.link is not None and figure.link.table == one.table for figure in plan.bare)
+    return one.column is None and one.bucket is None and own and plan.reading.facts(one.table).is_entity
 
 
 def _bare_is_total(plan: Plan) -> bool:
@@ -201,13 +217,12 @@ def _bare_is_total(plan: Plan) -> bool:
     facts = plan.reading.facts(figure.link.table)
     if plan.head is not None and plan.head != figure.link.table:
         return figure.link.table not in plan.reading.graph.above(plan.head)
-    if not facts.is_entity and facts.edges:
-        return not plan.asks.lists or plan.head is None
-    return False
+    return not facts.is_entity and bool(facts.edges) and (not plan.asks.lists or plan.head is None)
 
 
 _ECHO = 0.15
-_REPORTS = frozenset(listed("统计 汇总 计算 统计一下 求 算一下 查询"))
-_DATE_WORD = re.compile(r"(时间|日期|日|时刻)$|\b(date|time|day)s?$", re.IGNORECASE)
+_WHO = WORDS.english.text("questions.who")
+_REPORTS = frozenset(WORDS.both("questions.reports"))
+_DATE_WORD = WORDS.found("columns.said.dates")
 # A date, or a state rather than what was done.
-_NOT_DONE = re.compile(rf"{_DATE_WORD.pattern}|^(open|live)$", re.IGNORECASE)
+_NOT_DONE = re.compile(f"{_DATE_WORD.pattern}|{WORDS.any_of('columns.said.states')}", re.IGNORECASE)

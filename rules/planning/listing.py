@@ -1,7 +1,5 @@
 """Queries whose answer is rows: which table, which columns."""
 
-import re
-
 from rules.planning.heads import is_attribute_listing
 from rules.planning.plan import Plan, all_columns, is_asked, shown_names, tie_break
 from rules.planning.restricting import is_aggregate
@@ -12,6 +10,9 @@ from rules.reading.groups import column_dimension
 from rules.schema.joins import is_default
 from rules.schema.links import Link
 from rules.schema.schema import TableKey, kind_of
+from rules.words import WORDS
+
+_KEY_WORDS, _WHICH_ONES = WORDS.found("columns.said.keys"), WORDS.chinese.text("questions.which_ones")
 
 
 def listed_query(plan: Plan) -> Query:
@@ -30,14 +31,9 @@ def listed_query(plan: Plan) -> Query:
     columns = _listed_columns(plan, base)
     limit, plan.asks.limit = plan.asks.limit, None
     if by_owner:
-        owners = [
-            ColumnRef(dimension.table, name, dimension.via)
-            for dimension in plan.asks.dimensions
-            for name in shown_names(plan, dimension)
-        ]
-        own = (
-            _names_of(plan, base) if columns == [ColumnRef(base, name) for name in all_columns(plan, base)] else columns
-        )
+        groups = plan.asks.dimensions
+        owners = [ColumnRef(one.table, name, one.via) for one in groups for name in shown_names(plan, one)]
+        own = _names_of(plan, base) if columns == _all_of(plan, base) else columns
         order = tuple(Order(column=one, descending=False) for one in owners)
         return Query(base, (*owners, *own), order=(*order, *tie_break(plan, base)), limit=limit)
     if plan.asks.dimensions and not is_attribute_listing(plan):
@@ -65,6 +61,10 @@ def _names_of(plan: Plan, table: TableKey) -> list[ColumnRef]:
     return [ColumnRef(table, name) for name in plan.reading.facts(table).display]
 
 
+def _all_of(plan: Plan, table: TableKey) -> list[ColumnRef]:
+    return [ColumnRef(table, name) for name in all_columns(plan, table)]
+
+
 def _listed_base(plan: Plan) -> TableKey | None:
     if is_attribute_listing(plan):
         return plan.asks.dimensions[0].table
@@ -72,12 +72,10 @@ def _listed_base(plan: Plan) -> TableKey | None:
     candidates = [*([plan.head] if plan.head else []), *shown]
     candidates += [key for _, key in plan.tables]
     candidates += [dimension.table for dimension in plan.asks.dimensions if dimension.table != ("", "")]
-    if not candidates:
-        candidates = _condition_tables(plan)
+    candidates = candidates or _condition_tables(plan)
     if not candidates:
         return None
-    graph = plan.reading.graph
-    base = candidates[0]
+    base, graph = candidates[0], plan.reading.graph
     for key in shown:
         if key not in graph.above(base) and base in graph.above(key):
             base = key
@@ -100,28 +98,20 @@ def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:
         key=lambda item: item[0],
     )
     columns = [column for index, link in shown for column in shown_column(plan, index, link)]
+    is_attribute, leads_columns = is_attribute_listing(plan), _leads_columns(plan, base)
     others = [
         key
         for index, key in plan.tables
         if key != base
         and key in plan.reading.graph.above(base)
-        and (key != plan.head or _is_joined(plan, index) or is_attribute_listing(plan))
+        and (key != plan.head or _is_joined(plan, index) or is_attribute)
     ]
-    facts = plan.reading.facts(base)
-    if (
-        is_attribute_listing(plan)
-        or (others and columns == [])
-        or _leads_columns(plan, base)
-        or _tells_apart(plan, base)
-    ):
-        names = facts.display or (all_columns(plan, base) if _leads_columns(plan, base) else ())
-        columns = [ColumnRef(base, name) for name in names] + columns
+    names = _names_of(plan, base)
+    if is_attribute or (others and not columns) or leads_columns or _tells_apart(plan, base):
+        columns = [*(names or (_all_of(plan, base) if leads_columns else ())), *columns]
     if columns:
-        columns += [ColumnRef(key, name) for key in others for name in plan.reading.facts(key).display]
-        return list(dict.fromkeys(columns))
-    if plan.asks.which and facts.display:
-        return [ColumnRef(base, name) for name in facts.display]
-    return [ColumnRef(base, name) for name in all_columns(plan, base)]
+        return list(dict.fromkeys([*columns, *(one for key in others for one in _names_of(plan, key))]))
+    return names if plan.asks.which and names else _all_of(plan, base)
 
 
 def _tells_apart(plan: Plan, base: TableKey) -> bool:
@@ -156,7 +146,7 @@ def shown_column(plan: Plan, index: int, link: Link) -> list[ColumnRef]:
     facts = plan.reading.facts(link.table)
     if link.column in facts.display and plan.reading.named_thing(index) == link.table:
         return [ColumnRef(link.table, name) for name in facts.display]
-    says_key = re.search(r"(?i)\bids?\b|编号|编码|代码|id$", plan.reading.marks[index].text)
+    says_key = _KEY_WORDS.search(plan.reading.marks[index].text)
     for edge in facts.edges:
         display = plan.reading.facts(edge.parent).display
         if edge.columns == (link.column,) and display and not says_key:
@@ -170,7 +160,7 @@ def _is_distinct(plan: Plan, base: TableKey, columns: list[ColumnRef]) -> bool:
     if plan.asks.distinct:
         return True
     asked = [index for index in plan.named_at if is_asked(plan, index)]
-    whose = plan.asks.which or any(mark.means("list") and "哪些" in mark.text for mark in plan.reading.marks)
+    whose = plan.asks.which or any(mark.means("list") and _WHICH_ONES in mark.text for mark in plan.reading.marks)
     if whose and asked and len(columns) == 1 and not _is_display(plan, columns[0]):
         return True
     facts = plan.reading.facts(base)

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from knowledge.naming import called
 from rules.planning.event_dates import date_column, resolved, trend_dimension
-from rules.planning.plan import Plan, is_asked, is_restricted, leads
+from rules.planning.plan import Plan, is_asked, leads
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Having, Measure, Order, Query
 from rules.query.refusals import missing_measure, not_understood, unused_words
 from rules.query.wishes import Figure
@@ -35,9 +35,7 @@ def measure_of(plan: Plan, figure: Figure, default: Function | None = None) -> M
 
 def figures_query(plan: Plan) -> Query:
     """Figures, by group where there are groups."""
-    figures = sorted([*plan.asks.figures, *plan.bare], key=lambda figure: figure.position)
-    if not figures:
-        figures = _shared_figure(plan)
+    figures = sorted([*plan.asks.figures, *plan.bare], key=lambda figure: figure.position) or _shared_figure(plan)
     _refuse_compounds(plan, figures)
     measures = list(dict.fromkeys(measure_of(plan, figure) for figure in figures))
     base = measures[0].table
@@ -54,6 +52,10 @@ def figures_query(plan: Plan) -> Query:
         return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
     if any(_is_of_parts(plan, measure) for measure in measures):
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("super", "max", "min")])
+    return _grouped(base, dimensions, measures)
+
+
+def _grouped(base: TableKey, dimensions: list[Dimension], measures: list[Measure]) -> Query:
     query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
     return replace(query, order=group_order(query))
 
@@ -106,16 +108,10 @@ def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions
             # `各服务区新能源车占比`: a share of each area's own, or of all areas'?
             raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
         measures += [replace(measure, is_share=True) for measure in measures]
-        query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
-        return replace(query, order=group_order(query))
+        return _grouped(base, dimensions, measures)
     part = tuple(plan.filters.conditions)
-    reachable = plan.reading.graph.above(base)
-    if (
-        not part
-        or plan.filters.thresholds
-        or len(measures) != 1
-        or any(one.column.table not in reachable for one in part)
-    ):
+    reachable = all(one.column.table in plan.reading.graph.above(base) for one in part)
+    if not part or not reachable or plan.filters.thresholds or len(measures) != 1:
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
     plan.filters.conditions.clear()
     return Query(base, measures=(replace(measures[0], is_share=True, share_of=part),))
@@ -158,10 +154,11 @@ def _shared_figure(plan: Plan) -> list[Figure]:
     facts = plan.reading.facts(table)
     if plan.head is not None or facts.is_entity:
         return [Figure("count", table=table)]
-    measures = [column for column in facts.table.columns if facts.is_measure(column)]
-    if len(measures) > 1:
-        raise missing_measure(called(facts.table), [called(column) for column in measures])
-    return [Figure("sum", column_link(table, measures[0].name)) if measures else Figure("count", table=table)]
+    if plan.reading.settled.figure is not None:
+        return [plan.reading.settled.figure]
+    if len(facts.measures) > 1:
+        raise missing_measure(called(facts.table), facts)
+    return [Figure("sum", column_link(table, one.name)) for one in facts.measures] or [Figure("count", table=table)]
 
 
 def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Dimension]) -> Query:
@@ -257,15 +254,13 @@ def _implied_dimensions(plan: Plan, measures: list[Measure]) -> list[Dimension]:
     found: list[Dimension] = []
     measured = {measure.table for measure in measures}
     explicit_total = any(figure.function in ("sum", "avg", "max", "min") for figure in plan.asks.figures)
+    is_restricted = bool(plan.filters.conditions or plan.filters.related)
     for index, key in plan.tables:
         if key in measured or not plan.reading.facts(key).is_entity:
             continue
         asked = is_asked(plan, index) or leads(plan.reading, index)
-        if asked or (plan.reading.is_chinese and not explicit_total and not is_restricted(plan)):
+        if asked or (plan.reading.is_chinese and not explicit_total and not is_restricted):
             found.append(Dimension(key))
-    if found:
-        return found
-    for index, link in plan.named_at.items():
-        if is_asked(plan, index) or plan.asks.which or plan.asks.lists:
-            found.append(column_dimension(plan.reading, link))
-    return found
+    shows = plan.asks.which or plan.asks.lists
+    columns = (link for index, link in plan.named_at.items() if is_asked(plan, index) or shows)
+    return found or [column_dimension(plan.reading, link) for link in columns]

@@ -1,15 +1,20 @@
 """Whether every named thing found its place; what did not makes the rules refuse."""
 
+from dataclasses import replace
+
 from knowledge.atoms import stem, words_of
 from knowledge.naming import comment_names, english_words
+from rules.planning.heads import asked_people, person_of
 from rules.planning.listing import shown_column
 from rules.planning.plan import Plan, shown_names
 from rules.query.query import ColumnRef, Query
-from rules.query.refusals import several_people, unused_words
+from rules.query.refusals import unused_words
 from rules.reading.reading import ColumnIdentity
 from rules.schema.joins import AmbiguousPath
 from rules.schema.links import Link
 from rules.schema.schema import TableKey
+
+_DATE_ITSELF = 0.9  # from this quality on, a word means a date and not what was done then
 
 
 def measured_columns(plan: Plan) -> frozenset[ColumnIdentity]:
@@ -51,7 +56,8 @@ def refuse_unplaced(plan: Plan, query: Query) -> None:
         if set(shown_column(plan, index, link)) <= set(query.columns)
     }
     for index, link in plan.named_at.items():
-        if (link.table, link.column) not in shown and not _is_reference_to(plan, link, query):
+        placed = _is_reference_to(plan, link, query) or _says_event(plan, link, query)
+        if (link.table, link.column) not in shown and not placed:
             lost.append(plan.reading.marks[index].text)
     if lost:
         raise unused_words(lost)
@@ -64,6 +70,13 @@ def _is_reference_to(plan: Plan, link: Link, query: Query) -> bool:
     return any(edge.columns == (link.column,) and edge.parent in grouped for edge in facts.edges) or (
         link.table in grouped and link.column in facts.key
     )
+
+
+def _says_event(plan: Plan, link: Link, query: Query) -> bool:
+    """ "who sold the most", asked back by what: the verb of a date says which events are measured."""
+    measured = {measure.table for measure in query.measures}
+    is_verb = plan.reading.is_date(link) and link.quality < _DATE_ITSELF
+    return plan.reading.settled.says_anything and is_verb and link.table in measured
 
 
 def refuse_leftovers(plan: Plan, query: Query) -> None:
@@ -84,8 +97,10 @@ def touched(query: Query) -> set[TableKey]:
     return keys | {related.table for related in query.related}
 
 
-def refuse_answers_without_names(plan: Plan, query: Query) -> None:
+def with_names_asked_for(plan: Plan, query: Query) -> Query:
     """`Who manages the Sales department?` is not answered by a department, "which customer" not by an order.
+
+    Events that are told after it was asked back which ones are shown with the people they belong to.
 
     Raises:
         Refusal: what is asked for is not among what is shown.
@@ -94,13 +109,13 @@ def refuse_answers_without_names(plan: Plan, query: Query) -> None:
     asked = [index for index in range(len(reading)) if reading.asks_for(index)]
     shown = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
     shown |= {dimension.table for dimension in query.dimensions}
-    people = [index for index in asked if reading.marks[index].arg == "person"]
-    people += [0] if reading.marks[0].text.lower().split()[0] == "who" and 0 not in asked else []  # "who has …"
+    people = asked_people(reading)
     if people and not any(reading.facts(key).is_person for key in shown):
-        persons = [key for key in reading.graph.above(query.base) if reading.facts(key).is_person]
-        if len(persons) > 1:
-            raise several_people(reading.marks[people[0]].text.split()[0], persons, reading.lexicon)
-        raise unused_words([reading.marks[index].text for index in people])
+        person = person_of(plan, query.base)
+        if person is None or query.measures or not reading.settled.says_anything or reading.facts(query.base).is_entity:
+            raise unused_words([reading.marks[index].text for index in people])
+        names = (ColumnRef(person, name) for name in reading.facts(person).shown)
+        query = replace(query, columns=tuple(dict.fromkeys((*names, *query.columns))))
     for index in asked:
         place = reading.beside(index, 1, ("noise", "of", "unit", "number"), through_used=False)
         noun = reading.nouns[place] if place is not None else None
@@ -108,3 +123,4 @@ def refuse_answers_without_names(plan: Plan, query: Query) -> None:
             continue
         if reading.facts(noun.table.table).display and reading.marks[index].arg != "kind":
             raise unused_words([reading.marks[index].text + reading.marks[place or 0].text])
+    return query

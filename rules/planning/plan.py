@@ -40,12 +40,6 @@ def is_asked(plan: Plan, index: int) -> bool:
     return before is not None and (reading.marks[before].means("list") or reading.asks_for(before))
 
 
-def is_restricted(plan: Plan) -> bool:
-    """Whether any condition on rows is known."""
-    filters = plan.filters
-    return bool(filters.conditions or filters.related)
-
-
 def shown_names(plan: Plan, dimension: Dimension) -> tuple[str, ...]:
     """The columns that show a dimension."""
     facts = plan.reading.facts(dimension.table)

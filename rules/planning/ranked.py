@@ -1,10 +1,11 @@
 """Queries for the most and the least: rows, groups, and the extreme value itself."""
 
 import re
+from dataclasses import replace
 
-from common.text import Text
 from knowledge.naming import called
 from rules.planning.event_dates import resolved
+from rules.planning.heads import asked_people, person_of
 from rules.planning.measuring import figures_query, measure_of
 from rules.planning.plan import Plan, all_columns, is_asked, shown_names, tie_break
 from rules.query.conditions import ref
@@ -14,7 +15,9 @@ from rules.query.wishes import Figure, Ranking
 from rules.reading.groups import column_dimension
 from rules.reading.reading import Reading
 from rules.schema.links import Link, column_link
-from rules.schema.schema import TableKey
+from rules.schema.schema import Facts, TableKey
+from rules.words import WORDS
+from rules.words.vocabulary import concept_names
 
 
 def ranked_query(plan: Plan) -> Query:
@@ -28,12 +31,15 @@ def ranked_query(plan: Plan) -> Query:
     _refuse_joined_share(plan)
     if len(plan.asks.rankings) > 1:
         return _ranked_twice(plan)
-    if ranking.figure is None and not ranking.hint:
+    if plan.reading.settled.figure is not None:
+        ranking.figure = replace(plan.reading.settled.figure, position=ranking.position)
+    elif ranking.figure is None and not ranking.hint:
         ranking.figure = _implied_figure(plan)
     _drop_single_rows(plan, ranking)
-    if ranking.is_value and ranking.figure is not None:
+    person = _asked_person(plan, ranking)
+    if ranking.is_value and ranking.figure is not None and person is None:
         return _extreme_value(plan, ranking)
-    entity = _ranked_entity(plan, ranking)
+    entity = Dimension(person) if person is not None else _ranked_entity(plan, ranking)
     figure = ranking.figure or _hinted_figure(plan, ranking, entity)
     return _ranked_by(plan, ranking, figure, entity)
 
@@ -47,7 +53,7 @@ def _refuse_owner(plan: Plan, ranking: Ranking) -> None:
     for index in range(ranking.position, len(reading)):
         mark, noun = reading.marks[index], reading.nouns[index]
         owns = mark.means("noise", "which", "verb") and _OWNS.match(mark.text.lower())
-        if owns and (is_thing_said or mark.text.startswith(("所属", "所在"))):
+        if owns and (is_thing_said or mark.text.startswith(_ASKED_OWNERS)):
             raise unused_words([mark.text])
         is_thing_said = is_thing_said or (noun is not None and noun.is_table)
 
@@ -86,7 +92,8 @@ def _restricted_thing(plan: Plan, ranking: Ranking) -> int | None:
     return None
 
 
-_OWNS = re.compile("所属|所在|属于|位于|在|belong|located|part of")
+_OWNS = re.compile(WORDS.any_of("questions.owners"))
+_ASKED_OWNERS = WORDS.chinese.phrases("questions.asked_owners")
 
 
 def _ranked_twice(plan: Plan) -> Query:
@@ -94,10 +101,9 @@ def _ranked_twice(plan: Plan) -> Query:
     rankings = plan.asks.rankings
     first, last = rankings[0].position, rankings[-1].position
     things = any(index > last if plan.reading.is_chinese else index < first for index, _ in plan.tables)
-    if things or not all(ranking.is_value or ranking.figure is None for ranking in rankings):
-        raise unused_words([plan.reading.marks[ranking.position].text for ranking in rankings])
+    values = all(ranking.is_value or ranking.figure is None for ranking in rankings)
     link = next((ranking.figure.link for ranking in rankings if ranking.figure is not None), None)
-    if link is None:
+    if things or not values or link is None:
         raise unused_words([plan.reading.marks[ranking.position].text for ranking in rankings])
     for ranking in rankings:
         plan.asks.figures.append(Figure("max" if ranking.descending else "min", link, position=ranking.position))
@@ -107,11 +113,8 @@ def _ranked_twice(plan: Plan) -> Query:
 
 def _implied_figure(plan: Plan) -> Figure | None:
     """A figure named elsewhere: a count asked for, or the one plain measure."""
-    if plan.asks.figures:
-        return plan.asks.figures.pop(0)
-    if plan.bare:
-        return plan.bare.pop(0)
-    return None
+    named = plan.asks.figures or plan.bare
+    return named.pop(0) if named else None
 
 
 def _extreme_value(plan: Plan, ranking: Ranking) -> Query:
@@ -120,7 +123,7 @@ def _extreme_value(plan: Plan, ranking: Ranking) -> Query:
     function: Function = "max" if ranking.descending else "min"
     if figure.function is not None:
         raise unused_words([plan.reading.marks[ranking.position].text])
-    plan.asks.figures.insert(0, replace_figure(figure, function))
+    plan.asks.figures.insert(0, Figure(function, figure.link, figure.table, figure.position))
     plan.asks.rankings.clear()
     return figures_query(plan)
 
@@ -147,6 +150,19 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
     return _thing_behind_figure(plan) if ranking.hint == "date" else None
 
 
+def _asked_person(plan: Plan, ranking: Ranking) -> TableKey | None:
+    """The people ranked by a figure that was asked back for; of "who placed the largest order", orders are ranked."""
+    reading, figure = plan.reading, ranking.figure
+    if not reading.settled.says_anything or not asked_people(reading) or figure is None:
+        return None
+    place = reading.beside(ranking.position, 1, ("noise", "of", "unit"), through_used=False)
+    noun = reading.nouns[place] if place is not None else None
+    if noun is not None and noun.is_table:
+        return None
+    table = figure.table if figure.link is None else figure.link.table
+    return person_of(plan, table) if table is not None else None
+
+
 def _thing_behind_figure(plan: Plan) -> Dimension | None:
     """The table whose name was read as a figure: no figure is latest, so "latest sales" are rows of it."""
     for figure in plan.bare:
@@ -164,41 +180,31 @@ def _is_total_of(figure: Figure, table: TableKey) -> bool:
 
 def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Figure:
     """The column an adjective speaks of: the price of the cheapest, the date of the latest."""
-    reading = plan.reading
-    name = (
-        called(reading.schema.table(entity.table))
-        if entity and entity.table != ("", "")
-        else reading.marks[ranking.position].text
-    )
-    if entity is None or entity.table == ("", "") or not ranking.hint:
-        raise missing_measure(name, _measure_labels(plan, entity))
-    link = concept_column(reading, entity.table, ranking.hint)
-    if link is None and ranking.hint == "age" and not reading.facts(entity.table).is_person:
-        link = concept_column(reading, entity.table, "date")  # the oldest order is the first one
+    reading, facts = plan.reading, _ranked_facts(plan, entity)
+    link = concept_column(reading, facts.table.key, ranking.hint) if facts is not None and ranking.hint else None
+    if link is None and facts is not None and ranking.hint == "age" and not facts.is_person:
+        link = concept_column(reading, facts.table.key, "date")  # the oldest order is the first one
     if link is None:
-        raise missing_measure(name, _measure_labels(plan, entity))
+        name = called(facts.table) if facts is not None else reading.marks[ranking.position].text
+        raise missing_measure(name, facts)
     if ranking.hint == "date" or (ranking.hint == "age" and reading.is_date(link)):
         ranking.descending = ranking.descending if ranking.hint == "date" else not ranking.descending
     return Figure(None, link)
 
 
-def _measure_labels(plan: Plan, entity: Dimension | None) -> list[Text]:
-    if entity is None or entity.table == ("", ""):
-        return []
-    facts = plan.reading.facts(entity.table)
-    return [called(column) for column in facts.table.columns if facts.is_measure(column)][:4]
+def _ranked_facts(plan: Plan, entity: Dimension | None) -> Facts | None:
+    """What is known of the table whose things are ranked; None where periods are, or nothing is named."""
+    return plan.reading.facts(entity.table) if entity is not None and entity.table != ("", "") else None
 
 
 def _ranked_by(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension | None) -> Query:
-    limit = ranking.limit if not ranking.is_order else plan.asks.limit
-    if limit is None and not ranking.is_order:
-        limit = 1
+    limit = plan.asks.limit if ranking.is_order else 1 if ranking.limit is None else ranking.limit
     plan.asks.limit = None
     link = figure.link
     if entity is None and link is not None:
         entity = Dimension(link.table)
     if entity is None:
-        raise missing_measure(plan.reading.marks[ranking.position].text, [])
+        raise missing_measure(plan.reading.marks[ranking.position].text)
     if link is not None and figure.function is None and _is_attribute(plan, link, entity):
         return _ranked_rows(plan, ranking, link, entity, limit)
     return _ranked_groups(plan, ranking, figure, entity, limit)
@@ -208,35 +214,28 @@ def _is_attribute(plan: Plan, link: Link, entity: Dimension) -> bool:
     """Whether the figure is a column of the ranked thing itself (or of something above it)."""
     if entity.column is not None or entity.bucket is not None:
         return False
-    return link.table in plan.reading.graph.above(entity.table) and (
-        link.table == entity.table or not plan.reading.facts(link.table).edges or True
-    )
+    return link.table in plan.reading.graph.above(entity.table)
 
 
 def _ranked_rows(plan: Plan, ranking: Ranking, link: Link, entity: Dimension, limit: int | None) -> Query:
     facts = plan.reading.facts(entity.table)
-    columns = [ColumnRef(entity.table, name) for name in facts.display or all_columns(plan, entity.table)]
-    columns += [ref(shown) for shown in plan.projection]
-    columns += [ref(bare.link) for bare in plan.bare if bare.link is not None]
-    columns.append(ref(link))
     top_per = tuple(resolved(plan, dimension, entity.table) for dimension in plan.asks.dimensions)
-    columns = [ColumnRef(dim.table, name) for dim in top_per for name in shown_names(plan, dim)] + columns
+    columns = [ColumnRef(dim.table, name) for dim in top_per for name in shown_names(plan, dim)]
+    columns += [ColumnRef(entity.table, name) for name in facts.display or all_columns(plan, entity.table)]
+    columns += [ref(shown) for shown in (*plan.projection, *(bare.link for bare in plan.bare), link) if shown]
     order = (Order(column=ref(link), descending=ranking.descending), *tie_break(plan, entity.table))
-    return Query(
-        entity.table, tuple(dict.fromkeys(columns)), order=order, limit=limit, top_per=top_per if limit else ()
-    )
+    shown_columns = tuple(dict.fromkeys(columns))
+    return Query(entity.table, shown_columns, order=order, limit=limit, top_per=top_per if limit else ())
 
 
 def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension, limit: int | None) -> Query:
+    reading, link = plan.reading, figure.link
     default: Function | None = None
-    if figure.link is not None and plan.reading.facts(figure.link.table).is_averaged(
-        plan.reading.column_of(figure.link)
-    ):
-        default = "max" if ranking.descending else "min"
-    if figure.link is not None and not plan.reading.is_measure(figure.link):
-        if not plan.reading.is_date(figure.link):
-            raise missing_measure(plan.reading.marks[ranking.position].text, _measure_labels(plan, entity))
-        default = "max" if ranking.descending else "min"
+    if link is not None:
+        if not reading.is_measure(link) and not reading.is_date(link):
+            raise missing_measure(reading.marks[ranking.position].text, _ranked_facts(plan, entity))
+        if not reading.is_measure(link) or reading.facts(link.table).is_averaged(reading.column_of(link)):
+            default = "max" if ranking.descending else "min"
     measure = measure_of(plan, figure, default)
     entity = resolved(plan, entity, measure.table)
     others = [measure_of(plan, other) for other in [*plan.asks.figures, *plan.bare]]
@@ -244,25 +243,15 @@ def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimensi
     together = [resolved(plan, one, measure.table) for one in plan.asks.dimensions if one in plan.asks.ranked_dates]
     top_per = tuple(resolved(plan, one, measure.table) for one in plan.asks.dimensions)
     top_per = tuple(one for one in top_per if one not in together)
-    if ranking.is_order:
-        entity_dimensions, top_per = (*top_per, entity), ()
-    else:
-        entity_dimensions = (*top_per, entity, *together)
-    order = (Order(measure=measure, descending=ranking.descending), Order(descending=False))
-    measures = tuple(dict.fromkeys((measure, *others)))
+    dimensions = (*top_per, entity) if ranking.is_order else (*top_per, entity, *together)
     return Query(
         measure.table,
-        dimensions=tuple(dict.fromkeys(entity_dimensions)),
-        measures=measures,
-        order=order,
+        dimensions=tuple(dict.fromkeys(dimensions)),
+        measures=tuple(dict.fromkeys((measure, *others))),
+        order=(Order(measure=measure, descending=ranking.descending), Order(descending=False)),
         limit=limit,
-        top_per=top_per,
+        top_per=() if ranking.is_order else top_per,
     )
-
-
-def replace_figure(figure: Figure, function: Function) -> Figure:
-    """The figure with another function."""
-    return Figure(function, figure.link, figure.table, figure.position)
 
 
 def concept_column(reading: Reading, table: TableKey, hint: str) -> Link | None:
@@ -270,7 +259,7 @@ def concept_column(reading: Reading, table: TableKey, hint: str) -> Link | None:
     facts = reading.facts(table)
     if hint == "date":
         return column_link(table, facts.dates[0]) if facts.dates else None
-    for name in _HINTS[hint]:
+    for name in concept_names(hint):
         for link in reading.lexicon.find(name):
             if (
                 link.kind == "column"
@@ -280,30 +269,3 @@ def concept_column(reading: Reading, table: TableKey, hint: str) -> Link | None:
             ):
                 return link
     return None
-
-
-_HINTS = {
-    "price": (
-        "price",
-        "cost",
-        "unit price",
-        "fee",
-        "fare",
-        "total amount",
-        "amount",
-        "total",
-        "价格",
-        "单价",
-        "费用",
-        "金额",
-    ),
-    "length": ("length", "duration", "时长", "长度"),
-    "weight": ("weight", "重量"),
-    "height": ("height", "高度", "身高"),
-    "age": ("age", "birth date", "年龄", "出生日期"),
-    "rating": ("rating", "score", "评分"),
-    "salary": ("salary", "工资"),
-    "quantity": ("quantity", "sales", "销量", "数量"),
-    "traffic": ("traffic", "visitors", "visits", "客流量", "访问量"),
-    "population": ("population", "人口"),
-}

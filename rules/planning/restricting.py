@@ -4,7 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from knowledge.naming import called
-from rules.linking.dates import Period
+from rules.linking.dates import Moment, Period
 from rules.linking.units import in_stored_unit
 from rules.planning.event_dates import no_date_of, span_date
 from rules.planning.measuring import measure_of
@@ -22,7 +22,8 @@ from rules.schema.schema import TableKey, is_year, tells_days
 def with_conditions(plan: Plan, query: Query) -> Query:
     """The query with every condition in its place."""
     filters = plan.filters
-    query = _with_thresholds(plan, query)
+    for threshold in filters.thresholds:
+        query = _with_threshold(plan, query, threshold)
     query = _with_spans(plan, query)
     conditions = (*query.conditions, *filters.conditions)
     _refuse_averages_of_parts(plan, query)
@@ -30,7 +31,8 @@ def with_conditions(plan: Plan, query: Query) -> Query:
     query, related = _with_references(plan, query, [*query.related, *filters.related])
     query, lacking = _split_lacking(plan, query)
     related = _with_existence(plan, query, [*related, *lacking])
-    return _limited(plan, replace(query, related=tuple(related)))
+    limit = query.limit if query.limit is not None else plan.asks.limit or None
+    return replace(query, related=tuple(related), limit=limit)
 
 
 def _refuse_averages_of_parts(plan: Plan, query: Query) -> None:
@@ -108,20 +110,14 @@ def is_aggregate(plan: Plan, threshold: Threshold) -> bool:
     return link.table not in plan.reading.graph.above(head)
 
 
-def _with_thresholds(plan: Plan, query: Query) -> Query:
-    for threshold in plan.filters.thresholds:
-        query = _with_threshold(plan, query, threshold)
-    return query
-
-
 def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
     if threshold.hint:
-        link = concept_column(plan.reading, query.base, threshold.hint)
+        said = plan.reading.settled.figure
+        link = said.link if said is not None else concept_column(plan.reading, query.base, threshold.hint)
         if link is None:
-            raise missing_measure(called(plan.reading.schema.table(query.base)), [])
-        threshold.link = (
-            replace(link, derived="age") if threshold.hint == "age" and plan.reading.is_date(link) else link
-        )
+            raise missing_measure(called(plan.reading.schema.table(query.base)))
+        is_age = threshold.hint == "age" and plan.reading.is_date(link)
+        threshold.link = replace(link, derived="age") if is_age else link
     if threshold.link is None and threshold.table is None:
         threshold.link = _implied_threshold(plan, query, threshold)
     if threshold.link is not None and threshold.link.derived is None:
@@ -145,20 +141,14 @@ def _implied_threshold(plan: Plan, query: Query, threshold: Threshold) -> Link |
     after = plan.reading.beside(threshold.position, 1, ("noise", "unit"), through_used=False)
     if not plan.reading.is_chinese and after is not None and plan.reading.nouns[after] is not None:
         raise unused_words([plan.reading.marks[threshold.position].text])  # "at least 3 open areas": of the areas
-    measure = next((measure for measure in query.measures), None)
-    if measure is None and (only := _only_measure(plan, query.base)) is not None:
-        return only
+    measure = next(iter(query.measures), None)
+    own = plan.reading.facts(query.base).measures
+    if measure is None and len(own) == 1:
+        return column_link(query.base, own[0].name)  # "invoices over 15"
     if measure is None or measure.column is None:
         words = [mark.text for mark in plan.reading.marks if mark.means("cmp", "between")]
         raise unused_words(words or ["?"])
     return column_link(measure.table, measure.column)
-
-
-def _only_measure(plan: Plan, table: TableKey) -> Link | None:
-    """The measure of a table that has just one ("invoices over 15")."""
-    facts = plan.reading.facts(table)
-    names = [column.name for column in facts.table.columns if facts.is_measure(column)]
-    return column_link(table, names[0]) if len(names) == 1 else None
 
 
 def _compares_figure(query: Query, link: Link) -> bool:
@@ -166,25 +156,15 @@ def _compares_figure(query: Query, link: Link) -> bool:
 
 
 def _with_having(plan: Plan, query: Query, having: Having) -> Query:
-    if not query.dimensions:
-        if query.measures and query.measures[0].column is None and query.measures[0].function == "count":
-            entity = query.measures[0].table
-            query = replace(
-                query, measures=(having.measure,), dimensions=(Dimension(entity),), base=entity, counts_rows=True
-            )
-        else:
-            raise unused_words([mark.text for mark in plan.reading.marks if mark.means("cmp", "between")])
+    counts = bool(query.measures) and query.measures[0].column is None and query.measures[0].function == "count"
+    if not query.dimensions and counts:
+        dimensions = (Dimension(query.measures[0].table),)
+        query = replace(query, measures=(having.measure,), dimensions=dimensions, counts_rows=True)
     measures = query.measures or (having.measure,)
-    if having.measure.table not in {measure.table for measure in measures}:
+    if not query.dimensions or having.measure.table not in {measure.table for measure in measures}:
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("cmp", "between")])
-    order = query.order or (Order(measure=measures[0]), Order(descending=False))
-    if query.counts_rows:
-        order = ()
+    order = () if query.counts_rows else query.order or (Order(measure=measures[0]), Order(descending=False))
     return replace(query, base=measures[0].table, measures=measures, having=(*query.having, having), order=order)
-
-
-def _limited(plan: Plan, query: Query) -> Query:
-    return replace(query, limit=plan.asks.limit) if plan.asks.limit and query.limit is None else query
 
 
 def _with_spans(plan: Plan, query: Query) -> Query:
@@ -204,9 +184,8 @@ def _with_spans(plan: Plan, query: Query) -> Query:
 def _is_of_another(plan: Plan, date: ColumnRef, base: TableKey) -> bool:
     """`去年开业的店铺`: the date is that of a thing above those asked for, which nobody speaks of."""
     both = plan.reading.facts(date.table).is_entity and plan.reading.facts(base).is_entity
-    spoken = {noun.table.table for noun in plan.reading.nouns if noun is not None and noun.table and noun.is_table}
     above = date.table != base and date.table in plan.reading.graph.above(base)
-    return both and above and date.table not in spoken
+    return both and above and date.table not in plan.reading.named_tables()
 
 
 def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Condition]:
@@ -221,9 +200,7 @@ def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Conditio
         if not tells_days(column) and not all(moment.begins_month for moment in bounds):
             raise no_date_column(called(plan.reading.schema.table(date.table)))
         return [Condition(date, "not during" if span.negated else "during", tuple(span.periods))]
-    found: list[Condition] = []
-    for period in span.periods:
-        found += year_conditions(date, period)
+    found = [one for period in span.periods for one in year_conditions(date, period)]
     if not found or (len(span.periods) > 1 and any(condition.operator != "=" for condition in found)):
         raise no_date_column(called(plan.reading.schema.table(date.table)))
     if len(found) > 1 and len(span.periods) > 1:
@@ -243,14 +220,14 @@ def year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
     bounds = [moment for moment in (period.start, period.end) if moment is not None]
     if any(moment.day is None or (moment.day.month, moment.day.day) != (1, 1) for moment in bounds):
         return []
-    if period.grain == "year" and period.start is not None and period.start.day is not None:
-        return [Condition(column, "=", (Decimal(period.start.day.year),))]
-    found = []
-    if period.start is not None and period.start.day is not None:
-        found.append(Condition(column, ">=", (Decimal(period.start.day.year),)))
-    if period.end is not None and period.end.day is not None:
-        found.append(Condition(column, "<", (Decimal(period.end.day.year),)))
-    return found
+    ends: list[tuple[Operator, Moment | None]] = [(">=", period.start), ("<", period.end)]
+    if period.grain == "year":
+        ends = [("=", period.start)]
+    return [
+        Condition(column, operator, (Decimal(moment.day.year),))
+        for operator, moment in ends
+        if moment is not None and moment.day is not None
+    ]
 
 
 _POSITIVE: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not contains": "contains"}

@@ -2,14 +2,15 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from common.text import Lang, Text, language_of
+from common.text import Lang, Text
 from common.values import FailureReason, NoSql
 from knowledge.naming import called, has_han
 from knowledge.spelling import alike, did_you_mean
+from rules.query.pending import Missing, Pending
 from rules.schema.lexicon import Lexicon
-from rules.schema.schema import TableKey
+from rules.schema.schema import Facts, TableKey
 
 
 def _in_both(name: str | Text) -> Text:
@@ -23,31 +24,42 @@ class Refusal(Exception):
     Attributes:
         words: those of the question that are the trouble.
         choices: what may be meant by them, or what is still to be said.
+        missing: what the user may say to have the question answered.
+        pending: the question with what is missing, once it is known which question that is.
     """
 
     def __init__(
-        self, reason: FailureReason, text: Text, *, words: Iterable[str] = (), choices: Iterable[Text] = ()
+        self,
+        reason: FailureReason,
+        text: Text,
+        *,
+        words: Iterable[str] = (),
+        choices: Iterable[Text] = (),
+        missing: Missing | None = None,
+        pending: Pending | None = None,
     ) -> None:
         super().__init__(text.en)
         self.reason: FailureReason = reason
         self.text = text
         self.words = tuple(words)
         self.choices = tuple(choices)
+        self.missing = missing
+        self.pending = pending
+
+    def copy(self, pending: Pending | None = None) -> "Refusal":
+        """The same as it was before it was raised, of the question `pending`."""
+        return Refusal(
+            self.reason, self.text, words=self.words, choices=self.choices, missing=self.missing, pending=pending
+        )
 
     def draft(self, lang: Lang) -> NoSql:
         """The refusal as a draft in the language of the answer."""
         return NoSql(self.reason, self.text.to(lang))
 
 
-_BY = Text("{}，按{}", "{} by {}")
-
-
-def with_choice(question: str, words: Iterable[str], choice: str) -> Iterator[str]:
-    """The question with the choice in the place of each of the words, and with the choice said at its end."""
-    yield from (question.replace(word, choice, 1) for word in words if word in question)
-    yield _BY.to(language_of(question)).format(question.rstrip("?？。. "), choice)
-
-
+_NOT_A_WRONG_ONE = Text("，为避免答非所问，没有生成SQL", ", so no SQL was written rather than a wrong one")
+_ADVICE = Text("。请(?!说明)[^。]*。?$", r"\. Please (?!say)[^.]*\.?$")  # patterns of what a refusal ends with
+_MOST_NAMED = 4  # figures
 _UNSUPPORTED = {
     "why": Text("解释原因", "explain why something is so"),
     "forecast": Text("预测或发现异常", "forecast, estimate or find anomalies"),
@@ -75,17 +87,16 @@ def unsupported(kind: str, word: str) -> Refusal:
 
 def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
     """Words of the question that name nothing in the database."""
-    shown_zh = "、".join(f"“{word}”" for word in words)
-    shown_en = ", ".join(f'"{word}"' for word in words)
-    near = similar_names(words, lexicon)
+    shown, near = in_quotes(words), similar_names(words, lexicon)
     tables = _tables(lexicon)
-    hint_zh = f"您是不是要找：{'、'.join(near)}？" if near else f"可以查询的内容有：{tables.zh}。"
-    hint_en = f"Did you mean: {', '.join(near)}?" if near else f"There is data about: {tables.en}."
+    hint = Text(f"可以查询的内容有：{tables.zh}。", f"There is data about: {tables.en}.")
+    if near:
+        hint = Text(f"您是不是要找：{'、'.join(near)}？", f"Did you mean: {', '.join(near)}?")
     return Refusal(
         "missing_database_info",
         Text(
-            f"数据库中没有找到与{shown_zh}对应的表、字段或取值。{hint_zh}",
-            f"Nothing in the database is called {shown_en}. {hint_en}",
+            f"数据库中没有找到与{shown.zh}对应的表、字段或取值。{hint.zh}",
+            f"Nothing in the database is called {shown.en}. {hint.en}",
         ),
         words=words,
     )
@@ -120,6 +131,12 @@ def _tables(lexicon: Lexicon, count: int = 6) -> Text:
     return enumerated([called(table) for table in (tables or lexicon.schema.catalog.tables)[:count]])
 
 
+def in_quotes(words: Iterable[str]) -> Text:
+    """Words of the question, as they were written."""
+    words = tuple(words)
+    return Text("、".join(f"“{word}”" for word in words), ", ".join(f'"{word}"' for word in words))
+
+
 def enumerated(names: Sequence[Text]) -> Text:
     """Several names."""
     return Text("、".join(name.zh for name in names), ", ".join(name.en for name in names))
@@ -137,6 +154,7 @@ def ambiguous_column(word: str | Text, choices: Sequence[tuple[TableKey, str]], 
         ),
         words=dict.fromkeys((word.zh, word.en)),
         choices=[called(column) for column in columns if column is not None],
+        missing=Missing("choice", tuple(choices)),
     )
 
 
@@ -150,6 +168,7 @@ def several_people(word: str, tables: Sequence[TableKey], lexicon: Lexicon) -> R
         Text(f"“{word}”可以指：{named.zh}。请说明是哪一个。", f'"{word}" can be one of: {named.en}. Please say which.'),
         words=(word,),
         choices=choices,
+        missing=Missing("choice", tuple((key, None) for key in tables)),
     )
 
 
@@ -165,6 +184,7 @@ def ambiguous_way(table: TableKey, choices: Sequence[tuple[TableKey, str]], lexi
             f"与“{target.zh}”有多种关联方式：{named.zh}。请说明按哪一种。",
             f'There are several ways to relate to "{target.en}": {named.en}. Please say which one.',
         ),
+        missing=Missing("choice", tuple(choices)),
     )
 
 
@@ -176,30 +196,32 @@ def describe(lexicon: Lexicon, key: TableKey, column: str) -> Text:
     return Text(*(f"{name}（{place}）" if has_han(name) else f"{name} ({place})" for name in named))
 
 
-def missing_measure(entity: str | Text, choices: Sequence[Text]) -> Refusal:
-    """A ranking that does not say by what."""
+def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
+    """A ranking that does not say by what; `facts` are of the table whose figures are named as examples."""
+    choices = [called(column) for column in facts.measures[:_MOST_NAMED]] if facts is not None else []
     entity, named = _in_both(entity), enumerated(choices)
-    zh = f"，例如：{named.zh}" if choices else ""
-    en = f", for example: {named.en}" if choices else ""
+    examples = Text(f"，例如：{named.zh}", f", for example: {named.en}") if choices else Text("", "")
     return Refusal(
         "ambiguous_question",
         Text(
-            f"请说明“{entity.zh}”按什么指标排序{zh}。",
-            f'Please say by which figure "{entity.en}" should be ranked{en}.',
+            f"请说明“{entity.zh}”按什么指标排序{examples.zh}。",
+            f'Please say by which figure "{entity.en}" should be ranked{examples.en}.',
         ),
         choices=choices,
+        missing=Missing("figure", ((facts.table.key, None),) if facts is not None else ()),
     )
 
 
 def unused_words(words: Sequence[str]) -> Refusal:
     """Words that were recognised but found no place in the statement."""
-    shown_zh = "".join(f"“{word}”" for word in words) or "某些部分"
-    shown_en = ", ".join(f'"{word}"' for word in words) or "asking for this"
+    shown = Text("某些部分", "asking for this")
+    if words:
+        shown = Text("".join(f"“{word}”" for word in words), in_quotes(words).en)
     return Refusal(
         "unknown_generation_failure",
         Text(
-            f"没能理解问题中的{shown_zh}所起的作用，为避免答非所问，没有生成SQL。请把问题拆开或换一种说法。",
-            f"The part {shown_en} of the question could not be placed, so no SQL was written rather than a wrong one. "
+            f"没能理解问题中的{shown.zh}所起的作用{_NOT_A_WRONG_ONE.zh}。请把问题拆开或换一种说法。",
+            f"The part {shown.en} of the question could not be placed{_NOT_A_WRONG_ONE.en}. "
             "Please split or rephrase the question.",
         ),
         words=words,
@@ -213,6 +235,7 @@ def missing_year(word: str) -> Refusal:
         Text(f"“{word}”是哪一年的？请补充年份。", f'Which year is "{word}" in? Please add the year.'),
         words=(word,),
         choices=(Text(f"今年{word}", f"{word} this year"), Text(f"去年{word}", f"{word} last year")),
+        missing=Missing("year", word=word),
     )
 
 
@@ -267,9 +290,9 @@ def not_carried(name: Text, what: Text) -> Refusal:
     )
 
 
-def nothing_to_change(zh: str, en: str) -> Refusal:
+def nothing_to_change(what: Text) -> Refusal:
     """A follow-up changes what the earlier question does not have."""
-    return Refusal("ambiguous_question", Text(f"上一个问题没有{zh}", f"the previous question has no {en}"))
+    return Refusal("ambiguous_question", Text(f"上一个问题没有{what.zh}", f"the previous question has no {what.en}"))
 
 
 def not_continued(refusal: Refusal, question: str) -> Refusal:
@@ -282,25 +305,26 @@ def not_continued(refusal: Refusal, question: str) -> Refusal:
             f'This was understood as following up on "{question}", but no SQL was written: {why.en}. '
             "Please ask the whole question.",
         ),
+        missing=refusal.missing,
     )
 
 
 def grounds(refusal: Refusal) -> Text:
     """Why it was refused, without the advice at the end and the last full stop."""
-    zh = re.sub("。请(?!说明)[^。]*。?$", "", refusal.text.zh).removesuffix("，为避免答非所问，没有生成SQL")
-    en = re.sub(r"\. Please (?!say)[^.]*\.?$", "", refusal.text.en).removesuffix(
-        ", so no SQL was written rather than a wrong one"
+    zh, en = (
+        re.sub(advice, "", text).removesuffix(instead)
+        for text, advice, instead in zip(refusal.text, _ADVICE, _NOT_A_WRONG_ONE, strict=True)
     )
     return Text(zh.rstrip("。"), en.rstrip("."))
 
 
 def not_by_rules(question: str) -> Refusal:
-    """The earlier answer came from a model or from SQL, and rules can't tell what it asked."""
+    """Rules can't tell what the earlier answer is about: a model or SQL gave it, or the database has changed since."""
     return Refusal(
         "ambiguous_question",
         Text(
-            f"上一个回答（“{question}”）不是按离线规则得出的，离线规则无法接着它追问。请把问题说完整。",
-            f'The offline rules did not work out the previous answer ("{question}") and can\'t go on from it. '
+            f"离线规则不清楚上一个回答（“{question}”）查询的是什么，无法接着它追问。请把问题说完整。",
+            f'The offline rules can\'t tell what the previous answer ("{question}") is about and go on from it. '
             "Please ask the whole question.",
         ),
     )

@@ -112,8 +112,7 @@ class FigureReader:
         facts = self._reading.facts(table)
         if facts.is_report:
             return figure_of_rows(self._reading, table, index)
-        measures = [column for column in facts.table.columns if facts.is_measure(column)]
-        counts = [column for column in measures if facts.is_count(column)]
+        counts = [column for column in facts.measures if facts.is_count(column)]
         if facts.is_entity or not facts.edges or len(counts) != 1:
             return Figure("count", table=table, position=index)
         return Figure("sum", column_link(table, counts[0].name), position=index)
@@ -243,7 +242,6 @@ def figure_of_rows(reading: Reading, table: TableKey, index: int) -> Figure | No
     facts = reading.facts(table)
     if not facts.is_report:
         return Figure("count", table=table, position=index)
-    measures = [column for column in facts.table.columns if facts.is_measure(column)]
-    if len(measures) != 1 or facts.is_averaged(measures[0]):
+    if len(facts.measures) != 1 or facts.is_averaged(facts.measures[0]):
         return None
-    return Figure("sum", column_link(table, measures[0].name), position=index)
+    return Figure("sum", column_link(table, facts.measures[0].name), position=index)

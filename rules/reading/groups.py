@@ -3,7 +3,7 @@
 from knowledge.atoms import listed
 from rules.linking.dates import Unit
 from rules.query.query import Dimension
-from rules.query.refusals import ambiguous_column, unused_words
+from rules.query.refusals import unused_words
 from rules.query.wishes import Asks, Figure
 from rules.reading.reading import Reading
 from rules.schema.links import Link
@@ -188,11 +188,7 @@ class GroupReader:
         if not best:
             raise unused_words([reading.marks[index].text])
         rivals = [link for link in best if link.quality >= best[0].quality - 0.1]
-        if len(rivals) > 1:
-            raise ambiguous_column(
-                reading.marks[index].text, [(table, str(link.column)) for link in rivals], reading.lexicon
-            )
-        return best[0]
+        return reading.chosen_of(reading.marks[index].text, rivals) if len(rivals) > 1 else best[0]
 
     def _kind_columns(self, table: TableKey) -> list[Link]:
         """The columns that say of which kind a thing is, best first."""

@@ -5,13 +5,14 @@ the planner refuses rather than answer only a part of the question.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from common.values import Column
 from knowledge.atoms import listed
 from rules.linking.linking import Linker, Noun
 from rules.linking.marks import Mark
+from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import OPPOSITE, Condition, Operator
 from rules.query.refusals import ambiguous_column
 from rules.schema.lexicon import Lexicon
@@ -52,6 +53,7 @@ _NAME_WORDS = frozenset(listed("name names full_name 名称 名字 姓名 名"))
 _POINTS = re.compile("that|this|[这那]")
 _CLEAR = 0.6
 _CLEARLY_LESS = 0.2
+_MOST_CHOICES = 5  # columns named when it is asked back which one is meant
 _COUNTS_ROWS = re.compile("[条行]|记录")
 ColumnIdentity = tuple[TableKey, str | None]
 
@@ -66,7 +68,8 @@ class Reading:
     """Mutable state of understanding one question.
 
     `context` are tables an earlier question spoke of, each with how much it counts beside one named here (1).
-    Without `asks_back`, a word that may mean several columns is taken for the first of them.
+    Without `asks_back`, a word that may mean several columns is taken for the first of them; `settled` is what the
+    user has said when asked back.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class Reading:
         context: Mapping[TableKey, float] | None = None,
         *,
         asks_back: bool = True,
+        settled: Settled = NOTHING_SETTLED,
     ) -> None:
         marks = tuple(_without(mark, avoided) for mark in marks) if avoided else marks
         self.marks = marks
@@ -86,6 +90,7 @@ class Reading:
         self.is_chinese = is_chinese
         self.nouns = Linker(lexicon, lexicon.graph, hint, context).nouns(marks)
         self._asks_back = asks_back
+        self.settled = settled
         self.used: set[int] = set()
         self.skip_used = False
 
@@ -245,9 +250,20 @@ class Reading:
         ]
         rivals = [link for link in rivals if not self._same_key(best, link)]
         if rivals and self._asks_back:
-            choices = [(link.table, str(link.column)) for link in (best, *rivals)]
-            raise ambiguous_column(self.marks[index].text, choices[:5], self.lexicon)
+            return self.chosen_of(self.marks[index].text, [best, *rivals][:_MOST_CHOICES])
         return best
+
+    def chosen_of(self, word: str, links: Sequence[Link]) -> Link:
+        """The one of several columns that the user has said is meant by the word.
+
+        Raises:
+            Refusal: it is still to be said.
+        """
+        choices = [(link.table, str(link.column)) for link in links]
+        chosen = self.settled.among(choices)
+        if chosen is None:
+            raise ambiguous_column(word, choices, self.lexicon)
+        return next(link for link in links if (link.table, link.column) == chosen)
 
     def named_thing(self, index: int) -> TableKey | None:
         """The table whose name a plain "name" / `名称` means: the one named beside it, else the only one named."""
@@ -259,11 +275,12 @@ class Reading:
             noun = self.nouns[place] if place is not None else None
             if noun is not None and noun.is_table and noun.table is not None and self.facts(noun.table.table).display:
                 return noun.table.table
-        tables = {
-            noun.table.table for noun in self.nouns if noun is not None and noun.is_table and noun.table is not None
-        }
-        named = [key for key in tables if self.facts(key).display]
+        named = [key for key in set(self.named_tables()) if self.facts(key).display]
         return named[0] if len(named) == 1 else None
+
+    def named_tables(self) -> list[TableKey]:
+        """The tables that words of the question name, in order."""
+        return [noun.table.table for noun in self.nouns if noun is not None and noun.is_table and noun.table]
 
     def rows_named(self, index: int) -> TableKey | None:
         """The table whose rows are spoken of, where the word alone means a figure: "revenue records", `营收有几条`."""

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from knowledge.naming import core_words, english_words
 from rules.schema.schema import Edge, Schema, TableKey
+from rules.words import WORDS
 
 Path = tuple[Edge, ...]
 _MAX_STEPS = 5
+_ID_ENDS = WORDS.english.phrases("columns.id_ends")
 
 
 class AmbiguousPath(Exception):
@@ -134,7 +136,7 @@ class Graph:
     def _rivals(
         self, best: tuple[bool, float, bool, TableKey], other: tuple[bool, float, bool, TableKey], ends: set[TableKey]
     ) -> bool:
-        """Whether another event ties the two about as closely (products are both ordered and reviewed by customers)."""
+        """Whether another table ties the two about as closely: customers both order and review products."""
         near = other[0] == best[0] and other[1] <= best[1] + 1 and best[3] not in ends and other[3] not in ends
         return near and other[3] not in self.below(best[3]) and best[3] not in self.below(other[3])
 
@@ -186,7 +188,7 @@ def _default_names(table: str) -> set[str]:
     words = core_words(english_words(table))
     names = (table.lower(), *("_".join(words[start:]) for start in range(len(words))))
     bases = {base for name in names for base in (name, _singular(name))}
-    return {f"{base}{tail}" for base in bases for tail in ("_id", "id", "_no", "_code")}
+    return {f"{base}{tail}" for base in bases for tail in _ID_ENDS}
 
 
 def _singular(name: str) -> str:

@@ -34,13 +34,13 @@ from rules.schema.schema import Schema
 
 MAX_PHRASE_ATOMS = 16
 """Longest phrase looked up, in atoms."""
-_MOST_LINKS = 200  # of one phrase; where thousands of columns have the same name, those near what else is named count
+_MOST_LINKS = 200  # of one phrase; of thousands of columns with one name, those near other named things are kept
 _MOST_NEAR = 400  # tables that are near what else is named
 _MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
 _MOST_REMEMBERED_NEAR = 200  # the same, of phrases with the most links
 _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
 _MOST_NAMED_IN_PART = 30_000  # different columns; of more, parts of their names are not looked up
-_SPARED = 500  # tables after which what was made of them is kept from the garbage collector, which would stop all
+_SPARED = 500  # after so many tables, freeze their objects: collecting garbage among them would stop all questions
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
 _INFLECTION, _OTHER_WORD = 0.03, 0.25
 _BORROWED_BESIDE_OWN = 0.25
@@ -54,7 +54,11 @@ _Identity = tuple[str, TableKey, str | None, str | None, str | None]
 
 @dataclass(eq=False, slots=True)
 class _Source:
-    """What phrases come from: a table, or a column and its equals. `places` are numbers of tables and columns."""
+    """A table, or a column and all that are equal to it, from whose names phrases come.
+
+    Attributes:
+        places: where they stand: the number of the table, shifted by `_COLUMN_BITS`, plus the number of the column.
+    """
 
     places: list[int] = field(default_factory=list)
 
@@ -263,7 +267,7 @@ class Lexicon:
 
     @cached_property
     def _words(self) -> tuple[tuple[str, ...], LikeNames]:
-        """A Chinese name is one word."""
+        """The words of all names, and an index of them; a Chinese name is one word."""
         things: dict[tuple[str, str | None], Table | Column] = {}  # thousands of tables have the same columns
         for table in self._tables:
             things[table.name, table.comment] = table
@@ -293,18 +297,18 @@ class Lexicon:
             yield from ((key, link) for link, _ in senses if link.kind not in own)
 
     def prepare(self) -> None:
-        """Does now, in the thread that builds it, what the first unknown word would wait for."""
+        """Builds what unknown words are looked up in, so that the first such question need not wait for it."""
         _ = self._suggested, self._words, self._numbers, self.people
 
 
 def _least_quality(catalog: Catalog) -> float:
-    """How much of a column's name a phrase must be: where very many have names of their own, parts take too much."""
+    """The least quality of phrases that are kept: of very many names, parts would take too much memory."""
     named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
     return _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
 
 
 def _size(senses: list[_Sense]) -> int:
-    """How many things go by a phrase of these senses."""
+    """How many tables and columns a phrase with these senses may mean."""
     return sum([len(source.places) for _, source in senses])
 
 
@@ -342,13 +346,13 @@ def _has_rival(borrowed: Link, own: set[_Identity]) -> bool:
 
 
 def _inflection(link: Link, key: str) -> float:
-    """How much less another form of a word is: `scans` are things, scanned_at only says when one was made."""
+    """What another form of the word costs: more for `scans` of the column scanned_at, which is a time."""
     is_event = link.kind == "column" and link.spelling.endswith("ed") and " " not in link.spelling
     return _OTHER_WORD if is_event and not key.endswith("ed") else _INFLECTION
 
 
 def _prepared(catalog: Catalog) -> Lexicon:
-    lexicon = Lexicon(Catalog(catalog.tables, catalog.search_path))  # the catalogue's own would keep it alive
+    lexicon = Lexicon(Catalog(catalog.tables, catalog.search_path))  # a copy: the lexicon must not keep its key alive
     lexicon.prepare()
     return lexicon
 
@@ -363,7 +367,7 @@ def lexicon_of(catalog: Catalog) -> Lexicon:
 
 
 def says_the_same(catalog: Catalog, other: Catalog) -> bool:
-    """Whether their lexicons are the same: the number of rows says nothing."""
+    """Whether their lexicons are the same. They may differ in the numbers of rows, which lexicons don't use."""
     return (
         catalog.search_path == other.search_path
         and len(catalog.tables) == len(other.tables)

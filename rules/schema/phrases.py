@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from common.values import Column, Table
-from knowledge.atoms import key_of, listed, words_of
+from knowledge.atoms import key_of, words_of
 from knowledge.identity import identifies, names_people
 from knowledge.naming import (
     bare_names,
@@ -19,32 +19,19 @@ from knowledge.naming import (
 from knowledge.stored_values import gender_names, labelled_values, negated_names, partial_names, value_names
 from rules.schema.links import Link
 from rules.schema.schema import Schema, flag_codes, is_birth_date, kind_of
+from rules.words import WORDS
 
-_BARE_MEASURES = frozenset(listed("amount total value sum money count quantity qty 金额 数量 总额 数额 总金额")) | {
-    "total amount", "grand total", "total price", "amount total", "net amount", "sales amount", "sale amount",
-}  # fmt: skip
-_MASS_NOUNS = frozenset(
-    key_of(word, stems=True)
-    for word in listed(
-        "revenue sales income turnover cost expense spending profit traffic consumption usage production output"
-    )
-)
+_EN, _ZH = WORDS.english, WORDS.chinese
+_BARE_MEASURES = frozenset((*WORDS.both("figures.bare"), *WORDS.both("figures.bare_phrases")))
+_MASS_NOUNS = frozenset(key_of(word, stems=True) for word in WORDS.both("figures.masses"))
 _MASS_QUALITY = 0.88  # above the rest of `traffic_date` without its date: asked for a mass, people want its figure
-_PARTIAL = frozenset(listed("discount refund tax fee shipping freight tip deposit balance budget fine penalty cost"))
-_PARTIAL_HAN = re.compile("优惠|退款|折扣|税|运费|手续费|罚款|押金|余额|定金|成本|预算")
-_AMOUNT_HAN = re.compile("(金额|总额|总价|小计)$")
-_COUNTED = frozenset(listed("quantity qty count 数量 件数"))
-_SELLING = frozenset(
-    key_of(word, stems=True) for word in listed("order sale invoice transaction bill receipt 订单 销售")
-)
-_MONEY_NAMES = listed(
-    "revenue|sales|total sales|sales amount|turnover|spent|spend|spending|"
-    "营业收入|营收|收入|销售额|营业额|消费|消费金额|花费",
-    "|",
-)
-_AGGREGATED = re.compile(
-    "(合计|总额|总数|总量|汇总|平均|均值)$|^(total|sum|avg|average|count)\\b|\\b(total|sum|average|count)$"
-)
+_PARTIAL, _PARTIAL_HAN = _EN.one_of("figures.parts"), _ZH.pattern("figures.parts")
+_AMOUNT, _AMOUNT_HAN = _EN.one_of("figures.amount_ends"), _ZH.pattern("figures.amount_ends", end="$")
+_COUNTED, _COUNT_HAN = frozenset(WORDS.both("figures.counted")), _ZH.text("figures.count")
+_PRICE, _PRICE_HAN = _EN.text("figures.price"), _ZH.text("figures.price")
+_SELLING = frozenset(key_of(word, stems=True) for word in WORDS.both("figures.selling"))
+_MONEY_NAMES, _AGES = WORDS.both("figures.money"), WORDS.both("figures.ages")
+_AGGREGATED = re.compile(WORDS.any_of("figures.aggregated"))
 _VIEW_PENALTY = 0.08
 _IN_MODULE = 0.95
 
@@ -80,12 +67,12 @@ def owned_phrases(table: Table, column: Column) -> Phrases:
 
 
 def column_traits(table: Table, column: Column) -> tuple[object, ...]:
-    """Those traits of the table on which `column_phrases` and `borrowed_column_phrases` depend."""
+    """What `column_phrases` and `borrowed_column_phrases` need to know of the table."""
     return (table.kind == "table", _is_exact(table, column), *owner_traits(table, column))
 
 
 def measure_phrases(schema: Schema, table: Table) -> Phrases:
-    """Phrases for a column with a table's figures, because of what the table is about."""
+    """Phrases for columns of figures that follow from what the table is about."""
     penalty = _penalty(table)
     for column in table.columns:
         yield from _bare_measure(schema, table, column, penalty)
@@ -98,7 +85,7 @@ def borrowed_table_phrases(schema: Schema, table: Table) -> Phrases:
     for phrase, quality in borrowed_names(table_names(table)).items():
         yield phrase, Link("table", table.key, None, None, quality - penalty, phrase)
     for column in table.columns:
-        # Whatever else the mass is called, its figure is as likely meant as its table.
+        # Synonyms of the table's name mean its figure as well as the table.
         for phrase, quality in borrowed_names(dict(_mass_names(schema, table, column))).items():
             yield phrase, _link(table, column, quality - penalty, phrase)
 
@@ -132,7 +119,7 @@ def _link(table: Table, column: Column, quality: float, phrase: str, derived: st
 def _age(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
     """A date of birth also says the age, where no column does."""
     if kind_of(column) in ("date", "timestamp") and is_birth_date(column):
-        for phrase in ("age", "ages", "年龄", "岁数"):
+        for phrase in _AGES:
             yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
 
 
@@ -178,7 +165,7 @@ def _is_amount(column: Column) -> bool:
         return False
     return (
         key_of(column.name) in _BARE_MEASURES
-        or words[-1:] in (("amount",), ("total",))
+        or bool(_AMOUNT & {*words[-1:]})
         or any(_AMOUNT_HAN.search(name) for name in names[:1])
     )
 
@@ -188,9 +175,9 @@ def _line_amount(schema: Schema, table: Table, penalty: float) -> Iterator[tuple
     facts = schema.facts[table.key]
     if not facts.edges or facts.is_entity:
         return
-    measures = [column for column in table.columns if facts.is_measure(column)]
-    prices = [column for column in measures if "price" in english_words(column.name) or "单价" in _texts(column)]
-    counts = [column for column in measures if _COUNTED & {*english_words(column.name)} or "数量" in _texts(column)]
+    measures = facts.measures
+    prices = [column for column in measures if _PRICE in english_words(column.name) or _PRICE_HAN in _texts(column)]
+    counts = [column for column in measures if _COUNTED & {*english_words(column.name)} or _COUNT_HAN in _texts(column)]
     has_amount = any(key_of(column.name) in _BARE_MEASURES - _COUNTED for column in measures)
     if len(prices) != 1 or len(counts) != 1 or has_amount:
         return
@@ -217,7 +204,7 @@ def _is_exact(table: Table, column: Column) -> bool:
 
 
 def _undone_value(column: Column) -> str | None:
-    """What a column stores where what it is called after is not so: `false`, the code of no, nothing in a date."""
+    """What a column stores where its name does not hold: `false`, the code of no, or NULL in a date."""
     kind = kind_of(column)
     codes = flag_codes(column)
     if codes is not None:

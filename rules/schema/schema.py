@@ -12,10 +12,11 @@ from functools import cached_property, lru_cache
 from typing import Literal
 
 from common.values import Catalog, Column, Table
-from knowledge.atoms import listed, stem
+from knowledge.atoms import stem
 from knowledge.codes import flag_of, labels_of
 from knowledge.naming import comment_names, core_words, english_words, has_han
 from knowledge.stored_values import has_labels
+from rules.words import WORDS
 
 TableKey = tuple[str, str]
 Kind = Literal["number", "text", "date", "timestamp", "time", "boolean", "array", "json", "other"]
@@ -35,75 +36,37 @@ _MONTH, _DAY = "(19|20)[0-9]{2}{0}(0[1-9]|1[0-2])", "{0}(0[1-9]|[12][0-9]|3[01])
 _DATE_FORMS = {
     f"YYYY{sign}MM{sign}DD": (_MONTH + _DAY).replace("{0}", re.escape(sign)) for sign in ("-", "/", ".", "")
 } | {f"YYYY{sign}MM": _MONTH.replace("{0}", re.escape(sign)) for sign in ("-", "/", ".", "")}
-_HOUSEKEEPING = re.compile(
-    r"^(updated?|modified|changed|last_?updated?|last_?modified|sync(ed)?|etl|load(ed)?|inserted|gmt_modified)"
-    r"(_?(at|on|time|date|ts|by))?$|^(version|row_?version|tenant_id|password\w*|pwd|.*_hash)$",
-    re.IGNORECASE,
-)
-_CREATED = re.compile(r"^(created?|gmt_create|added|create)(_?(at|on|time|date|ts|by))?$", re.IGNORECASE)
-# What may come of it later: such a date says less about when something happened than the record of its creation.
-_OUTCOMES = frozenset(
-    stem(word)
-    for word in listed(
-        "delivered delivery shipped paid payment pay finished finish completed complete closed close ended end ends "
-        "returned return resolved cancelled canceled due expires expired expiry acknowledged approved refunded settled"
-    )
-)
-_ADJECTIVES = frozenset(stem(word) for word in listed("daily weekly monthly quarterly yearly annual hourly new old"))
-_OUTCOMES_HAN = re.compile("归还|完成|完工|结束|结案|支付|付款|缴费|发货|送达|签收|关闭|退款|审核|到货|解决")
-_RECORDING = frozenset(
-    stem(word) for word in listed("create created update updated modify modified last delete deleted")
-)
-_DELETED = re.compile(r"^(is_?)?(soft_?)?(deleted|delete|del)(_?(flag|at|on|time|ts|date|mark))?$", re.IGNORECASE)
-_DELETED_HAN = re.compile("逻辑删除|软删除|是否已?删除|删除(标志|标记|标识|时间|状态)")
-_NAME_WORDS = ("name", "title", "label")
-_GIVEN = (("first", "name"), ("given", "name"), ("fname",), ("forename",))
-_FAMILY = (("last", "name"), ("family", "name"), ("surname",), ("lname",))
-_WHOLE_NAMES = frozenset(stem(word) for word in listed("full display real nick short"))
-_HAN_NAME = re.compile("(名称|姓名|名字|昵称|标题|书名|片名|品名|名)$")
-_LINES_HAN = re.compile("明细|流水|日志|子表|记录")  # of something else, whose parts they are
-_TEXT_KEYS = ("code", "sku", "username", "login", "number", "email", "symbol", "slug", "subject")
-_CODE_WORDS = frozenset(
-    listed(
-        "id no code zip zipcode postcode phone mobile fax tel telephone year month day week quarter hour lat "
-        "latitude lng "
-        "lon longitude number isbn ssn flag version seq sequence rank sort order_no level"
-    )
-)
-_CODE_HAN = re.compile("(编号|编码|代码|号码|号|年份|年度|月份|序号|排序|邮编|电话|经度|纬度|标志|标识|ID|id)$")
-_AVERAGED = frozenset(
-    listed(
-        "price rate ratio percent percentage age rating score temperature grade gpa discount average avg "
-        "latitude longitude "
-        "height weight speed length duration margin interest cost_per pct mark level size"
-    )
-)
-_SUMMED = (("total",), ("grand",), ("sub",), ("subtotal",), ("line",))
-_AVERAGED_HAN = re.compile(
-    "(单价|价格|售价|定价|率|比例|百分比|年龄|评分|得分|分数|成绩|温度|身高|体重|均价|折扣|平均.*|时长|速度)$"
-)
-_COUNTED = re.compile("(_count|_num|_qty|count|quantity|qty)$|^(num|number|n)_|^num$", re.IGNORECASE)
-_NUMBER_WORDS = (("no",), ("reference",), ("ref",), ("serial",), ("sn",))
-_NUMBERED = frozenset(listed("serial reference tracking document"))
-_PEOPLE = frozenset(
-    stem(word)
-    for word in listed(
-        "person people employee staff worker customer client user member student pupil teacher instructor professor "
-        "author actor artist driver rider doctor patient guest passenger reader manager agent player contact candidate "
-        "applicant owner tenant subscriber supplier vendor friend buyer seller host singer director trainer "
-        "coach lawyer nurse"
-    )
-)
-_PEOPLE_HAN = re.compile(
-    "姓名|full_?name|员工|雇员|职员|客户|顾客|用户|"
-    "会员|学生|学员|教师|老师|作者|演员|医生|患者|读者|司机|乘客|经理|人员"
-)
-# Columns that point to another row of their own table.
-_FLAG = re.compile(r"^(is|has)(_|(?=[A-Z]))")
-_OWN_KIND = {("manager",), ("supervisor",), ("boss",), ("parent",), ("reports", "to"), ("report", "to"), ("leader",)}
-_COUNTED_HAN = re.compile("(数量|数|量|次数|人数)$")
-_CODED = frozenset(listed("status state type flag gender sex kind category class code enabled active"))
-_CODED_HAN = re.compile("(状态|类型|类别|标志|标识|性别|等级|级别|方式|是否.*)$")
+_EN, _ZH = WORDS.english, WORDS.chinese
+_HOUSEKEEPING = _EN.pattern("columns.housekeeping", "^", "$", re.IGNORECASE)
+_CREATED = _EN.pattern("columns.created", "^", "$", re.IGNORECASE)
+_DELETED = _EN.pattern("columns.deleted", "^", "$", re.IGNORECASE)
+_DELETED_HAN = _ZH.pattern("columns.deleted")
+_OUTCOMES = frozenset(map(stem, _EN.phrases("columns.outcomes")))
+_OUTCOMES_HAN = _ZH.pattern("columns.outcomes")
+_RECORDING = frozenset(map(stem, _EN.phrases("columns.recording")))
+_FLAG = _EN.pattern("columns.flags", "^", "(_|(?=[A-Z]))")
+_FLAG_HAN = _ZH.phrases("columns.flags")
+_BIRTH = re.compile(WORDS.any_of("columns.birth"), re.IGNORECASE)
+_PLAIN_DATES = _EN.one_of("columns.plain_dates")
+_YEAR, _YEAR_HAN = _EN.phrases("columns.year"), _ZH.phrases("columns.year")
+_NAME_WORDS, _NAME_END = _EN.one_of("columns.names"), _EN.text("columns.name_end")
+_HAN_NAME = _ZH.pattern("columns.names", end="$")
+_GIVEN = [tuple(name.split(" ")) for name in _EN.phrases("columns.given_names")]
+_FAMILY = [tuple(name.split(" ")) for name in _EN.phrases("columns.family_names")]
+_WHOLE_NAMES = frozenset(map(stem, _EN.phrases("columns.whole_names")))
+_TEXT_KEYS, _ID, _KEYS = _EN.one_of("columns.text_keys"), _EN.text("columns.id"), _EN.one_of("columns.keys")
+_CODE_WORDS, _CODE_HAN = _EN.one_of("columns.codes"), _ZH.pattern("columns.codes", end="$")
+_CODED, _CODED_HAN = _EN.one_of("columns.coded"), _ZH.pattern("columns.coded", end="$")
+_AVERAGED, _AVERAGED_HAN = _EN.one_of("columns.averaged"), _ZH.pattern("columns.averaged", end="$")
+_SUMMED, _SUMMED_HAN = _EN.one_of("columns.summed"), _ZH.phrases("columns.summed")
+_COUNTED = _EN.pattern("columns.counted", flags=re.IGNORECASE)
+_COUNTED_HAN = _ZH.pattern("columns.counted", end="$")
+_UNIT, _NUMBER_WORDS, _NUMBERED = (_EN.one_of(f"columns.{one}") for one in ("unit", "numbers", "numbered"))
+_OWN_KIND = {tuple(name.split(" ")) for name in _EN.phrases("columns.own_kind")}
+_PEOPLE = frozenset(map(stem, _EN.phrases("tables.people")))
+_PEOPLE_SAID = re.compile(WORDS.any_of("tables.people_said"))
+_LINES_HAN = _ZH.pattern("tables.lines")
+_ADJECTIVES = frozenset(map(stem, _EN.phrases("tables.adjectives")))
 
 
 def kind_of(column: Column) -> Kind:
@@ -134,7 +97,7 @@ def date_form(column: Column) -> str | None:
 
 
 def is_outcome(column: Column) -> bool:
-    """Whether a date says what came of something in the end, which may not have happened yet."""
+    """Whether a date says when something ended, was paid or the like, which may not have happened yet."""
     said = bool(_OUTCOMES & {stem(word) for word in english_words(column.name)})
     return column.nullable and (said or any(_OUTCOMES_HAN.search(name) for name in comment_names(column.comment)[:1]))
 
@@ -151,7 +114,7 @@ def flag_codes(column: Column) -> tuple[str, str] | None:
         return None
     if labels := labels_of(column.comment):
         return flag_of(dict(labels))
-    if not _FLAG.search(column.name) and not any(name.startswith("是否") for name in comment_names(column.comment)):
+    if not _FLAG.search(column.name) and not any(name.startswith(_FLAG_HAN) for name in comment_names(column.comment)):
         return None
     return ("1", "0") if kind == "number" else flag_of({value: value for value in column.values})
 
@@ -159,7 +122,7 @@ def flag_codes(column: Column) -> tuple[str, str] | None:
 def is_birth_date(column: Column) -> bool:
     """Whether the column holds dates of birth."""
     texts = (column.name, *comment_names(column.comment))
-    return any(re.search(r"birth|\bdob\b|出生|生日", text, re.IGNORECASE) for text in texts)
+    return any(map(_BIRTH.search, texts))
 
 
 def needs_cast(column: Column) -> bool:
@@ -216,7 +179,7 @@ class Facts:
             for column in self.table.columns
             if kind_of(column) == "text"
             and column.name not in self.reference_columns
-            and (words := english_words(column.name))[-1:] in _NUMBER_WORDS
+            and _NUMBER_WORDS & {*(words := english_words(column.name))[-1:]}
             and {stem(word) for word in words[:-1]} <= own
         ]
         return self.display or next(iter(numbers), self.key or (self.table.columns[0].name,))
@@ -245,13 +208,18 @@ class Facts:
             kind_of(column) == "number" and not coded and not self.is_identifier(column) and column.name != self.deleted
         )
 
+    @cached_property
+    def measures(self) -> tuple[Column, ...]:
+        """The columns whose totals or averages mean something."""
+        return tuple(column for column in self.table.columns if self.is_measure(column))
+
     def is_averaged(self, column: Column) -> bool:
         """Whether the column is a rate, price, age or score, whose plain sum means nothing."""
         names = comment_names(column.comment) or [column.name]
         words = english_words(column.name)
-        if words[:1] in _SUMMED or names[0].startswith("总"):
+        if _SUMMED & {*words[:1]} or names[0].startswith(_SUMMED_HAN):
             return False
-        return bool(_AVERAGED & {*words[-1:]}) or words[:1] == ("unit",) or bool(_AVERAGED_HAN.search(names[0]))
+        return bool(_AVERAGED & {*words[-1:]} or _UNIT & {*words[:1]}) or bool(_AVERAGED_HAN.search(names[0]))
 
     def is_housekeeping(self, column: Column) -> bool:
         """Whether the column serves the application rather than the reader."""
@@ -264,7 +232,7 @@ class Facts:
             return True
         named = " ".join((self.table.name, *self.display, *comment_names(self.table.comment))).lower()
         return bool(_PEOPLE & {stem(word) for word in english_words(self.table.name)}) or bool(
-            _PEOPLE_HAN.search(named)
+            _PEOPLE_SAID.search(named)
         )
 
     @property
@@ -327,7 +295,7 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
         of_line = points_up and _LINES_HAN.search(owner)
         return 9 if not rest or (set(rest) & set(owner) and not of_line) else 0 if points_up else 3
     if any(has_han(name) for name in comment_names(column.comment)[:1]):
-        return 4 if words and words[-1].endswith("name") else 2 if words and words[-1] in _TEXT_KEYS else 0
+        return 4 if words and words[-1].endswith(_NAME_END) else 2 if words and words[-1] in _TEXT_KEYS else 0
     if words and words[-1] in _NAME_WORDS:
         rest_words = {stem(word) for word in words[:-1]}
         if not rest_words or rest_words <= own:
@@ -335,7 +303,7 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
         return 8 if rest_words <= _WHOLE_NAMES else 6 if rest_words & own else 0 if points_up else 3
     if {stem(word) for word in words} == own:
         return 5
-    if words and words[-1].endswith("name"):
+    if words and words[-1].endswith(_NAME_END):
         return 4
     return 2 if words and words[-1] in _TEXT_KEYS else 0
 
@@ -351,7 +319,7 @@ def _dates(table: Table) -> tuple[str, ...]:
             return (3, index)
         if is_outcome(column):
             return (4, index)
-        if {stem(word) for word in words} & own or words <= {"date", "day", "time", "at", "on", "timestamp"}:
+        if {stem(word) for word in words} & own or words <= _PLAIN_DATES:
             return (0, index)
         return (1, index)
 
@@ -374,8 +342,8 @@ def _year(table: Table) -> str | None:
 
 def is_year(column: Column) -> bool:
     """Whether a number column holds years."""
-    named = english_words(column.name)[-1:] == ("year",) or any(
-        name.endswith(("年份", "年度", "年")) for name in (column.name, *comment_names(column.comment)[:1])
+    named = english_words(column.name)[-1:] == _YEAR or any(
+        name.endswith(_YEAR_HAN) for name in (column.name, *comment_names(column.comment)[:1])
     )
     return named and kind_of(column) == "number"
 
@@ -388,7 +356,7 @@ class Schema:
         identified = {
             table.primary_key[0].lower(): table
             for table in reversed(catalog.tables)
-            if len(table.primary_key) == 1 and table.primary_key[0].lower() != "id"
+            if len(table.primary_key) == 1 and table.primary_key[0].lower() != _ID
         }
         self._by_id_name = identified
         self._by_stem = {
@@ -448,7 +416,7 @@ class Schema:
             return None
         identity = table.column(table.primary_key[0])
         for column in table.columns:
-            words = tuple(word for word in english_words(column.name) if word not in ("id", "no", "code"))
+            words = tuple(word for word in english_words(column.name) if word not in _KEYS)
             if (
                 column.name not in declared
                 and words in _OWN_KIND
@@ -461,7 +429,7 @@ class Schema:
     def _by_suffix(self, table: Table, column: Column) -> Table | None:
         """The table that `<name>_id` points to: the one of that name, else what else the name may stand for."""
         words = english_words(column.name)
-        if len(words) < 2 or words[-1] != "id":
+        if len(words) < 2 or words[-1] != _ID:
             return None
         said = tuple(stem(word) for word in words[:-1])
         target = self._called(said) or self._owner_called(said, table) or self._in_role(said)
@@ -485,4 +453,4 @@ class Schema:
         """`sign_user_id`: a user, in the role of who signs; who keeps the records is not of interest."""
         if len(said) < 2 or said[0] in _RECORDING:
             return None
-        return self._by_id_name.get("_".join((*said[1:], "id"))) or self._called(said[1:])
+        return self._by_id_name.get("_".join((*said[1:], _ID))) or self._called(said[1:])

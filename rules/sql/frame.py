@@ -14,6 +14,7 @@ from rules.query.query import ColumnRef, Condition, Operand, Operator, Related
 from rules.schema.joins import Graph, Path
 from rules.schema.schema import Schema, TableKey, date_form, kind_of, needs_cast
 from rules.sql.identifiers import is_reserved, like_pattern, literal, moment_sql, number, quoted, table_name
+from rules.words import WORDS
 
 
 class Frame:
@@ -305,7 +306,7 @@ _PATTERNS = {
     "prefix": ("{} ILIKE {}", True, False),
     "suffix": ("{} ILIKE {}", False, True),
 }
-_FALSE_TEXT = ("0", "N", "n", "F", "f", "no", "No", "NO", "false", "否", "未删除", "正常")
+_FALSE_TEXT = WORDS.both("columns.said.not_deleted")
 
 
 def not_deleted(schema: Schema, key: TableKey, name: str, qualifier: str) -> str:

@@ -1,28 +1,17 @@
 """Numbers as people write them: digits, Chinese numerals, English number words, and the units that scale them."""
 
-import re
 from dataclasses import dataclass
 from decimal import Decimal
 
-from knowledge.atoms import Atom, listed
+from knowledge.atoms import Atom
+from rules.words import WORDS
 
-_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
-_PLACES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
-_HAN_NUMERAL = re.compile("[零〇一二两三四五六七八九十百千万亿]+")
-_SCALES = {
-    "千": 10**3, "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8, "百": 100, "十万": 10**5,
-    "k": 10**3, "thousand": 10**3, "million": 10**6, "m": 10**6, "mn": 10**6, "billion": 10**9, "bn": 10**9,
-    "hundred": 100, "dozen": 12,
-}  # fmt: skip
-ENGLISH_NUMBERS = {
-    word: value
-    for value, word in enumerate(
-        listed(
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-            "seventeen eighteen nineteen twenty"
-        )
-    )
-} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100}
+_DIGITS = {char: int(value) for value, chars in WORDS.chinese.under("numbers.words").items() for char in chars}
+_PLACES = {char: int(value) for value, chars in WORDS.chinese.under("numbers.places").items() for char in chars}
+_NUMERALS = _DIGITS.keys() | _PLACES.keys()
+_SCALES = WORDS.numbers("numbers.scales")
+_GLUED, _PERCENT = WORDS.both("numbers.glued"), WORDS.both("numbers.percent")
+ENGLISH_NUMBERS = {word: int(value) for value, words in WORDS.english.under("numbers.words").items() for word in words}
 
 
 @dataclass(frozen=True)
@@ -46,7 +35,7 @@ class Numeral:
 
 def chinese_number(text: str) -> int | None:
     """The value of a Chinese numeral (`三百二十`, `一万五千`, `二〇二四`), or None when it isn't one."""
-    if not text or not _HAN_NUMERAL.fullmatch(text):
+    if not text or not {*text} <= _NUMERALS:
         return None
     if all(char in _DIGITS for char in text):
         return int("".join(str(_DIGITS[char]) for char in text))
@@ -97,7 +86,7 @@ def _glued_to_word(atoms: tuple[Atom, ...], index: int) -> bool:
 
 
 def _is_numeral(atom: Atom) -> bool:
-    return atom.kind == "han" and bool(_HAN_NUMERAL.fullmatch(atom.text))
+    return atom.kind == "han" and atom.text in _NUMERALS
 
 
 def _scaled(atoms: tuple[Atom, ...], base: Numeral) -> Numeral:
@@ -105,8 +94,8 @@ def _scaled(atoms: tuple[Atom, ...], base: Numeral) -> Numeral:
     for length in (2, 1):
         following = atoms[base.end : base.end + length]
         scale = _SCALES.get("".join(atom.key for atom in following))
-        if len(following) == length and scale is not None and (following[0].key not in "km" or following[0].glued):
+        if len(following) == length and scale is not None and (following[0].glued or following[0].key not in _GLUED):
             return Numeral(base.start, base.end + length, base.value * scale, scale=scale)
-    if base.end < len(atoms) and atoms[base.end].key in ("%", "percent"):
+    if base.end < len(atoms) and atoms[base.end].key in _PERCENT:
         return Numeral(base.start, base.end + 1, base.value)
     return base

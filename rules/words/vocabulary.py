@@ -1,6 +1,6 @@
-"""Words of the two languages that say what to do with the data, as tables: no word here belongs to anybody's domain.
+"""What words of a question ask for, read from the tables `intents` and `follow_ups` of the languages.
 
-Each key is (kind, argument) of an `Intent`; each text lists phrases separated by `|`. Kinds:
+The tables are divided by the kind of an `Intent` and, where a kind has several senses, by its argument:
 
     noise   says nothing that changes the answer      of      ties a noun to the one it belongs to
             (`rows`: except that rows are counted)
@@ -10,17 +10,43 @@ Each key is (kind, argument) of an `Intent`; each text lists phrases separated b
     super rank top                                     order and limit
     cmp between not null like and or range with        conditions
     unit    measure word after a number                compare  wants two things side by side
-    inclusion  groups without rows count as well; elsewhere many of these words mean something else
-    why …   what rules can't answer (`unsupported`, the argument names it)
+    inclusion                                          groups without rows count as well; see `INCLUSIONS`
+    unsupported                                        what rules can't answer; the argument names it
+
+In a follow-up, `noise` also has arguments, which say what is asked of the question before:
+
+    lead end      the question goes on from what was said, when it begins or ends with them
+    these their   speaks of the earlier question's things; `their` when it begins with them
+    replace add   instead of, or beside, what the earlier question had
+    only          restricts it further
+    all all:dates takes restrictions away, or those of time
+    reverse       turns its order round
+    shift:…       moves its period by one unit
 """
 
 import calendar
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
 
+from common.word_files import Words
 from knowledge.atoms import key_of
-from rules.words.chinese_words import CHINESE
-from rules.words.english_words import ENGLISH
+from rules.words import WORDS
+
+Kind = Literal[
+    "noise", "verb", "of", "list", "which", "date_which", "count", "sum", "avg", "avg_per", "max", "min", "distinct",
+    "share", "each", "by", "by_end", "bucket", "date_part", "trend", "super", "rank", "top", "cmp", "between",
+    "between_end", "not", "except_end", "null", "notnull", "like", "named", "and", "or", "with", "from", "to", "range",
+    "compare", "deleted", "unit", "inclusion", "per_entity", "unsupported", "above_average", "below_average",
+]  # fmt: skip
+_DOMAIN = "service_areas"  # a file of `domains/`; another one with the same tables may stand in its place
+DOMAIN = Words(Path(__file__).parent / "domains" / f"{_DOMAIN}.toml")
+"""Words of the domain that the demo is about."""
+_LANGUAGES = (WORDS.english, WORDS.chinese, DOMAIN)
+# Kinds whose English phrases may have an article before them.
+_ARTICLED = ("super", "sum", "avg", "max", "min", "count", "share", "top")
+_NO_ARGUMENT = "plain"
 
 
 @dataclass(frozen=True)
@@ -31,37 +57,49 @@ class Intent:
     arg: str = ""
 
 
-# Kinds whose English phrases may have an article before them.
-_ARTICLED = ("super", "sum", "avg", "max", "min", "count", "share", "top")
+def _entries(words: Words, table: str) -> Iterator[tuple[Intent, tuple[str, ...]]]:
+    for place, phrases in words.under(table).items():
+        kind, _, arg = place.partition(".")
+        if kind not in get_args(Kind):
+            raise words.error(f"{table}.{place}", "is of no kind that `rules/words/vocabulary.py` knows")
+        yield Intent(kind, "" if arg == _NO_ARGUMENT else arg), phrases
 
 
-def phrases_of(*tables: Mapping[tuple[str, str], str]) -> dict[str, Intent]:
-    """Intent by comparison key (exact form); later tables do not override earlier ones."""
-    phrases: dict[str, Intent] = {}
-    for table in tables:
-        for (kind, arg), text in table.items():
-            for phrase in text.split("|"):
-                if kind in _ARTICLED and phrase.isascii():
-                    phrases.setdefault(f"the {phrase}", Intent(kind, arg))
-                phrases.setdefault(key_of(phrase) if phrase.isalnum() or " " in phrase else phrase, Intent(kind, arg))
-    return phrases
+def intents_of(table: str, *files: Words) -> dict[str, Intent]:
+    """Intent by comparison key (exact form).
+
+    Raises:
+        WordsError: a kind is unknown, or a phrase has two meanings.
+    """
+    intents: dict[str, Intent] = {}
+    for words in files:
+        for intent, phrases in _entries(words, table):
+            for phrase in phrases:
+                key = key_of(phrase) if phrase.isalnum() or " " in phrase else phrase
+                if key in intents:
+                    raise words.error(f"{table}.{intent.kind}", f"says {phrase!r}, which {intents[key]} has already")
+                intents[key] = intent
+    articled = {f"the {key}": intent for key, intent in intents.items() if intent.kind in _ARTICLED and key.isascii()}
+    return articled | intents
 
 
-def _of_kind(kind: str, *tables: Mapping[tuple[str, str], str]) -> Iterator[dict[tuple[str, str], str]]:
-    for table in tables:
-        yield {key: text for key, text in table.items() if key[0] == kind}
-
-
-INCLUSIONS = phrases_of(*_of_kind("inclusion", ENGLISH, CHINESE))
+INCLUSIONS = intents_of("inclusions", WORDS.english, WORDS.chinese)
 """What words of an inclusion ("including those without orders") do in it, by comparison key."""
-INTENTS = phrases_of(ENGLISH, CHINESE)
-"""Intent by comparison key (exact form); later tables do not override earlier ones."""
+INTENTS = INCLUSIONS | intents_of("intents", *_LANGUAGES)
+"""Intent by comparison key (exact form); a word of an inclusion that also means something else means that."""
+FOLLOW_UP_INTENTS = INTENTS | intents_of("follow_ups", WORDS.english, WORDS.chinese)
+"""`INTENTS` as a follow-up means them."""
 
 
 def common_phrases() -> Iterator[str]:
     """Phrases that any question may hold, whatever it is about; verbs are not among them, since they name events."""
-    for (kind, _), text in (*ENGLISH.items(), *CHINESE.items()):
-        if kind != "verb":
-            yield from text.split("|")
+    for words in _LANGUAGES:
+        for table in ("intents", "inclusions"):
+            yield from (phrase for intent, said in _entries(words, table) if intent.kind != "verb" for phrase in said)
     for names in (calendar.month_name, calendar.day_name, calendar.month_abbr, calendar.day_abbr):
         yield from names
+
+
+def concept_names(concept: str) -> tuple[str, ...]:
+    """What a column may be called that an adjective compares, the likeliest first."""
+    return WORDS.both(f"concepts.{concept}")

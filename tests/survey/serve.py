@@ -3,7 +3,7 @@
 import sys
 
 from agent.bootstrap import FLOWS
-from tests.survey.flow import SurveyFlow
+from tests.survey.survey_flow import SurveyFlow
 from unified_api import main
 
 FLOWS.append(SurveyFlow)

@@ -1,4 +1,4 @@
-"""Step 2 of a conversation: an answer that is not a query."""
+"""Step 2 of conversation: an answer without a query."""
 
 from langgraph.runtime import Runtime
 
@@ -9,7 +9,7 @@ from common.values import Catalog
 
 
 async def agent_chat(state: State, runtime: Runtime[Context]) -> Update:
-    """Writes the answer, streamed while it is written."""
+    """Writes the answer, and emits it piece by piece."""
     try:
         catalog = await runtime.context.database.catalog()
     except (DatabaseUnavailable, QueryTimeout):

@@ -1,4 +1,4 @@
-"""Step 3 of a data question: run the proven SQL, and put the rows into words."""
+"""Step 3 of a data question: runs the proven SQL and puts the rows into words."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -22,13 +22,13 @@ _NO_SUMMARY = Text("摘要生成失败，仅返回查询结果。", "The summary
 
 
 async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update:
-    """Runs `state["sql"]`; when nothing is found, once more with the stored spellings, else asks back.
+    """Runs `state["sql"]`; if it finds nothing, runs it again with stored spellings, or asks the user which was meant.
 
-    What PostgreSQL refuses only now (a division by zero, a cast that fails) is repaired, unless the question has had
-    its repair; what is refused again ends here as state.
+    SQL that PostgreSQL refuses while running (a division by zero, a cast that fails) is repaired, unless the question
+    has used its repair. An error of the repaired SQL goes into the state.
 
     Raises:
-        QueryTimeout, InvalidSql, DatabaseUnavailable: it could not be run to its end.
+        QueryTimeout, InvalidSql, DatabaseUnavailable: the SQL could not be run.
     """
     context = runtime.context
     update = await _first_look(state, context)
@@ -55,7 +55,7 @@ async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update
 
 
 async def _first_look(state: State, context: Context) -> Update:
-    """What the statement returns, or what came of its repair."""
+    """The result of the statement, or of its repair."""
     update: Update = {"execution_path": ["agent_sql_execution"], "warnings": [], "usage": Usage()}
     try:
         update["query_result"] = await context.database.run(state["sql"])
@@ -94,7 +94,7 @@ async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: Contex
 
 @dataclass(frozen=True)
 class _SecondLook:
-    """What was found with other literals, and what the user must know about them."""
+    """The result with stored spellings, and notices about them."""
 
     sql: str
     result: QueryResult
@@ -103,7 +103,7 @@ class _SecondLook:
 
 
 async def _second_look(sql: str, context: Context) -> _SecondLook | None:
-    """What the query finds with the literals that no row can have replaced; None when that is nothing either."""
+    """Runs the query with stored spellings for the literals that no row has; None when that finds nothing either."""
     try:
         found = replacements(sql, await context.database.catalog())
         if not found:
@@ -111,7 +111,7 @@ async def _second_look(sql: str, context: Context) -> _SecondLook | None:
         sql = rewritten(sql, found)
         plan = await context.validate(sql)
         result = await context.database.run(sql)
-    except CituError as error:  # the first answer stands: it is a true one
+    except CituError as error:  # keep the first answer: it is true
         _log.info("the second look failed: %s", error.error_type)
         return None
     if looks_empty(result):
@@ -120,15 +120,15 @@ async def _second_look(sql: str, context: Context) -> _SecondLook | None:
 
 
 async def _doubts(sql: str, context: Context) -> tuple[Text, ...]:
-    """What the user is asked about texts in filters that are not stored."""
+    """Questions to the user about texts in filters that are not stored."""
     return tuple(one.notice for one in missing(sql, await context.database.catalog()))
 
 
 async def _summary(state: State, runtime: Runtime[Context], update: Update, result: QueryResult) -> Thought[str]:
-    """The rows in words, after what the user must know before reading them."""
+    """The rows in words, with the notices before them."""
     context = runtime.context
     inquiry: Inquiry = inquiry_of(state, await context.database.catalog())
-    # A single value needs no model to be said, and a model could only say it wrong.
+    # The rules state a single value: a model would cost a call and might get it wrong.
     skills = context.rules if _is_single_value(result) else context.skills
     opening = "".join(f"{notice}\n" for notice in update.get("notices", ()))
     try:
@@ -159,7 +159,7 @@ def _is_single_value(result: QueryResult) -> bool:
 
 
 def row_count_sentence(result: QueryResult, lang: Lang) -> str:
-    """The plainest true answer: how many rows there are."""
+    """An answer that only says how many rows there are."""
     if not result.rows:
         return Text("查询执行完成，没有符合条件的记录。", "The query ran; no rows match.").to(lang)
     if result.is_limited:

@@ -1,7 +1,7 @@
-"""Step 2 of a data question: SQL that is proven safe and valid, or the reason there is none.
+"""Step 2 of a data question: writes SQL and proves it safe and valid, or says why there is none.
 
-Draft → guard → EXPLAIN → at most one repair, itself guarded and explained. Everything a user can act on ends here as
-state, not as an exception; only infrastructure failures are raised.
+Draft → guard → EXPLAIN → at most one repair, itself guarded and explained. Errors that the user can act on go into the
+state; only failures of the model, the database or time limits are raised.
 """
 
 from langgraph.runtime import Runtime
@@ -25,7 +25,7 @@ async def agent_sql_generation(state: State, runtime: Runtime[Context]) -> Updat
     """Writes SQL and proves it.
 
     Raises:
-        LlmUnavailable, DatabaseUnavailable, QueryTimeout: the proof could not be made.
+        LlmUnavailable, DatabaseUnavailable, QueryTimeout: the SQL could not be written or proven.
     """
     context = runtime.context
     inquiry = inquiry_of(state, await context.database.catalog())
@@ -69,6 +69,7 @@ def _accepted(draft: Sql, plan: PlanEstimate | None) -> Update:
     update: Update = {
         "sql": draft.text,
         "sql_generation_success": True,
+        "understood": draft.understood,
         "execution_path": ["agent_sql_generation"],
     }
     if plan is not None:
@@ -81,6 +82,7 @@ def _not_written(draft: NoSql) -> Update:
         "sql_generation_success": False,
         "failure_reason": draft.reason,
         "user_prompt": draft.prompt,
+        "understood": draft.understood,
         "execution_path": ["agent_sql_generation", "sql_generation_failed"],
     }
 

@@ -1,4 +1,4 @@
-"""Step 1: is this a question about the data, or conversation?"""
+"""Step 1: decides whether the question is about the data or is conversation."""
 
 from langgraph.runtime import Runtime
 
@@ -28,7 +28,7 @@ async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
     try:
         catalog = await context.database.catalog()
     except (DatabaseUnavailable, QueryTimeout):
-        # Conversation must work without a database; anything else would be answered wrongly without its words.
+        # Conversation must work without a database. Without its words the rules can't judge anything else.
         thought = await context.rules.classify(inquiry_of(state, Catalog(())))
         if state["routing_mode"] != "chat_direct" and thought.value.method != "rule_based_chat":
             raise
@@ -44,7 +44,7 @@ async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
 
 
 async def _history(state: State, context: Context) -> tuple[tuple[Turn, ...], list[str]]:
-    """What was said before; a question is answered without it rather than not at all."""
+    """The earlier turns, or a warning when the store fails: the question is still answered then."""
     try:
         return await context.recall(), []
     except StoreUnavailable:

@@ -1,4 +1,4 @@
-"""Last step: the answer's body from what the earlier steps found."""
+"""Last step: makes the answer's body from what the earlier steps found."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from common.values import QueryResult
 
 
 async def format_response(state: State, runtime: Runtime[Context]) -> Update:  # noqa: ARG001 - a node's signature
-    """Decides `response` and the keys beside it; an error needs no body, it has its own."""
+    """Writes `answer` into the state, unless there is an error, whose body the runner makes."""
     done: Update = {"execution_path": ["format_response"]}
     if "error" in state:
         return done
@@ -40,7 +40,7 @@ def _content(state: State) -> dict[str, Any]:
 
 
 def result_body(result: QueryResult) -> dict[str, Any]:
-    """Rows as the HTTP contract has them; `cut_columns` only where there are any."""
+    """The rows as the HTTP contract has them, with `cut_columns` only if there are any."""
     body = {
         "columns": list(result.columns),
         "column_types": list(result.column_types),

@@ -1,1 +1,1 @@
-"""Thinking with a model: prompts, and what its replies mean."""
+"""Thinking with a model: writes the prompts and reads the replies."""

@@ -1,4 +1,4 @@
-"""Reads a model's verdict on what kind of question it was asked, however the model dressed it up."""
+"""Reads from a model's reply what kind of question it was asked, in whatever form the reply is."""
 
 import json
 import re
@@ -20,8 +20,8 @@ _UNREADABLE = Text(
 
 
 def classification_of(reply: str, lang: Lang) -> tuple[Classification, tuple[str, ...]]:
-    """The verdict, and a warning when there was none: then it counts as a question about the data, where a mistake is
-    noticed, while a chat about data would invent some."""
+    """The verdict. An unreadable one counts as a question about the data, with a warning: users notice that mistake,
+    while a model that chats about data would invent some."""
     text = without_reasoning(reply)
     verdict = _object(text)
     word = next((str(verdict[key]) for key in _KIND_KEYS if key in verdict), text)

@@ -1,7 +1,7 @@
-"""The part of a prompt that tells what was said before: the latest turns, each piece cut to its share, within a budget.
+"""Writes the part of a prompt about earlier turns: the latest that fit a budget, each piece cut to its share.
 
-A turn holds a user's words, SQL, stored values and what a model made of them: all of it is data. Pieces are on one line
-or indented, so that nothing in them can pass for the head of another turn.
+A turn holds a user's words, SQL, stored values and a model's text; none of it is trusted. Each piece is put on one line
+or indented, so that it can't look like the start of another turn.
 """
 
 from bisect import bisect_right
@@ -15,8 +15,8 @@ from agent.thinking.llm.tokens import PER_TOKEN, weight
 from common.values import Turn
 from knowledge.safe_text import block, one_line
 
-MAX_HISTORY_TOKENS = 3_000  # of one prompt, estimated; prompts of a conversation's first question are not touched
-MAX_TURNS = 8  # a question rarely reaches further back
+MAX_HISTORY_TOKENS = 3_000  # of one prompt, estimated
+MAX_TURNS = 8  # questions rarely refer to earlier ones
 _INDENT = "\n    "
 
 View = Literal["classify", "sql", "chat"]
@@ -27,8 +27,8 @@ class _Shares:
     """The most tokens of each piece of a turn; 0 leaves it out. Two whole turns fit into the budget.
 
     Attributes:
-        answer: of a turn with SQL.
-        said: the answer of a turn without: a chat, or why there was no query and what the user may say instead.
+        answer: the answer of a turn with SQL.
+        said: the answer of a turn without SQL: conversation, or why there was no query.
     """
 
     question: int
@@ -50,8 +50,8 @@ class Told:
     """What a prompt tells of a conversation.
 
     Attributes:
-        text: goes between the prompt's <history> tags; empty for a conversation that begins.
-        turns: the ones it tells of, oldest first.
+        text: goes between the prompt's <history> tags; empty for a new conversation.
+        turns: those in the text, oldest first.
     """
 
     text: str
@@ -59,15 +59,15 @@ class Told:
 
     @property
     def last_query(self) -> Turn | None:
-        """The latest turn that has SQL: what a follow-up changes."""
+        """The latest turn with SQL, which a follow-up changes."""
         return next((turn for turn in reversed(self.turns) if turn.sql), None)
 
 
 def told(turns: Sequence[Turn], view: View) -> Told:
     """The latest of `turns` (oldest first) that fit the budget.
 
-    The latest turn and the latest with SQL are always among them, so that small talk doesn't end a line of questions;
-    of the others the oldest are dropped first.
+    The latest turn and the latest with SQL come first, so that a follow-up works after small talk; of the others the
+    oldest are dropped first.
     """
     shares = _VIEWS[view]
     room = MAX_HISTORY_TOKENS * PER_TOKEN
@@ -83,7 +83,7 @@ def told(turns: Sequence[Turn], view: View) -> Told:
 
 
 def _by_weight(turns: Sequence[Turn]) -> Iterator[int]:
-    """Indices of `turns`, the most needed first."""
+    """Indices of `turns`, the most important first."""
     newest_first = range(len(turns) - 1, -1, -1)
     last_query = [index for index in newest_first if turns[index].sql][:1]
     return iter(dict.fromkeys([*newest_first[:1], *last_query, *newest_first]))
@@ -108,7 +108,7 @@ def _outcome(turn: Turn, shares: _Shares) -> Iterator[str]:
 
 
 def _rows(turn: Turn, tokens: int) -> list[str]:
-    """The columns and as many whole rows as fit; a single row that doesn't is cut, rather than leaving none."""
+    """The columns and as many whole rows as fit; the first row is cut if it doesn't fit."""
     lines: list[str] = []
     room = tokens * PER_TOKEN
     for cells in (turn.columns, *turn.rows):
@@ -125,7 +125,7 @@ def _on_one_line(text: str, tokens: int) -> str:
 
 
 def _cut(text: str, tokens: int) -> str:
-    """`text`, or as much of its beginning as `tokens` hold with the mark of what is missing."""
+    """`text`, or its beginning with `…` if it is longer than `tokens`."""
     if weight(text) <= tokens * PER_TOKEN:
         return text
     weights = list(accumulate(1 if character.isascii() else PER_TOKEN for character in text))

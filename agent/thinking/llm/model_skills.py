@@ -1,4 +1,7 @@
-"""Thinking by a language model: prompts from files, replies read with suspicion, at most one call per method."""
+"""Thinking by a language model: prompts from files, replies that are checked, one call per method.
+
+A prompt that is too long for the model is sent a second time, shortened.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,7 +42,7 @@ class LlmSkills:
     Args:
         schema_tokens: the longest description of the database in a prompt, in estimated tokens.
         samples: whether stored values may be in it.
-        today: what "today" means in prompts.
+        today: gives the day that prompts call today.
     """
 
     def __init__(
@@ -58,7 +61,7 @@ class LlmSkills:
         self._described = Prepared(self._describe)
 
     async def prepare(self, catalog: Catalog) -> None:
-        """Describes a catalogue that questions will be about, which takes seconds when it is large."""
+        """Describes the catalogue before questions come, because that takes seconds when it is large."""
         await self._described.ready(catalog)
 
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
@@ -118,13 +121,13 @@ class LlmSkills:
         completion = await self._complete(described, messages)
         try:
             return self._draft(completion, inquiry.lang, schema)
-        except ForbiddenStatement as refusal:  # the question was no write, so what the model says now is no mending
+        except ForbiddenStatement as refusal:  # the question asked for no write, so this reply mends nothing
             return Thought(NoSql("llm_explanation", refusal.message(inquiry.lang)), refusal.usage)
 
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
     ) -> Thought[str]:
-        """See `Skills.summarize`. The model sees the first rows only, and its figures are held against them."""
+        """See `Skills.summarize`. The model sees only the first rows; its figures are checked against all rows."""
         rows, shown = rows_text(result)
         row_count, what_is_shown = extent(result, shown)
         messages = prompt(
@@ -143,7 +146,7 @@ class LlmSkills:
         return Thought(text, completion.usage, (figures_warning(doubtful, inquiry.lang),) if doubtful else ())
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
-        """See `Skills.chat`. Its figures are held against the earlier results that the model sees."""
+        """See `Skills.chat`. Its figures are checked against the earlier results that the model sees."""
         history = told(inquiry.history, "chat")
         messages = prompt(
             "chat",
@@ -153,7 +156,7 @@ class LlmSkills:
             question=_question(inquiry),
         )
         text, completion = await self._speak(messages, emit)
-        if not text:  # withheld without a word; `_speak` refuses every other empty reply
+        if not text:  # the model refused without a text; `_speak` raises on any other empty reply
             text = WITHHELD.to(inquiry.lang)
             _say(text, emit)
         doubtful = doubtful_figures_about(history.turns, text, inquiry.question)
@@ -169,12 +172,12 @@ class LlmSkills:
             refusal.usage = completion.usage
             raise
         if not completion.text and isinstance(draft, NoSql) and draft.reason == "llm_explanation":
-            raise unavailable(CallFailed("empty"))  # reasoning is no explanation for a user
+            raise unavailable(CallFailed("empty"))  # don't show the user reasoning as an explanation
         return Thought(draft, completion.usage)
 
     async def _complete(self, described: Callable[[int], str], messages: Callable[[str], list[Message]]) -> Completion:
-        """The reply to `messages` with the schema as it is `described` within a budget; a prompt that the model finds
-        too long is sent once more with half of what was shown, which may have been less."""
+        """The reply to `messages` with the schema `described` within the budget. A prompt that the model finds too long
+        is sent once more with half of the tokens that the schema took."""
         schema = described(self._schema_tokens)
         try:
             return await self._model.complete(messages(schema))
@@ -185,8 +188,8 @@ class LlmSkills:
     async def _speak(self, messages: list[Message], emit: Emit | None) -> tuple[str, Completion]:
         """The visible text of a reply, and the reply.
 
-        What was emitted concatenates to the text, unless the reply closes a block of reasoning that it never opened:
-        that is known only afterwards, and the text then is the shorter one.
+        The emitted pieces concatenate to the text, unless the reply closes a block of reasoning that it never opened:
+        then the reasoning was emitted before it could be recognized, and the text leaves it out.
         """
         if emit is None:
             completion = await self._model.complete(messages)
@@ -206,11 +209,11 @@ class LlmSkills:
         return text, completion
 
     async def _schema(self, inquiry: Inquiry) -> SchemaText:
-        """The description of the inquiry's catalogue, made anew only when the catalogue is another one."""
+        """The description of the inquiry's catalogue; made once per catalogue."""
         return await self._described.ready(inquiry.catalog)
 
     def _describe(self, catalog: Catalog) -> SchemaText:
-        # Made from a copy: what is kept as long as the catalogue's object lives must not keep that object alive.
+        # Describe a copy: the cache keeps this as long as the catalogue object lives, so it must not refer to it.
         schema = SchemaText(Catalog(catalog.tables, catalog.search_path), samples=self._samples)
         schema.prepare(self._schema_tokens)
         return schema
@@ -229,7 +232,7 @@ def _question(inquiry: Inquiry) -> str:
 
 
 def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) -> str:
-    """The schema text; a follow-up may name nothing of it, so what the last query was about comes with it."""
+    """The schema text, with the tables of the last query, because a follow-up may name none of them."""
     table = schema.find(inquiry.table) if inquiry.table else None
     first = [table] if table else []
     last = history.last_query
@@ -240,7 +243,7 @@ def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) 
 
 
 def _values(schema: SchemaText, inquiry: Inquiry) -> str:
-    """The block of stored values that the question names; nothing when it names none."""
+    """The block of stored values that the question names; empty when it names none."""
     named = schema.named_values(inquiry.question)
     return f"<values>\n{named}\n</values>\n\n" if named else ""
 

@@ -28,10 +28,10 @@ def _templates(name: str, has_history: bool) -> tuple[Template, Template]:
 
 
 def prompt(name: str, lang: Lang, **values: str) -> list[Message]:
-    """The messages of `prompts/<name>.md`; a value `history` that is not empty makes it one that goes on.
+    """The messages of `prompts/<name>.md`; with a non-empty value `history`, those for a conversation that goes on.
 
     Raises:
-        KeyError: the file has a place that `values` do not fill.
+        KeyError: `values` lack a `$name` of the file.
     """
     system, user = _templates(name, bool(values.get("history")))
     filled = {"language": _LANGUAGES[lang], **values}

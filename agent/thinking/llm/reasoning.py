@@ -1,11 +1,11 @@
-"""Keeps a model's reasoning (`<think>…</think>`) out of what the user sees, while it arrives and afterwards."""
+"""Removes a model's reasoning (`<think>…</think>`) from replies, whole ones and those that arrive in pieces."""
 
 import re
 
 _TAGS = ("think", "thinking", "thought", "reasoning")
 _OPENING = (*(f"<{tag}>" for tag in _TAGS), "◁think▷")
 _CLOSING = (*(f"</{tag}>" for tag in _TAGS), "◁/think▷")
-# Some chat templates write the opening tag themselves, so that the reply holds only the closing one.
+# Some chat templates put the opening tag into the prompt, so that the reply holds only the closing one.
 _HEADLESS_BLOCK = re.compile(rf"\A(?:(?!{'|'.join(_OPENING)}).)*?(?:{'|'.join(_CLOSING)})", re.DOTALL | re.IGNORECASE)
 
 
@@ -15,7 +15,7 @@ def without_reasoning(reply: str) -> str:
     return visible.feed(_HEADLESS_BLOCK.sub("", reply, count=1)) + visible.finish()
 
 
-# Where reasoning ends and an answer begins, in what an endpoint sent as reasoning as a whole.
+# Marks the start of the answer, when an endpoint sent reasoning and answer together as reasoning.
 _ANSWER = re.compile(
     rf"(?:{'|'.join(_CLOSING)}|\b(?:final answer|answer)\b[*_]*[:：]|(?:最终)?(?:答案|回答)[*_]*[:：])[*_]*",
     re.IGNORECASE,
@@ -23,16 +23,16 @@ _ANSWER = re.compile(
 
 
 def answer_in(reasoning: str) -> str:
-    """The answer that stands at the end of `reasoning` and is said to be one; empty when nothing is."""
+    """The part at the end of `reasoning` that is marked as the answer; empty when none is."""
     *_, last = [0, *(found.end() for found in _ANSWER.finditer(reasoning))]
     return without_reasoning(reasoning[last:]) if last else ""
 
 
 class VisibleText:
-    """Drops the reasoning from a reply that arrives in pieces, tags split over pieces included.
+    """Drops the reasoning from a reply that arrives in pieces; tags may be split over pieces.
 
-    What `feed` and `finish` return concatenates to the visible text, stripped. A block that is never closed hides the
-    rest. A block whose opening tag the reply does not hold can't be noticed in time and stays visible here.
+    The results of `feed` and `finish` concatenate to the visible text, stripped. A block that is never closed hides the
+    rest. A block without an opening tag stays visible here, because its closing tag comes too late.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class VisibleText:
         return min(((start, start + len(tag)) for tag in self._tags if (start := text.find(tag)) >= 0), default=None)
 
     def _possible_tag(self) -> int:
-        """Length of the end that may yet grow into a tag."""
+        """Length of the end that may be the beginning of a tag."""
         start = max(self._pending.rfind("<"), self._pending.rfind("◁"))
         tail = self._pending[start:].lower()
         return len(tail) if start >= 0 and any(tag.startswith(tail) for tag in self._tags) else 0

@@ -1,4 +1,4 @@
-"""What a model is told about SQL that PostgreSQL refused: the message, the place, and the names that do exist."""
+"""Tells a model about SQL that PostgreSQL refused: the message, the position, and names that exist."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from knowledge.safe_text import one_line
 
 
 def error_text(error: InvalidSql, sql: str, schema: SchemaText) -> str:
-    """The lines between the prompt's <error> tags. The database leaves names that nobody may see out of its errors."""
+    """The lines between the prompt's <error> tags. The database has removed hidden names from `error`."""
     lines = [one_line(error.detail, 500)]
     if error.sqlstate:
         lines.append(f"SQLSTATE: {error.sqlstate}")

@@ -1,6 +1,6 @@
-"""What a model's reply means: SQL, a reason why there is none, or prose, which is never executed.
+"""Reads a model's reply as SQL, as a reason why there is none, or as prose, which is never executed.
 
-Where SQL stands in a reply, and what is SQL at all, is found out in `reply_shapes`; the guard judges what it does.
+`reply_shapes` finds the SQL in a reply; the guard judges what it does.
 """
 
 import re
@@ -12,7 +12,7 @@ from common.errors import ForbiddenStatement
 from common.text import Lang, Text
 from common.values import Draft, FailureReason, NoSql, Sql
 
-MAX_EXPLANATION_CHARS = 500  # longest explanation of the model's that is shown to the user
+MAX_EXPLANATION_CHARS = 500  # the most of a model's explanation that the user is shown
 
 REPHRASE = Text("请尝试重新描述您的问题或询问其他内容。", "Try to rephrase your question, or ask something else.")
 _PROMPTS: dict[FailureReason, Text] = {
@@ -40,15 +40,15 @@ WITHHELD = Text(
 
 
 def sql_from_reply(reply: str, lang: Lang, *, known_tables: Collection[str] = (), is_cut: bool = False) -> Draft:
-    """What the reply to a prompt for SQL says.
+    """Reads the reply to a prompt for SQL.
 
     Args:
         known_tables: lower-case names of the tables that exist; they tell unfenced SQL from prose.
-        is_cut: the reply ends before the model was finished, so that SQL at its end may be incomplete: a statement
+        is_cut: the model was stopped before the end of its reply. SQL at the end may then be incomplete: a statement
             without its last condition would run and answer wrongly.
 
-    Several statements in one block are returned as they are, for the guard to refuse. Of several blocks the one that
-    the reply calls final is meant, else the last that is a query.
+    Several statements in one block are returned as they are, for the guard to refuse. Of several blocks, the one that
+    the reply calls final counts, else the last that is a query.
 
     Raises:
         ForbiddenStatement: the model says that the question asks for a write.
@@ -64,7 +64,7 @@ def sql_from_reply(reply: str, lang: Lang, *, known_tables: Collection[str] = ()
 
 
 def withheld(refusal: str, lang: Lang) -> NoSql:
-    """What a refusal means, with the model's own words when it gave any."""
+    """The outcome when the model refuses to answer, with its own words if it gave any."""
     return _prose(refusal, lang) if refusal.strip() else NoSql("llm_explanation", WITHHELD.to(lang))
 
 
@@ -105,14 +105,14 @@ def _declined(text: str, found: Found | None, lang: Lang) -> NoSql | None:
 
 
 def _declines(text: str, marker: re.Match[str]) -> bool:
-    """Whether it gives one of the reasons, or only a label or decoration stands before it on its line."""
+    """Whether the marker declines: it gives one of the reasons, or only a label or decoration stands before it."""
     if marker[1].lower() in {*_REASONS, _WRITE}:
         return True
     return bool(_BEFORE_MARKER.fullmatch(text, text.rfind("\n", 0, marker.start()) + 1, marker.start()))
 
 
 def _is_name_in(sql: str) -> bool:
-    """Whether the query itself uses the word, as a name or in a literal, so that it declines nothing."""
+    """Whether the query uses the marker's word as a name or in a literal; then the word does not decline."""
     without_comments = re.sub(r"--[^\n]*|/\*.*?\*/", " ", sql, flags=re.DOTALL)
     return bool(_WORD.search(without_comments))
 
@@ -134,7 +134,7 @@ _DECORATION = re.compile(r"^[ \t]*(?:```\w*|--+|/\*+|\*+/)[ \t]*", re.MULTILINE)
 
 
 def _explanation(text: str) -> str:
-    """The words of a reply without SQL: without fences and comment signs, the message of a JSON object alone."""
+    """The text of a reply without SQL: fences and comment signs removed; of a JSON object only its message."""
     value = next((value for value, _, _ in json_values(text) if isinstance(value, dict)), None)
     if value is not None:
         return next((word for key in _EXPLANATION_KEYS if isinstance(word := value.get(key), str)), "")

@@ -1,4 +1,4 @@
-"""The part of a prompt that shows a result: few rows, short cells, exact figures, no doubt about what is missing."""
+"""Writes the part of a prompt that shows a result: a few rows, short cells, exact figures, and what is left out."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -27,7 +27,7 @@ def rows_text(result: QueryResult) -> tuple[str, int]:
 
 
 def extent(result: QueryResult, shown: int) -> tuple[str, str]:
-    """How many rows there are, and how many of them the model sees, as two English phrases of the prompt."""
+    """Two English phrases for the prompt: how many rows there are, and how many of them the model sees."""
     count = result.row_count
     total = f"more than {count} rows, of which {count} were kept" if result.is_limited else _rows(count)
     if shown == count and not result.is_limited:
@@ -39,7 +39,7 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count} rows"
 
 
-# Made once, not for every row.
+# Made once, because making one for every row is slow.
 _ROWS = simplejson.JSONEncoder(ensure_ascii=False, use_decimal=True, ignore_nan=True, default=str)
 
 

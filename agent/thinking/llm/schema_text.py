@@ -1,9 +1,9 @@
-"""The part of a prompt that describes the connected database, compactly, within a budget of tokens.
+"""Writes the part of a prompt that describes the connected database, within a budget of tokens.
 
-A catalogue that fits is shown whole and reads the same for every question, so that the endpoint may keep what it made
-of it. Of a larger one the best matching tables are shown, then what their foreign keys lead to (a model can't join
-along a table it has not seen), as long as there is room; the others are named. Comments are always shown: in many
-databases they alone say what a column means. The stored values that a question names are a text of their own.
+A catalogue that fits is shown whole, in the same text for every question, so that the endpoint can cache it. Of a
+larger one the best matching tables are shown, then those their foreign keys lead to (a model can't join along a table
+it has not seen), until the budget is used; the others are only named. Comments are always shown, because in many
+databases only they say what a column means. The stored values that a question names are a separate text.
 """
 
 import re
@@ -23,22 +23,22 @@ from rules.words.vocabulary import common_phrases
 
 SCHEMA_BUDGET = 24_000  # tokens of the schema in a prompt that asks for SQL, unless the settings say otherwise
 OVERVIEW_BUDGET = 2_000  # tokens of the list of tables in the other prompts
-_NAMES_SHARE = 0.1  # of the budget, for the names of tables that are not described
+_NAMES_SHARE = 0.1  # of the budget, for the names of tables that are not shown
 _MAX_COMMENT = 160
-_MAX_COLUMNS = 120  # of one table of a catalogue that does not fit; the rest are counted
+_MAX_COLUMNS = 120  # shown of one table when the catalogue does not fit; the rest are counted
 _MAX_VALUES = 12  # stored values shown of one column
 _MAX_ALLOWED = 40  # values shown of an enum or a CHECK
 _MAX_VALUE_CHARS = 40
 _NUMBER_TYPE = re.compile(r"smallint|integer|bigint|numeric|real|double precision")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
-_CANDIDATES = 400  # tables of a large catalogue that are tried for the room there is, at least
+_CANDIDATES = 400  # least number of tables of a large catalogue that are tried
 _LEAST_TABLE = 30  # tokens; a budget holds no more tables than these allow
 _Render = Callable[[Table], str]
 
 
 @dataclass(frozen=True)
 class _Described:
-    """A table: its head, a line for each column, and lines for what concerns several columns."""
+    """The text of a table: its head, a line for each column, and lines for keys of several columns."""
 
     head: str
     columns: tuple[str, ...]
@@ -63,13 +63,13 @@ class SchemaText:
         self._described: dict[tuple[str, str], _Described] = {}
         self._whole: str | None = None
         self._whole_weight = 0
-        self._too_little = 0  # the largest budget that is known not to hold everything
+        self._too_little = 0  # the largest budget known to be too small for everything
         self._preparing = threading.Lock()
         self._values: NamedValues | None = None
         self._index: TableIndex | None = None
 
     def prepare(self, budget: int = SCHEMA_BUDGET) -> None:
-        """Works out what all questions share, which takes a while for a large catalogue; any thread may do it."""
+        """Makes what all questions share, which takes a while for a large catalogue; any thread may call it."""
         with self._preparing:
             if self._values is None:
                 self._all_of_it(budget)
@@ -93,7 +93,7 @@ class SchemaText:
         return self._part(self._by_relevance(question, (), budget), budget, line)
 
     def details(self, question: str, first: Iterable[Table] = (), budget: int = SCHEMA_BUDGET) -> str:
-        """The tables with their columns within `budget` tokens; of those that don't fit `first` are the last to go.
+        """The tables with their columns within `budget` tokens; if not all fit, those in `first` come first.
 
         The same text for every question when all tables fit.
         """
@@ -125,7 +125,7 @@ class SchemaText:
         return next((t for t in tables if wanted in (t.name.lower(), f"{t.schema}.{t.name}".lower())), None)
 
     def _all_of_it(self, budget: int) -> str | None:
-        """Everything, when that takes at most `budget` tokens."""
+        """The whole catalogue; None when it takes more than `budget` tokens."""
         if self._whole is None and budget > self._too_little:
             texts = list(_within(budget, (self._text_of(table).text for table in self.catalog.tables)))
             if len(texts) < len(self.catalog.tables):
@@ -136,7 +136,7 @@ class SchemaText:
         return self._whole if self._whole_weight <= budget * PER_TOKEN else None
 
     def _part(self, candidates: Sequence[Table], budget: int, render: _Render) -> str:
-        """As many tables as there is room for, and the names of others."""
+        """As many tables as fit, and the names of others."""
         room = budget * PER_TOKEN
         reserved = int(room * _NAMES_SHARE)
         room -= reserved
@@ -153,7 +153,7 @@ class SchemaText:
         return "\n".join([*shown, *self._not_shown(left_out, missing, reserved)])
 
     def _not_shown(self, tables: Sequence[Table], count: int, room: int) -> Iterator[str]:
-        """Says which tables are left out, the most relevant first, and how many there are."""
+        """Lines that name the tables left out, the most relevant first, and say how many they are."""
         head, tail = "-- Tables that are not shown here: ", " and {} more"
         room -= weight(head) + weight(tail) + 4 * PER_TOKEN
         names = list(_within(room // PER_TOKEN, map(self._name, tables)))
@@ -182,7 +182,7 @@ class SchemaText:
         return name if table.schema in self.catalog.search_path else f"{quoted(table.schema)}.{name}"
 
     def _table(self, table: Table, asked: frozenset[str]) -> str:
-        """The table, of a very wide one the columns that matter most."""
+        """The table; a very wide one with its most relevant columns only."""
         described = self._text_of(table)
         if len(table.columns) <= _MAX_COLUMNS:
             return described.text
@@ -228,14 +228,14 @@ class SchemaText:
                 yield f"  FOREIGN KEY {_listed(key.columns)} REFERENCES {reference}"
 
     def _reference(self, key: ForeignKey) -> str | None:
-        """What the key refers to, when it may be seen."""
+        """What the key refers to; None when the catalogue does not show it."""
         target = self.catalog.by_key.get(key.target)
         if target is None or not {column.name for column in target.columns}.issuperset(key.target_columns):
             return None
         return f"{self._name(target)}{_listed(key.target_columns)}"
 
     def _content(self, table: Table, column: Column) -> str:
-        """What is known of the column's values: what it may hold, what it does hold, its first and last day."""
+        """What is known of the column's values: the allowed ones, else its first and last day, or stored ones."""
         if column.allowed:
             plain = _NUMBER_TYPE.match(column.type) and all(map(_NUMBER.fullmatch, column.allowed))
             shown = [value for value in column.allowed if _is_showable(value)][:_MAX_ALLOWED]
@@ -262,7 +262,7 @@ def _within(budget: int, texts: Iterable[str]) -> Iterator[str]:
 
 
 def _cut(text: str, room: int) -> str:
-    """As many lines of `text` as fit into `room` quarters of a token; the first one in any case, cut to fit."""
+    """As many lines of `text` as fit into `room` quarters of a token; always the first one, cut if it is too long."""
     if weight(text) <= room:
         return text
     head, *lines = text.split("\n")
@@ -276,7 +276,7 @@ def _comment(comment: str | None) -> str:
 
 
 def _rows(table: Table) -> str:
-    """About how many rows: two digits, so that the text stays the same while a table grows a little."""
+    """The estimated number of rows, to two digits, so that the text stays the same while a table grows a little."""
     if table.row_estimate <= 0:
         return ""
     unit = 10 ** max(0, len(str(table.row_estimate)) - 2)
@@ -301,7 +301,7 @@ def _is_short(column: Column) -> bool:
 
 
 def _is_showable(value: str) -> bool:
-    """Whether it can stand in the prompt exactly as it is stored; a shortened one would match nothing."""
+    """Whether the prompt can show it exactly as it is stored; a shortened value would match nothing."""
     return one_line(value, _MAX_VALUE_CHARS) == value
 
 

@@ -1,6 +1,6 @@
-"""Judges whether a piece of a model's reply is SQL, by PostgreSQL's own parser, and removes what typesetting added.
+"""Judges by PostgreSQL's own parser whether a piece of a model's reply is SQL, and removes typeset characters from it.
 
-Grammar alone does not tell: `Select one from the list` and `Table stores` are sentences and valid statements.
+Grammar alone is not enough: `Select one from the list` and `Table stores` are sentences and valid statements.
 """
 
 import re
@@ -19,18 +19,18 @@ STATEMENT_WORDS = (
 _COMMENT = r"--[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/"
 _FIRST_WORD = re.compile(rf"(?:\s|\(|{_COMMENT})*+({STATEMENT_WORDS})\b", re.IGNORECASE)
 _ONLY_COMMENTS = re.compile(rf"(?:[\s;]|{_COMMENT})*+\Z")
-# What a sentence in words never becomes when it is parsed: operators, calls, casts, joins, `*`, subqueries.
+# Nodes that a sentence in words never parses to: operators, calls, casts, joins, `*`, subqueries.
 _EVIDENCE = ("A_Expr", "FuncCall", "A_Star", "TypeCast", "JoinExpr", "SubLink", "WithClause", "CaseExpr", "WindowDef")
 
-# Where characters are the statement's own: literals, quoted names, comments.
-_OPAQUE = re.compile(  # what is never closed reaches to the end, so that the search stays linear
+# Text that must not be changed: literals, quoted names, comments.
+_OPAQUE = re.compile(  # an unclosed one reaches to the end, which keeps the search linear
     r"\b[eE]'(?:[^'\\]|\\.|'')*+(?:'|\Z)|'(?:[^']|'')*+(?:'|\Z)|\"(?:[^\"]|\"\")*+(?:\"|\Z)"
     r"|(?P<tag>\$(?:[^\W\d]\w*)?\$).*?(?:(?P=tag)|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)",
     re.DOTALL,
 )
-# PostgreSQL would take a fence for an operator (`1 ``` this`) and a Chinese sentence for a name.
+# Refused, because PostgreSQL takes a fence for an operator (`1 ``` this`) and a Chinese sentence for a name.
 _FOREIGN = re.compile("[`。！？]")
-_BLANK = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"  # spaces to people, letters to PostgreSQL
+_BLANK = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"  # they look like spaces; PostgreSQL takes them for letters
 _INVISIBLE = "\u00ad\u200b\u200e\u200f\u2060\ufeff"
 _TYPESET = re.compile(f"[{_BLANK}{_INVISIBLE}；]")
 _TYPED = str.maketrans({**dict.fromkeys(_INVISIBLE), "；": ";"})
@@ -48,7 +48,7 @@ def in_code(text: str, change: Callable[[str], str]) -> str:
 
 
 def tidy(text: str) -> str:
-    """`text` without invisible characters and with plain blanks and semicolons where they are part of the code."""
+    """`text` with invisible characters removed and blanks and semicolons made plain, outside of literals."""
     text = text.strip(EDGES)
     if len(text) > MAX_PARSED_CHARS or not _TYPESET.search(text):
         return text
@@ -64,7 +64,7 @@ def dedented(text: str, width: int) -> str:
 
 
 def first_word(text: str) -> str:
-    """The keyword that `text` begins with, if it could be that of a statement."""
+    """The keyword that `text` begins with, if a statement can begin with it; else empty."""
     found = _FIRST_WORD.match(text)
     return found[1] if found else ""
 
@@ -75,7 +75,7 @@ def is_blank(text: str) -> bool:
 
 
 class Statements(NamedTuple):
-    """What the parser says about a text that is SQL; `trees` is None when they are too deep to look at."""
+    """The parse of a text that is SQL; `trees` is None when they are nested too deeply to decode."""
 
     text: str
     trees: list[Any] | None
@@ -92,7 +92,7 @@ class Statements(NamedTuple):
         return any(tree.stmt_len > 0 for tree in self.trees or ())
 
     def is_beyond_doubt(self, known_tables: frozenset[str]) -> bool:
-        """Whether it can't be a sentence: it shouts its first word, has what sentences lack, or reads a known table.
+        """Whether it can't be a sentence: its first word is in capitals, or it has `_EVIDENCE` or reads a known table.
 
         A query without FROM that names columns can't run and is taken for a sentence (`Select one`).
         """
@@ -110,7 +110,7 @@ class Statements(NamedTuple):
 
     @property
     def reads(self) -> bool:
-        """Whether something stands behind a FROM."""
+        """Whether it has a FROM clause."""
         return any(node.from_clause for node in self._nodes("SelectStmt"))
 
     @property
@@ -126,7 +126,7 @@ class Statements(NamedTuple):
             yield from postgast.find_nodes(tree, getattr(postgast.pg_query_pb2, kind))
 
     def shortened(self) -> str:
-        """The text to the end of the first statement if that is the only one: without semicolon and what follows."""
+        """The text up to the end of its statement, if it has only one: without the semicolon and what follows."""
         text = self.text
         if self.trees is None:
             return text.strip(EDGES + ";")
@@ -137,13 +137,13 @@ class Statements(NamedTuple):
 
 
 class Parser:
-    """Parses the pieces of one reply, within a budget: what a reply holds may look like SQL at hundreds of places."""
+    """Parses the pieces of one reply within a budget, because hundreds of places in a reply may look like SQL."""
 
     def __init__(self) -> None:
         self._room = _PARSE_BUDGET
 
     def parse(self, text: str) -> Statements | None:
-        """None when it is not SQL, nothing but comments, or too much."""
+        """None when it is not SQL, only comments, or over the budget."""
         if not text.strip() or "\0" in text or len(text) > min(MAX_PARSED_CHARS, self._room):
             return None
         if _FOREIGN.search(text) and _FOREIGN.search(_OPAQUE.sub(" ", text)):

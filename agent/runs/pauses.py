@@ -1,7 +1,7 @@
 """What a run that waits for the user needs to go on, on whichever worker the answer comes to."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -19,19 +19,21 @@ class Pause:
     """Where a run stands that has asked the user.
 
     Attributes:
-        graph_interrupt: LangGraph's id of the interrupt; two that follow each other in one node have the same.
-        answers: how many answers the run had before.
-        mark: where its graph stands, see `mark_of`.
+        graph_interrupt: LangGraph's id of the interrupt; later interrupts of the same node run have the same id.
+        answers: how many answers the run got before.
+        mark: the position of its graph, see `mark_of`.
+        timings_ms: how long its nodes have worked so far, and `total`; waiting does not count.
     """
 
     question: Question
     graph_interrupt: str
     answers: int
     mark: str
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def interrupt_id(self) -> str:
-        """What the client calls it: another one for every question of a run."""
+        """The id that clients use; each question of a run has its own."""
         return f"{self.graph_interrupt}-{self.answers + 1}"
 
     def to_json(self) -> dict[str, Any]:
@@ -40,10 +42,16 @@ class Pause:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any], actor: Actor) -> "Pause":
-        """What `to_json` gave; for the actor who answers, whose rights may differ by now from those of who asked."""
-        asked = {**kept["question"], "actor": actor}
-        asked["notices"] = tuple(Text(*notice) for notice in asked["notices"])
-        return cls(Question(**asked), kept["graph_interrupt"], kept["answers"], kept["mark"])
+        """Reads what `to_json` gave. `actor` is who answers: their rights may differ from those of who asked.
+
+        The run may have waited through an upgrade: what an older version did not write has its default, and what this
+        one does not know is left out.
+        """
+        names = {each.name for each in fields(Question)}
+        asked = {name: value for name, value in kept["question"].items() if name in names} | {"actor": actor}
+        asked["notices"] = tuple(Text(*notice) for notice in asked.get("notices", ()))
+        timings_ms = kept.get("timings_ms", {})
+        return cls(Question(**asked), kept["graph_interrupt"], kept["answers"], kept["mark"], timings_ms)
 
 
 @dataclass(frozen=True)
@@ -59,28 +67,28 @@ class GivenAnswer:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "GivenAnswer":
-        """What `to_json` gave."""
+        """Reads what `to_json` gave."""
         actor = kept["actor"]
         return cls(kept["value"], Actor(actor["user_id"], tuple(actor["groups"]), actor["acts_for_others"]))
 
 
 @dataclass(frozen=True)
 class Resumption:
-    """The user's answer, and where the run that it belongs to stands."""
+    """The user's answer, and where its run stands."""
 
     pause: Pause
     answer: Any
 
     @classmethod
     def of(cls, asked: Mapping[str, Any], given: GivenAnswer) -> "Resumption":
-        """The run that `Pause.to_json` describes, with its answer."""
+        """The pause that `Pause.to_json` gave, with its answer."""
         return cls(Pause.from_json(asked, given.actor), given.value)
 
 
 async def mark_of(saver: BaseCheckpointSaver[Any], config: RunnableConfig) -> str:
-    """Where a graph stands: its latest checkpoint, and how many answers it has taken in there.
+    """Where a graph stands: the id of its latest checkpoint, and the number of answers it has taken there.
 
-    When it still is what it was as the run began to wait, the graph does not have the answer yet.
+    As long as the mark is the same as when the run began to wait, the graph does not have the answer yet.
     """
     found = await saver.aget_tuple(config)
     if found is None:

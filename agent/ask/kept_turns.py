@@ -1,4 +1,4 @@
-"""What an answer adds to its conversation, for the questions after it."""
+"""Makes the turn that an answer adds to its conversation, for later questions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,8 +12,8 @@ _PREVIEW_CHARS = 200  # of one value
 _ANSWER_CHARS = 16_000
 
 
-def turn_of(question: Question, data: Mapping[str, Any]) -> Turn:
-    """The turn of an answer with that body: rows and long texts are kept in part."""
+def turn_of(question: Question, data: Mapping[str, Any], understood: Mapping[str, Any] | None) -> Turn:
+    """The turn for the answer `data`; rows and long texts are shortened. No endpoint shows `understood`."""
     result = data.get("query_result")
     return Turn(
         run_id=question.run_id,
@@ -26,6 +26,7 @@ def turn_of(question: Question, data: Mapping[str, Any]) -> Turn:
         row_count=result["row_count"] if result else None,
         columns=tuple(result["columns"][:_PREVIEW_COLUMNS]) if result else (),
         rows=_preview(result["rows"]) if result else (),
+        understood=understood,
     )
 
 
@@ -34,7 +35,7 @@ def _preview(rows: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:
 
 
 def _shortened(value: Any) -> Any:
-    """A value of a row as a turn keeps it: what is long is cut."""
+    """A row's value as a turn keeps it: long ones are cut and end in `…`."""
     if isinstance(value, str) and len(value) > _PREVIEW_CHARS:
         return value[:_PREVIEW_CHARS] + "…"
     if isinstance(value, list | dict):

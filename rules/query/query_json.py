@@ -1,0 +1,125 @@
+"""What a question was understood as, in JSON: kept with its turn, for the question that goes on from it.
+
+A dataclass becomes an object of the fields that are not at their default; numbers and dates become text in an object
+that says what they are, since operands may be text as well. What is read back is checked against the catalogue of
+today: something that names a table or column which is gone is not read at all.
+"""
+
+import datetime
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from common.values import Catalog
+from rules.linking.dates import Period
+from rules.query.pending import Pending
+from rules.query.query import Operand, Query
+
+T = TypeVar("T")
+
+_VERSION = 1
+_NAMES_COLUMN = ("column", "times")  # fields that name a column of the `table` beside them
+
+
+def query_to_json(query: Query) -> dict[str, Any]:
+    """The query as plain JSON values."""
+    return {"version": _VERSION, "query": _written(query)}
+
+
+def query_from_json(data: Mapping[str, Any], catalog: Catalog) -> Query | None:
+    """What `query_to_json` has written; None for anything else, and when the catalogue lacks what it names."""
+    return _kept(Query, data, "query", catalog)
+
+
+def pending_to_json(pending: Pending) -> dict[str, Any]:
+    """The pending question as plain JSON values."""
+    return {"version": _VERSION, "pending": _written(pending)}
+
+
+def pending_from_json(data: Mapping[str, Any], catalog: Catalog) -> Pending | None:
+    """What `pending_to_json` has written; None for anything else, and when the catalogue lacks what it names."""
+    return _kept(Pending, data, "pending", catalog)
+
+
+def _kept(kind: type[T], data: Mapping[str, Any], name: str, catalog: Catalog) -> T | None:
+    if data.get("version") != _VERSION or name not in data:
+        return None
+    try:
+        found = _Reader(catalog).read(kind, data[name])
+    except (AttributeError, TypeError, ValueError, LookupError, InvalidOperation):
+        return None
+    assert isinstance(found, kind)
+    return found
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return {"number": str(value)}
+    if isinstance(value, datetime.date):
+        return {"day": value.isoformat()}
+    if isinstance(value, tuple | frozenset):
+        return [_written(one) for one in (value if isinstance(value, tuple) else sorted(value))]
+    if not is_dataclass(value):
+        return value
+    changed = ((field, getattr(value, field.name)) for field in fields(value))
+    return {field.name: _written(one) for field, one in changed if one != field.default}
+
+
+class _Reader:
+    """Reads values of a type back, and what they name in the catalogue."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def read(self, kind: Any, data: Any) -> Any:
+        """A value of the type `kind`.
+
+        Raises:
+            TypeError, ValueError, LookupError: it is none, or names what the catalogue lacks.
+        """
+        if kind == Operand:
+            return self._operand(data)
+        origin, arguments = get_origin(kind), get_args(kind)
+        if origin in (Union, types.UnionType):
+            (inner,) = (one for one in arguments if one is not type(None))
+            return None if data is None else self.read(inner, data)
+        if origin is Literal:
+            return arguments[arguments.index(data)]
+        if kind == tuple[str, str]:
+            return self._catalog.by_key[(data[0], data[1])].key
+        if origin is tuple and arguments[-1] is not Ellipsis:
+            return tuple(self.read(one, value) for one, value in zip(arguments, data, strict=True))
+        if origin in (tuple, frozenset):
+            return origin(self.read(arguments[0], one) for one in data)
+        return self._object(kind, data) if is_dataclass(kind) else _plain(kind, data)
+
+    def _object(self, kind: Any, data: Mapping[str, Any]) -> Any:
+        hints = _hints(kind)
+        found = kind(**{name: self.read(hints[name], value) for name, value in data.items()})
+        named = [getattr(found, name, None) for name in _NAMES_COLUMN if hasattr(found, "table")]
+        if any(name is not None and self._catalog.by_key[found.table].column(name) is None for name in named):
+            raise LookupError(kind)
+        return found
+
+    def _operand(self, data: Any) -> Operand:
+        if isinstance(data, str):
+            return data
+        return Decimal(data["number"]) if "number" in data else self._object(Period, data)
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _plain(kind: Any, data: Any) -> Any:
+    if kind is datetime.date:
+        return datetime.date.fromisoformat(data["day"])
+    if kind is float and isinstance(data, int | float | Decimal):
+        return float(data)
+    if type(data) is not kind:
+        raise TypeError(kind)
+    return data

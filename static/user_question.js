@@ -1,0 +1,108 @@
+/** What a run asks its reader, and the controls to answer it. */
+
+import { element, setTranslatedAttribute } from "./dom.js";
+import { stringifyExact } from "./exact_json.js";
+import { label } from "./texts.js";
+
+const SHORT_LISTS = 12; // choices shown as buttons; more are a list to choose from
+
+/**
+ * Shows the `data` of a `question` event. `onAnswer(answer)` sends the answer and resolves to null when it was taken,
+ * else to the envelope that says why not.
+ */
+export class UserQuestion {
+  #controls;
+  #failure = element("p", { class: "asked-failure", role: "alert" });
+  #onAnswer;
+
+  constructor(data, onAnswer) {
+    this.#onAnswer = onAnswer;
+    this.#controls = this.#controlsFor(data);
+    const prompt = element("p", { class: "asked-prompt", dir: "auto" }, String(data.prompt ?? ""));
+    this.element = element("section", { class: "asked" }, prompt, this.#controls, this.#failure);
+    setTranslatedAttribute(this.element, "aria-label", "asked");
+  }
+
+  /** Ends it: there is an answer, given here or elsewhere, or none is wanted any more. */
+  close() {
+    this.#controls.remove();
+    this.#failure.remove();
+  }
+
+  #controlsFor({ choices, schema }) {
+    const answers = choices ?? schema?.enum ?? (schema?.type === "boolean" ? [true, false] : null);
+    if (!answers?.length) return this.#field(schema);
+    return answers.length > SHORT_LISTS ? this.#list(answers) : this.#buttons(answers);
+  }
+
+  #buttons(answers) {
+    return element("div", { class: "asked-choices" }, ...answers.map((answer) => this.#button(answer)));
+  }
+
+  #button(answer) {
+    const button = element("button", { type: "button", class: "secondary" }, shown(answer));
+    button.addEventListener("click", () => this.#send(answer));
+    return button;
+  }
+
+  #list(answers) {
+    const options = answers.map((answer, index) => element("option", { value: String(index) }, shown(answer)));
+    const list = element("select", { class: "asked-field" }, ...options);
+    return this.#form(list, () => answers[Number(list.value)]);
+  }
+
+  #field(schema) {
+    const field = element("input", { class: "asked-field", autocomplete: "off", required: true, dir: "auto" });
+    return this.#form(field, () => answerOf(field.value, schema));
+  }
+
+  #form(field, read) {
+    setTranslatedAttribute(field, "aria-label", "asked_answer");
+    const form = element("form", { class: "asked-form" }, field, submitButton());
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#send(read());
+    });
+    return form;
+  }
+
+  async #send(answer) {
+    this.#setDisabled(true);
+    this.#failure.textContent = "";
+    const refusal = await this.#onAnswer(answer);
+    if (refusal === null) {
+      this.close();
+      this.element.append(element("p", { class: "asked-answer", dir: "auto" }, shown(answer)));
+      return;
+    }
+    this.#failure.replaceChildren(...said(refusal));
+    this.#setDisabled(false);
+  }
+
+  #setDisabled(isDisabled) {
+    for (const control of this.#controls.querySelectorAll("button, input, select")) control.disabled = isDisabled;
+  }
+}
+
+function submitButton() {
+  return element("button", { type: "submit", class: "secondary" }, label("asked_send"));
+}
+
+function said({ code, data }) {
+  return data.is_local ? [label(`${data.error_type}_text`, { code })] : [data.error ?? data.error_type ?? ""];
+}
+
+function shown(answer) {
+  return typeof answer === "string" ? answer : stringifyExact(answer);
+}
+
+/** What the reader typed, as the schema wants it; what can't be read so is sent as text, and the server says why not. */
+function answerOf(text, schema) {
+  const types = [schema?.type ?? []].flat();
+  if (!schema || types.includes("string")) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,171 @@
+"""What a question was understood as, kept as JSON: read back as it was, or not at all."""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from common.inquiry import Inquiry
+from common.store.record_json import from_text, to_text, turn_from_text, turn_to_text
+from common.text import language_of
+from common.values import Catalog, NoSql, Sql
+from rules.conversation.planner import understand
+from rules.query.query import Query
+from rules.query.query_json import pending_from_json, query_from_json, query_to_json
+from rules.query.refusals import Refusal
+from tests.cases import all_cases
+from tests.offline_catalogs import SALES_BY_TWO, SHOP
+from tests.offline_questions import FIXTURES, cases_of
+from tests.test_offline_follow_ups import CONVERSATIONS, LANGUAGES, draft, kept, turn
+from tests.test_offline_questions import SCHEMAS, Asked
+
+
+@pytest.fixture(scope="module")
+def catalogs(demo_url: str, make_database: Callable[[str], str]) -> Iterator[dict[str, Catalog]]:
+    found = {}
+    with closing(Asked(demo_url)) as asked:
+        found["demo"] = asked.catalog
+    for name in SCHEMAS:
+        with closing(Asked(make_database((FIXTURES / "offline" / f"{name}.sql").read_text("utf-8")))) as asked:
+            found[name] = asked.catalog
+    yield found
+
+
+def _questions() -> Iterator[tuple[str, str]]:
+    for name in ("zh", "en", "more"):
+        yield from (("demo", case.question) for case in cases_of(FIXTURES / f"questions_{name}.sql"))
+    for name in SCHEMAS:
+        yield from ((name, case.question) for case in cases_of(FIXTURES / "offline" / f"{name}_questions.sql"))
+
+
+def _query(question: str, catalog: Catalog) -> Query | None:
+    try:
+        return understand(Inquiry(question, language_of(question), catalog)).query
+    except Refusal:
+        return None
+
+
+def _stored(data: Any) -> Any:
+    return from_text(to_text(data))
+
+
+def test_every_query_is_read_back_as_it_was(catalogs: dict[str, Catalog]) -> None:
+    understood = 0
+    with all_cases() as cases:
+        for name, question in _questions():
+            with cases.case(question):
+                query = _query(question, catalogs[name])
+                if query is not None:
+                    understood += 1
+                    assert query_from_json(_stored(query_to_json(query)), catalogs[name]) == query
+    assert understood >= 700
+
+
+def test_every_merged_query_is_read_back_as_it_was(catalogs: dict[str, Catalog]) -> None:
+    catalog = catalogs["demo"]
+    for conversation in (one for lang in LANGUAGES for one in CONVERSATIONS[lang]):
+        history: tuple[Any, ...] = ()
+        for case in conversation:
+            written = draft(case.question, history, catalog)
+            if isinstance(written, Sql):
+                assert written.understood is not None
+                query = query_from_json(_stored(written.understood), catalog)
+                assert query is not None and query_to_json(query) == written.understood, case.question
+            history = (*history, kept(case.question, written))
+
+
+QUERY = query_to_json(_query("total amount of open orders by customer city in 2024", SHOP))  # type: ignore[arg-type]
+
+
+def _without(catalog: Catalog, table: str, column: str = "") -> Catalog:
+    def left(one: Any) -> Any:
+        return replace(one, columns=tuple(part for part in one.columns if part.name != column))
+
+    tables = (one if one.name != table else left(one) for one in catalog.tables if column or one.name != table)
+    return replace(catalog, tables=tuple(tables)).coherent()
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("orders", "total_amount"),
+        ("orders", "status"),
+        ("customers", "city"),
+        ("orders", "order_date"),
+        ("customers", ""),
+    ],
+)
+def test_what_names_something_that_is_gone_is_not_read(table: str, column: str) -> None:
+    assert query_from_json(QUERY, SHOP) is not None
+    assert query_from_json(QUERY, _without(SHOP, table, column)) is None
+
+
+def test_a_follow_up_does_not_go_on_from_what_is_gone() -> None:
+    first = "total amount by status"
+    history = (kept(first, draft(first)),)
+    assert isinstance(draft("and in 2024?", history), Sql)
+    refused = draft("and in 2024?", history, _without(SHOP, "orders", "status"))
+    assert isinstance(refused, NoSql) and first in refused.prompt
+    assert isinstance(draft("how many customers are there?", history, _without(SHOP, "orders", "status")), Sql)
+
+
+def test_a_query_of_another_version_is_not_read() -> None:
+    assert query_from_json({**QUERY, "version": 2}, SHOP) is None
+    assert query_from_json({"version": 1}, SHOP) is None
+    assert pending_from_json(QUERY, SHOP) is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+
+
+def _damaged(data: Any, path: list[int], value: Any) -> Any:
+    if not path or not isinstance(data, dict | list) or not data:
+        return value
+    keys = list(data) if isinstance(data, dict) else list(range(len(data)))
+    changed = copy.copy(data)
+    chosen = keys[path[0] % len(keys)]
+    changed[chosen] = _damaged(changed[chosen], path[1:], value)
+    return changed
+
+
+@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@given(path=st.lists(st.integers(0, 9), min_size=1, max_size=8), value=JSON)
+def test_damaged_json_is_a_query_or_none(path: list[int], value: Any) -> None:
+    damaged = _damaged(QUERY, path, value)
+    found = query_from_json(damaged, SHOP)
+    assert found is None or isinstance(found, Query)
+
+
+def test_a_turn_of_before_is_read_without_one() -> None:
+    old = turn("total amount by status")
+    text = turn_to_text(old).replace(',"understood":null', "")
+    assert "understood" not in text
+    assert turn_from_text(text) == old
+    assert isinstance(draft("only in 2024", (turn_from_text(text),)), Sql)
+
+
+def test_only_the_last_question_of_a_model_is_read() -> None:
+    """What a model answered leaves no structure: its last question counts as far as it stands by itself."""
+    first, second = turn("total amount by status", "SELECT 1"), turn("only open", "SELECT 2")
+    assert isinstance(draft("in 2024", (first,)), Sql)
+    refused = draft("in 2024", (first, second))
+    assert isinstance(refused, NoSql) and "only open" in refused.prompt
+
+
+def test_pending_questions_are_read_back_as_they_were() -> None:
+    first = "who sold the most"
+    asked = draft(first, (), SALES_BY_TWO)
+    again = draft("total amount", (kept(first, asked),), SALES_BY_TWO)
+    for written in (asked, again):
+        assert written.understood is not None
+        pending = pending_from_json(_stored(written.understood), SALES_BY_TWO)
+        assert pending is not None and pending.question == first
+    assert pending_from_json(again.understood or {}, _without(SALES_BY_TWO, "sales", "total_amount")) is None
