@@ -17,13 +17,13 @@ from agent.runs.desk import RunDesk
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
-from agent.thinking.llm.tokens import schema_budget
 from app_config import Settings
 from common.actor import NOBODY
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError, DatabaseUnavailable
 from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
+from common.llm.tokens import schema_budget
 from common.ports import UrlSource
 from common.store import Retention, Store
 from common.store.journal import Journal

@@ -60,6 +60,8 @@ CREATE VIEW by_harmless_function AS SELECT regional(id) AS id, current_setting('
 CREATE VIEW by_operator AS SELECT id ### 1 AS pay FROM trip;
 CREATE VIEW finance.trips AS SELECT * FROM trip;
 CREATE VIEW finance.people AS SELECT id, name FROM person;
+CREATE TABLE ledger (at date NOT NULL, entry text) PARTITION BY RANGE (at);
+CREATE TABLE ledger_2024 PARTITION OF ledger FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
 CREATE TABLE note (at date NOT NULL, entry text) PARTITION BY RANGE (at);
 CREATE TABLE note_2023 PARTITION OF note FOR VALUES FROM ('2023-01-01') TO ('2024-01-01');
 CREATE TABLE note_2024 PARTITION OF note FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
@@ -88,7 +90,15 @@ CREATE VIEW unread_view AS SELECT n FROM unread;
 """
 
 DENIED = [
-    *("public.person.salary", "*.*.身份证号", "public.diary", "public.event.secret", "finance", '"人事".*'),
+    *(
+        "public.person.salary",
+        "*.*.身份证号",
+        "public.diary",
+        "public.ledger",
+        "public.event.secret",
+        "finance",
+        '"人事".*',
+    ),
     *("public.note_2024", "public.special_part.code", "public.base.hush", 'public."we[i]rd"', 'public."wei?d"'),
 ]
 
@@ -171,6 +181,8 @@ LEAKS = [
     "SELECT entry FROM public.diary",
     "SELECT entry FROM diary_view",
     "SELECT 1 FROM trip WHERE EXISTS (SELECT 1 FROM diary)",
+    "SELECT count(*) FROM ledger",
+    "SELECT count(*) FROM ledger_2024",
     "SELECT secret FROM event",
     "SELECT secret FROM event_2024",
     "SELECT * FROM event_2024",

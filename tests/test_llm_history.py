@@ -16,11 +16,11 @@ from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, told
 from agent.thinking.llm.model_skills import LlmSkills
-from agent.thinking.llm.tokens import estimated_tokens
 from app_config import Settings
 from common.errors import InvalidSql
 from common.inquiry import Inquiry
 from common.llm import ChatModel
+from common.llm.tokens import estimated_tokens
 from common.values import Catalog, Turn
 from rules.skills import OfflineSkills
 from tests.asking import Asking

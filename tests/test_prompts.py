@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from agent.thinking.llm.model_skills import LlmSkills
 from agent.thinking.llm.rows_text import MAX_ROWS_SHOWN
 from agent.thinking.llm.schema_text import SCHEMA_BUDGET, SchemaText
-from agent.thinking.llm.tokens import estimated_tokens, schema_budget
 from common.errors import InvalidSql
 from common.inquiry import Inquiry
 from common.llm import AnyMessage, Completion, Message, OnToken, ToolOffer
 from common.llm.contexts import context_tokens
+from common.llm.tokens import estimated_tokens, schema_budget
 from common.values import Catalog, Column, ForeignKey, QueryResult, Table
 from knowledge.personal_data import Privacy, privacy_of
 from knowledge.relevance import terms

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Literal
 
 from agent.thinking.llm.rows_text import row_line
-from agent.thinking.llm.tokens import PER_TOKEN, weight
+from common.llm.tokens import PER_TOKEN, weight
 from common.values import Turn
 from knowledge.safe_text import block, one_line
 

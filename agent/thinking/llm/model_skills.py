@@ -22,11 +22,11 @@ from agent.thinking.llm.repair_hints import error_text, mentioned_tables
 from agent.thinking.llm.replies import WITHHELD, sql_from_reply, withheld
 from agent.thinking.llm.rows_text import extent, rows_text
 from agent.thinking.llm.schema_text import OVERVIEW_BUDGET, SCHEMA_BUDGET, SchemaText
-from agent.thinking.llm.tokens import estimated_tokens
 from common.errors import ForbiddenStatement, InvalidSql, PromptTooLong
 from common.inquiry import Emit, Inquiry
 from common.llm import ChatModel, Completion, Message
 from common.llm.call_failures import CallFailed, unavailable
+from common.llm.tokens import estimated_tokens
 from common.text import Lang
 from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought, Usage
 from knowledge.prepared import Prepared

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from agent.thinking.llm.tokens import PER_TOKEN, weight
+from common.llm.tokens import PER_TOKEN, weight
 from common.values import Catalog, Column, ForeignKey, Table
 from knowledge.named_values import NamedValues
 from knowledge.personal_data import Privacy, is_private_value, privacy_of
