@@ -40,6 +40,7 @@ from api.page import page_blueprint
 from api.places import Places
 from api.responses import register_error_handlers
 from api.runs import runs_blueprint
+from api.schema import schema_blueprint
 from api.sql import sql_blueprint
 from app_config import ConfigurationError, Settings
 from common import logs
@@ -73,6 +74,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(runs_blueprint(services.runs, places, ping_interval_s=settings.ping_interval_s))
     app.register_blueprint(conversations_blueprint(services.store.conversations))
     app.register_blueprint(sql_blueprint(services.desk, places))
+    app.register_blueprint(schema_blueprint(services.schema, places, max_question_chars=settings.max_question_chars))
     app.register_blueprint(examples_blueprint(services.examples, places))
     app.register_blueprint(me_blueprint(_rights(settings)))
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))

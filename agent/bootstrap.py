@@ -10,6 +10,7 @@ from typing import Any
 from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
 from agent.ask.question_flow import QuestionFlow
+from agent.ask.schema_desk import SchemaDesk
 from agent.ask.sql_desk import SqlDesk
 from agent.flow import Flow, Question
 from agent.runs.desk import RunDesk
@@ -80,6 +81,7 @@ class Services:
     flows: tuple[str, ...]
     store: Store
     desk: SqlDesk
+    schema: SchemaDesk
     sources: Sources
     thinker: str
     examples: Examples
@@ -118,6 +120,7 @@ def bootstrap(settings: Settings) -> Services:
     flows = {flow.name: flow for flow in (build(workshop) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
+    schema = SchemaDesk(database_of, samples=settings.schema_samples)
 
     async def warm() -> None:
         runs.watch_over()
@@ -133,7 +136,7 @@ def bootstrap(settings: Settings) -> Services:
     examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
     checks = _checks(datasources, store, model)
     aclose = _closing(runs, datasources, store, model)
-    return Services(runs, tuple(flows), store, desk, sources, thinker, examples, checks, warm, aclose)
+    return Services(runs, tuple(flows), store, desk, schema, sources, thinker, examples, checks, warm, aclose)
 
 
 def _behaviour(settings: Settings) -> Behaviour:

@@ -26,6 +26,8 @@ _MAX_TITLE_CHARS = 200
 _MAX_ANSWER_DEPTH = 32  # of lists and objects: graphs, checkpoints and schemas are recursive
 _MAX_PAGE = 100
 _DEFAULT_PAGE = 20
+_MAX_FOUND = 50  # tables
+_DEFAULT_FOUND = 10
 # Unicode categories that a title on one line can't show: controls, surrogates, line and paragraph separators.
 _NOT_IN_A_TITLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _ASK_FIELDS = frozenset(
@@ -45,6 +47,7 @@ _NO_INTERRUPT = Text(
     "interrupt_id is missing: give that of the question you answer.",
 )
 _NO_ANSWER = Text("缺少 answer：请填写答案。", "answer is missing: give your answer.")
+_NO_SEARCH = Text("缺少 q：请填写要查找的内容。", "q is missing: say what you look for.")
 _UNUSABLE_ANSWER = Text(
     "answer 无效：文本不能含 NUL 或不完整字符，数字不能是 NaN、无穷大或超出 64 位，嵌套最多 32 层。",
     "answer is not valid: no text in it may have NUL or broken characters, no number may be NaN, infinite or "
@@ -222,7 +225,31 @@ def parse_page(query: Mapping[str, str]) -> tuple[int, str | None]:
     Raises:
         InvalidRequest: a field is wrong; names the field and what is allowed.
     """
-    return _optional(query, "limit", _page_size) or _DEFAULT_PAGE, _optional(query, "cursor", _name)
+    return _optional(query, "limit", _whole_number(_MAX_PAGE)) or _DEFAULT_PAGE, _optional(query, "cursor", _name)
+
+
+def parse_search(query: Mapping[str, str], max_chars: int) -> tuple[str, int]:
+    """`q`, at most `max_chars` characters without blanks around it, and `limit` (1 to 50, default 10).
+
+    Raises:
+        InvalidRequest: a field is wrong; names the field and what is allowed.
+    """
+    text = (query.get("q") or "").strip()
+    if not text:
+        raise InvalidRequest(_NO_SEARCH, field="q")
+    if len(text) > max_chars or _UNUSABLE.search(text):
+        zh, en = f"不含 NUL、最多 {max_chars} 个字符的文本", f"a text of at most {max_chars} characters without NUL"
+        raise _wrong("q", zh, en)
+    return text, _optional(query, "limit", _whole_number(_MAX_FOUND)) or _DEFAULT_FOUND
+
+
+def parse_table_name(text: str) -> str:
+    """The table's name in an address.
+
+    Raises:
+        InvalidRequest: no table can have this name.
+    """
+    return _name("name", text)
 
 
 def parse_conversation_id(text: str) -> str:
@@ -372,10 +399,13 @@ def _identifier(field: str, value: object) -> str:
     )
 
 
-def _page_size(field: str, value: object) -> int:
-    if isinstance(value, str) and re.fullmatch("[0-9]{1,3}", value) and 1 <= int(value) <= _MAX_PAGE:
-        return int(value)
-    raise _wrong(field, f"1 到 {_MAX_PAGE} 的整数", f"a whole number from 1 to {_MAX_PAGE}")
+def _whole_number(most: int) -> Callable[[str, object], int]:
+    def parse(field: str, value: object) -> int:
+        if isinstance(value, str) and re.fullmatch("[0-9]{1,3}", value) and 1 <= int(value) <= most:
+            return int(value)
+        raise _wrong(field, f"1 到 {most} 的整数", f"a whole number from 1 to {most}")
+
+    return parse
 
 
 def _name(field: str, value: object) -> str:

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import answer_cost, large_schema, many_streams, rule_answers, store_cost
+from benchmarks import answer_cost, large_schema, many_streams, retrieval, rule_answers, store_cost
 from databases.source import database_sources
 
 
@@ -17,6 +17,9 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
     parser.add_argument("--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)")
     parser.add_argument("--tables", type=int, default=10_000, help="large_schema: tables (default 10000)")
+    parser.add_argument("--questions", type=Path, nargs="+", default=[], help="retrieval: files of JSON lines")
+    parser.add_argument("--schemas", type=Path, help="retrieval: folder of .sql files or JSON file of their databases")
+    parser.add_argument("--pool", type=int, default=retrieval.POOL, help="retrieval: tables of the one schema")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="citu-bench-") as folder:
         Path(folder).chmod(0o755)  # as root, the embedded server runs as another user
@@ -61,12 +64,20 @@ def _rules(database_url: str, folder: Path, _options: argparse.Namespace) -> Non
         print(line, flush=True)
 
 
+def _retrieval(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    for line in retrieval.run(
+        database_url, folder, files=options.questions, schemas=options.schemas, pool=options.pool
+    ):
+        print(line, flush=True)
+
+
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "many_streams": _many_streams,
     "store_cost": _store_cost,
     "large_schema": _large_schema,
     "rules": _rules,
+    "retrieval": _retrieval,
 }
 
 if __name__ == "__main__":

@@ -89,11 +89,19 @@ class InvalidRequest(CituError):
 
 
 class NotFound(CituError):
-    """No such resource."""
+    """No such resource; `suggestions` are names that exist and may have been meant."""
 
     code = 404
     error_type = "not_found"
     title = Text("资源不存在", "Not found")
+
+    def __init__(self, text: Text, *, suggestions: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.suggestions = tuple(suggestions)
+
+    def details(self) -> dict[str, Any]:
+        """The names that may have been meant, if there are any."""
+        return {"suggestions": list(self.suggestions)} if self.suggestions else {}
 
 
 class Unauthorized(CituError):

@@ -60,6 +60,14 @@ def near_names(error: InvalidSql, sql: str, catalog: Catalog) -> tuple[str, ...]
     return tuple(dict.fromkeys(name for score, name in scored if score >= _LEAST_SCORE))[:_MOST]
 
 
+def near_tables(name: str, catalog: Catalog) -> tuple[str, ...]:
+    """Tables, spelled as SQL takes them, whose name or comment resembles `name`, the nearest first; at most five."""
+    likely = KNOWN_NAMES.of(catalog).tables_like(name)
+    scored = ((_score(name, table.name, table.comment), _spelled(table, catalog)) for table in likely)
+    near = sorted((found for found in scored if found[0] >= _LEAST_SCORE), key=lambda found: -found[0])
+    return tuple(dict.fromkeys(spelled for _, spelled in near))[:_MOST]
+
+
 @dataclass(frozen=True)
 class _Missing:
     """The name that does not exist; `owner` is the table or schema it is qualified with."""

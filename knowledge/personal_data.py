@@ -80,6 +80,13 @@ def privacy_of(table: Table, column: Column) -> Privacy:
     return Privacy.NAMES if _look_like_names(column.values) else Privacy.OPEN
 
 
+def open_values(table: Table, column: Column) -> tuple[str, ...]:
+    """The known values of `table`'s `column` that are nobody's: none of a personal column."""
+    if not column.values or privacy_of(table, column) is not Privacy.OPEN:
+        return ()
+    return tuple(value for value in column.values if not is_private_value(value))
+
+
 def looks_private(values: Iterable[str]) -> bool:
     """Whether many of `values` look like phone numbers, addresses and the like."""
     looked_at = _some(tuple(values))

@@ -1,19 +1,26 @@
 """Which tables a question is about, when there are too many to show a model all of them: BM25 over words, then along
-the foreign keys.
+the foreign keys, declared or told by names.
 
-Chinese is cut into pairs of characters, Latin into words without their plural endings (which alone lifts the share of
-questions whose tables are all found from 72% to 88%). Words also match by their root (`enrolled`, `enrollment`), by
-their usual abbreviation (`emp`) and by what the other language calls them, for less. A table that joins or is joined by
+Chinese is cut into pairs of characters, Latin at case, digits and underscores into words without their plural endings.
+Words also match by their stem (`enrolled`, `enrollment`), by their usual abbreviation (`emp`) and by what the other
+language calls them, for less; of all the ways in which a table says one word only the best counts. A table that can be
+joined to good ones and says further words of the question rises. Of many tables that say the same words, all but the
+first few give way to others, because a question rarely needs more than one of them. A table that joins or is joined by
 good ones is good as well, also when the question has no word for it.
 """
 
 import re
+import threading
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from heapq import nlargest
+from heapq import nlargest, nsmallest
 from math import log
+from typing import NamedTuple
+
+import snowballstemmer
 
 from common.values import Catalog, Table
 from knowledge.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, ZH_TO_EN, ZH_TO_ZH
@@ -22,15 +29,17 @@ from knowledge.words import WORDS
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _NAME_END = re.compile(r"[,，:：;；.。(（\[【\n]")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("ss", "ss"), ("us", "us"))
-_ENDINGS = WORDS.english.phrases("relevance.endings")
-_LEAST_ROOT = 4
-_K1, _B = 1.2, 0.75  # BM25's usual constants
+_K1, _B = 1.2, 0.3  # BM25's constants; a table of many columns is hardly less likely to be meant than one of few
 _NAME_WEIGHT = 3  # a table's own name and comment say more than its columns'
 _ROOT_WEIGHT, _SYNONYM_WEIGHT = 0.6, 0.5  # of a word found otherwise than as it is written
 _WHOLE_NAME = 0.5  # added to the score, as a share of it, when the question says the whole name of the table
+_MOST_NAMED = 600  # best tables for which that is looked at, because it takes a while
 _VALUE_WEIGHT = 1.0  # of a table that holds a value which the question names, for each unit of the value's rarity
 _PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = 0.35, 0.1, 0.4  # of a table's score that those joined to it get
+_MOST_LEADING = 3  # tables that are named as the reason for another one
 _SPREADING = 12  # best tables whose score is passed on
+_ALIKE, _ALIKE_SHARE = 4, 0.6  # tables that say the same words, and what the others of them keep of their score
+_LOOKED_AT = 60  # best tables among which those are found, at least
 _ANCHORS, _NEAR_SHARE = 3, 1.0  # best tables, and what those within a few joins of them gain, as a share of their own
 _MOST_CHILDREN = 60  # a table that more tables refer to says nothing about which of them belong together
 _COMMON = 1_000  # tables; a word that more of them have is ignored when the question has rarer ones
@@ -69,14 +78,31 @@ def called(comment: str | None) -> str:
     return _NAME_END.split((comment or "")[:60].strip(), maxsplit=1)[0] if comment else ""
 
 
-@lru_cache(maxsize=20_000)
+_STEMMERS = threading.local()  # one keeps the word it works on, so that two threads can't share it
+
+
+@lru_cache(maxsize=50_000)
 def _root(word: str) -> str:
-    """What words of one family begin with; the word itself when it is short. Never a word itself: `~enroll`."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _LEAST_ROOT:
-            word = word[: -len(ending)]
-            break
-    return f"~{word[:-1] if word[-1:] == word[-2:-1] else word}"
+    """What the words of one family share, by Snowball's English stemmer. Never a word itself: `~enrol`."""
+    stemmer = getattr(_STEMMERS, "english", None)
+    if stemmer is None:
+        stemmer = _STEMMERS.english = snowballstemmer.stemmer("english")
+    return f"~{stemmer.stemWord(word)}"
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A table that has to do with a question.
+
+    Attributes:
+        score: only means something beside those of the same question.
+        led_by: tables it can be joined to that say the question's words better, at most three, the best first; each
+            with whether this table refers to it, rather than it to this one.
+    """
+
+    table: Table
+    score: float
+    led_by: tuple[tuple[Table, bool], ...]
 
 
 class TableIndex:
@@ -93,6 +119,7 @@ class TableIndex:
             for term, count in counts.items():
                 self._postings.setdefault(term, array("I")).extend((number, count))
         self._mean_length = sum(self._lengths) / max(1, len(self._lengths)) or 1.0
+        self._damping = [_K1 * (1 - _B + _B * length / self._mean_length) for length in self._lengths]
         self._names = [_name_terms(table) for table in catalog.tables]
         implied = _implied_targets(catalog.tables)
         self._above = [
@@ -107,53 +134,95 @@ class TableIndex:
     def ranked(
         self, question: str, most: int, first: Iterable[Table] = (), holding: Mapping[_Key, int] | None = None
     ) -> list[Table]:
-        """The tables that have to do with the question, at most `most`, the most relevant first.
+        """The tables for the question, at most `most`, the most relevant first.
+
+        When fewer have anything to do with it, the others follow, those that most tables refer to first.
 
         Args:
             first: lead whatever their words, and lead others with them.
             holding: tables with a value that the question names → how many tables have it.
         """
-        scores = self._scores(question, holding or {})
+        scores, said = self._scores(question, holding or {})
         best = max(scores.values(), default=1.0)
         for table in first:
             if table.key in self._numbers:
                 scores[self._numbers[table.key]] = scores.get(self._numbers[table.key], 0.0) + 2 * best
-        self._favour_near(scores)
+        found = [number for number, _ in self._expanded(scores, said, most)]
+        if len(found) < most:
+            known = set(found)
+            others = (number for number in range(len(self._tables)) if number not in known)
+            found += nsmallest(
+                most - len(found), others, key=lambda number: (-len(self._below.get(number, ())), number)
+            )
+        return [self._tables[number] for number in found]
+
+    def found(self, question: str, most: int) -> list[Ranked]:
+        """The tables that have to do with the question, at most `most`, the most relevant first."""
+        scores, said = self._scores(question, {})
+        by_words = dict(scores)
+        return [
+            Ranked(self._tables[number], score, self._led_by(number, by_words))
+            for number, score in self._expanded(scores, said, most)
+        ]
+
+    def _led_by(self, number: int, by_words: Mapping[int, float]) -> tuple[tuple[Table, bool], ...]:
+        above, own = set(self._above[number]), by_words.get(number, 0.0)
+        joined = above | set(self._below.get(number, ()))
+        better = (other for other in joined if by_words.get(other, 0.0) > own)
+        leading = nlargest(_MOST_LEADING, better, key=lambda other: (by_words[other], -other))
+        return tuple((self._tables[other], other in above) for other in leading)
+
+    def _expanded(self, scores: dict[int, float], said: Mapping[int, int], most: int) -> list[tuple[int, float]]:
+        """The best tables by their own scores, which are changed, and by those of tables they can be joined to."""
+        best = max(scores.values(), default=1.0)
+        self._favour_near(scores, said)
         spread = self._spread(scores)
         for number in self._bridges(nlargest(_BRIDGED, scores, key=scores.__getitem__)):
             spread[number] = spread.get(number, 0.0) + best * _LINK_SHARE
-        order = nlargest(most, spread, key=lambda number: (spread[number], -number))
-        return [self._tables[number] for number in order]
+        return _without_many_alike(spread, said, most)
 
-    def _scores(self, question: str, holding: Mapping[_Key, int]) -> dict[int, float]:
-        asked = _asked(question)
+    def _scores(self, question: str, holding: Mapping[_Key, int]) -> tuple[dict[int, float], dict[int, int]]:
+        """Each table's score by words, and the words that it says as bits of a number."""
+        asked = forms(question)
         scores: defaultdict[int, float] = defaultdict(float)
-        places = [(self._postings.get(term, _NOWHERE), share) for term, share in asked.items()]
-        for found, share in sorted(places, key=lambda each: len(each[0])):
+        said: defaultdict[int, int] = defaultdict(int)
+        counted: dict[str, dict[int, float]] = {}
+        places = [(self._postings.get(term, _NOWHERE), form) for term, form in asked.items()]
+        for found, form in sorted(places, key=lambda each: len(each[0])):
             if scores and len(found) > 2 * _COMMON:
                 break
-            rarity = self._rarity(len(found) // 2) * share
-            for number, count in zip(found[::2], found[1::2], strict=True):
-                length = self._lengths[number] / self._mean_length
-                scores[number] += rarity * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * length))
+            of_word = counted.setdefault(form.word, {})
+            bit = 1 << list(counted).index(form.word)
+            for number, score in self._matches(found, form.share):
+                before = of_word.get(number, 0.0)
+                if score > before:
+                    of_word[number] = score
+                    scores[number] += score - before
+                    said[number] |= bit
         for key, count in holding.items():
             scores[self._numbers[key]] += _VALUE_WEIGHT * self._rarity(count)
-        for number in scores:
+        for number in nlargest(_MOST_NAMED, scores, key=scores.__getitem__):
             scores[number] *= 1 + _WHOLE_NAME * _said_share(self._names[number], asked)
-        return scores
+        return scores, said
+
+    def _matches(self, found: "array[int]", share: float) -> Iterator[tuple[int, float]]:
+        """The tables of one term's postings with their scores."""
+        rarity = self._rarity(len(found) // 2) * share * (_K1 + 1)
+        for number, count in zip(found[::2], found[1::2], strict=True):
+            yield number, rarity * count / (count + self._damping[number])
 
     def _rarity(self, containing: int) -> float:
         return log(1 + (len(self._tables) - containing + 0.5) / (containing + 0.5))
 
-    def _favour_near(self, scores: dict[int, float]) -> None:
-        """Raises the scores of tables that can be joined to the best: of tables with equal words, they are meant."""
-        closest: dict[int, int] = {}
+    def _favour_near(self, scores: dict[int, float], said: Mapping[int, int]) -> None:
+        """Raises tables that can be joined to the best and say words of the question that those don't say."""
+        gains: dict[int, float] = {}
         for start in nlargest(_ANCHORS, scores, key=scores.__getitem__):
             for number, joins in self._distances(start).items():
-                closest[number] = min(joins, closest.get(number, joins))
-        for number, joins in closest.items():
-            if joins and number in scores:
-                scores[number] *= 1 + _NEAR_SHARE / joins
+                if joins and number in scores and said.get(number, 0) & ~said.get(start, 0):
+                    gains[number] = max(_NEAR_SHARE / joins, gains.get(number, 0.0))
+        for number, gain in gains.items():
+            scores[number] *= 1 + gain
 
     def _distances(self, start: int) -> dict[int, int]:
         joins = {start: 0}
@@ -204,33 +273,63 @@ class TableIndex:
         return came_from
 
 
-def _asked(question: str) -> dict[str, float]:
-    """The terms to look for → how much each counts."""
-    wanted = dict.fromkeys(terms(question), 1.0)
+def _without_many_alike(scores: Mapping[int, float], said: Mapping[int, int], most: int) -> list[tuple[int, float]]:
+    """The best tables with their scores, those lowered that say the same words as several better ones."""
+
+    def best(count: int, known: Mapping[int, float]) -> list[int]:
+        return nlargest(count, known, key=lambda number: (known[number], -number))
+
+    alike = Counter[int]()
+    lowered = {}
+    for number in best(max(most, _LOOKED_AT), scores):
+        words = said.get(number, 0)
+        alike[words] += 1
+        lowered[number] = scores[number] * (_ALIKE_SHARE if words and alike[words] > _ALIKE else 1)
+    return [(number, lowered[number]) for number in best(most, lowered)]
+
+
+class Form(NamedTuple):
+    """How a term stands for a word of the question.
+
+    Attributes:
+        word: the word; of its forms in one table only the best counts, so that a word with many does not outweigh
+            the others.
+        share: how much the form counts, 1 for the word itself.
+    """
+
+    word: str
+    share: float
+
+
+def forms(question: str) -> dict[str, Form]:
+    """The terms to look for → what they stand for."""
+    wanted = {term: Form(term, 1.0) for term in terms(question)}
     for word in list(wanted):
         if word.isascii() and word.isalpha():
-            wanted.setdefault(_root(word), _ROOT_WEIGHT)
-    for phrase in _synonyms(question, list(wanted)):
+            wanted.setdefault(_root(word), Form(word, _ROOT_WEIGHT))
+    for said, phrase in _synonyms(question, list(wanted)):
         for term in terms(phrase):
-            wanted.setdefault(term, _SYNONYM_WEIGHT)
+            wanted.setdefault(term, Form(said, _SYNONYM_WEIGHT))
     return wanted
 
 
-def _synonyms(question: str, words: Iterable[str]) -> Iterator[str]:
-    """What else the things in the question are called, in both languages."""
+def _synonyms(question: str, words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """What else the things in the question are called, in both languages: the first term of each, and a name."""
     for word in words:
         for table in (EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS):
-            yield from table.get(word, ())
+            for phrase in table.get(word, ()):
+                yield word, phrase
     text = question.replace(" ", "")
     for start in range(len(text)):
         for end in range(start + 1, min(len(text), start + _LONGEST_SYNONYM) + 1):
             for table in (ZH_TO_EN, ZH_TO_ZH, EVENTS_OF_VERBS):
-                yield from table.get(text[start:end], ())
+                for phrase in table.get(text[start:end], ()):
+                    yield text[start : min(end, start + 2)], phrase
 
 
-def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> float:
+def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, Form]) -> float:
     """The share of a table's name or comment that the question says; of both, the greater."""
-    return max((sum(asked.get(term, 0.0) for term in name) / len(name) for name in names), default=0.0)
+    return max((sum(asked[term].share for term in name if term in asked) / len(name) for name in names), default=0.0)
 
 
 _TABLE_NOISE = WORDS.english.one_of("relevance.table_words")
@@ -278,6 +377,11 @@ def _document(table: Table) -> Iterator[str]:
         yield from _with_roots((column.comment or "")[:_MAX_COMMENT], 1)
         for value in column.values[:_MAX_VALUES]:
             yield from terms(value[:_MAX_VALUE_CHARS])
+
+
+def terms_with_roots(text: str) -> frozenset[str]:
+    """The terms by which `text` is found."""
+    return frozenset(_with_roots(text, 1))
 
 
 def _with_roots(text: str, times: int) -> Iterator[str]:

@@ -1,0 +1,315 @@
+"""How often the tables that a question needs are among the first ten that are ranked for it, and what a ranking takes.
+
+Every question comes with the tables of its answer, or with SQL whose tables are taken. It counts as found when all of
+them are among the first ten. Each database is measured by itself, and all together as one schema of `pool` tables:
+where the databases have fewer, copies of their tables under other names and made-up tables (`synthetic_schema`) are
+added. Questions in Chinese are counted apart. Only words are compared; no model is asked.
+
+Without a file the questions are those of the tests' databases, and apart from them those of `benchmarks/held_out`,
+which nobody may tune to: of them only the share is shown.
+
+A file has one JSON object a line, `{"id", "question", "sql" | "tables", "database"?, "lang"?}`. `database` names one of
+the tests' databases, or one of `schemas`: a folder with `<database>.sql`, the statements that make it (by default the
+file's own folder), or a JSON file with a list of `{"db_id", "table_names_original", "column_names_original",
+"column_types", "foreign_keys", "primary_keys"}`, with which text-to-SQL questions are usually published.
+"""
+
+import asyncio
+import json
+import re
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from benchmarks.large_schema import QUESTIONS
+from benchmarks.rule_answers import CHAT, HELD_OUT, database_of, held_out_names
+from benchmarks.synthetic_schema import synthetic_catalog
+from common.errors import StatementRejected
+from common.text import language_of
+from common.values import Catalog, Column, ForeignKey, Table
+from databases.embedded_server import EmbeddedServer
+from databases.guard.parsing import parse
+from knowledge.relevance import TableIndex
+from tests.databases import open_asked
+from tests.offline_questions import FIXTURES, REFUSE, cases_of
+
+FIRST = 10  # tables among which all that are needed have to be
+POOL = 876  # tables of the one schema
+_TIMED = (100, 10_000)  # tables
+_BARS_MS = (5, 20)
+_FROM = re.compile(r'\b(?:FROM|JOIN)\s+([\w."`]+)', re.IGNORECASE)
+_DEMO_QUESTIONS = ("questions_zh.sql", "questions_en.sql", "questions_more.sql")
+
+
+class UnknownDatabase(ValueError):
+    """A line names a database of which there is no description."""
+
+
+Names = Mapping[str, Mapping[str, str]]
+"""Database → what each of its tables is called in the one schema; all in lower case."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question and the names, in lower case, of the tables that its answer needs."""
+
+    id: str
+    question: str
+    tables: frozenset[str]
+    database: str
+    lang: str
+
+
+@dataclass
+class Found:
+    """Questions by language, and whether all of their tables were among the first ten."""
+
+    counts: Counter[tuple[str, bool]]
+    missed: list[Asked]
+
+    def line(self, name: str) -> str:
+        """The findings as a row of a table."""
+        return f"{name:38}{self._share('en'):>22}{self._share('zh'):>22}"
+
+    def _share(self, lang: str) -> str:
+        found, missed = self.counts[lang, True], self.counts[lang, False]
+        return f"{found} of {found + missed}, {100 * found / (found + missed):.1f}%" if found + missed else "–"
+
+
+HEADING = f"{'':38}{'English':>22}{'Chinese':>22}"
+
+
+# ------------------------------------------------------------------------------------------------------------ questions
+
+
+def needed(sql: str) -> frozenset[str]:
+    """The names of the tables that `sql` reads, in lower case and without their schemas.
+
+    What PostgreSQL can't parse, because it is another database's SQL, is searched for FROM and JOIN.
+    """
+    try:
+        statements = parse(sql)
+    except StatementRejected:
+        return frozenset(re.split(r"\.", name)[-1].strip('"`').lower() for name in _FROM.findall(sql))
+    nodes: list[Any] = [statement.node for statement in statements]
+    names, made = set(), set()
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, Mapping):
+            names.add(node.get("relname"))
+            made.add(node.get("ctename"))
+            nodes.extend(node.values())
+        elif isinstance(node, Sequence) and not isinstance(node, str):
+            nodes.extend(node)
+    return frozenset(name.lower() for name in names - made if name)
+
+
+def questions_of(path: Path) -> list[Asked]:
+    """The questions of a file with a JSON object a line.
+
+    Raises:
+        ValueError: a line is no such object.
+    """
+    asked = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if line.strip():
+            try:
+                asked.append(_question(json.loads(line), f"{path.stem}:{number}"))
+            except (KeyError, AttributeError, json.JSONDecodeError) as exc:
+                raise ValueError(f"{path}, line {number}: no object with question and sql or tables") from exc
+    return asked
+
+
+def _question(found: dict[str, Any], name: str) -> Asked:
+    tables = found.get("tables")
+    names = needed(found["sql"]) if tables is None else {str(table).rpartition(".")[2].lower() for table in tables}
+    question = found["question"]
+    lang = found.get("lang") or language_of(question)
+    return Asked(str(found.get("id", name)), question, frozenset(names), found.get("database") or "demo", lang)
+
+
+def _cases(paths: Iterable[Path], database: str) -> Iterator[Asked]:
+    for path in paths:
+        for number, case in enumerate(cases_of(path), 1):
+            if case.gold not in (REFUSE, CHAT):
+                name = f"{path.stem}:{number}"
+                yield Asked(name, case.question, needed(case.gold), database, language_of(case.question))
+
+
+def tuned_questions() -> Iterator[Asked]:
+    """Those of the databases that the rules were worked on with."""
+    yield from _cases((FIXTURES / name for name in _DEMO_QUESTIONS), "demo")
+    for path in sorted((FIXTURES / "offline").glob("*_questions.sql")):
+        yield from _cases([path], path.stem.removesuffix("_questions"))
+
+
+def held_out_questions() -> Iterator[Asked]:
+    """Those that nobody may tune to."""
+    for name in held_out_names():
+        yield from _cases([HELD_OUT / f"{name}_questions.sql"], name)
+
+
+# ------------------------------------------------------------------------------------------------------------- catalogs
+
+
+def described(published: Mapping[str, Any]) -> Catalog:
+    """The catalogue of one database of a JSON file, as the module's docstring describes it."""
+    names = published["table_names_original"]
+    columns = published["column_names_original"]
+    primary = set(chain.from_iterable(one if isinstance(one, list) else [one] for one in published["primary_keys"]))
+    tables = []
+    for number, name in enumerate(names):
+        own = [at for at, (table, _) in enumerate(columns) if table == number]
+        keys = [(a, b) for a, b in published["foreign_keys"] if columns[a][0] == number]
+        tables.append(
+            Table(
+                "public",
+                name,
+                "table",
+                tuple(Column(columns[at][1], published["column_types"][at]) for at in own),
+                primary_key=tuple(columns[at][1] for at in own if at in primary),
+                foreign_keys=tuple(
+                    ForeignKey((columns[a][1],), ("public", names[columns[b][0]]), (columns[b][1],)) for a, b in keys
+                ),
+            )
+        )
+    return Catalog(tuple(tables))
+
+
+def _catalogs(demo_url: str, server: EmbeddedServer, schemas: Path | None) -> Callable[[str], Catalog]:
+    """Gives the catalogue of the database of a name; each is read once."""
+    listed = json.loads(schemas.read_text("utf-8")) if schemas and schemas.is_file() else []
+    published = {one["db_id"]: one for one in listed}
+    folders = [folder for folder in (schemas, FIXTURES / "offline", HELD_OUT) if folder and folder.is_dir()]
+
+    @cache
+    def catalog(name: str) -> Catalog:
+        if name in published:
+            return described(published[name])
+        path = next((folder / f"{name}.sql" for folder in folders if (folder / f"{name}.sql").is_file()), None)
+        if path is not None:
+            with database_of(server, path) as url:
+                return _read(url)
+        if name == "demo":
+            return _read(demo_url)
+        raise UnknownDatabase(f"there is no description of the database {name}")
+
+    return catalog
+
+
+def _read(url: str) -> Catalog:
+    database = open_asked(url, pool_size=1)
+    try:
+        return asyncio.run(database.catalog())
+    finally:
+        database.close()
+
+
+def pooled(catalogs: Mapping[str, Catalog], most: int = POOL) -> tuple[Catalog, Names]:
+    """All tables as one schema, with others up to `most`; and for each database, what its tables are called there.
+
+    A table whose name is taken gets the name of its database before its own.
+    """
+    taken: set[str] = set()
+    names: dict[str, dict[str, str]] = {}
+    for database, catalog in catalogs.items():
+        for table in catalog.tables:
+            called = table.name if table.name.lower() not in taken else f"{database}_{table.name}"
+            taken.add(called.lower())
+            names.setdefault(database, {})[table.name] = called
+    own = [_moved(table, names[database]) for database, one in catalogs.items() for table in one.tables]
+    copies = (replace(table, name=f"{table.name}_bak") for table in own)
+    made_up = (table for table in synthetic_catalog(most).tables if table.name not in taken)
+    others = islice(chain(copies, made_up), max(0, most - len(own)))
+    lowered = {name: {table.lower(): called.lower() for table, called in one.items()} for name, one in names.items()}
+    return Catalog((*own, *others)), lowered
+
+
+def _moved(table: Table, names: Mapping[str, str]) -> Table:
+    keys = (
+        replace(key, target=("public", names[key.target[1]])) for key in table.foreign_keys if key.target[1] in names
+    )
+    return replace(table, schema="public", name=names[table.name], foreign_keys=tuple(keys))
+
+
+# ------------------------------------------------------------------------------------------------------------ measuring
+
+
+def measure(index: TableIndex, questions: Iterable[Asked], names: Names | None = None) -> Found:
+    """Whether all tables of each question are among the first ten of `index`."""
+    found = Found(Counter(), [])
+    for asked in questions:
+        called = names[asked.database] if names else {}
+        wanted = {called.get(table, table) for table in asked.tables}
+        ranked = {table.name.lower() for table in index.ranked(asked.question, FIRST)}
+        found.counts[asked.lang, wanted <= ranked] += 1
+        if not wanted <= ranked:
+            found.missed.append(asked)
+    return found
+
+
+def _single(questions: Sequence[Asked], catalog: Callable[[str], Catalog]) -> Found:
+    whole = Found(Counter(), [])
+    for name in dict.fromkeys(asked.database for asked in questions):
+        one = measure(TableIndex(catalog(name)), [asked for asked in questions if asked.database == name])
+        whole.counts.update(one.counts)
+        whole.missed += one.missed
+    return whole
+
+
+def run(
+    demo_url: str, data_dir: Path, *, files: Sequence[Path] = (), schemas: Path | None = None, pool: int = POOL
+) -> Iterator[str]:
+    """Measures; gives the lines of a report as they are known.
+
+    Args:
+        demo_url: the demo database.
+        data_dir: where the embedded server is.
+        files: questions; none: the tests' and the held-out ones.
+        schemas: where the databases of `files` are described.
+        pool: tables of the one schema.
+
+    Raises:
+        UnknownDatabase: a question is about a database that is described nowhere.
+    """
+    groups = {str(path): questions_of(path) for path in files}
+    groups = groups or {"tuned": list(tuned_questions()), "held out": list(held_out_questions())}
+    yield f"retrieval, {date.today().isoformat()}: all tables among the first {FIRST}"
+    yield HEADING
+    server = EmbeddedServer.acquire(data_dir)
+    try:
+        catalog = _catalogs(demo_url, server, schemas or (files[0].parent if files else None))
+        everything = dict.fromkeys(asked.database for questions in groups.values() for asked in questions)
+        whole, names = pooled({name: catalog(name) for name in everything}, pool)
+        index = TableIndex(whole)
+        for name, questions in groups.items():
+            found = {"single": _single(questions, catalog), str(len(whole.tables)): measure(index, questions, names)}
+            for kind, one in found.items():
+                yield one.line(f"{name}, {kind if kind == 'single' else f'one schema of {kind}'}")
+                if name != "held out":  # of held-out ones nobody may look
+                    yield from (f"  missed: {asked.id} {asked.question}" for asked in one.missed)
+    finally:
+        server.release()
+    yield from (_timed(tables, bar) for tables, bar in zip(_TIMED, _BARS_MS, strict=True))
+
+
+def _timed(tables: int, bar: int) -> str:
+    index = TableIndex(synthetic_catalog(tables))
+    questions = [*QUESTIONS, *(asked.question for asked in tuned_questions())]
+    taken = []
+    for question in questions:
+        started = time.process_time()
+        index.ranked(question, FIRST)
+        taken.append(1000 * (time.process_time() - started))
+    high = statistics.quantiles(taken, n=20)[-1]
+    return (
+        f"{tables} tables: a ranking takes {statistics.median(taken):.1f} ms of CPU at the median, {high:.1f} ms at the"
+        f" 95th percentile, {max(taken):.1f} ms at the most (bar {bar})"
+    )
