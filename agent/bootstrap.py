@@ -10,7 +10,6 @@ from typing import Any
 from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
 from agent.ask.question_flow import QuestionFlow
-from agent.ask.schema_desk import SchemaDesk
 from agent.ask.sql_desk import SqlDesk
 from agent.flow import Flow, Question
 from agent.runs.desk import RunDesk
@@ -31,6 +30,7 @@ from common.store.opening import open_store
 from common.values import Catalog, Turn
 from databases import DEFAULT, DatabaseOptions, Datasource, Datasources
 from databases.source import EmbeddedSource, Sources, database_sources
+from knowledge.schema_desk import SchemaDesk
 from rules.skills import OfflineSkills
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on

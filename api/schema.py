@@ -2,7 +2,6 @@
 
 from flask import Blueprint, Response, request
 
-from agent.ask.schema_desk import SchemaDesk
 from api.access.callers import acting_as
 from api.places import Places
 from api.requests import parse_page, parse_reader, parse_search, parse_table_name
@@ -11,6 +10,7 @@ from api.waiting import result_of
 from common.actor import Actor
 from common.envelope import success
 from common.text import Lang, Text
+from knowledge.schema_desk import SchemaDesk
 
 _DONE = Text("处理完成", "Done")
 

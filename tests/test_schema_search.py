@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from agent.ask.schema_desk import SchemaDesk
 from app_config import Settings
 from common.actor import NOBODY, Actor
 from common.runtime import run
 from databases import DEFAULT, DatabaseOptions, Datasource, Datasources
+from knowledge.schema_desk import SchemaDesk
 from tests.asking import Asking
 from tests.test_sql_api import _check_schema as check_schema
 

@@ -212,7 +212,7 @@ class _Run:
             "node": node,
             **self._ids(),
             "request_id": request_id.get(),
-            "state_summary": self._summary(),
+            "state_summary": {"current_step": self._current_step, **self._flow.summary(self._state)},
             "timestamp": _timestamp(time.time()),
         }
         return Event("error", error.title.to(self._lang), lambda: data, error.code)
@@ -230,7 +230,7 @@ class _Run:
             "node": self._askers.get(asked.id, self.node),
             **self._ids(),
             "timestamp": _timestamp(time.time()),
-            "state_summary": self._summary(),
+            "state_summary": {"current_step": self._current_step, **self._flow.summary(self._state)},
         }
         return Event("question", _WAITING.to(self._lang), lambda: data, pause=pause)
 
@@ -277,9 +277,6 @@ class _Run:
     def _token(self, text: str) -> Event:
         data = {"node": self.node, "text": text, **self._ids()}
         return Event("token", _WRITING.to(self._lang), lambda: data)
-
-    def _summary(self) -> dict[str, Any]:
-        return {"current_step": self._current_step, **self._flow.summary(self._state)}
 
     def _ids(self) -> dict[str, str]:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}
