@@ -122,8 +122,11 @@ def _listed(table: Table) -> dict[str, Any]:
 
 
 def _matched(match: Match) -> dict[str, Any]:
-    reasons = [*map(_said, match.words), *map(_led, match.links)]
-    return {**_listed(match.table), "score": round(match.score, 3), "reasons": reasons}
+    return _ranked(match.table, match.score, reasons=[*map(_said, match.words), *map(_led, match.links)])
+
+
+def _ranked(table: Table, score: float, reasons: list[dict[str, Any]]) -> dict[str, Any]:
+    return {**_listed(table), "score": round(score, 3), "reasons": reasons}
 
 
 def _said(reason: WordReason) -> dict[str, Any]:
