@@ -7,7 +7,7 @@
 PYTHON = python3
 VENV_PYTHON = .venv/bin/python
 # Of `make test`. More than there are cores, since most tests wait for servers; a file's tests share theirs.
-TEST_PROCESSES = 3
+TEST_PROCESSES = 4
 
 # All paths are relative, so that the folder may have any name. `exec` lets Ctrl-C reach the program itself.
 INSTALL = @command -v "$(PYTHON)" >/dev/null || { echo "Citu needs Python 3.11 or newer, and there is no '$(PYTHON)': \
