@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent.runs.answer_check import check_answer
 from agent.runs.pauses import Pause
 from api.requests import parse_answer
 from common.actor import NOBODY
+from common.answer_check import check_answer
 from common.errors import InternalError, InvalidRequest
 
 

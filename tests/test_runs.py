@@ -14,7 +14,7 @@ import pytest
 
 from tests.asking import stable
 from tests.http_stream import Stream, get_json, post_json
-from tests.live import GAUGES, Citu, eventually, serving, thread_count
+from tests.live import GAUGES, Citu, Watch, eventually, serving, thread_count
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.questions import ASK, CHAT, ROWS, STREAM, SYNC, scripted
@@ -54,14 +54,19 @@ def store(request: pytest.FixtureRequest, app_database_url: str) -> dict[str, st
 
 
 @pytest.fixture(scope="module")
+def database(make_database: Callable[[str], str]) -> str:
+    return make_database(GAUGES)
+
+
+@pytest.fixture(scope="module")
 def start(
     store: dict[str, str],
     model: OpenAiServer,
-    make_database: Callable[[str], str],
+    database: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Callable[..., Citu]]:
     """Starts one more process over the same store."""
-    settings = {"DATABASE_URL": make_database(GAUGES), "PING_INTERVAL_S": "0.2", **LONG_LEASE, **store}
+    settings = {"DATABASE_URL": database, "PING_INTERVAL_S": "0.2", **LONG_LEASE, **store}
     with ExitStack() as stack:
         yield lambda **changes: stack.enter_context(
             serving(tmp_path_factory.mktemp("citu") / "log", model=model, program=SURVEY_TOO, **settings | changes)
@@ -590,6 +595,29 @@ def test_a_killed_worker_takes_no_waiting_run_and_no_answer_with_it(
     assert answer(there, run_id, asked_by(there, run_id)["interrupt_id"], 3)[0] == 202
     follow(there, run_id)
     assert state(there, run_id)["result"]["data"]["response"] == "1, 2, 3"
+
+
+def test_a_worker_that_is_stopped_leaves_the_answer_it_works_on_to_another(
+    start: Callable[..., Citu], there: Citu, database: str, admin_url: str
+) -> None:
+    stopped = start(RUN_LEASE_S="1")
+    run_id, _ = begin_survey(stopped)
+    assert answer(stopped, run_id, asked_by(stopped, run_id)["interrupt_id"], "name")[0] == 202
+    seen = follow(stopped, run_id)
+    lock, watch = Watch(admin_url, database), Watch(admin_url, database)
+    try:
+        lock.query("BEGIN; LOCK TABLE gauge; SELECT 1")
+        assert answer(stopped, run_id, asked_by(stopped, run_id)["interrupt_id"], 2)[0] == 202
+        with Stream(stopped.port, f"{RUNS}/{run_id}/events?after={len(seen) - 1}", None, method="GET") as stream:
+            eventually(lambda: watch.running("gauge"))
+            stopped.signal(signal.SIGTERM)
+            assert "completed" not in kinds(blocks(stream))
+        stopped.process.wait(30)
+    finally:
+        lock.close()
+        watch.close()
+    assert kinds(follow(there, run_id))[-1] == "completed"
+    assert state(there, run_id)["result"]["data"]["response"] == "gauge 1, gauge 2"
 
 
 def test_a_log_of_it_all_has_no_fault(here: Citu, there: Citu) -> None:

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.flow import Question
-from agent.runs.answer_check import check_answer
 from agent.runs.events import Event, error_event, stored_event
 from agent.runs.live_run import LiveRun
 from agent.runs.pauses import GivenAnswer, Resumption
 from agent.runs.runner import Runner
 from common.actor import Actor
+from common.answer_check import check_answer
 from common.errors import (
     CANCELLED_TEXT,
     Cancelled,
@@ -162,7 +162,7 @@ class RunDesk:
         run_id = run.head.run_id
         if self._live.get(run_id) is run:  # a resumed run may have its next live run already
             del self._live[run_id]
-        if keeps_state and run.record.state != "waiting":
+        if keeps_state and run.is_over and run.record.state != "waiting":
             self._clear_up(run_id)
 
     def _clear_up(self, run_id: str) -> None:

@@ -74,6 +74,7 @@ class LiveRun:
         self._failures = journal.failures
         self._last: Event | None = None  # as shown
         self._is_producing = True
+        self._is_resumed, self._is_abandoned = bool(earlier), False
         self._writing: asyncio.Task[None] | None = None
         self._gathering: asyncio.TimerHandle | None = None
         self._watchers: set[asyncio.Future[None]] = set()
@@ -115,13 +116,13 @@ class LiveRun:
             self.cancel()
 
     async def follow(self, after: int = 0) -> AsyncIterator[Frame]:
-        """The frames beyond number `after`, then each as soon as it is shown, to the last."""
+        """The frames beyond number `after`, then each as soon as it is shown, to the last one of this process."""
         while True:
             while after < self._shown:
                 frame = self._frames[after]
                 after += 1
                 yield frame
-            if self.is_over:
+            if self.is_over or self._is_abandoned:
                 return
             await self._change()
 
@@ -147,6 +148,10 @@ class LiveRun:
             async for event in self._source:
                 if event.is_last:
                     self._is_producing = False
+                    if self._is_left_behind(event):
+                        self._is_abandoned = True
+                        self._wake()
+                        return
                     ending = self._loop.create_task(self._finish(event))
                     # Let the loop render the frames, then send them, before the flow cleans up.
                     await asyncio.sleep(0)
@@ -156,6 +161,10 @@ class LiveRun:
         finally:
             if ending is not None:
                 await ending
+
+    def _is_left_behind(self, event: Event) -> bool:
+        """Whether the process ends while the run works on an answer: another worker adopts it and loses nothing."""
+        return self._is_resumed and event.type == "error" and event.code == Cancelled.code and runtime.is_ending()
 
     def _take(self, event: Event) -> None:
         self._events.append(event)
@@ -219,6 +228,9 @@ class LiveRun:
     def _show(self, count: int) -> None:
         self._rendered(count)
         self._shown = max(self._shown, count)
+        self._wake()
+
+    def _wake(self) -> None:
         for watcher in self._watchers:
             if not watcher.done():
                 watcher.set_result(None)
@@ -258,7 +270,7 @@ class LiveRun:
     def _done(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
             _log.error("a run broke", exc_info=task.exception(), extra={"run_id": self.head.run_id})
-        if not self.is_over:
+        if not self.is_over and not self._is_abandoned:
             del self._events[len(self._frames) :]  # an event that can't be rendered must not break the end as well
             self._events.append(error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
             self._end(self._events[-1])
