@@ -123,12 +123,17 @@ async def played(store: Store, second: str) -> tuple[list[tuple[str, str]], dict
     question = Question("q")
     desks[0].begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
     view, asked = await next_stop(desks[0], question.run_id), []
+    answered: list[str] = []
     try:
         while view.last is not None and view.last.type == "question":
             data = view.last.data
             asked.append((data["prompt"], data["node"]))
             desks.reverse()
             given = ANSWERS.get(data["prompt"], second)
+            for earlier in answered:
+                with pytest.raises(Conflict):  # also when the same node has asked again
+                    await desks[0].resume(NOBODY, question.run_id, earlier, given, on_end=lambda: None)
+            answered.append(data["interrupt_id"])
             await desks[0].resume(NOBODY, question.run_id, data["interrupt_id"], given, on_end=lambda: None)
             view = await next_stop(desks[0], question.run_id, view.record.last_seq)
     finally:

@@ -19,7 +19,7 @@ class Pause:
     """Where a run stands that has asked the user.
 
     Attributes:
-        graph_interrupt: LangGraph's id of the interrupt; later interrupts of the same node run have the same id.
+        graph_interrupt: LangGraph's id of the interrupt.
         answers: how many answers the run got before.
         mark: the position of its graph, see `mark_of`.
         timings_ms: how long its nodes have worked so far, and `total`; waiting does not count.
@@ -33,7 +33,7 @@ class Pause:
 
     @property
     def interrupt_id(self) -> str:
-        """The id that clients use; each question of a run has its own."""
+        """The id that clients use. The number keeps questions apart, whatever ids LangGraph gives those of one node."""
         return f"{self.graph_interrupt}-{self.answers + 1}"
 
     def to_json(self) -> dict[str, Any]:
