@@ -3,11 +3,31 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from common.learning import NO_EXPERIENCE, Experience
 from common.text import Lang
 from common.values import Catalog, Turn
 
 Emit = Callable[[str], None]
 """Takes pieces of text as they are written; they concatenate to the full text. None stands for nobody watching."""
+
+
+@dataclass(frozen=True)
+class StoredValue:
+    """A stored value that words of a question name, looked up in the database.
+
+    Attributes:
+        said: the words, as the question has them.
+        table: (schema, name) of the column's table.
+        value: as it is stored.
+        is_exact: whether `said` differs from it at most in case, width, spaces and traditional or simplified writing;
+            else by spelling.
+    """
+
+    said: str
+    table: tuple[str, str]
+    column: str
+    value: str
+    is_exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -19,6 +39,8 @@ class Inquiry:
         table: the table the caller says the question is about.
         context_type: kind of the previous turn (`DATABASE` or `CHAT`), as the caller knows it.
         history: earlier turns of the same conversation, oldest first; only the latest few.
+        found_values: stored values that the question names, beside those that the catalogue lists.
+        experience: what has been learnt that may help.
     """
 
     question: str
@@ -27,6 +49,8 @@ class Inquiry:
     table: str | None = None
     context_type: str | None = None
     history: tuple[Turn, ...] = ()
+    found_values: tuple[StoredValue, ...] = ()
+    experience: Experience = NO_EXPERIENCE
 
     @property
     def previous_type(self) -> str | None:

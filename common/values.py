@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
+from common.meanings import ColumnMeaning, Metric, TableMeaning
+
 T = TypeVar("T")
 
 QuestionType = Literal["DATABASE", "CHAT"]
@@ -24,6 +26,7 @@ class Column:
             empty when nothing says so.
         period: the first and the last day (ISO dates) of a date or timestamp column, as of sampling or the planner's
             statistics.
+        meaning: what the semantic file says of it.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Column:
     is_complete: bool = False
     allowed: tuple[str, ...] = ()
     period: tuple[str, str] | None = None
+    meaning: ColumnMeaning | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Table:
         kind: `table` (also partitioned and foreign ones), `view` or `materialized view`.
         unique_keys: the columns of each UNIQUE constraint.
         row_estimate: the planner's row count; -1 when never analysed or a view.
+        meaning: what the semantic file says of it.
     """
 
     schema: str
@@ -64,6 +69,7 @@ class Table:
     foreign_keys: tuple[ForeignKey, ...] = ()
     unique_keys: tuple[tuple[str, ...], ...] = ()
     row_estimate: int = -1
+    meaning: TableMeaning | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -81,10 +87,12 @@ class Catalog:
 
     Attributes:
         search_path: schemas whose tables need no qualification, in order.
+        metrics: figures that the semantic file defines over these tables.
     """
 
     tables: tuple[Table, ...]
     search_path: tuple[str, ...] = ("public",)
+    metrics: tuple[Metric, ...] = ()
 
     @cached_property
     def by_key(self) -> Mapping[tuple[str, str], Table]:

@@ -1,0 +1,129 @@
+"""What is learnt from use and from people: proven examples, lessons from failures, documentation.
+
+Trust says who sees an example. Being used never raises it; people do.
+
+    candidate   its author only; nobody has said yet that it is right
+    personal    its author only, who said that it is right
+    reviewed    everybody: another person than its author has looked at it
+    certified   everybody, before all others: the organisation stands for it
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from common.text import Lang
+
+Trust = Literal["candidate", "personal", "reviewed", "certified"]
+SHARED: tuple[Trust, ...] = ("reviewed", "certified")
+"""Trust with which an example is everybody's."""
+
+Rating = Literal["satisfied", "unsatisfied", "need_modification", "skip"]
+FailureType = Literal["syntax_error", "semantic_error", "logic_error", "performance_error", "requirement_mismatch"]
+ExampleSource = Literal["feedback", "correction", "load", "agent"]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question with SQL that answers it.
+
+    Attributes:
+        example_id: unique in the store.
+        datasource: name of the database that it is about.
+        author: the user whose example it is; of shared ones, who brought it.
+        reviewer: who raised it to `reviewed` or `certified`; another person than the author.
+        source: how it came in: a satisfied user, a corrected query, a bulk load, an agent's own saving.
+        tables: (schema, name) of the tables it reads.
+        tables_hash: of these tables' definitions when it was last proven; another one now makes it stale.
+        is_stale: a table it reads has changed since, and it has not been proven again: it is neither used nor shown to
+            models until then.
+        created_at, proven_at: ISO 8601, UTC, milliseconds.
+        uses: answers that it gave or that had it in their prompt.
+    """
+
+    example_id: str
+    datasource: str
+    question: str
+    sql: str
+    lang: Lang
+    trust: Trust
+    author: str
+    source: ExampleSource
+    tables: tuple[tuple[str, str], ...]
+    tables_hash: str
+    created_at: str
+    proven_at: str
+    reviewer: str | None = None
+    is_stale: bool = False
+    uses: int = 0
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether everybody who may read its tables sees it."""
+        return self.trust in SHARED
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Why an answer was wrong, for similar questions.
+
+    Attributes:
+        author: the user who said so, the only one it is shown for until `is_shared`.
+        sql: the wrong statement; None when there was none.
+        root_cause, avoidance_hint: one sentence each.
+        is_shared: a reviewer has approved it.
+    """
+
+    lesson_id: str
+    datasource: str
+    question: str
+    sql: str | None
+    lang: Lang
+    author: str
+    failure_type: FailureType
+    root_cause: str
+    avoidance_hint: str
+    created_at: str
+    is_shared: bool = False
+
+
+@dataclass(frozen=True)
+class Document:
+    """Documentation about a database, loaded by an operator: DDL with its comments, or prose.
+
+    Attributes:
+        title: where it is from, such as a file's name and heading.
+    """
+
+    document_id: str
+    datasource: str
+    title: str
+    text: str
+    kind: Literal["ddl", "text"] = "text"
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a user said of an answer; the latest one of a user for a run counts.
+
+    Attributes:
+        given_at: ISO 8601, UTC, milliseconds.
+    """
+
+    run_id: str
+    user_id: str
+    rating: Rating
+    given_at: str
+    comment: str | None = None
+    modified_sql: str | None = None
+
+
+@dataclass(frozen=True)
+class Experience:
+    """What has been learnt that may help with one question, the most useful first."""
+
+    examples: tuple[Example, ...] = ()
+    lessons: tuple[Lesson, ...] = ()
+    documents: tuple[Document, ...] = ()
+
+
+NO_EXPERIENCE = Experience()

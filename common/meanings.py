@@ -1,0 +1,110 @@
+"""What things of a database mean to people: names, units and metrics, as a semantic file says it.
+
+The catalogue carries these values beside what PostgreSQL says, so that whoever reads a table or column also finds what
+it means. They are immutable and hashable like the catalogue itself.
+"""
+
+from dataclasses import dataclass, field
+
+from common.text import Lang, Text
+
+TableKey = tuple[str, str]
+"""(schema, name)"""
+
+
+@dataclass(frozen=True)
+class Names:
+    """What people call one thing.
+
+    Attributes:
+        zh, en: per language, the display name first and its synonyms after it; empty when nothing is said.
+    """
+
+    zh: tuple[str, ...] = ()
+    en: tuple[str, ...] = ()
+
+    def label(self, lang: Lang) -> str | None:
+        """The display name in the language; None when there is none."""
+        said = self.zh if lang == "zh" else self.en
+        return said[0] if said else None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """The names in all languages."""
+        return self.zh + self.en
+
+
+@dataclass(frozen=True)
+class ValueMeaning:
+    """A stored value and what people call it."""
+
+    value: str
+    names: Names
+
+
+@dataclass(frozen=True)
+class ColumnMeaning:
+    """What a column means.
+
+    Attributes:
+        unit: of its numbers, as it is written after one: 元, kg, %.
+        values: of stored values that people call otherwise.
+        is_sensitive: whether its values are kept from models and answers' suggestions; None: the file doesn't say.
+    """
+
+    names: Names = field(default_factory=Names)
+    description: Text | None = None
+    unit: Text | None = None
+    values: tuple[ValueMeaning, ...] = ()
+    is_sensitive: bool | None = None
+
+
+@dataclass(frozen=True)
+class PreferredJoin:
+    """The way to take from the table that says it to `target` when there are several."""
+
+    columns: tuple[str, ...]
+    target: TableKey
+    target_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableMeaning:
+    """What a table means.
+
+    Attributes:
+        label_columns: what names one of its rows to a person.
+        date_column: the one that periods are about unless a question names another.
+        default_filter: an SQL condition over the table's own columns that holds unless a question says otherwise.
+    """
+
+    names: Names = field(default_factory=Names)
+    description: Text | None = None
+    label_columns: tuple[str, ...] = ()
+    date_column: str | None = None
+    default_filter: str | None = None
+    joins: tuple[PreferredJoin, ...] = ()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure that the business has a name for.
+
+    Attributes:
+        name: identifies it in the file.
+        table: whose rows it is computed over.
+        expression: an SQL aggregate over the table's columns, proven by the guard.
+        filter: an SQL condition over the table's columns that its rows fulfil.
+        grain: columns of the table it is meaningful by; empty: any.
+        date_column: the column of the table that its periods are about.
+    """
+
+    name: str
+    table: TableKey
+    expression: str
+    names: Names = field(default_factory=Names)
+    description: Text | None = None
+    unit: Text | None = None
+    filter: str | None = None
+    grain: tuple[str, ...] = ()
+    date_column: str | None = None
