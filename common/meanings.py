@@ -76,6 +76,7 @@ class TableMeaning:
         label_columns: what names one of its rows to a person.
         date_column: the one that periods are about unless a question names another.
         default_filter: an SQL condition over the table's own columns that holds unless a question says otherwise.
+        filter_columns: the columns that it reads.
     """
 
     names: Names = field(default_factory=Names)
@@ -83,6 +84,7 @@ class TableMeaning:
     label_columns: tuple[str, ...] = ()
     date_column: str | None = None
     default_filter: str | None = None
+    filter_columns: tuple[str, ...] = ()
     joins: tuple[PreferredJoin, ...] = ()
 
 
@@ -94,9 +96,11 @@ class Metric:
         name: identifies it in the file.
         table: whose rows it is computed over.
         expression: an SQL aggregate over the table's columns, proven by the guard.
-        filter: an SQL condition over the table's columns that its rows fulfil.
+        names: never empty: without others, its name in the file.
+        filter: an SQL condition over the table's columns that its rows fulfil, beside the table's default filter.
         grain: columns of the table it is meaningful by; empty: any.
-        date_column: the column of the table that its periods are about.
+        date_column: the column of the table that its periods are about; without one of its own, the table's.
+        columns: the columns of the table that `expression` and `filter` read.
     """
 
     name: str
@@ -108,3 +112,4 @@ class Metric:
     filter: str | None = None
     grain: tuple[str, ...] = ()
     date_column: str | None = None
+    columns: tuple[str, ...] = ()
