@@ -20,6 +20,7 @@ from knowledge.semantic.yaml_tree import Fields, Items, Scalar, Tree, plain, rea
 SCHEMA_PATH = Path(__file__).with_name("semantic.schema.json")
 _MAX_PROBLEMS = 100
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_QUOTES = "; a text with commas needs quotes"  # without them, YAML takes what follows a comma in {…} for a key
 # Keywords of JSON Schema whose errors are put into words of their own.
 _UNKNOWN_KEYS = "additionalProperties"
 _MISSING_KEYS = "required"
@@ -145,7 +146,8 @@ def _worded(error: ValidationError, tree: Tree) -> Iterator[Problem]:
     if error.validator == _UNKNOWN_KEYS and isinstance(node, Fields):
         known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
         for key in node.nodes.keys() - known.keys():
-            yield Problem(node.keys[key], f"{place} has no key {key!r}{did_you_mean(key, known)}")
+            said = f"{place} has no key {key!r}{did_you_mean(key, known)}"
+            yield Problem(node.keys[key], said + (_QUOTES if plain(node.nodes[key]) is None else ""))
     elif error.validator == _MISSING_KEYS and isinstance(node, Fields):
         missing = [key for key in _listed(error.validator_value) if key not in node.nodes]
         yield Problem(line, f"{place} needs {' and '.join(map(repr, missing))}")
