@@ -9,6 +9,9 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+import yaml
+from yaml.resolver import Resolver
+
 from common.meanings import PreferredJoin
 from common.values import Catalog, Column, ForeignKey, Table
 from knowledge.safe_text import one_line
@@ -20,8 +23,8 @@ _ALL_COLUMNS = 200  # tables; of more, only columns are listed of which there is
 _MOST_METRICS = 20  # suggested
 _MAX_COMMENT = 200
 _PLAIN = re.compile(r"[A-Za-z_\u3400-\u9fff][\w\u3400-\u9fff]*", re.ASCII)
-# Words that YAML, old or new, reads otherwise.
-_SPECIAL = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
+_YAML = Resolver()
+_TEXT_TAG = "tag:yaml.org,2002:str"
 _INDENT = "  "
 
 
@@ -192,7 +195,8 @@ def _list(names: Sequence[str]) -> str:
 
 def _scalar(text: str) -> str:
     """`text` as YAML: plain where nobody could read it otherwise, else in double quotes."""
-    if _PLAIN.fullmatch(text) and text.lower() not in _SPECIAL:
+    is_text = _YAML.resolve(yaml.ScalarNode, text, (True, False)) == _TEXT_TAG  # type: ignore[no-untyped-call]
+    if is_text and _PLAIN.fullmatch(text):
         return text
     return "".join(one if _is_printable(one) else _escaped(one) for one in json.dumps(text, ensure_ascii=False))
 

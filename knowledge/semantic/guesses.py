@@ -15,10 +15,6 @@ from knowledge.relevance import called, singular
 from knowledge.safe_text import quoted
 from knowledge.words import WORDS
 
-_NUMBER_TYPE = re.compile(r"smallint|integer|bigint|numeric|real|double precision|money")
-_DECIMAL_TYPE = re.compile(r"numeric|real|double precision|money")
-_TEXT_TYPE = re.compile(r"text|character varying|character|citext|name")
-_DAY_TYPE = re.compile(r"date|timestamp")
 _BRACKETED = re.compile(r"\(([^()]{1,20})\)")
 _LONGEST_NAME = 30  # characters; a longer comment is a sentence, not a name
 _MOST_WORDS = 4
@@ -27,6 +23,8 @@ _LONGEST_VALUE = 60
 _MOST_ALLOWED = 60
 _MOST_OWNERS = 1  # tables that a key's name may belong to; more are no hint
 _EN, _ZH = WORDS.english, WORDS.chinese
+_NUMBERS, _DECIMALS = _EN.phrases("drafts.types.numbers"), _EN.phrases("drafts.types.decimals")
+_TEXTS, _DAYS = _EN.phrases("drafts.types.texts"), _EN.phrases("drafts.types.days")
 _TABLE = _ZH.phrases("tables.ends")[0]
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
@@ -52,7 +50,7 @@ def description_of(comment: str | None) -> str | None:
 
 def is_number(column: Column) -> bool:
     """Whether it holds numbers."""
-    return _NUMBER_TYPE.match(column.type) is not None
+    return column.type.startswith(_NUMBERS)
 
 
 @cache
@@ -81,7 +79,7 @@ def label_of(table: Table) -> str | None:
     ends_han = _ZH.phrases("drafts.labels")
     found = []
     for place, column in enumerate(table.columns):
-        if _TEXT_TYPE.match(column.type) is None or privacy_of(table, column) is Privacy.PRIVATE:
+        if not column.type.startswith(_TEXTS) or privacy_of(table, column) is Privacy.PRIVATE:
             continue
         said = english_words(column.name)[-1:]
         rank = min((ends[word] for word in said if word in ends), default=len(ends))
@@ -97,7 +95,7 @@ def dates_of(table: Table) -> Sequence[str]:
     return [
         column.name
         for column in table.columns
-        if _DAY_TYPE.match(column.type) and not _is_recorded(column) and privacy_of(table, column) is Privacy.OPEN
+        if column.type.startswith(_DAYS) and not _is_recorded(column) and privacy_of(table, column) is Privacy.OPEN
     ]
 
 
@@ -138,7 +136,7 @@ def is_sensitive(table: Table, column: Column) -> bool:
 
 def holds_names(table: Table, column: Column) -> bool:
     """Whether it seems to hold names of persons."""
-    return _TEXT_TYPE.match(column.type) is not None and privacy_of(table, column) is Privacy.NAMES
+    return column.type.startswith(_TEXTS) and privacy_of(table, column) is Privacy.NAMES
 
 
 def implied_joins(catalog: Catalog) -> Mapping[tuple[str, str], Sequence[PreferredJoin]]:
@@ -173,7 +171,7 @@ def measures_of(table: Table) -> Sequence[Column]:
     """What may be summed: numbers with a unit or with decimals that are no keys."""
     keys = {name for key in (table.primary_key, *(one.columns for one in table.foreign_keys)) for name in key}
     numbers = (column for column in table.columns if column.name not in keys)
-    return [column for column in numbers if unit_of(column) or _DECIMAL_TYPE.match(column.type)]
+    return [column for column in numbers if unit_of(column) or column.type.startswith(_DECIMALS)]
 
 
 def sql_name(name: str) -> str:
