@@ -221,6 +221,9 @@ class Stateless:
     def keeps_state(self, question: Question) -> bool:
         return False
 
+    def knows(self, flow: str) -> bool:
+        return True
+
 
 class Stubborn(Stateless):
     """An agent that is slow to notice that it was cancelled."""
