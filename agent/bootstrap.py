@@ -14,6 +14,7 @@ from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
 from agent.flow import Flow, Question
 from agent.runs.desk import RunDesk
+from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
@@ -35,13 +36,10 @@ from knowledge.schema_desk import SchemaDesk
 from rules.skills import OfflineSkills
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
-# A worker waits another lease before it declares a run lost whose lease ran out. Two leases and the time between two
-# checks fit into RUN_LEASE_S.
-_LEASE_SHARE = 0.4
 
 
 @dataclass(frozen=True)
-class Workshop:
+class FlowDependencies:
     """What the functions in `FLOWS` make flows from.
 
     Attributes:
@@ -54,12 +52,14 @@ class Workshop:
     store: Store
 
 
-def _ask(workshop: Workshop) -> Flow:
-    settings = workshop.settings
-    return QuestionFlow(workshop.new_context, routing_mode=settings.routing_mode, deadline_s=settings.request_timeout_s)
+def _ask(dependencies: FlowDependencies) -> Flow:
+    settings = dependencies.settings
+    return QuestionFlow(
+        dependencies.new_context, routing_mode=settings.routing_mode, deadline_s=settings.request_timeout_s
+    )
 
 
-FLOWS: list[Callable[[Workshop], Flow]] = [_ask]
+FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask]
 """All flows there are; requests choose one by its name, the first one by default."""
 
 
@@ -116,10 +116,10 @@ def bootstrap(settings: Settings) -> Services:
 
     store, retention = _store(settings, sources.app)
     journal = Journal(store)
-    workshop = Workshop(
+    dependencies = FlowDependencies(
         settings, lambda question: new_context(_occasion(question), _recall(question, store, journal)), store
     )
-    flows = {flow.name: flow for flow in (build(workshop) for build in FLOWS)}
+    flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
     exports = ExportDesk(
@@ -190,7 +190,7 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
         conversation_ttl_s=settings.conversation_ttl_s,
         max_turns=settings.max_turns,
         run_ttl_s=settings.run_ttl_s,
-        lease_s=settings.run_lease_s * _LEASE_SHARE,
+        lease_s=lease_for(settings.run_lease_s),
         waiting_ttl_s=settings.run_waiting_ttl_s,
     )
     store = open_store(
