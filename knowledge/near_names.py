@@ -14,8 +14,8 @@ from functools import lru_cache
 from common.errors import InvalidSql
 from common.values import Catalog, Table
 from databases.references import References, references
+from knowledge.index import Part
 from knowledge.likeness import LikeNames
-from knowledge.prepared import Prepared
 from knowledge.safe_text import quoted
 
 UNKNOWN_TABLE, UNKNOWN_COLUMN = "42P01", "42703"
@@ -156,8 +156,7 @@ class KnownNames:
         return self._columns.get(_folded(name), ())[:_MOST_COLUMNS]
 
 
-KNOWN_NAMES = Prepared(KnownNames)
-"""Of each catalogue object."""
+KNOWN_NAMES = Part(lambda index: KnownNames(index.catalog), ignores_row_counts=True)
 
 
 def _spelled(table: Table, catalog: Catalog) -> str:
