@@ -12,11 +12,11 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from common.errors import InvalidSql
+from common.postgres.identifiers import quoted
 from common.values import Catalog, Table
 from databases.references import References, references
 from knowledge.index import Part
 from knowledge.likeness import LikeNames
-from knowledge.safe_text import quoted
 
 UNKNOWN_TABLE, UNKNOWN_COLUMN = "42P01", "42703"
 _MOST = 5

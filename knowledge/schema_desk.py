@@ -10,11 +10,11 @@ from typing import Any
 from common.actor import Actor
 from common.errors import InvalidRequest, NotFound
 from common.ports import Database
+from common.postgres.identifiers import quoted
 from common.text import Text
 from common.values import Catalog, Column, Table
 from knowledge.near_names import near_tables
 from knowledge.personal_data import Privacy, open_values, privacy_of
-from knowledge.safe_text import quoted
 from knowledge.schema_search import RANKING, RANKING_WITHOUT_VALUES, LinkReason, Match, SchemaSearch, WordReason
 
 _NAMED = 5  # tables that the message about an ambiguous name lists

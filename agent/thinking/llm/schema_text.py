@@ -18,7 +18,7 @@ from knowledge.index import Part
 from knowledge.named_values import NamedValues
 from knowledge.personal_data import Privacy, is_private_value, privacy_of
 from knowledge.relevance import TableIndex, terms
-from knowledge.safe_text import one_line, quoted
+from knowledge.safe_text import identifier, one_line
 from knowledge.schema_search import RANKING
 from rules.words.vocabulary import common_phrases
 
@@ -116,7 +116,7 @@ class SchemaText:
         for named in self._values.find(question):
             is_listed = bool(named.column.allowed) or _is_short(named.column)
             if not (is_listed and named.privacy is Privacy.OPEN):
-                place = f"{self._name(named.table)}.{quoted(named.column.name)}"
+                place = f"{self._name(named.table)}.{identifier(named.column.name)}"
                 values.setdefault(place, []).extend(filter(_is_showable, named.values))
         lines = (f"{place}: {_literals(dict.fromkeys(shown))}" for place, shown in values.items() if shown)
         return "\n".join(lines)
@@ -174,8 +174,8 @@ class SchemaText:
         return [self.catalog.by_key[key] for key in keys]  # the ranking's own may have earlier estimates of the rows
 
     def _name(self, table: Table) -> str:
-        name = quoted(table.name)
-        return name if table.schema in self.catalog.search_path else f"{quoted(table.schema)}.{name}"
+        name = identifier(table.name)
+        return name if table.schema in self.catalog.search_path else f"{identifier(table.schema)}.{name}"
 
     def _table(self, table: Table, asked: frozenset[str]) -> str:
         """The table; a very wide one with its most relevant columns only."""
@@ -195,7 +195,7 @@ class SchemaText:
         return described
 
     def _line(self, table: Table, column: Column) -> str:
-        facts = [quoted(column.name), column.type, *self._constraints(table, column)]
+        facts = [identifier(column.name), column.type, *self._constraints(table, column)]
         return f"  {' '.join(facts)}{_comment(column.comment)}{self._content(table, column)}"
 
     def _constraints(self, table: Table, column: Column) -> Iterator[str]:
@@ -310,4 +310,4 @@ def _more(is_more: bool) -> str:
 
 
 def _listed(columns: Iterable[str]) -> str:
-    return f"({', '.join(map(quoted, columns))})"
+    return f"({', '.join(map(identifier, columns))})"
