@@ -15,6 +15,7 @@ from common.errors import InvalidSql
 from common.postgres.identifiers import quoted
 from common.values import Catalog, Table
 from databases.references import References, references
+from knowledge.cutting import pieces
 from knowledge.index import Part
 from knowledge.likeness import LikeNames
 
@@ -201,7 +202,7 @@ def _share_words(wanted: str, name: str) -> float:
 
 
 def _words(name: str) -> list[str]:
-    return [word for word in re.split(r"[\W_]+", name.casefold()) if len(word) >= _LEAST_PART]
+    return [word.casefold() for word in pieces(name) if len(word) >= _LEAST_PART]
 
 
 @lru_cache(maxsize=16384)
