@@ -32,6 +32,7 @@ from common.store.opening import open_store
 from common.values import Catalog, Turn
 from databases import DEFAULT, DatabaseOptions, Datasource, Datasources
 from databases.source import EmbeddedSource, Sources, database_sources
+from knowledge.index import renew
 from knowledge.schema_desk import SchemaDesk
 from rules.skills import OfflineSkills
 
@@ -103,9 +104,9 @@ def bootstrap(settings: Settings) -> Services:
     rules = OfflineSkills()
     model = open_model(settings)
     thinking = _thinking(settings, model) if model else None
-    behaviour, prepare = _behaviour(settings), _preparing(rules, thinking)
+    behaviour = _behaviour(settings)
     asked = {DEFAULT: Datasource(sources.asked, database_options(settings))}
-    datasources = Datasources(asked, audit=_audit(settings), prepare=prepare)
+    datasources = Datasources(asked, audit=_audit(settings), prepare=renew)
     database_of = partial(datasources.open, DEFAULT)
 
     def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
@@ -135,7 +136,7 @@ def bootstrap(settings: Settings) -> Services:
         for flow in flows.values():
             _ = flow.graph  # the property compiles the graph at its first use
         with suppress(CituError):
-            await prepare(await database_of(NOBODY).catalog(), None)
+            await _prepare(await database_of(NOBODY).catalog(), rules, thinking)
         if model:
             with suppress(CituError):
                 await model.warm()
@@ -161,15 +162,10 @@ def _thinking(settings: Settings, model: ChatModel) -> LlmSkills:
     return LlmSkills(model, schema_tokens=settings.schema_tokens or derived, samples=settings.schema_samples)
 
 
-def _preparing(
-    rules: OfflineSkills, thinking: LlmSkills | None
-) -> Callable[[Catalog, Catalog | None], Awaitable[None]]:
-    async def prepare(catalog: Catalog, before: Catalog | None) -> None:
-        await rules.prepare(catalog, before)
-        if thinking:
-            await thinking.prepare(catalog)
-
-    return prepare
+async def _prepare(catalog: Catalog, rules: OfflineSkills, thinking: LlmSkills | None) -> None:
+    await rules.prepare(catalog)
+    if thinking:
+        await thinking.prepare(catalog)
 
 
 def _closing(
