@@ -21,7 +21,7 @@ from common.learning import (
     example_id,
     lesson_id,
 )
-from common.store import InvalidCursor, Learned, Learning, Visible, Wanted
+from common.store import InvalidCursor, Learned, Learning, State, Visible, Wanted
 from common.store.opening import BACKENDS
 from tests.store_places import PLACES, Place
 
