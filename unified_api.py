@@ -33,6 +33,7 @@ from api.access.rights import Rights
 from api.ask import ask_blueprint
 from api.conversations import conversations_blueprint
 from api.examples import examples_blueprint
+from api.exports import exports_blueprint
 from api.health import health_blueprint
 from api.me import me_blueprint
 from api.openapi import openapi_blueprint
@@ -73,6 +74,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
         )
     )
     app.register_blueprint(runs_blueprint(services.runs, places, ping_interval_s=settings.ping_interval_s))
+    app.register_blueprint(exports_blueprint(services.exports, places))
     app.register_blueprint(conversations_blueprint(services.store.conversations))
     app.register_blueprint(sql_blueprint(services.desk, places))
     app.register_blueprint(schema_blueprint(services.schema, places, max_question_chars=settings.max_question_chars))

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from databases.guard import AccessRules, Guard, parse_rule
-from databases.guard.rules import Name
+from databases.guard.names import Name
 from databases.plan_estimate import CostLimits
 from databases.results import Caps
 

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import simplejson
 
 from common.store import InvalidCursor, RunHead, RunRecord, RunState, Waiting
+from common.timestamps import written
 from common.values import Turn
 
 _TITLE_CHARS = 200
@@ -115,7 +116,7 @@ def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 def timestamp(microseconds: int) -> str:
     """ISO 8601, UTC, milliseconds, of microseconds since 1970."""
     seconds, rest = divmod(microseconds, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest).isoformat(timespec="milliseconds")
+    return written(datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest))
 
 
 def place_cursor(microseconds: int, record_key: bytes) -> str:
