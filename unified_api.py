@@ -38,6 +38,7 @@ from api.me import me_blueprint
 from api.openapi import openapi_blueprint
 from api.page import page_blueprint
 from api.places import Places
+from api.reference import reference_blueprint
 from api.responses import register_error_handlers
 from api.runs import runs_blueprint
 from api.schema import schema_blueprint
@@ -79,6 +80,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(me_blueprint(_rights(settings)))
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
     app.register_blueprint(openapi_blueprint())
+    app.register_blueprint(reference_blueprint())
     app.register_blueprint(page_blueprint())
     register_error_handlers(app)
     app.extensions["citu"] = services
@@ -134,8 +136,9 @@ def _end_request(response: Response) -> Response:
     response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     # The page loads everything from this server, and text from the database never runs as script.
-    response.headers["Content-Security-Policy"] = (
-        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    response.headers.setdefault(
+        "Content-Security-Policy",
+        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     )
     if request.path.startswith("/api/"):
         response.headers.setdefault("Cache-Control", "no-store")
