@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from itertools import groupby
 from typing import Literal
 
 from knowledge.atoms import Atom, atoms_of, normalise
@@ -41,11 +40,6 @@ class Piece:
     text: str
     start: int
     end: int
-
-    @property
-    def is_word(self) -> bool:
-        """Whether it has to be the same in another question."""
-        return self.kind == "word"
 
 
 @dataclass(frozen=True)
@@ -149,8 +143,3 @@ def _number(text: str) -> tuple[Kind, str]:
 def same_words(one: tuple[Piece, ...], other: tuple[Piece, ...]) -> bool:
     """Whether two stretches say the same, piece by piece."""
     return [(piece.kind, piece.text) for piece in one] == [(piece.kind, piece.text) for piece in other]
-
-
-def fingerprint(phrasing: Phrasing) -> tuple[str, ...]:
-    """The words in order, with a mark of its kind in the place of each literal."""
-    return tuple(f"<{piece.kind}>" if not piece.is_word else piece.text for piece in phrasing.pieces)

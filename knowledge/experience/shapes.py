@@ -14,7 +14,7 @@ from typing import Literal
 
 from databases.constants import Constant, constants_of
 from knowledge.experience.dates import expressions, is_explained, is_like_a_date, is_like_a_year, split
-from knowledge.experience.phrasing import Phrasing, Piece, phrasing_of, same_words
+from knowledge.experience.phrasing import Phrasing, phrasing_of, same_words
 
 _INTERVAL = re.compile(r"\s*(\d+)\s+([A-Za-z]+)\s*")
 _PERIODS, _NUMBERS = ("year", "month", "day"), ("integer", "decimal")
@@ -59,7 +59,7 @@ class Shape:
 
 
 def shape_of(question: str, sql: str) -> Shape | None:
-    """The shape of an example; None when its SQL does not answer the same question at another time, or can't be read."""
+    """An example's shape; None when its SQL can't be read, or answers the question only on the day it was asked."""
     phrasing, constants = phrasing_of(question), constants_of(sql)
     if constants is None or not 0 < len(phrasing.pieces) <= _MOST_PIECES:
         return None
@@ -86,7 +86,7 @@ class _Reader:
         of_texts = {constant for slot in self.texts for constant, _ in slot.constants}
         self._dates = [one for one in constants if one not in of_texts and _may_be_date(one, figures)]
 
-    # ------------------------------------------------------------------------------------------------------ names, values
+    # ---------------------------------------------------------------------------------------------------- names, values
 
     def _texts(self) -> list[Slot]:
         """Texts of the SQL that stand in the question once."""
@@ -112,9 +112,10 @@ class _Reader:
                     yield first, first + 1
                 continue
             last = first + len(wanted)
-            if wanted and same_words(self._pieces[first:last], wanted):
-                if not is_short or (len(text) > 1 and self._phrasing.between(first, last) == text):
-                    yield first, last
+            if not wanted or not same_words(self._pieces[first:last], wanted):
+                continue
+            if not is_short or (len(text) > 1 and self._phrasing.between(first, last) == text):
+                yield first, last
 
     def _stands_elsewhere(self, text: str, constants: Sequence[Constant]) -> bool:
         """Whether another constant holds the text, or a part of it: it would not move with it."""
@@ -122,7 +123,7 @@ class _Reader:
         others = (one for one in self._constants if one.kind == "text" and one not in constants)
         return any(_is_part(folded, one.value.strip("%").casefold()) for one in others if one.role != "interval")
 
-    # ------------------------------------------------------------------------------------------------------------ periods
+    # ---------------------------------------------------------------------------------------------------------- periods
 
     def is_timeless(self) -> bool:
         """Whether the question itself says every date that the SQL holds."""
@@ -157,7 +158,7 @@ class _Reader:
             return []
         return [Slot(piece.kind, at, at + 1, tuple(expressed[at])) for at, piece in self._named]
 
-    # ------------------------------------------------------------------------------------------------------------ numbers
+    # ---------------------------------------------------------------------------------------------------------- numbers
 
     def numbers(self) -> list[Slot]:
         """The numbers of the question when each is one constant of the SQL, and no constant is left over."""
@@ -226,8 +227,3 @@ def _is_neutral(constant: Constant, value: Decimal, said: Counter[Decimal]) -> b
     if constant.role == "neutral" or (constant.role == "factor" and value == _HUNDRED):
         return True
     return value in _FEW and not (constant.role == "limit" and value in said)
-
-
-def pieces_of(shape: Shape, slot: Slot) -> tuple[Piece, ...]:
-    """The pieces of a slot in the example's own question."""
-    return shape.phrasing.pieces[slot.first : slot.last]
