@@ -48,14 +48,18 @@ class Shelf:
         self.examples = {one.example_id: one for one in stock.examples}
         self.lessons = {one.lesson_id: one for one in stock.lessons}
         self.documents = {one.document_id: one for one in stock.documents}
-        known = before._words if before is not None else {}
+        known: dict[str, frozenset[str]] = before._words if before is not None else {}
         texts = {entry: text[:_MOST_CHARS] for entry, text in self._texts()}
-        self._words = {text: known.get(text) or terms_with_roots(text) for text in texts.values()}
+        self._words: dict[str, frozenset[str]] = {
+            text: known.get(text) or terms_with_roots(text) for text in texts.values()
+        }
         words = {entry: self._words[text] for entry, text in texts.items()}
         self.example_index = TextIndex({one: words[one] for one in self.examples})
         self.lesson_index = TextIndex({one: words[one] for one in self.lessons})
         self.document_index = TextIndex({one: words[one] for one in self.documents})
-        self._patterns = self._read(before._patterns if before is not None else {})
+        self._patterns: dict[tuple[str, str], _Pattern | None] = self._read(
+            before._patterns if before is not None else {}
+        )
         self._reusable: defaultdict[tuple[_End, _End], list[tuple[Example, _Pattern]]] = defaultdict(list)
         for example in stock.examples:
             pattern = self._patterns.get((example.question, example.sql))
