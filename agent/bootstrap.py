@@ -9,10 +9,12 @@ from typing import Any
 
 from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
+from agent.ask.export_desk import ExportDesk
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
 from agent.flow import Flow, Question
 from agent.runs.desk import RunDesk
+from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
@@ -32,18 +34,16 @@ from databases import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
 from databases.options import database_options, listed
 from databases.source import EmbeddedSource, Sources, database_sources
+from knowledge.index import renew
 from knowledge.schema_desk import SchemaDesk
 from knowledge.semantic.layer import SemanticLayer
 from rules.skills import OfflineSkills
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
-# A worker waits another lease before it declares a run lost whose lease ran out. Two leases and the time between two
-# checks fit into RUN_LEASE_S.
-_LEASE_SHARE = 0.4
 
 
 @dataclass(frozen=True)
-class Workshop:
+class FlowDependencies:
     """What the functions in `FLOWS` make flows from.
 
     Attributes:
@@ -56,12 +56,14 @@ class Workshop:
     store: Store
 
 
-def _ask(workshop: Workshop) -> Flow:
-    settings = workshop.settings
-    return QuestionFlow(workshop.new_context, routing_mode=settings.routing_mode, deadline_s=settings.request_timeout_s)
+def _ask(dependencies: FlowDependencies) -> Flow:
+    settings = dependencies.settings
+    return QuestionFlow(
+        dependencies.new_context, routing_mode=settings.routing_mode, deadline_s=settings.request_timeout_s
+    )
 
 
-FLOWS: list[Callable[[Workshop], Flow]] = [_ask]
+FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask]
 """All flows there are; requests choose one by its name, the first one by default."""
 
 
@@ -84,6 +86,7 @@ class Services:
     flows: tuple[str, ...]
     store: Store
     desk: SqlDesk
+    exports: ExportDesk
     schema: SchemaDesk
     sources: Sources
     thinker: str
@@ -105,10 +108,10 @@ def bootstrap(settings: Settings) -> Services:
     rules = OfflineSkills()
     model = open_model(settings)
     thinking = _thinking(settings, model) if model else None
-    behaviour, prepare = _behaviour(settings), _preparing(rules, thinking)
+    behaviour = _behaviour(settings)
     options, meanings = database_options(settings), _meanings(settings, sources)
     asked = {DEFAULT: Datasource(sources.asked, options, meanings.annotate if meanings else None)}
-    datasources = Datasources(asked, audit=_audit(settings), prepare=prepare)
+    datasources = Datasources(asked, audit=_audit(settings), prepare=renew)
     database_of = partial(datasources.open, DEFAULT)
 
     def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
@@ -119,12 +122,18 @@ def bootstrap(settings: Settings) -> Services:
 
     store, retention = _store(settings, sources.app)
     journal = Journal(store)
-    workshop = Workshop(
+    dependencies = FlowDependencies(
         settings, lambda question: new_context(_occasion(question), _recall(question, store, journal)), store
     )
-    flows = {flow.name: flow for flow in (build(workshop) for build in FLOWS)}
+    flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
+    exports = ExportDesk(
+        runs,
+        store.conversations,
+        lambda occasion: datasources.open(DEFAULT, occasion.actor, occasion),
+        max_rows=settings.export_max_rows,
+    )
     schema = SchemaDesk(database_of, samples=settings.schema_samples)
 
     async def warm() -> None:
@@ -132,7 +141,7 @@ def bootstrap(settings: Settings) -> Services:
         for flow in flows.values():
             _ = flow.graph  # the property compiles the graph at its first use
         with suppress(CituError):
-            await prepare(await database_of(NOBODY).catalog(), None)
+            await _prepare(await database_of(NOBODY).catalog(), rules, thinking)
         if model:
             with suppress(CituError):
                 await model.warm()
@@ -141,7 +150,7 @@ def bootstrap(settings: Settings) -> Services:
     examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
     checks = _checks(datasources, store, model, meanings)
     aclose = _closing(runs, datasources, store, model)
-    return Services(runs, tuple(flows), store, desk, schema, sources, thinker, examples, checks, warm, aclose)
+    return Services(runs, tuple(flows), store, desk, exports, schema, sources, thinker, examples, checks, warm, aclose)
 
 
 def _meanings(settings: Settings, sources: Sources) -> SemanticLayer | None:
@@ -170,15 +179,10 @@ def _thinking(settings: Settings, model: ChatModel) -> LlmSkills:
     return LlmSkills(model, schema_tokens=settings.schema_tokens or derived, samples=settings.schema_samples)
 
 
-def _preparing(
-    rules: OfflineSkills, thinking: LlmSkills | None
-) -> Callable[[Catalog, Catalog | None], Awaitable[None]]:
-    async def prepare(catalog: Catalog, before: Catalog | None) -> None:
-        await rules.prepare(catalog, before)
-        if thinking:
-            await thinking.prepare(catalog)
-
-    return prepare
+async def _prepare(catalog: Catalog, rules: OfflineSkills, thinking: LlmSkills | None) -> None:
+    await rules.prepare(catalog)
+    if thinking:
+        await thinking.prepare(catalog)
 
 
 def _closing(
@@ -199,7 +203,7 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
         conversation_ttl_s=settings.conversation_ttl_s,
         max_turns=settings.max_turns,
         run_ttl_s=settings.run_ttl_s,
-        lease_s=settings.run_lease_s * _LEASE_SHARE,
+        lease_s=lease_for(settings.run_lease_s),
         waiting_ttl_s=settings.run_waiting_ttl_s,
     )
     store = open_store(

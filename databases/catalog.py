@@ -14,7 +14,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import psycopg2
@@ -117,9 +117,16 @@ class CatalogReader:
 
 
 def _merged(kept: Knowledge, read: Knowledge) -> Knowledge:
-    catalog = kept.catalog if kept.catalog == read.catalog else read.catalog
+    catalog = kept.catalog if kept.catalog == read.catalog else _with_known_tables(kept.catalog, read.catalog)
     facts = kept.facts if kept.facts == read.facts else read.facts
     return kept if catalog is kept.catalog and facts is kept.facts else Knowledge(catalog, facts)
+
+
+def _with_known_tables(kept: Catalog, read: Catalog) -> Catalog:
+    """`read` with the objects of the tables that have not changed: two copies of thousands would take much memory."""
+    known = kept.by_key
+    tables = (table if known.get(table.key) != table else known[table.key] for table in read.tables)
+    return replace(read, tables=tuple(tables))
 
 
 def _look_at_failure(loading: "asyncio.Task[Knowledge]") -> None:

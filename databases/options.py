@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from databases.guard import AccessRules, Guard, parse_rule
-from databases.guard.rules import Name
+from databases.guard.names import Name
 from databases.plan_estimate import CostLimits
 from databases.results import Caps
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from common.meanings import ColumnMeaning, Metric, PreferredJoin, TableMeaning, ValueMeaning
+from common.postgres.identifiers import quoted
 from common.values import Catalog, Column, Table
 from databases.expressions import Expression, NotAnExpression, expression
 from databases.references import table_named
@@ -110,7 +111,7 @@ class _Binding:
         if len(found) == 1:
             return found[0]
         if found:
-            names = ", ".join(map(_named, found[:_LISTED]))
+            names = ", ".join(map(in_quotes, (table.key for table in found[:_LISTED])))
             self._problem(spot.line, f"several tables are called {spot.text!r}: write one of {names}")
         else:
             known = {name for one in self._catalog.tables for name in (one.name, f"{one.schema}.{one.name}")}
@@ -251,5 +252,11 @@ def tables_called(name: str, catalog: Catalog) -> Sequence[Table]:
     return tuple(dict.fromkeys((*own, *(catalog.by_key[key] for key in keys if key in catalog.by_key))))
 
 
+def in_quotes(key: tuple[str, str]) -> str:
+    """Schema and name, both in double quotes: what always tells tables apart."""
+    schema, name = (part.replace('"', '""') for part in key)
+    return f'"{schema}"."{name}"'
+
+
 def _named(table: Table) -> str:
-    return ".".join('"' + part.replace('"', '""') + '"' for part in table.key)
+    return ".".join(map(quoted, table.key))

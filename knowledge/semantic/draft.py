@@ -13,10 +13,11 @@ import yaml
 from yaml.resolver import Resolver
 
 from common.meanings import PreferredJoin
+from common.postgres.identifiers import quoted
 from common.values import Catalog, Column, ForeignKey, Table
 from knowledge.safe_text import one_line
 from knowledge.semantic import guesses
-from knowledge.semantic.binding import tables_called
+from knowledge.semantic.binding import in_quotes, tables_called
 
 MAX_CHARS = 1_000_000  # of a draft; a larger one is not looked through by anybody
 _ALL_COLUMNS = 200  # tables; of more, only columns are listed of which there is something to say
@@ -64,8 +65,7 @@ class _Writer:
     def _name(self, key: tuple[str, str]) -> str | None:
         """What the table is called in the file; None when no name leads to it alone."""
         schema, name = key
-        exact = ".".join(map(guesses.quoted_exactly, key))
-        for spelled in (name, f"{schema}.{name}", exact):
+        for spelled in (name, f"{schema}.{name}", in_quotes(key)):
             found = tables_called(spelled, self._catalog)
             if len(found) == 1 and found[0].key == key:
                 return spelled
@@ -132,7 +132,7 @@ class _Writer:
         yield "# Figures that the business has names for."
         yield "metrics: {}"
         for name, table, column in suggested[:_MOST_METRICS]:
-            expression = f"sum({guesses.sql_name(column.name)})"
+            expression = f"sum({quoted(column.name)})"
             unit = guesses.unit_of(column)
             said = [f"table: {_scalar(name)}", f"expression: {_scalar(expression)}"]
             said += [f"unit: {_scalar(unit)}"] if unit else []

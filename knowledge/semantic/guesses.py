@@ -4,15 +4,17 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 
 from common.meanings import PreferredJoin
+from common.postgres.identifiers import quoted
 from common.values import Catalog, Column, Table
+from common.word_files import Languages
 from knowledge.atoms import normalise
 from knowledge.codes import before_labels, labels_of
 from knowledge.naming import core_words, english_words
 from knowledge.personal_data import Privacy, open_values, privacy_of
 from knowledge.relevance import called, singular
-from knowledge.safe_text import quoted
 from knowledge.words import WORDS
 
 _BRACKETED = re.compile(r"\(([^()]{1,20})\)")
@@ -22,10 +24,11 @@ _MOST_VALUES = 12  # stored values of one column that are listed to be named
 _LONGEST_VALUE = 60
 _MOST_ALLOWED = 60
 _MOST_OWNERS = 1  # tables that a key's name may belong to; more are no hint
-_EN, _ZH = WORDS.english, WORDS.chinese
-_NUMBERS, _DECIMALS = _EN.phrases("drafts.types.numbers"), _EN.phrases("drafts.types.decimals")
-_TEXTS, _DAYS = _EN.phrases("drafts.types.texts"), _EN.phrases("drafts.types.days")
-_TABLE = _ZH.phrases("tables.ends")[0]
+_WORDS = Languages(Path(__file__).with_name("words"))
+_EN, _ZH = _WORDS.english, _WORDS.chinese
+_NUMBERS, _DECIMALS = _EN.phrases("types.numbers"), _EN.phrases("types.decimals")
+_TEXTS, _DAYS = _EN.phrases("types.texts"), _EN.phrases("types.days")
+_TABLE = WORDS.chinese.phrases("tables.ends")[0]
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -55,7 +58,7 @@ def is_number(column: Column) -> bool:
 
 @cache
 def _units() -> Mapping[str, str]:
-    known = (*_EN.phrases("drafts.units"), *_EN.phrases("drafts.signs"), *_ZH.phrases("drafts.units"))
+    known = (*_EN.phrases("columns.units"), *_EN.phrases("columns.signs"), *_ZH.phrases("columns.units"))
     return {normalise(unit).lower(): unit for unit in known}
 
 
@@ -63,7 +66,7 @@ def unit_of(column: Column) -> str | None:
     """The unit that the comment puts in brackets, `金额（元）`, or that the name ends in, `weight_kg`."""
     if not is_number(column):
         return None
-    unit_word = _ZH.text("names.unit")
+    unit_word = WORDS.chinese.text("names.unit")
     for inside in _BRACKETED.findall(normalise(column.comment or "")):
         said = inside.strip().removeprefix(unit_word).lstrip(": ").lower()
         if said in _units():
@@ -75,8 +78,8 @@ def unit_of(column: Column) -> str | None:
 def label_of(table: Table) -> str | None:
     """The text column that seems to name a row: by its name or comment, unique ones first."""
     unique = {key[0] for key in (*table.unique_keys, table.primary_key) if len(key) == 1}
-    ends = {word: rank for rank, word in enumerate(_EN.phrases("drafts.labels"))}
-    ends_han = _ZH.phrases("drafts.labels")
+    ends = {word: rank for rank, word in enumerate(_EN.phrases("columns.labels"))}
+    ends_han = _ZH.phrases("columns.labels")
     found = []
     for place, column in enumerate(table.columns):
         if not column.type.startswith(_TEXTS) or privacy_of(table, column) is Privacy.PRIVATE:
@@ -102,18 +105,18 @@ def dates_of(table: Table) -> Sequence[str]:
 def _is_recorded(column: Column) -> bool:
     first = english_words(column.name)[:2]
     said = called(column.comment)
-    return bool(set(first) & _EN.one_of("drafts.recorded")) or said.startswith(_ZH.phrases("drafts.recorded"))
+    return bool(set(first) & _EN.one_of("columns.recorded")) or said.startswith(_ZH.phrases("columns.recorded"))
 
 
 def deletion_filter(table: Table) -> str | None:
     """A condition that leaves out what is only marked as deleted, where a boolean or a number marks it."""
     for column in table.columns:
-        is_said = " ".join(english_words(column.name)) in _EN.one_of("drafts.deleted")
-        if is_said or called(column.comment).startswith(_ZH.phrases("drafts.deleted")):
+        is_said = " ".join(english_words(column.name)) in _EN.one_of("columns.deleted")
+        if is_said or called(column.comment).startswith(_ZH.phrases("columns.deleted")):
             if column.type == "boolean":
-                return f"NOT {sql_name(column.name)}"
+                return f"NOT {quoted(column.name)}"
             if is_number(column):
-                return f"{sql_name(column.name)} = 0"
+                return f"{quoted(column.name)} = 0"
     return None
 
 
@@ -150,7 +153,7 @@ def implied_joins(catalog: Catalog) -> Mapping[tuple[str, str], Sequence[Preferr
 
 
 def _key_names(table: Table) -> Iterable[str]:
-    bare = _EN.one_of("drafts.keys")
+    bare = _EN.one_of("columns.keys")
     core = "_".join(singular(word) for word in core_words(english_words(table.name)))
     names = {f"{core}_{end}" for end in bare} if core else set()
     return names | ({"_".join(english_words(table.primary_key[0]))} - bare)
@@ -172,14 +175,3 @@ def measures_of(table: Table) -> Sequence[Column]:
     keys = {name for key in (table.primary_key, *(one.columns for one in table.foreign_keys)) for name in key}
     numbers = (column for column in table.columns if column.name not in keys)
     return [column for column in numbers if unit_of(column) or column.type.startswith(_DECIMALS)]
-
-
-def sql_name(name: str) -> str:
-    """`name` as SQL takes it, quoted where it has to be, with every character kept."""
-    spelled = quoted(name)
-    return quoted_exactly(name) if spelled.startswith('"') else spelled
-
-
-def quoted_exactly(name: str) -> str:
-    """`name` in double quotes, with every character kept."""
-    return '"' + name.replace('"', '""') + '"'
