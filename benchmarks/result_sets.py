@@ -46,7 +46,8 @@ def _is_found(columns: Sequence[tuple[Any, ...]], offered: Counter[tuple[Any, ..
     Chooses one column after the other and compares the rows as far as they are chosen.
     """
     length = len(columns[0])
-    candidates = [[other for other in offered if Counter(other) == Counter(column)] for column in columns]
+    bags = {other: Counter(other) for other in offered}
+    candidates = [[other for other, bag in bags.items() if bag == Counter(column)] for column in columns]
 
     def search(at: int, wanted: list[tuple[Any, ...]], chosen: list[tuple[Any, ...]]) -> bool:
         if at == len(columns):
