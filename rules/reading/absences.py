@@ -31,7 +31,7 @@ class AbsenceReader:
             self.found.conditions.append(Condition(ref(link), operator))
 
     def _null_target(self, index: int) -> int | None:
-        """Where the column of a null test stands: after its word (`缺少电话`, "missing phone") or before it (`电话为空`)."""
+        """Where the column of a null test stands: after its word ("missing phone") or before it (`电话为空`)."""
         reading = self._reading
         text = reading.marks[index].text
         trailing = text.endswith(("空", "空的", "空值")) or text.startswith(("is ", "are ", "为", "是", "缺失"))
@@ -88,7 +88,7 @@ class AbsenceReader:
                 self.found.conditions.append(Condition(ref(link), "not null"))
 
     def _has_thing(self, index: int, place: int | None) -> bool:
-        """Reads a table at the question's end that must have a row: `orders with an employee`; returns whether it did."""
+        """Reads a table at the end that must have a row: `orders with an employee`; returns whether it did."""
         noun = self._reading.noun(place)
         last = place is not None and place == len(self._reading) - 1
         if not last or noun is None or not noun.is_table or noun.table is None or place is None:
@@ -131,7 +131,7 @@ class AbsenceReader:
         return Related(link.table, (Condition(ref(link), "null"),))
 
     def _use_verb(self, index: int, table: TableKey) -> None:
-        """Uses up a verb before the negation that also names a date of what is missing: `clients who made no offers`."""
+        """Uses up a verb before the negation that may name a date of what is missing: `clients who made no offers`."""
         noun = self._reading.noun(index) if index >= 0 and self._reading.marks[index].means("verb") else None
         if noun is not None and noun.column is not None and not noun.is_table and noun.column.table == table:
             self._reading.use(index)
@@ -152,7 +152,7 @@ class AbsenceReader:
         return True
 
     def _said_of(self, place: int) -> tuple[Condition, ...]:
-        """Takes over the condition on a value right after a negated event, to which it belongs: "never ordered Laptop"."""
+        """Takes over the condition on a value right after a negated event, as in "never ordered Laptop"."""
         reading = self._reading
         after = reading.beside(place, 1, ("noise", "of", "verb"))
         noun = reading.nouns[after] if after is not None and after in reading.used else None
@@ -163,7 +163,7 @@ class AbsenceReader:
         return said
 
     def _happens_below(self, link: Link) -> bool:
-        """Whether the column belongs to events of a named thing, so that events are missing: "shops without revenue"."""
+        """Whether the column is one of a named thing's events, which are then missing: "shops without revenue"."""
         reading = self._reading
         tables = [
             noun.table.table for noun in reading.nouns if noun is not None and noun.is_table and noun.table is not None

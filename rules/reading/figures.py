@@ -29,7 +29,7 @@ class FigureReader:
         self._earned()
 
     def _earned(self) -> None:
-        """Reads a question for money in which only the verb says that it is the income: "how much did 微信 bring in"."""
+        """Reads a question for money in which only the verb says that income is meant: "how much did it bring in"."""
         reading = self._reading
         asked = [*reading.having("count", "sum")]
         asked = [index for index in asked if reading.marks[index].text.lower() in _HOW_MUCH_MONEY]
@@ -72,7 +72,7 @@ class FigureReader:
         self.found.figures.append(Figure(self._counting(link), link, position=place))
 
     def _counting(self, link: Link) -> Function:
-        """How a column is counted: numbers are added up, dates count as events (`报修次数`), of others the different ones."""
+        """How a column is counted: numbers are added up, dates count as events (`报修次数`), other values once each."""
         if self.found.distinct:
             return "count_distinct"
         return "sum" if self._reading.is_measure(link) else "count" if self._reading.is_date(link) else "count_distinct"
@@ -118,7 +118,7 @@ class FigureReader:
         return Figure("sum", column_link(table, counts[0].name), position=index)
 
     def _amount_of_value(self, index: int) -> Link | None:
-        """The only amount in the table of a stored value right before the word: `物业费总额`, where 物业费 is a value."""
+        """The only amount in the table of a stored value right before the word: `物业费总额`."""
         reading = self._reading
         before = reading.nouns[index - 1] if index and index - 1 in reading.used else None
         if (

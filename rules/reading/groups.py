@@ -173,7 +173,7 @@ class GroupReader:
         self.found.dimensions.append(self.found.kind)
 
     def _speaks_of_kinds(self, index: int) -> bool:
-        """Whether `各种` means each kind: of shops it does, where they have kinds; `各种商品` are the goods themselves."""
+        """Whether `各种` means each kind: `各种店铺` does if shops have kinds; `各种商品` are the goods."""
         reading = self._reading
         place = reading.free_beside(index, 1)
         noun = reading.noun(place)

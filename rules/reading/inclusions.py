@@ -1,4 +1,4 @@
-"""Finds words which say that groups without rows count, such as "including those without orders" or `没有订单的客户也算`.
+"""Finds words which say that groups without rows count: "including those without orders", `没有订单的客户也算`.
 
 They are taken out before the rest of the question is read, because they would be read as conditions on the rows.
 """

@@ -38,7 +38,7 @@ class PatternReader:
             self.found.conditions.append(Condition(target, operator, (written,)))
 
     def _is_possession(self, index: int, text: int, target: ColumnRef) -> bool:
-        """Whether 有 means "have" instead of "contain": `哪些服务区里有麦当劳`, where 麦当劳 is stored in another column."""
+        """Whether 有 means "have" and not "contain": `哪些服务区里有麦当劳`, where 麦当劳 is a value elsewhere."""
         noun = self._reading.nouns[text]
         value = noun.value if noun is not None and noun.is_value else None
         if value is None or value.quality < _WHOLE_VALUE or self._reading.marks[text].literal is not None:

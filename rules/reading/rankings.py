@@ -99,7 +99,7 @@ class RankingReader:
                 return
 
     def _ranked_dates(self, ranking: Ranking, index: int) -> None:
-        """Ranks dates where a unit of time stands near the superlative: `车流量最大的10天`, "the month with the most …"."""
+        """Ranks dates where a unit of time stands near the superlative: `车流量最大的10天`, "the best month"."""
         reading = self._reading
         for place, mark in enumerate(reading.marks):
             if not reading.free(place) or not mark.means("date_part") or reading.nouns[place] is not None:
@@ -188,7 +188,7 @@ class RankingReader:
         return self._most_of_value(index)
 
     def _most_of_value(self, index: int) -> Figure | None:
-        """Ranks by the number of rows with a stored value beside the superlative: `加油站最多的公司`, "the most 货车"."""
+        """Ranks by the number of rows with a stored value beside the superlative: `加油站最多的公司`."""
         reading = self._reading
         place = index - 1 if reading.is_chinese else index + 1
         noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None

@@ -274,7 +274,7 @@ class Reading:
         return next(link for link in links if (link.table, link.column) == chosen)
 
     def named_thing(self, index: int) -> TableKey | None:
-        """The table whose names are meant by "name" or 名称 alone: the table beside the word, else the only one named."""
+        """The table whose names "name" or 名称 means: the one beside the word, else the only one in the question."""
         if self.marks[index].text.lower() not in _NAME_WORDS:
             return None
         steps = (-1, 1) if self.is_chinese else (1, -1)
@@ -384,7 +384,7 @@ class Reading:
         return [mark for index, mark in enumerate(self.marks) if mark.is_unknown and index not in self.used]
 
     def widened(self, mark: Mark) -> str:
-        """The unknown word with the single characters beside it that were taken for words of their own (`星巴` + `克`)."""
+        """The unknown word with single characters beside it that were taken for words (`星巴` + `克`)."""
         place = self.marks.index(mark)
         text = mark.text
         for step in (-1, 1):

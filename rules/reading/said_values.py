@@ -176,7 +176,7 @@ class ValueReader:
             raise unknown_words([before.text + marks[place].text], self._reading.lexicon)
 
     def _role_before(self, index: int, link: Link) -> str | None:
-        """The reference that is named right before a value of its target: "whose manager is Nancy Fuller"; else None."""
+        """The reference named right before a value of its target: "whose manager is Nancy Fuller"; else None."""
         reading = self._reading
         place = reading.beside(index, -1, ("noise", "cmp", "verb", "with", "to", "by"))
         noun = reading.nouns[place] if place is not None else None

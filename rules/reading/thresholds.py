@@ -46,7 +46,7 @@ class ThresholdReader:
         self._add_range(low, high, min(index, low), max(index, high))
 
     def _pair(self, first: int, step: int) -> tuple[int | None, int | None]:
-        """The places of two numbers with 到 or "and" between them, in their order; both None where there is one only."""
+        """The places of two numbers with 到 or "and" between them, in their order; None twice without both."""
         reading = self._reading
         joint = reading.beside(first, step)
         other = reading.free_beside(joint, step) if joint is not None else None
