@@ -1,4 +1,4 @@
-"""SQL spelling of names, literals and dates."""
+"""Writes names, literals and dates as SQL."""
 
 import re
 from decimal import Decimal
@@ -44,7 +44,7 @@ def quoted(name: str) -> str:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a lower-case name can't stand without quotes."""
+    """Whether a name in lower case needs quotes because it is a reserved word."""
     return name in _RESERVED
 
 
