@@ -46,6 +46,7 @@ CATALOG_TTL_S = 300.0  # seconds the table descriptions are kept before they are
 ALLOWED_FUNCTIONS = ""  # user-defined and extension functions queries may call: name, schema.name, schema.*, by commas
 ALLOWED_OBJECTS = ""  # if any, only these may be read: schema, schema.table or schema.table.column with *, by commas
 DENIED_OBJECTS = ""  # these may not be read, written the same way; a denial wins
+SEMANTIC_FILE = ""  # YAML file that says what the database means to people; empty: none, for the demo its own
 REQUIRE_READ_ONLY_ROLE = False  # run nothing for a database role that may do more than read
 
 # ------------------------------------------------------------------------------------------- conversations and runs
@@ -221,6 +222,7 @@ class Settings:
     allowed_functions: str = ALLOWED_FUNCTIONS
     allowed_objects: str = ALLOWED_OBJECTS
     denied_objects: str = DENIED_OBJECTS
+    semantic_file: str = SEMANTIC_FILE
     require_read_only_role: bool = REQUIRE_READ_ONLY_ROLE
     redis_url: str = REDIS_URL
     app_database_url: str = APP_DATABASE_URL

@@ -30,10 +30,13 @@ from common.store import Retention, Store
 from common.store.journal import Journal
 from common.store.opening import open_store
 from common.values import Catalog, Turn
-from databases import DEFAULT, DatabaseOptions, Datasource, Datasources
+from databases import DEFAULT, Datasource, Datasources
+from databases.demo import SEMANTIC_FILE
+from databases.options import database_options, listed
 from databases.source import EmbeddedSource, Sources, database_sources
 from knowledge.index import renew
 from knowledge.schema_desk import SchemaDesk
+from knowledge.semantic.layer import SemanticLayer
 from rules.skills import OfflineSkills
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
@@ -99,13 +102,15 @@ def bootstrap(settings: Settings) -> Services:
     Raises:
         InvalidEndpoint: a model's key is set without the settings it needs.
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
+        SemanticFileError: the semantic file can't be read or is not valid.
     """
     sources = database_sources(settings.database_url, settings.app_database_url, settings.data_path)
     rules = OfflineSkills()
     model = open_model(settings)
     thinking = _thinking(settings, model) if model else None
     behaviour = _behaviour(settings)
-    asked = {DEFAULT: Datasource(sources.asked, database_options(settings))}
+    options, meanings = database_options(settings), _meanings(settings, sources)
+    asked = {DEFAULT: Datasource(sources.asked, options, meanings.annotate if meanings else None)}
     datasources = Datasources(asked, audit=_audit(settings), prepare=renew)
     database_of = partial(datasources.open, DEFAULT)
 
@@ -143,9 +148,21 @@ def bootstrap(settings: Settings) -> Services:
 
     thinker = model.name if model else rules.name
     examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
-    checks = _checks(datasources, store, model)
+    checks = _checks(datasources, store, model, meanings)
     aclose = _closing(runs, datasources, store, model)
     return Services(runs, tuple(flows), store, desk, exports, schema, sources, thinker, examples, checks, warm, aclose)
+
+
+def _meanings(settings: Settings, sources: Sources) -> SemanticLayer | None:
+    path = semantic_file(settings, sources)
+    return SemanticLayer(path, allowed_functions=listed(settings.allowed_functions)) if path else None
+
+
+def semantic_file(settings: Settings, sources: Sources) -> Path | None:
+    """The file that says what the asked database means: the configured one, or the demo's own for the demo."""
+    if settings.semantic_file:
+        return Path(settings.semantic_file).expanduser()
+    return SEMANTIC_FILE if isinstance(sources.asked, EmbeddedSource) else None
 
 
 def _behaviour(settings: Settings) -> Behaviour:
@@ -209,25 +226,6 @@ def _recall(question: Question, store: Store, journal: Journal) -> Recall:
     return recall
 
 
-def database_options(settings: Settings) -> DatabaseOptions:
-    """The options of the asked database, from the settings."""
-    return DatabaseOptions(
-        pool_size=settings.database_pool_size,
-        pool_wait_s=settings.database_pool_wait_s,
-        statement_timeout_s=settings.statement_timeout_s,
-        max_rows=settings.max_rows,
-        max_result_bytes=settings.max_result_bytes,
-        catalog_ttl_s=settings.catalog_ttl_s,
-        forbidden_check=settings.enable_forbidden_check,
-        allowed_functions=_listed(settings.allowed_functions),
-        allowed_objects=_listed(settings.allowed_objects),
-        denied_objects=_listed(settings.denied_objects),
-        require_read_only_role=settings.require_read_only_role,
-        max_plan_cost=settings.max_plan_cost,
-        max_plan_rows=settings.max_plan_rows,
-    )
-
-
 def _audit(settings: Settings) -> Audit:
     if settings.audit_log.lower() == "off":
         return NoAudit()
@@ -239,12 +237,8 @@ def _occasion(question: Question) -> Occasion:
     return Occasion("ask", question.run_id, question.actor, question.conversation_id, question.question)
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
 def _checks(
-    datasources: Datasources, store: Store, model: ChatModel | None
+    datasources: Datasources, store: Store, model: ChatModel | None, meanings: SemanticLayer | None
 ) -> Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]:
     async def asked() -> dict[str, Any]:
         taken = {"stuck_connections": count} if (count := datasources.stuck_connections) else {}
@@ -266,4 +260,9 @@ def _checks(
         await model.ping()
         return {"status": "ok", "name": model.name}
 
-    return {"database": asked, "store": memory, "model": thinking}
+    async def semantics() -> dict[str, Any]:
+        if meanings is None:
+            return {"status": "not_configured"}
+        return {"status": "degraded" if meanings.problems else "ok", "problems": len(meanings.problems or ())}
+
+    return {"database": asked, "store": memory, "model": thinking, "semantic_file": semantics}
