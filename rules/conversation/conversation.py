@@ -92,6 +92,14 @@ def continues(inquiry: Inquiry) -> bool:
     return _asked_before(inquiry) and _outcome(inquiry).goes_on
 
 
+def stands_alone(inquiry: Inquiry) -> bool:
+    """Whether the question means the same without what was said before, as far as rules can tell."""
+    if not _asked_before(inquiry):
+        return True
+    conversation = _Conversation(inquiry)
+    return not (conversation.resumed or conversation.points or conversation.goes_on)
+
+
 def written_operation(inquiry: Inquiry) -> str | None:
     """The writing operation that the question asks for; None for a follow-up such as `改成平均值`."""
     operation = write_request(inquiry.question)
@@ -166,6 +174,11 @@ class _Conversation:
         if self._pointer is not None or self._means_one:
             return False
         return goes_on(self._likely, self._question, lambda: self._stands_alone)
+
+    @property
+    def points(self) -> bool:
+        """Whether the question points at something in an earlier answer."""
+        return self._pronoun is not None or self._pointer is not None or self._means_one
 
     @cached_property
     def _likely(self) -> Change | Refusal:
