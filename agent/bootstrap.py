@@ -22,7 +22,7 @@ from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError, DatabaseUnavailable
 from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
-from common.llm.tokens import schema_budget
+from common.llm.tokens import prompt_budget
 from common.ports import UrlSource
 from common.store import Retention, Store
 from common.store.journal import Journal
@@ -149,8 +149,8 @@ def _behaviour(settings: Settings) -> Behaviour:
 
 
 def _thinking(settings: Settings, model: ChatModel) -> LlmSkills:
-    derived = schema_budget(context_tokens(model.name), settings.llm_max_tokens)
-    return LlmSkills(model, schema_tokens=settings.schema_tokens or derived, samples=settings.schema_samples)
+    budget = prompt_budget(context_tokens(model.name), settings.llm_max_tokens, settings.schema_tokens)
+    return LlmSkills(model, budget=budget, samples=settings.schema_samples)
 
 
 def _preparing(
