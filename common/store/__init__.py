@@ -25,6 +25,7 @@ from common.store.learned import (
     Learning,
     Reviewed,
     ReviewOutcome,
+    State,
     Stock,
     Verdict,
     Visible,
@@ -57,6 +58,7 @@ __all__ = [
     "RunState",
     "RunWrite",
     "Runs",
+    "State",
     "Stock",
     "Store",
     "TurnPage",
@@ -359,6 +361,7 @@ class Store:
 
     Attributes:
         name: `redis` or `postgresql`.
+        learned: examples, lessons and documents.
         checkpoints: LangGraph keeps the state of graphs there that can stop and go on; `thread_id` is the run's id.
             Only asynchronous methods; they raise `StoreUnavailable` as the ports do.
         ping: returns when the store answers.
@@ -368,6 +371,7 @@ class Store:
     name: str
     conversations: Conversations
     runs: Runs
+    learned: Learned
     checkpoints: BaseCheckpointSaver[str]
     ping: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]

@@ -13,14 +13,16 @@ from common.learning import Document, Example, Feedback, Lesson, Trust
 
 Item = Example | Lesson | Document
 Kind = Literal["example", "lesson"]
+State = Literal["active", "stale", "rejected"]
+"""Stale: of examples only, see `Example.is_stale`."""
 Verdict = Literal["approve", "reject", "certify"]
 Kept = Literal["kept", "full"]
 """`full`: the feedback is kept, but the datasource holds as much as it may, so that nothing was learnt from it."""
 Added = Literal["added", "known", "full"]
 """`known`: the same is there already, with no less trust."""
 ReviewOutcome = Literal["done", "unknown", "own", "changed", "full"]
-"""`own`: nobody reviews what they brought themselves. `changed`: it is not, or no longer, as the reviewer saw it. `full`:
-as much is shared as may be."""
+"""`own`: nobody reviews what they brought themselves. `changed`: it is no longer as the reviewer saw it. `full`: as
+much is shared as may be."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,9 @@ class Stock:
 
     Attributes:
         revision: another one with every change; the use of an example is none.
-        examples, lessons: the newest first.
-        documents: in the order in which they were loaded; a user's own stock has none.
+        examples: certified ones before reviewed ones, personal ones before candidates, and then the newest first.
+        lessons: the newest first.
+        documents: those loaded last first, each load's in their order; a user's own stock has none.
     """
 
     revision: str
@@ -95,12 +98,11 @@ class Wanted:
     Attributes:
         seen_by: the user who looks: their own and what is shared; None: a reviewer, who sees everybody's.
         trusts: of examples; a lesson counts as `reviewed` when it is shared, else as `personal`.
-        states: `active`, `stale` (examples only), `rejected`.
     """
 
     seen_by: str | None
     trusts: Collection[Trust] = ("candidate", "personal", "reviewed", "certified")
-    states: Collection[Literal["active", "stale", "rejected"]] = ("active", "stale", "rejected")
+    states: Collection[State] = ("active", "stale", "rejected")
 
 
 @dataclass(frozen=True)
