@@ -9,8 +9,8 @@ from typing import Any
 
 from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
-from agent.ask.export_desk import ExportDesk
 from agent.ask.experience import OwnRecollection
+from agent.ask.export_desk import ExportDesk
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
 from agent.flow import Flow, Question

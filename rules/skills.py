@@ -56,7 +56,7 @@ class OfflineSkills:
 
     async def is_complete(self, inquiry: Inquiry) -> bool:
         """Whether the question says by itself what it asks for, whatever was asked before."""
-        await LEXICONS.ready(inquiry.catalog)
+        await LEXICON.ready(inquiry.catalog)
         return is_complete(inquiry)
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
