@@ -180,10 +180,11 @@ class _Conversation:
     @property
     def is_complete(self) -> bool:
         """Whether the question needs nothing that was said before it."""
-        change = self._likely
-        if self._pointer is not None or self._pronoun is not None or _BEGINS_OR_POINTS_BACK.search(self._question):
+        if any(back is not None for back in (self.resumed, self._pointer, self._pronoun)):
             return False
-        asked_before = _asked_before(self._inquiry)
+        if _BEGINS_OR_POINTS_BACK.search(self._question):
+            return False
+        change, asked_before = self._likely, _asked_before(self._inquiry)
         if isinstance(change, Refusal):
             return self._stands_alone or not asked_before
         if change.ties or (asked_before and goes_on(change, self._question, lambda: self._stands_alone)):
