@@ -4,6 +4,7 @@ A turn keeps the `Query` of its question. If a model answered it, it keeps none,
 again. An answer to a question back completes the question before it.
 """
 
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -40,6 +41,7 @@ from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.schema import TableKey
 from rules.sql.statement import Unrenderable
+from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import REWORDED, without_courtesy
 from rules.words.writes import write_request
@@ -73,6 +75,9 @@ class Outcome:
     goes_on: bool
 
 
+_BEGINS_OR_POINTS_BACK = re.compile(
+    f"{WORDS.begins('follow_ups.noise.lead').pattern}|{WORDS.found('follow_ups.noise.these').pattern}", re.IGNORECASE
+)
 _MOST_KEPT = 32  # questions, the newest
 _OUTCOMES: "WeakKeyDictionary[Lexicon, deque[Outcome]]" = WeakKeyDictionary()
 
@@ -92,12 +97,9 @@ def continues(inquiry: Inquiry) -> bool:
     return _asked_before(inquiry) and _outcome(inquiry).goes_on
 
 
-def stands_alone(inquiry: Inquiry) -> bool:
-    """Whether the question means the same without what was said before, as far as rules can tell."""
-    if not _asked_before(inquiry):
-        return True
-    conversation = _Conversation(inquiry)
-    return not (conversation.resumed or conversation.points or conversation.goes_on)
+def is_complete(inquiry: Inquiry) -> bool:
+    """Whether the question says by itself what it asks for, whatever was asked before."""
+    return _Conversation(inquiry).is_complete
 
 
 def written_operation(inquiry: Inquiry) -> str | None:
@@ -176,9 +178,19 @@ class _Conversation:
         return goes_on(self._likely, self._question, lambda: self._stands_alone)
 
     @property
-    def points(self) -> bool:
-        """Whether the question points at something in an earlier answer."""
-        return self._pronoun is not None or self._pointer is not None or self._means_one
+    def is_complete(self) -> bool:
+        """Whether the question needs nothing that was said before it."""
+        if any(back is not None for back in (self.resumed, self._pointer, self._pronoun)):
+            return False
+        if _BEGINS_OR_POINTS_BACK.search(self._question):
+            return False
+        change, asked_before = self._likely, _asked_before(self._inquiry)
+        if isinstance(change, Refusal):
+            return self._stands_alone or not asked_before
+        if change.ties or (asked_before and goes_on(change, self._question, lambda: self._stands_alone)):
+            return False
+        is_unknown = bool(change.plan.reading.leftovers()) and not asked_before
+        return change.has_subject or self._stands_alone or is_unknown
 
     @cached_property
     def _likely(self) -> Change | Refusal:
