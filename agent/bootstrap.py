@@ -14,6 +14,9 @@ from agent.ask.export_desk import ExportDesk
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
 from agent.flow import Flow, Question
+from agent.learning.answers import Answers
+from agent.learning.feedback_desk import FeedbackDesk
+from agent.learning.learning_desk import LearningDesk
 from agent.runs.desk import RunDesk
 from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
@@ -26,7 +29,7 @@ from common.errors import CituError, DatabaseUnavailable
 from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
 from common.llm.tokens import prompt_budget
-from common.ports import UrlSource
+from common.ports import Database, UrlSource
 from common.store import Retention, Store
 from common.store.journal import Journal
 from common.store.opening import open_store
@@ -89,6 +92,8 @@ class Services:
     store: Store
     desk: SqlDesk
     exports: ExportDesk
+    feedback: FeedbackDesk
+    learning: LearningDesk
     schema: SchemaDesk
     sources: Sources
     thinker: str
@@ -116,6 +121,9 @@ def bootstrap(settings: Settings) -> Services:
     datasources = Datasources(asked, audit=_audit(settings), prepare=renew)
     database_of = partial(datasources.open, DEFAULT)
 
+    def open_database(occasion: Occasion) -> Database:
+        return datasources.open(DEFAULT, occasion.actor, occasion)
+
     store, retention = _store(settings, sources.app)
     journal = Journal(store)
     experience = ExperienceDesk(
@@ -125,9 +133,8 @@ def bootstrap(settings: Settings) -> Services:
     def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(thinking, rules) if thinking else rules
-        database = datasources.open(DEFAULT, occasion.actor, occasion)
         recollection = OwnRecollection(experience, occasion.actor, rules.is_complete)
-        return Context(database, skills, rules, behaviour, recall, occasion.actor, recollection)
+        return Context(open_database(occasion), skills, rules, behaviour, recall, occasion.actor, recollection)
 
     dependencies = FlowDependencies(
         settings, lambda question: new_context(_occasion(question), _recall(question, store, journal)), store
@@ -135,12 +142,16 @@ def bootstrap(settings: Settings) -> Services:
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
-    exports = ExportDesk(
-        runs,
-        store.conversations,
-        lambda occasion: datasources.open(DEFAULT, occasion.actor, occasion),
-        max_rows=settings.export_max_rows,
+    exports = ExportDesk(runs, store.conversations, open_database, max_rows=settings.export_max_rows)
+    learnt = (store.learned, DEFAULT, database_of, open_database)
+    feedback = FeedbackDesk(
+        Answers(runs, store.conversations),
+        *learnt,
+        rules.is_complete,
+        learns=settings.learning,
+        request_timeout_s=settings.request_timeout_s,
     )
+    learning = LearningDesk(*learnt, request_timeout_s=settings.request_timeout_s)
     schema = SchemaDesk(database_of, samples=settings.schema_samples)
 
     async def warm() -> None:
@@ -159,7 +170,22 @@ def bootstrap(settings: Settings) -> Services:
     examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
     checks = _checks(datasources, store, model, meanings)
     aclose = _closing(runs, experience, datasources, store, model)
-    return Services(runs, tuple(flows), store, desk, exports, schema, sources, thinker, examples, checks, warm, aclose)
+    return Services(
+        runs=runs,
+        flows=tuple(flows),
+        store=store,
+        desk=desk,
+        exports=exports,
+        feedback=feedback,
+        learning=learning,
+        schema=schema,
+        sources=sources,
+        thinker=thinker,
+        examples=examples,
+        checks=checks,
+        warm=warm,
+        aclose=aclose,
+    )
 
 
 def _meanings(settings: Settings, sources: Sources) -> SemanticLayer | None:
@@ -215,6 +241,8 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
         run_ttl_s=settings.run_ttl_s,
         lease_s=lease_for(settings.run_lease_s),
         waiting_ttl_s=settings.run_waiting_ttl_s,
+        own_examples=settings.max_own_examples,
+        shared_examples=settings.max_shared_examples,
     )
     store = open_store(
         app_source=source,
