@@ -2,6 +2,7 @@
 
 import { element, glyph } from "./dom.js";
 import { failureBox } from "./failure.js";
+import { feedback } from "./feedback.js";
 import { resultView } from "./result_view.js";
 import { runDetails } from "./run_details.js";
 import { sqlBlock } from "./sql_block.js";
@@ -94,6 +95,7 @@ export class Turn {
     }
     if (data.sql) this.#showSql(data.sql, "sql");
     else this.#sql.replaceChildren();
+    if (data.run_id) this.element.append(feedback(data));
     this.element.append(runDetails(data));
   }
 
