@@ -4,8 +4,9 @@ Whatever does not fit is left out and named with its line and the nearest real n
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from common.meanings import ColumnMeaning, Metric, PreferredJoin, TableMeaning, ValueMeaning
 from common.postgres.identifiers import quoted
@@ -18,6 +19,7 @@ from knowledge.semantic.problems import Problem
 
 _BOOLEAN = "boolean"
 _QUOTED = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)"')
+_SUGGESTIONS = 100  # mistakes for which near names are looked for, which takes 10 ms each among thousands of tables
 _LISTED = 5  # tables that a message about an ambiguous name lists
 
 
@@ -98,6 +100,15 @@ class _Binding:
     def _problem(self, line: int, text: str) -> None:
         self._problems.append(Problem(line, text))
 
+    @cached_property
+    def _names(self) -> Collection[str]:
+        """What tables may be called in the file."""
+        return {name for one in self._catalog.tables for name in (one.name, f"{one.schema}.{one.name}")}
+
+    def _near(self, name: str, known: Collection[str]) -> str:
+        """The nearest name; of a file that fits hardly anything, only for the first mistakes."""
+        return did_you_mean(name, known) if len(self._problems) < _SUGGESTIONS else ""
+
     def _is_first(self, spot: Spot, table: Table) -> bool:
         before = self._lines.setdefault(table.key, spot.line)
         if before != spot.line:
@@ -114,14 +125,13 @@ class _Binding:
             names = ", ".join(map(in_quotes, (table.key for table in found[:_LISTED])))
             self._problem(spot.line, f"several tables are called {spot.text!r}: write one of {names}")
         else:
-            known = {name for one in self._catalog.tables for name in (one.name, f"{one.schema}.{one.name}")}
-            self._problem(spot.line, f"there is no table {spot.text!r}{did_you_mean(spot.text, known)}")
+            self._problem(spot.line, f"there is no table {spot.text!r}{self._near(spot.text, self._names)}")
         return None
 
     def _column(self, spot: Spot, table: Table) -> Column | None:
         column = table.column(spot.text)
         if column is None:
-            near = did_you_mean(spot.text, (one.name for one in table.columns))
+            near = self._near(spot.text, [one.name for one in table.columns])
             self._problem(spot.line, f"the table {table.name!r} has no column {spot.text!r}{near}")
         return column
 
@@ -157,7 +167,7 @@ class _Binding:
             value = spot.text.lower() if column.type == _BOOLEAN else spot.text
             known = ("true", "false") if column.type == _BOOLEAN else column.allowed
             if known and value not in known:
-                near = did_you_mean(value, known)
+                near = self._near(value, known)
                 self._problem(spot.line, f"the column {column.name!r} can't have the value {spot.text!r}{near}")
             elif names.all:
                 values.append(ValueMeaning(value, names))
