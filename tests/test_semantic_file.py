@@ -129,6 +129,10 @@ def test_what_does_not_fit_is_left_out_and_the_rest_is_used() -> None:
     orders = bound.catalog.by_key["public", "orders"]
     assert orders.meaning and orders.meaning.names.zh == ("订单", "单子") and orders.meaning.date_column is None
     assert [metric.name for metric in bound.catalog.metrics] == ["net_revenue"]
+    # Without the filter of its table, a metric would be another figure.
+    unfiltered = _bound(FILE.replace("is_deleted = false", "is_gone = false"))
+    assert [problem.line for problem in unfiltered.problems] == [8, 15]
+    assert unfiltered.catalog.metrics == ()
 
 
 def test_a_value_that_a_column_can_not_have_is_named() -> None:

@@ -54,12 +54,16 @@ class Bound:
     statements: tuple[Statement, ...]
 
     def without(self, failed: Iterable[tuple[Statement, str]]) -> "Bound":
-        """Without the filters and metrics whose statements failed, for the reasons given."""
+        """Without the filters and metrics whose statements failed, for the reasons given.
+
+        With a filter go the metrics over its table: of more rows they would be other figures.
+        """
         failed = tuple(failed)
         if not failed:
             return self
-        metrics = {statement.metric for statement, _ in failed}
         tables = {statement.table.key for statement, _ in failed if statement.metric is None}
+        metrics = {statement.metric for statement, _ in failed}
+        metrics |= {metric.name for metric in self.catalog.metrics if metric.table in tables}
         problems = [Problem(statement.line, f"{statement.what} can't be used: {why}") for statement, why in failed]
         catalog = replace(
             self.catalog,
@@ -85,6 +89,7 @@ class _Binding:
         self._problems: list[Problem] = []
         self._statements: list[Statement] = []
         self._lines: dict[tuple[str, str], int] = {}  # where each table is described
+        self._unfiltered: set[tuple[str, str]] = set()  # tables whose filter can't be used
 
     def bound(self, said: SemanticFile) -> Bound:
         tables: dict[tuple[str, str], Table] = {}
@@ -144,6 +149,8 @@ class _Binding:
 
     def _described(self, table: Table, entry: TableEntry) -> Table:
         condition = self._filter(entry.filter, table)
+        if entry.filter and not condition:
+            self._unfiltered.add(table.key)
         date = self._column(entry.date, table) if entry.date else None
         meaning = TableMeaning(
             names=entry.names,
@@ -207,6 +214,9 @@ class _Binding:
         if table is None:
             return None
         what = f"the metric {entry.name.text!r}"
+        if table.key in self._unfiltered:
+            self._problem(entry.name.line, f"{what} can't be used without the filter of {table.name!r}")
+            return None
         figure = self._expression(entry.expression, table, what)
         condition = self._filter(entry.filter, table, of=what)
         date = self._column(entry.date, table) if entry.date else None
