@@ -396,6 +396,16 @@ def test_loads_may_be_repeated(place: Place, source: str) -> None:
     play(place, scenario)
 
 
+def test_a_load_displaces_nothing(place: Place, source: str) -> None:
+    async def scenario(learned: Learned) -> None:
+        many = [example(source, question=f"q{number}", source="load") for number in range(5)]
+        outcomes = await learned.add(source, many)
+        assert [outcomes[each.example_id] for each in many] == ["added"] * 3 + ["full"] * 2
+        assert sorted(each.question for each in (await learned.visible(source, "ann")).examples) == ["q0", "q1", "q2"]
+
+    play(place, scenario, own_examples=3)
+
+
 def test_documents_of_a_source_are_replaced(place: Place, source: str) -> None:
     def documents(name: str, *headings: str) -> list[Document]:
         titles = [f"{name} › {heading}" for heading in headings]
