@@ -87,6 +87,7 @@ ENABLE_RESULT_SUMMARY = True  # put the result into words when there are rows
 ENABLE_SYNTAX_VALIDATION = True  # EXPLAIN every statement before it runs
 ENABLE_FORBIDDEN_CHECK = True  # refuse whatever is not a harmless query, by parse tree
 ENABLE_AUTO_REPAIR = True  # mend once what PostgreSQL refuses (needs ENABLE_SYNTAX_VALIDATION) or what finds nothing
+REUSE_EXAMPLES = True  # answer a question with the SQL of a verified example that says the same, asking no model
 
 
 _API_KEYS = "api_keys.json"
@@ -258,6 +259,7 @@ class Settings:
     enable_syntax_validation: bool = ENABLE_SYNTAX_VALIDATION
     enable_forbidden_check: bool = ENABLE_FORBIDDEN_CHECK
     enable_auto_repair: bool = ENABLE_AUTO_REPAIR
+    reuse_examples: bool = REUSE_EXAMPLES
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":

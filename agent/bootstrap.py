@@ -9,11 +9,12 @@ from typing import Any
 
 from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
+from agent.ask.experience import OwnRecollection
 from agent.ask.export_desk import ExportDesk
+from agent.ask.past_answers import Answers
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
 from agent.flow import Flow, Question
-from agent.learning.answers import Answers
 from agent.learning.feedback_desk import FeedbackDesk
 from agent.learning.learning_desk import LearningDesk
 from agent.runs.desk import RunDesk
@@ -27,7 +28,7 @@ from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError, DatabaseUnavailable
 from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
-from common.llm.tokens import schema_budget
+from common.llm.tokens import prompt_budget
 from common.ports import Database, UrlSource
 from common.store import Retention, Store
 from common.store.journal import Journal
@@ -37,6 +38,7 @@ from databases import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
 from databases.options import database_options, listed
 from databases.source import EmbeddedSource, Sources, database_sources
+from knowledge.experience.desk import ExperienceDesk
 from knowledge.index import renew
 from knowledge.schema_desk import SchemaDesk
 from knowledge.semantic.layer import SemanticLayer
@@ -122,25 +124,31 @@ def bootstrap(settings: Settings) -> Services:
     def open_database(occasion: Occasion) -> Database:
         return datasources.open(DEFAULT, occasion.actor, occasion)
 
+    store, retention = _store(settings, sources.app)
+    journal = Journal(store)
+    experience = ExperienceDesk(
+        store.learned, DEFAULT, database_of, check=journal.check, reuses=settings.reuse_examples
+    )
+
     def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(thinking, rules) if thinking else rules
-        return Context(open_database(occasion), skills, rules, behaviour, recall, occasion.actor)
+        recollection = OwnRecollection(experience, occasion.actor, rules.is_complete)
+        return Context(open_database(occasion), skills, rules, behaviour, recall, occasion.actor, recollection)
 
-    store, retention = _store(settings, sources.app)
-    journal = Journal(store)
     dependencies = FlowDependencies(
         settings, lambda question: new_context(_occasion(question), _recall(question, store, journal)), store
     )
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
-    exports = ExportDesk(runs, store.conversations, open_database, max_rows=settings.export_max_rows)
+    answers = Answers(runs, store.conversations)
+    exports = ExportDesk(answers, open_database, max_rows=settings.export_max_rows)
     learnt = (store.learned, DEFAULT, database_of, open_database)
     feedback = FeedbackDesk(
-        Answers(runs, store.conversations),
+        answers,
         *learnt,
-        rules.stands_alone,
+        rules.is_complete,
         learns=settings.learning,
         request_timeout_s=settings.request_timeout_s,
     )
@@ -153,6 +161,8 @@ def bootstrap(settings: Settings) -> Services:
             _ = flow.graph  # the property compiles the graph at its first use
         with suppress(CituError):
             await _prepare(await database_of(NOBODY).catalog(), rules, thinking)
+        with suppress(CituError):
+            await experience.warm()
         if model:
             with suppress(CituError):
                 await model.warm()
@@ -160,7 +170,7 @@ def bootstrap(settings: Settings) -> Services:
     thinker = model.name if model else rules.name
     examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
     checks = _checks(datasources, store, model, meanings)
-    aclose = _closing(runs, datasources, store, model)
+    aclose = _closing(runs, experience, datasources, store, model)
     return Services(
         runs=runs,
         flows=tuple(flows),
@@ -201,8 +211,8 @@ def _behaviour(settings: Settings) -> Behaviour:
 
 
 def _thinking(settings: Settings, model: ChatModel) -> LlmSkills:
-    derived = schema_budget(context_tokens(model.name), settings.llm_max_tokens)
-    return LlmSkills(model, schema_tokens=settings.schema_tokens or derived, samples=settings.schema_samples)
+    budget = prompt_budget(context_tokens(model.name), settings.llm_max_tokens, settings.schema_tokens)
+    return LlmSkills(model, budget=budget, samples=settings.schema_samples)
 
 
 async def _prepare(catalog: Catalog, rules: OfflineSkills, thinking: LlmSkills | None) -> None:
@@ -212,10 +222,11 @@ async def _prepare(catalog: Catalog, rules: OfflineSkills, thinking: LlmSkills |
 
 
 def _closing(
-    runs: RunDesk, datasources: Datasources, store: Store, model: ChatModel | None
+    runs: RunDesk, experience: ExperienceDesk, datasources: Datasources, store: Store, model: ChatModel | None
 ) -> Callable[[], Awaitable[None]]:
     async def aclose() -> None:
         await runs.aclose()
+        await experience.aclose()
         datasources.close()
         await store.aclose()
         if model:

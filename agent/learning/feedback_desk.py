@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from agent.ask.nodes.format_response import result_body
-from agent.learning.answers import Answered, Answers
+from agent.answers.shown_result import shown_result
+from agent.ask.past_answers import Answered, Answers
 from agent.learning.shown import shown
 from common.actor import Actor
 from common.audit import Occasion
@@ -95,7 +95,7 @@ class FeedbackDesk:
     Args:
         database_of: gives the database as an actor may see it, not audited.
         open_database: gives it for an occasion; its statements are audited.
-        stands_alone: whether a question can be understood without its conversation.
+        is_complete: whether a question can be understood without its conversation.
         learns: whether anything is learnt; else feedback is only kept.
         request_timeout_s: seconds for one request.
     """
@@ -107,7 +107,7 @@ class FeedbackDesk:
         datasource: str,
         database_of: Callable[[Actor], Database],
         open_database: Callable[[Occasion], Database],
-        stands_alone: Callable[[Inquiry], Awaitable[bool]],
+        is_complete: Callable[[Inquiry], Awaitable[bool]],
         *,
         learns: bool,
         request_timeout_s: float,
@@ -117,7 +117,7 @@ class FeedbackDesk:
         self._datasource = datasource
         self._database_of = database_of
         self._open_database = open_database
-        self._stands_alone = stands_alone
+        self._is_complete = is_complete
         self._learns = learns
         self._request_timeout_s = request_timeout_s
 
@@ -182,7 +182,7 @@ class FeedbackDesk:
         if len(answered.question) > MAX_QUESTION_CHARS or len(sql) > MAX_SQL_CHARS:
             return _Learnt(notices=(_TOO_LARGE,))
         catalog = await self._database_of(given.actor).catalog()
-        if not await self._stands_alone(Inquiry(answered.question, answered.lang, catalog, history=answered.before)):
+        if not await self._is_complete(Inquiry(answered.question, answered.lang, catalog, history=answered.before)):
             return _Learnt(notices=(_DEPENDS,))
         author = given.actor.owner
         example = Example(
@@ -246,11 +246,18 @@ class FeedbackDesk:
             "rating": given.rating,
             "example": await self._shown(learnt.example),
             "lesson": await self._shown(learnt.lesson),
-            "query_result": result_body(learnt.result) if learnt.result else None,
+            "query_result": None,
+            **await self._rows(given, learnt.result),
             "plan": asdict(learnt.plan) if learnt.plan else None,
             "warnings": [notice.to(given.lang) for notice in notices],
             "timestamp": now(),
         }
+
+    async def _rows(self, given: GivenFeedback, result: QueryResult | None) -> dict[str, Any]:
+        if result is None or given.modified_sql is None:
+            return {}
+        catalog = await self._database_of(given.actor).catalog()
+        return shown_result(given.modified_sql, result, catalog, given.lang)
 
     async def _shown(self, learnt: Example | Lesson | None) -> dict[str, Any] | None:
         """What is kept of it: when the same is shared or rejected already, that one."""
