@@ -52,7 +52,7 @@ def learning_blueprint(desk: LearningDesk, rights: Rights, places: Places) -> Bl
     def export_lines() -> Response:
         actor = acting_as(_reader().user_id)
         items = desk.export(_wanted(rights, actor), actor)
-        return Response(_lines(items), content_type="application/jsonl; charset=utf-8")
+        return Response(_lines(items), content_type="application/x-ndjson; charset=utf-8")
 
     return blueprint
 

@@ -341,7 +341,7 @@ def test_what_is_exported_can_be_imported(people: People) -> None:
     def exported(who: str) -> list[dict[str, Any]]:
         headers = {"Authorization": f"Bearer {people._keys[who]}"}  # noqa: SLF001
         response = people.asking.client.get(EXPORT, headers=headers, buffered=True)
-        assert response.content_type == "application/jsonl; charset=utf-8"
+        assert response.content_type == "application/x-ndjson; charset=utf-8"
         return [json.loads(line) for line in response.get_data().decode().splitlines()]
 
     lines = exported("rev")
