@@ -149,6 +149,27 @@ def test_rules_are_not_asked_either(asking: Asking) -> None:
     assert (forced["classification_info"]["method"], forced["generation_method"]) == ("direct", "verified_example")
 
 
+def rate(asking: Asking, answer: dict[str, Any], rating: str, user: str = "ann", **more: Any) -> None:
+    body = {"run_id": answer["run_id"], "conversation_id": answer["conversation_id"], "rating": rating, "user_id": user}
+    response = asking.client.post("/api/v0/feedback", json={**body, **more})
+    assert response.status_code == 200, response.get_data()
+
+
+def test_an_answer_that_somebody_called_right_or_corrected_answers_them_again(asking: Asking) -> None:
+    question = "how many customers are there in Paris"
+    first = ask(asking, question)
+    assert first["generation_method"] == "rules"
+    rate(asking, first, "satisfied")
+    again = ask(asking, question.replace("Paris", "Berlin"))
+    assert (again["generation_method"], again["query_result"]["rows"]) == ("verified_example", [[1]])
+    assert ask(asking, question, user="bob")["generation_method"] == "rules"
+    wiser = "SELECT count(DISTINCT name) AS people FROM customer WHERE city = 'Paris'"
+    rate(asking, ask(asking, question), "need_modification", modified_sql=wiser)
+    assert ask(asking, question)["sql"] == wiser
+    rate(asking, ask(asking, question), "unsatisfied", comment="wrong")
+    assert ask(asking, question)["generation_method"] == "rules"
+
+
 def test_another_question_goes_the_usual_way(thinking: Asking) -> None:
     teach(thinking, example(thinking))
     for question in ("best 2 buyers not of Paris by spending", "worst 2 buyers of Paris by spending"):
@@ -292,6 +313,14 @@ def test_nobody_is_shown_what_is_anothers_own(thinking: Asking, model: OpenAiSer
         ask(thinking, "spending of buyers", Reply("SELECT 1 AS n"), user=user, routing_mode="database_direct")
         said = [word in prompts(model) for word in ("secret-of", "private-of", "wisdom-of", "shared-by")]
         assert said == ([False, False, False, True] if user == "bob" else [True] * 4)
+
+
+def test_whom_another_user_has_asked_about_is_told_to_no_model(thinking: Asking, model: OpenAiServer) -> None:
+    named = ("spending of Ann", "SELECT 1 FROM customer WHERE name = 'Ann'")
+    teach(thinking, example(thinking, *named, tables=TABLES[:1], author="zoe", trust="certified", reviewer="rob"))
+    for user in ("bob", "zoe"):
+        ask(thinking, "spending of buyers", Reply("SELECT 1 AS n"), user=user, routing_mode="database_direct")
+        assert ("spending of Ann" in prompts(model)) == (user == "zoe")
 
 
 def test_what_others_have_of_their_own_changes_no_prompt(thinking: Asking, model: OpenAiServer) -> None:
