@@ -11,10 +11,10 @@ from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
 from agent.ask.experience import OwnRecollection
 from agent.ask.export_desk import ExportDesk
+from agent.ask.past_answers import Answers
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
 from agent.flow import Flow, Question
-from agent.learning.answers import Answers
 from agent.learning.feedback_desk import FeedbackDesk
 from agent.learning.learning_desk import LearningDesk
 from agent.runs.desk import RunDesk
@@ -142,10 +142,11 @@ def bootstrap(settings: Settings) -> Services:
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
-    exports = ExportDesk(runs, store.conversations, open_database, max_rows=settings.export_max_rows)
+    answers = Answers(runs, store.conversations)
+    exports = ExportDesk(answers, open_database, max_rows=settings.export_max_rows)
     learnt = (store.learned, DEFAULT, database_of, open_database)
     feedback = FeedbackDesk(
-        Answers(runs, store.conversations),
+        answers,
         *learnt,
         rules.is_complete,
         learns=settings.learning,

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from agent.answers.shown_result import shown_result
-from agent.learning.answers import Answered, Answers
+from agent.ask.past_answers import Answered, Answers
 from agent.learning.shown import shown
 from common.actor import Actor
 from common.audit import Occasion
