@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
+from agent.ask.value_lookup import looking_up
 from agent.flow import Flow, Question
 from agent.runs.desk import RunDesk
 from agent.runs.runner import Runner
@@ -31,6 +32,7 @@ from common.values import Catalog, Turn
 from databases import DEFAULT, DatabaseOptions, Datasource, Datasources
 from databases.source import EmbeddedSource, Sources, database_sources
 from knowledge.schema_desk import SchemaDesk
+from knowledge.value_search import ValueSearch
 from rules.skills import OfflineSkills
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
@@ -106,11 +108,14 @@ def bootstrap(settings: Settings) -> Services:
     datasources = Datasources(asked, audit=_audit(settings), prepare=prepare)
     database_of = partial(datasources.open, DEFAULT)
 
+    values = ValueSearch(settings.value_lookup_timeout_s)
+
     def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(thinking, rules) if thinking else rules
         database = datasources.open(DEFAULT, occasion.actor, occasion)
-        return Context(database, skills, rules, behaviour, recall, occasion.actor)
+        looked_at = datasources.open(DEFAULT, occasion.actor, replace(occasion, source="value_lookup"))
+        return Context(database, skills, rules, behaviour, recall, occasion.actor, looking_up(values, looked_at))
 
     store, retention = _store(settings, sources.app)
     journal = Journal(store)

@@ -10,7 +10,7 @@ from agent.ask.state import State
 from agent.thinking import Skills
 from agent.token_batches import emitting
 from common.actor import NOBODY, Actor
-from common.inquiry import Emit, Inquiry
+from common.inquiry import Emit, Inquiry, StoredValue
 from common.ports import Database
 from common.values import Catalog, PlanEstimate, Turn
 
@@ -20,6 +20,15 @@ Recall = Callable[[], Awaitable[tuple[Turn, ...]]]
 
 async def nothing_before() -> tuple[Turn, ...]:
     """The `Recall` of a new conversation."""
+    return ()
+
+
+LookUp = Callable[[Inquiry], Awaitable[tuple[StoredValue, ...]]]
+"""Gives the stored values that a question names in columns of which not all values are known; never raises."""
+
+
+async def nothing_stored(_inquiry: Inquiry) -> tuple[StoredValue, ...]:
+    """The `LookUp` of whoever looks nothing up."""
     return ()
 
 
@@ -46,6 +55,7 @@ class Context:
         rules: the offline skills, which need no model.
         recall: gives the earlier turns of the conversation.
         actor: who asks; what they may see and change depends on it.
+        look_up: finds stored values that the question names.
     """
 
     database: Database
@@ -54,6 +64,7 @@ class Context:
     behaviour: Behaviour
     recall: Recall = nothing_before
     actor: Actor = NOBODY
+    look_up: LookUp = nothing_stored
 
     @property
     def has_model(self) -> bool:
@@ -78,6 +89,7 @@ def inquiry_of(state: State, catalog: Catalog) -> Inquiry:
         table=state["table"],
         context_type=state["context_type"],
         history=state.get("history", ()),
+        found_values=state.get("found_values", ()),
     )
 
 

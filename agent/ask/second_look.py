@@ -10,20 +10,18 @@ Only columns whose stored values are all known are judged.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from common.text import Text
-from common.values import Catalog, Column, QueryResult, Table
+from common.values import Catalog, QueryResult
 from databases.references import Comparison, references
-from knowledge.identity import identifies, names_people
-from knowledge.spelling import COMPANIES, KINDS, PLACES, alike, did_you_mean, misspelt, same, units_apart
+from knowledge.identity import allowed, near_value
+from knowledge.spelling import alike, did_you_mean
 
 _MOST_JUDGED = 20  # comparisons of one query; a longer list rarely is the reason for an empty result
 _MOST_OFFERED = 3
 _WILDCARDS = re.compile(r"[%_\\]")
-
-Nearness = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True)
@@ -97,23 +95,6 @@ def _unfounded(sql: str, catalog: Catalog) -> Iterator[Comparison]:
             yield comparison
 
 
-def allowed(table: Table, column: Column) -> tuple[Nearness, ...]:
-    """The tests by which a text may mean a value of the column, the surest first."""
-    if identifies(table, column):
-        return (same,)
-    if names_people(table, column):
-        return (same, _companies_apart)  # a customer may be a company, and no person is called "Ltd"
-    return (same, _units_apart, misspelt)
-
-
-def _companies_apart(one: str, other: str) -> bool:
-    return units_apart(one, other, COMPANIES)
-
-
-def _units_apart(one: str, other: str) -> bool:
-    return units_apart(one, other, (*PLACES, *COMPANIES, *KINDS))
-
-
 def rewritten(sql: str, changes: Iterable[Replacement]) -> str:
     """`sql` with the literals replaced."""
     for change in sorted(changes, key=lambda change: -change.comparison.start):
@@ -121,13 +102,3 @@ def rewritten(sql: str, changes: Iterable[Replacement]) -> str:
         literal = f"{where.before}{change.stored}{where.after}".replace("'", "''")
         sql = f"{sql[: where.start]}'{literal}'{sql[where.end :]}"
     return sql
-
-
-def near_value(literal: str, values: Iterable[str], ways: Iterable[Nearness]) -> str | None:
-    """The value that `literal` spells differently, by the first of `ways` that finds any; None when several match."""
-    stored = tuple(values)
-    for is_near in ways:
-        near = [value for value in stored if is_near(literal, value)]
-        if near:
-            return near[0] if len(near) == 1 else None
-    return None

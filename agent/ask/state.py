@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
 from common.errors import CituError
+from common.inquiry import StoredValue
 from common.text import Lang
 from common.values import Classification, FailureReason, PlanEstimate, QueryResult, Turn, Usage
 
@@ -43,6 +44,7 @@ class Update(Path, total=False):
 
     Attributes:
         history: earlier turns of the conversation, oldest first.
+        found_values: stored values that the question names, looked up in the database.
         sql_generation_success: whether `sql` is proven valid and may run.
         understood: what the question was understood as, for the next one of the conversation; see `Sql`.
         failure_reason, user_prompt: why no SQL could be written, and what the user can do.
@@ -54,6 +56,7 @@ class Update(Path, total=False):
     usage: Annotated[Usage, operator.add]
     warnings: Annotated[list[str], operator.add]
     history: tuple[Turn, ...]
+    found_values: tuple[StoredValue, ...]
     classification: Classification
     sql: str
     sql_generation_success: bool

@@ -17,7 +17,8 @@ from knowledge.naming import called, plural
 from rules.conversation.planner import understand
 from rules.linking.marks import marks_of
 from rules.query.refusals import Refusal
-from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.schema.lexicon import Lexicon
+from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
 
 _OFFERED = 2
@@ -31,7 +32,7 @@ _PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 
 
 def rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[str, ...]:
     """At most two questions near to the refused one, each of which rules have understood."""
-    lexicon = lexicon_of(inquiry.catalog)
+    lexicon = lexicon_for(inquiry)
     candidates = dict.fromkeys(map(_tidied, _candidates(inquiry.question, refusal, lexicon)))
     candidates.pop(_tidied(inquiry.question), None)
     tried = islice((one for one in candidates if one), _TRIED)

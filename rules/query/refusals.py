@@ -122,7 +122,9 @@ def similar_names(words: Iterable[str], lexicon: Lexicon, count: int = 3) -> lis
 
 def _similar_values(words: Iterable[str], lexicon: Lexicon) -> list[str]:
     """Stored names of people and things that resemble one of the words."""
-    return [value for word in words for column in lexicon.people for value in alike(word, column.values)]
+    words = tuple(words)
+    looked_up = [value for said, value in lexicon.offered if any(word in said for word in words)]
+    return looked_up + [value for word in words for column in lexicon.people for value in alike(word, column.values)]
 
 
 def _tables(lexicon: Lexicon, count: int = 6) -> Text:

@@ -1,4 +1,4 @@
-"""Step 1: decides whether the question is about the data or is conversation."""
+"""Step 1: looks up which stored values the question names, and decides whether it is about the data or conversation."""
 
 from langgraph.runtime import Runtime
 
@@ -33,9 +33,12 @@ async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
         if state["routing_mode"] != "chat_direct" and thought.value.method != "rule_based_chat":
             raise
         catalog = Catalog(())
+    found = () if state["routing_mode"] == "chat_direct" else await context.look_up(inquiry_of(state, catalog))
+    state = {**state, "found_values": found}
     thought = await classify(inquiry_of(state, catalog), context)
     return {
         "history": history,
+        "found_values": found,
         "classification": thought.value,
         "usage": thought.usage,
         "warnings": [*warnings, *thought.warnings],

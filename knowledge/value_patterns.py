@@ -1,0 +1,248 @@
+"""Words of a question among which stored values may be named, and patterns that find these values in PostgreSQL.
+
+A pattern matches a value however it is written: case, width, traditional or simplified characters, blanks and
+punctuation. It may match a little more, so what comes back is compared again.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from knowledge.atoms import Atom
+from knowledge.spelling import COMPANIES, KINDS, PLACES, folded, plain, says
+from knowledge.words import SIMPLIFIED
+
+MOST_ATOMS = 16
+"""Longest name looked for, in words or Han characters."""
+_MOST_STARTS = 24  # places in one stretch where a name may begin
+_LEAST_LETTERS = 3  # of a name that is one Latin word; an abbreviation in capitals may have two
+_LEAST_MISSPELT = 4  # letters of a word in which one may be wrong
+_MOST_MISSPELT_WORDS = 6
+_MOST_CHARS = 6_000  # of one pattern
+# Letters that may be written in several ways: Latin, Greek, Cyrillic, ligatures, full and half width.
+_LETTERS = ((0x0041, 0x0250), (0x0370, 0x0530), (0x1E00, 0x1F00), (0xF900, 0xFB07), (0xFF01, 0xFFEF))
+_SPECIAL = frozenset("[]\\^")  # can't stand in brackets as they are
+_GAP = "[[:space:]\u3000!\"'(),./:;?_{}·–—‘’“”，。、；：（）《》【】「」・-]*"
+_ANY = "[^[:space:]]"
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a question that says something nobody knows yet, with the words around it.
+
+    Attributes:
+        text: the question, normalised; atoms point into it.
+        unexplained: for each atom, whether nothing that is known explains it.
+        is_quoted: whether it stands in quotes, so that only all of it is a name.
+    """
+
+    text: str
+    atoms: tuple[Atom, ...]
+    unexplained: tuple[bool, ...]
+    is_quoted: bool = False
+
+    @cached_property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Start and end of what may be a name, the longest first: it holds something unexplained, and ends no word."""
+        if self.is_quoted:
+            return ((0, len(self.atoms)),) if len(self.atoms) <= MOST_ATOMS else ()
+        found = [
+            (start, end)
+            for start in range(len(self.atoms))
+            if self._may_begin(start)
+            for end in range(start + 1, min(start + MOST_ATOMS, len(self.atoms)) + 1)
+            if any(self.unexplained[start:end]) and self._may_end(end) and self._says_enough(start, end)
+        ]
+        return tuple(sorted(found, key=lambda span: span[0] - span[1]))
+
+    @cached_property
+    def keys(self) -> dict[tuple[int, int], str]:
+        """Each span in the one writing in which texts are compared."""
+        return {span: folded(self.said(*span)) for span in self.spans}
+
+    def said(self, start: int, end: int) -> str:
+        """The words of a span, as they are written."""
+        return self.text[self.atoms[start].start : self.atoms[end - 1].end].strip()
+
+    def widened(self, start: int, end: int) -> tuple[int, int]:
+        """The span with what stands beside it and may belong to the same name: unexplained, in Latin capitalised."""
+        while start and self._adds(start - 1):
+            start -= 1
+        while end < len(self.atoms) and self._adds(end):
+            end += 1
+        return start, end
+
+    def is_unknown(self, start: int, end: int) -> bool:
+        """Whether the span begins and ends with what nothing explains, or a number."""
+        return all(self.unexplained[at] or self.atoms[at].kind == "number" for at in (start, end - 1))
+
+    def _adds(self, place: int) -> bool:
+        atom = self.atoms[place]
+        return self.unexplained[place] and (atom.kind != "word" or atom.text[0].isupper())
+
+    def _may_begin(self, start: int) -> bool:
+        atom = self.atoms[start]
+        return atom.kind != "mark" and not (start and atom.glued and _are_one_word(self.atoms[start - 1], atom))
+
+    def _may_end(self, end: int) -> bool:
+        last, after = self.atoms[end - 1], self.atoms[end] if end < len(self.atoms) else None
+        return last.kind != "mark" and not (after is not None and after.glued and _are_one_word(last, after))
+
+    def _says_enough(self, start: int, end: int) -> bool:
+        """Whether it may be a name: letters, and not one character alone."""
+        atoms = [atom for atom in self.atoms[start:end] if atom.kind != "mark"]
+        if not any(atom.kind in ("word", "han") for atom in atoms):
+            return False
+        if len(atoms) > 1:
+            return True
+        text = atoms[0].text
+        return atoms[0].kind == "word" and (len(text) >= _LEAST_LETTERS or (len(text) > 1 and text.isupper()))
+
+
+def _are_one_word(one: Atom, other: Atom) -> bool:
+    """PX100A is three atoms, and PX100 is another name."""
+    return one.kind in ("word", "number") and other.kind in ("word", "number")
+
+
+# ------------------------------------------------------------------------------------------------------------ patterns
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Two regular expressions: what a value must begin like, which is quickly tried, and what it must be like."""
+
+    beginning: str
+    whole: str
+
+
+def exact_pattern(stretches: Iterable[Stretch]) -> Pattern | None:
+    """Finds values that are named in the stretches; None when nothing can be."""
+    starts = [pattern for stretch in stretches for pattern in _from_each_start(stretch)]
+    return _either(starts, f"(?:{_GAP}{_units()})?")
+
+
+def misspelt_pattern(stretches: Iterable[Stretch]) -> Pattern | None:
+    """Finds values that differ in few letters from what the stretches say without knowing it."""
+    found = [_with_slips(run) for stretch in stretches for run in _unexplained_runs(stretch)]
+    return _either([pattern for pattern in found if pattern], "")
+
+
+def writings(stretches: Iterable[Stretch], most: int) -> list[str]:
+    """The likeliest ways in which values named in the stretches are stored, for comparing without a pattern."""
+    found: dict[str, None] = {}
+    for stretch in stretches:
+        for start, end in stretch.spans:
+            said = stretch.said(start, end)
+            found.update(dict.fromkeys((said, said.upper(), said.lower(), said.title(), said.translate(SIMPLIFIED))))
+    return list(found)[:most]
+
+
+def _either(patterns: Sequence[Pattern], tail: str) -> Pattern | None:
+    room, kept = _MOST_CHARS, []
+    for pattern in dict.fromkeys(patterns):
+        room -= len(pattern.whole) + 1
+        if room >= 0:
+            kept.append(pattern)
+    beginnings = "|".join(dict.fromkeys(pattern.beginning for pattern in kept))
+    wholes = "|".join(pattern.whole for pattern in kept)
+    return Pattern(f"^{_GAP}(?:{beginnings})", f"^{_GAP}(?:{wholes}){tail}{_GAP}$") if kept else None
+
+
+def _from_each_start(stretch: Stretch) -> Iterator[Pattern]:
+    """For each place where a name may begin, the pattern of all names that begin there."""
+    ends: dict[int, list[int]] = {}
+    for start, end in stretch.spans:
+        ends.setdefault(start, []).append(end)
+    for start in sorted(ends)[:_MOST_STARTS]:
+        shortest, longest, pattern = min(ends[start]), max(ends[start]), ""
+        for place in reversed(range(start, longest)):
+            pattern = f"{_GAP if place > start else ''}{_letters(_plain(stretch.atoms[place]))}{pattern}"
+            if place >= shortest:
+                pattern = f"(?:{pattern})?"
+        yield Pattern(_beginning(stretch.atoms[start:shortest]), pattern)
+
+
+def _beginning(atoms: Sequence[Atom]) -> str:
+    """The first letter, and the second where it can be written in one way only."""
+    first, second = _plain(atoms[0])[:1], _plain(atoms[0])[1:3]
+    if second:
+        return _letters(first) + (
+            "" if first + second[0] in _writings() or second in _writings() else _letters(second[0])
+        )
+    return _GAP.join((_letters(first), *(_letters(_plain(atom)[:1]) for atom in atoms[1:2] if atom.kind == "han")))
+
+
+def _unexplained_runs(stretch: Stretch) -> Iterator[tuple[Atom, ...]]:
+    """Words that may be one misspelt name: those that nothing explains, with numbers between them."""
+    run: list[Atom] = []
+    for atom, is_unexplained in zip(stretch.atoms, stretch.unexplained, strict=True):
+        if atom.kind == "number" or (is_unexplained and atom.kind == "word"):
+            run.append(atom)
+        elif run and atom.kind != "mark":
+            yield tuple(run)
+            run = []
+    if run:
+        yield tuple(run)
+
+
+def _with_slips(run: Sequence[Atom]) -> Pattern | None:
+    """The words of the run, of which the long ones may have one letter wrong: then one half of the word is right."""
+    if len(run) > _MOST_MISSPELT_WORDS or not any(_may_slip(atom) for atom in run):
+        return None
+    words = (_slipped(_plain(atom)) if _may_slip(atom) else _letters(_plain(atom)) for atom in run)
+    return Pattern(_letters(_plain(run[0])[:1]), _GAP.join(words))
+
+
+def _may_slip(atom: Atom) -> bool:
+    return atom.kind == "word" and len(atom.text) >= _LEAST_MISSPELT
+
+
+def _slipped(word: str) -> str:
+    half = len(word) // 2
+    first, second = _letters(word[:half]), _letters(word[half:])
+    begun, ended = len(word) - half, half
+    return f"(?:{first}{_ANY}{{{begun - 1},{begun + 1}}}|{_ANY}{{{ended - 1},{ended + 1}}}{second})"
+
+
+def _plain(atom: Atom) -> str:
+    return "".join(filter(says, plain(atom.text)))
+
+
+def _letters(text: str) -> str:
+    """The pattern of a text in lower case and simplified characters, in all its writings."""
+    written, pieces, at = _writings(), [], 0
+    while at < len(text):
+        joined = written.get(text[at : at + 2], "") if at + 1 < len(text) else ""
+        if joined:  # such as ss for the one letter ß
+            pieces.append(f"(?:{_class(text[at])}{_class(text[at + 1])}|[{joined}])")
+        else:
+            pieces.append(_class(text[at]))
+        at += 2 if joined else 1
+    return "".join(pieces)
+
+
+def _class(char: str) -> str:
+    if char in _SPECIAL:
+        return "."
+    others = "".join(other for other in _writings().get(char, "") if other not in _SPECIAL)
+    return f"[{char}{others}]" if others or not char.isalnum() else char
+
+
+@cache
+def _writings() -> dict[str, str]:
+    """For a character, or two, in lower case and simplified: all other characters that stand for it."""
+    found: defaultdict[str, str] = defaultdict(str)
+    codes = (code for first, end in _LETTERS for code in range(first, end))
+    for code in (*codes, *SIMPLIFIED):
+        char = chr(code)
+        if (folded := plain(char)) != char and 0 < len(folded) <= 2:
+            found[folded] += char
+    return dict(found)
+
+
+@cache
+def _units() -> str:
+    """What may follow a name without making another one: the kind of a place or of a company."""
+    units = dict.fromkeys((*PLACES, *COMPANIES, *KINDS))
+    return f"(?:{'|'.join(map(_letters, units))})(?:{_GAP}(?:{'|'.join(map(_letters, COMPANIES))}))?"

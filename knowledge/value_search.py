@@ -1,0 +1,363 @@
+"""Finds the stored values that a question names, in columns of too many values to be known: looked up in the database.
+
+Nothing is looked up where all words of a question are explained. What is looked up is bounded: few columns, cheap plans
+only, few rows, and a time after which the question goes on without. A statement compares a column with a pattern where
+reading the whole column is cheap, else with the likeliest writings, for which an index serves.
+
+What comes back is compared again by the rules that hold for every stored value (`knowledge.identity.allowed`): one
+person or code never stands for another. Values of personal columns are dropped here, before anybody sees them.
+"""
+
+import asyncio
+import logging
+import re
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from common.errors import CituError, CostExceeded, QueryTimeout, StatementRejected
+from common.inquiry import StoredValue
+from common.ports import Database
+from common.values import Catalog, Column, Table
+from knowledge.identity import Nearness, allowed, near_value
+from knowledge.personal_data import Privacy, is_private_value, privacy_of
+from knowledge.spelling import alike, edits, folded, same
+from knowledge.value_patterns import Pattern, Stretch, exact_pattern, misspelt_pattern, writings
+
+_log = logging.getLogger(__name__)
+
+_MOST_COLUMNS = 12  # for one question
+_AT_ONCE = 4  # columns of one statement
+_MOST_ROWS = 20  # of one column
+_MOST_WRITINGS = 60  # compared with a column that is too large for a pattern
+_MOST_FOUND = 12
+_MOST_OFFERED = 3
+_LONGEST = 200  # characters of a value that a question may name
+_SURELY_SMALL = 100_000  # rows; a pattern is tried on so many without asking the planner
+_CHEAP = 6_000.0  # the planner's cost of reading a column: about 250,000 short rows, or an index
+_SAMPLE_ROWS = 40  # rows from which is judged what a column holds
+_KEPT_S = 60.0  # what was found is used again for so long, and a column that took too long is left alone
+_MOST_KEPT = 500  # answers of one catalogue
+_IS_TEXT = re.compile(r"(text|character|varchar|char|citext|name|bpchar)\b(?!.*\[\])", re.IGNORECASE)
+
+Place = tuple[tuple[str, str], str]
+"""A column: its table's (schema, name), and its own name."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be looked up for a question.
+
+    Attributes:
+        stretches: parts of the question that nothing known explains.
+        places: the columns that may hold it, the likeliest first.
+    """
+
+    stretches: tuple[Stretch, ...] = ()
+    places: Callable[[], Iterable[Place]] = tuple
+
+
+@dataclass(frozen=True)
+class _Held:
+    table: Table
+    column: Column
+
+    @property
+    def place(self) -> Place:
+        return self.table.key, self.column.name
+
+
+@dataclass
+class _Known:
+    """What was learnt of one catalogue's columns, and found in them."""
+
+    rows: "OrderedDict[str, tuple[float, tuple[tuple[int, str], ...]]]" = field(default_factory=OrderedDict)
+    ways: dict[tuple[Place, bool], bool] = field(default_factory=dict)  # whether a pattern, or writings, are cheap
+    samples: dict[Place, tuple[str, ...]] = field(default_factory=dict)
+    slow: dict[Place, float] = field(default_factory=dict)
+
+    def found(self, sql: str) -> tuple[tuple[int, str], ...] | None:
+        kept = self.rows.get(sql)
+        return kept[1] if kept is not None and kept[0] > time.monotonic() else None
+
+    def keep(self, sql: str, rows: tuple[tuple[int, str], ...]) -> None:
+        self.rows[sql] = (time.monotonic() + _KEPT_S, rows)
+        while len(self.rows) > _MOST_KEPT:
+            self.rows.popitem(last=False)
+
+    def is_slow(self, held: _Held) -> bool:
+        return self.slow.get(held.place, 0.0) > time.monotonic()
+
+
+class ValueSearch:
+    """Looks values up in the asked database.
+
+    What is found is kept for a minute per catalogue object, which callers with other rights don't share.
+
+    Args:
+        timeout_s: seconds for all lookups of one question together; 0 switches lookups off.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._known: dict[int, tuple[weakref.ref[Catalog], _Known]] = {}
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is looked up at all."""
+        return self._timeout_s > 0
+
+    async def find(self, wanted: Wanted, catalog: Catalog, database: Database) -> tuple[StoredValue, ...]:
+        """The stored values that are named; what was found in time when the time is over or the database fails.
+
+        Cancelling it stops the statement in the server.
+        """
+        if not (wanted.stretches and self.is_on):
+            return ()
+        lookup = _Lookup(wanted, catalog, database, self._of(catalog))
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await lookup.run()
+        except TimeoutError:
+            lookup.give_up()
+            _log.info("looking up stored values took too long; the question goes on without")
+        except CituError as error:
+            if isinstance(error, QueryTimeout):
+                lookup.give_up()
+            _log.info("stored values could not be looked up: %s", error.error_type)
+        return lookup.found()
+
+    def _of(self, catalog: Catalog) -> _Known:
+        identity = id(catalog)
+        known = self._known.get(identity)
+        if known is None or known[0]() is not catalog:
+            reference = weakref.ref(catalog, lambda _: self._known.pop(identity, None))
+            known = self._known[identity] = (reference, _Known())
+        return known[1]
+
+
+class _Lookup:
+    """The lookups of one question."""
+
+    def __init__(self, wanted: Wanted, catalog: Catalog, database: Database, known: _Known) -> None:
+        self._wanted, self._database, self._known = wanted, database, known
+        searched = (held for held in _searched(wanted, catalog) if not known.is_slow(held))
+        self._columns = list(islice(searched, _MOST_COLUMNS))
+        self._asked: Sequence[_Held] = ()
+        self._hits: list[_Hit] = []
+
+    async def run(self) -> None:
+        """Looks for values as they are said; for what is still unexplained then, for misspelt ones."""
+        await self._search(exact_pattern(self._wanted.stretches), self._wanted.stretches)
+        rest = tuple(
+            stretch for stretch in self._wanted.stretches if not (stretch.is_quoted or self._explains(stretch))
+        )
+        pattern = misspelt_pattern(rest)
+        if pattern is not None:
+            await self._search(pattern, rest)
+
+    def found(self) -> tuple[StoredValue, ...]:
+        """What was found until now."""
+        chosen = [hit for stretch in self._wanted.stretches for hit in _longest(self._hits, stretch)]
+        return tuple(hit.value for hit in chosen)[:_MOST_FOUND]
+
+    def give_up(self) -> None:
+        """Leaves the columns alone for a while that took too long."""
+        until = time.monotonic() + _KEPT_S
+        self._known.slow |= {held.place: until for held in self._asked}
+
+    def _explains(self, stretch: Stretch) -> bool:
+        """Whether all that nothing explained names values that were found."""
+        explained = [hit.span for hit in self._hits if hit.stretch is stretch and hit.value.is_meant]
+        return all(
+            not unexplained or any(start <= at < end for start, end in explained)
+            for at, unexplained in enumerate(stretch.unexplained)
+        )
+
+    async def _search(self, pattern: Pattern | None, stretches: Sequence[Stretch]) -> None:
+        if pattern is None:
+            return
+        for first in range(0, len(self._columns), _AT_ONCE):
+            if all(map(self._explains, stretches)):
+                break
+            self._asked = self._columns[first : first + _AT_ONCE]
+            branches = [await self._branch(number, held, stretches) for number, held in enumerate(self._asked)]
+            cheap = [branch for branch in branches if branch is not None]
+            rows = await self._rows(_united(cheap, pattern)) if cheap else ()
+            for number, held in enumerate(self._asked):
+                values = [value for at, value in rows if at == number and value and len(value) <= _LONGEST]
+                if values:
+                    self._hits += _hits(await self._judged(held), values, stretches)
+        self._asked = ()
+
+    async def _branch(self, number: int, held: _Held, stretches: Sequence[Stretch]) -> str | None:
+        by_pattern = _branch(number, held, _matches(held))
+        if 0 <= held.table.row_estimate <= _SURELY_SMALL and held.table.kind == "table":
+            return by_pattern
+        if await self._is_cheap(held, by_pattern, is_pattern=True):
+            return by_pattern
+        by_writing = _branch(number, held, f"{_name(held.column.name)} IN ({_literals(stretches)})")
+        return by_writing if await self._is_cheap(held, by_writing, is_pattern=False) else None
+
+    async def _is_cheap(self, held: _Held, branch: str, *, is_pattern: bool) -> bool:
+        """Whether the planner finds the branch cheap: the table is small, or an index serves."""
+        kind = (held.place, is_pattern)
+        if kind not in self._known.ways:
+            try:
+                plan = await self._database.explain(_united([branch], Pattern("", "")))
+                self._known.ways[kind] = plan.total_cost <= _CHEAP
+            except (CostExceeded, StatementRejected):
+                self._known.ways[kind] = False
+        return self._known.ways[kind]
+
+    async def _judged(self, held: _Held) -> _Held:
+        """The column with some of its values, by which is judged whether it is personal."""
+        if held.place not in self._known.samples:
+            sql = f"SELECT 0 AS place, {_text(held)} AS value FROM {_source(held)} WHERE {_is_there(held)}"
+            rows = await self._rows(f"{sql} LIMIT {_SAMPLE_ROWS}")
+            self._known.samples[held.place] = tuple(sorted({value for _, value in rows if len(value) <= _LONGEST}))
+        sample = (*self._known.samples[held.place], *held.column.values)
+        return _Held(held.table, replace(held.column, values=tuple(dict.fromkeys(sample))))
+
+    async def _rows(self, sql: str) -> tuple[tuple[int, str], ...]:
+        rows = self._known.found(sql)
+        if rows is None:
+            result = await self._database.run(sql)
+            rows = tuple((int(row[0]), str(row[1])) for row in result.rows if row[1] is not None)
+            self._known.keep(sql, rows)
+        return rows
+
+
+def _searched(wanted: Wanted, catalog: Catalog) -> Iterator[_Held]:
+    """The columns that may hold what is wanted: of text, with more values than are known, none that look personal."""
+    seen: set[Place] = set()
+    for key, name in wanted.places():
+        table = catalog.by_key.get(key)
+        column = table.column(name) if table is not None else None
+        if table is None or column is None or (key, name) in seen:
+            continue
+        seen.add((key, name))
+        is_known = column.is_complete or bool(column.allowed)
+        if not is_known and _IS_TEXT.match(column.type) and privacy_of(table, column) is not Privacy.PRIVATE:
+            yield _Held(table, column)
+
+
+# ------------------------------------------------------------------------------------------------------------ matching
+
+
+@dataclass(frozen=True)
+class _Hit:
+    """A value that a span of a stretch names, or that resembles it."""
+
+    stretch: Stretch
+    span: tuple[int, int]
+    value: StoredValue
+
+    def is_apart(self, other: "_Hit") -> bool:
+        return self.span[1] <= other.span[0] or other.span[1] <= self.span[0]
+
+
+def _hits(held: _Held, values: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[_Hit]:
+    """What the stretches say of the column's values; nothing when the column turns out to be personal."""
+    privacy = privacy_of(held.table, held.column)
+    if privacy is Privacy.PRIVATE:
+        return
+    tests = allowed(held.table, held.column)
+    is_open = privacy is Privacy.OPEN and len(tests) > 2  # else it holds persons or codes
+    keys = {value: folded(value) for value in values if not is_private_value(value)}
+    for stretch in stretches:
+        for span in stretch.spans:
+            yield from _named(held, stretch, span, keys, tests if is_open else tests[:1], is_open=is_open)
+
+
+def _is_near(one: str, other: str) -> bool:
+    """Whether comparing is worth its time."""
+    return one.startswith(other) or other.startswith(one) or edits(one, other, 1) <= 1
+
+
+def _named(
+    held: _Held,
+    stretch: Stretch,
+    span: tuple[int, int],
+    values: Mapping[str, str],
+    tests: Iterable[Nearness],
+    *,
+    is_open: bool,
+) -> Iterator[_Hit]:
+    """What a span says of the values, which are given with the one writing in which texts are compared."""
+    said, wide, key = stretch.said(*span), stretch.widened(*span), stretch.keys[span]
+    meant = _meant(said, [value for value, other in values.items() if _is_near(key, other)], tests)
+    if meant is not None and (is_open or wide == span):
+        stored = StoredValue(said, held.table.key, held.column.name, meant, is_exact=same(said, meant))
+        yield _Hit(stretch, span, stored)
+    elif meant is not None or (wide == span and stretch.is_unknown(*span)):  # a part of a person's name is another's
+        said = stretch.said(*wide)
+        for value in alike(said, values)[:_MOST_OFFERED]:
+            stored = StoredValue(said, held.table.key, held.column.name, value, is_exact=False, is_meant=False)
+            yield _Hit(stretch, wide, stored)
+
+
+def _meant(said: str, values: Sequence[str], tests: Iterable[Nearness]) -> str | None:
+    """The value that is meant: the one written so, else the only one that the words may stand for."""
+    return said if said in values else near_value(said, values, tests)
+
+
+def _longest(hits: Sequence[_Hit], stretch: Stretch) -> Iterator[_Hit]:
+    """The hits that count: what is meant before what is similar, long ones before what is within or beside them."""
+    taken: list[_Hit] = []
+    for hit in sorted((hit for hit in hits if hit.stretch is stretch), key=_rank):
+        if all(_rank(hit) == _rank(other) and hit.span == other.span or hit.is_apart(other) for other in taken):
+            taken.append(hit)
+            yield hit
+
+
+def _rank(hit: _Hit) -> tuple[bool, int, bool]:
+    return (not hit.value.is_meant, hit.span[0] - hit.span[1], not hit.value.is_exact)
+
+
+# ----------------------------------------------------------------------------------------------------------- statements
+
+
+def _united(branches: Sequence[str], pattern: Pattern) -> str:
+    literals = f"{_literal(pattern.beginning)}, {_literal(pattern.whole)}"
+    return f"WITH said(beginning, pattern) AS (SELECT {literals}) {' UNION ALL '.join(branches)}"
+
+
+def _branch(number: int, held: _Held, condition: str) -> str:
+    """The values of one column that meet the condition, each once."""
+    found = f"SELECT DISTINCT {_text(held)} AS value FROM {_source(held)} WHERE {condition} LIMIT {_MOST_ROWS}"
+    return f"(SELECT {number} AS place, found{number}.value FROM ({found}) AS found{number})"
+
+
+def _matches(held: _Held) -> str:
+    # With the collation of bytes a pattern needs no locale, and works on columns whose collation allows none.
+    text = f'{_text(held)} COLLATE "C"'
+    # PostgreSQL tries them in this order. The first is small: it takes a fifth of the time, and few values pass it.
+    return f"{text} ~ (SELECT said.beginning FROM said) AND {text} ~ (SELECT said.pattern FROM said)"
+
+
+def _is_there(held: _Held) -> str:
+    return f"{_name(held.column.name)} IS NOT NULL"
+
+
+def _text(held: _Held) -> str:
+    return f"CAST({_name(held.column.name)} AS text)"
+
+
+def _source(held: _Held) -> str:
+    return f"{_name(held.table.schema)}.{_name(held.table.name)}"
+
+
+def _literals(stretches: Sequence[Stretch]) -> str:
+    return ", ".join(map(_literal, writings(stretches, _MOST_WRITINGS)))
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
