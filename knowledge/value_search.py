@@ -36,6 +36,7 @@ _MOST_WRITINGS = 60  # compared with a column that is too large for a pattern
 _MOST_FOUND = 12
 _MOST_OFFERED = 3
 _LONGEST = 200  # characters of a value that a question may name
+_MOST_BYTES = 4 * _LONGEST
 _SURELY_SMALL = 100_000  # rows; a pattern is tried on so many without asking the planner
 _CHEAP = 6_000.0  # the planner's cost of reading a column: about 250,000 short rows, or an index
 _SAMPLE_ROWS = 40  # rows from which is judged what a column holds
@@ -77,7 +78,7 @@ class _Known:
     rows: "OrderedDict[str, tuple[float, tuple[tuple[int, str], ...]]]" = field(default_factory=OrderedDict)
     ways: dict[tuple[Place, bool], bool] = field(default_factory=dict)  # whether a pattern, or writings, are cheap
     samples: dict[Place, tuple[str, ...]] = field(default_factory=dict)
-    slow: dict[Place, float] = field(default_factory=dict)
+    slow: dict[tuple[str, str], float] = field(default_factory=dict)  # tables, until when they are left alone
 
     def found(self, sql: str) -> tuple[tuple[int, str], ...] | None:
         kept = self.rows.get(sql)
@@ -89,7 +90,7 @@ class _Known:
             self.rows.popitem(last=False)
 
     def is_slow(self, held: _Held) -> bool:
-        return self.slow.get(held.place, 0.0) > time.monotonic()
+        return self.slow.get(held.table.key, 0.0) > time.monotonic()
 
 
 class ValueSearch:
@@ -165,9 +166,9 @@ class _Lookup:
         return tuple(hit.value for hit in chosen)[:_MOST_FOUND]
 
     def give_up(self) -> None:
-        """Leaves the columns alone for a while that took too long."""
+        """Leaves the tables alone for a while that took too long."""
         until = time.monotonic() + _KEPT_S
-        self._known.slow |= {held.place: until for held in self._asked}
+        self._known.slow |= {held.table.key: until for held in self._asked}
 
     def _explains(self, stretch: Stretch) -> bool:
         """Whether all that nothing explained names values that were found."""
@@ -334,13 +335,14 @@ def _branch(number: int, held: _Held, condition: str) -> str:
 
 def _matches(held: _Held) -> str:
     # With the collation of bytes a pattern needs no locale, and works on columns whose collation allows none.
-    text = f'{_text(held)} COLLATE "C"'
+    # The size is known without reading a long text, which no question names.
+    text, is_short = f'{_text(held)} COLLATE "C"', f"octet_length({_text(held)}) <= {_MOST_BYTES}"
     # PostgreSQL tries them in this order. The first is small: it takes a fifth of the time, and few values pass it.
-    return f"{text} ~ (SELECT said.beginning FROM said) AND {text} ~ (SELECT said.pattern FROM said)"
+    return f"{is_short} AND {text} ~ (SELECT said.beginning FROM said) AND {text} ~ (SELECT said.pattern FROM said)"
 
 
 def _is_there(held: _Held) -> str:
-    return f"{_name(held.column.name)} IS NOT NULL"
+    return f"{_name(held.column.name)} IS NOT NULL AND octet_length({_text(held)}) <= {_MOST_BYTES}"
 
 
 def _text(held: _Held) -> str:

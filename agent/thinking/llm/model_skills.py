@@ -244,7 +244,7 @@ def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) 
 
 def _values(schema: SchemaText, inquiry: Inquiry) -> str:
     """The block of stored values that the question names; empty when it names none."""
-    named = schema.named_values(inquiry.question)
+    named = schema.named_values(inquiry.question, inquiry.found_values)
     return f"<values>\n{named}\n</values>\n\n" if named else ""
 
 
