@@ -12,7 +12,6 @@ import asyncio
 import logging
 import re
 import time
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,8 +20,10 @@ from itertools import islice
 from common.errors import CituError, CostExceeded, QueryTimeout, StatementRejected
 from common.inquiry import StoredValue
 from common.ports import Database
+from common.postgres.identifiers import quoted
 from common.values import Catalog, Column, Table
 from knowledge.identity import Nearness, allowed, near_value
+from knowledge.index import Part
 from knowledge.personal_data import Privacy, is_private_value, privacy_of
 from knowledge.spelling import alike, edits, folded, same
 from knowledge.value_patterns import Pattern, Stretch, exact_pattern, misspelt_pattern, writings
@@ -93,10 +94,14 @@ class _Known:
         return self.slow.get(held.table.key, 0.0) > time.monotonic()
 
 
+_KNOWN = Part(lambda _: _Known())
+"""Kept with the catalogue object, which callers with other rights don't share."""
+
+
 class ValueSearch:
     """Looks values up in the asked database.
 
-    What is found is kept for a minute per catalogue object, which callers with other rights don't share.
+    What is found is kept for a minute.
 
     Args:
         timeout_s: seconds for all lookups of one question together; 0 switches lookups off.
@@ -104,7 +109,6 @@ class ValueSearch:
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._known: dict[int, tuple[weakref.ref[Catalog], _Known]] = {}
 
     @property
     def is_on(self) -> bool:
@@ -118,7 +122,7 @@ class ValueSearch:
         """
         if not (wanted.stretches and self.is_on):
             return ()
-        lookup = _Lookup(wanted, catalog, database, self._of(catalog))
+        lookup = _Lookup(wanted, catalog, database, _KNOWN.of(catalog))
         try:
             async with asyncio.timeout(self._timeout_s):
                 await lookup.run()
@@ -130,14 +134,6 @@ class ValueSearch:
                 lookup.give_up()
             _log.info("stored values could not be looked up: %s", error.error_type)
         return lookup.found()
-
-    def _of(self, catalog: Catalog) -> _Known:
-        identity = id(catalog)
-        known = self._known.get(identity)
-        if known is None or known[0]() is not catalog:
-            reference = weakref.ref(catalog, lambda _: self._known.pop(identity, None))
-            known = self._known[identity] = (reference, _Known())
-        return known[1]
 
 
 class _Lookup:
@@ -200,7 +196,7 @@ class _Lookup:
             return by_pattern
         if await self._is_cheap(held, by_pattern, is_pattern=True):
             return by_pattern
-        by_writing = _branch(number, held, f"{_name(held.column.name)} IN ({_literals(stretches)})")
+        by_writing = _branch(number, held, f"{quoted(held.column.name)} IN ({_literals(stretches)})")
         return by_writing if await self._is_cheap(held, by_writing, is_pattern=False) else None
 
     async def _is_cheap(self, held: _Held, branch: str, *, is_pattern: bool) -> bool:
@@ -342,15 +338,15 @@ def _matches(held: _Held) -> str:
 
 
 def _is_there(held: _Held) -> str:
-    return f"{_name(held.column.name)} IS NOT NULL AND octet_length({_text(held)}) <= {_MOST_BYTES}"
+    return f"{quoted(held.column.name)} IS NOT NULL AND octet_length({_text(held)}) <= {_MOST_BYTES}"
 
 
 def _text(held: _Held) -> str:
-    return f"CAST({_name(held.column.name)} AS text)"
+    return f"CAST({quoted(held.column.name)} AS text)"
 
 
 def _source(held: _Held) -> str:
-    return f"{_name(held.table.schema)}.{_name(held.table.name)}"
+    return f"{quoted(held.table.schema)}.{quoted(held.table.name)}"
 
 
 def _literals(stretches: Sequence[Stretch]) -> str:
@@ -359,7 +355,3 @@ def _literals(stretches: Sequence[Stretch]) -> str:
 
 def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -5,7 +5,7 @@ from common.inquiry import Inquiry, StoredValue
 from common.ports import Database
 from knowledge.value_search import ValueSearch
 from rules.linking.unexplained import wanted_values
-from rules.schema.lexicon import LEXICONS
+from rules.schema.lexicon import LEXICON
 
 
 def looking_up(search: ValueSearch, database: Database) -> LookUp:
@@ -14,7 +14,7 @@ def looking_up(search: ValueSearch, database: Database) -> LookUp:
     async def look_up(inquiry: Inquiry) -> tuple[StoredValue, ...]:
         if not search.is_on or not inquiry.catalog.tables:
             return ()
-        await LEXICONS.ready(inquiry.catalog)
+        await LEXICON.ready(inquiry.catalog)
         return await search.find(wanted_values(inquiry), inquiry.catalog, database)
 
     return look_up
