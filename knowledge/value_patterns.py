@@ -19,11 +19,13 @@ _MOST_STARTS = 24  # places in one stretch where a name may begin
 _LEAST_LETTERS = 3  # of a name that is one Latin word; an abbreviation in capitals may have two
 _LEAST_MISSPELT = 4  # letters of a word in which one may be wrong
 _MOST_MISSPELT_WORDS = 6
-_MOST_CHARS = 6_000  # of one pattern
+_MOST_CHARS = 12_000  # of one pattern
 # Letters that may be written in several ways: Latin, Greek, Cyrillic, ligatures, full and half width.
 _LETTERS = ((0x0041, 0x0250), (0x0370, 0x0530), (0x1E00, 0x1F00), (0xF900, 0xFB07), (0xFF01, 0xFFEF))
 _SPECIAL = frozenset("[]\\^")  # can't stand in brackets as they are
 _GAP = "[[:space:]\u3000!\"'(),./:;?_{}·–—‘’“”，。、；：（）《》【】「」・-]*"
+_OPENING = " \"'(《「“【"  # before a name
+_HAN_GAP = "[ \u3000·]*"  # between characters that are written without blanks
 _ANY = "[^[:space:]]"
 
 
@@ -110,10 +112,16 @@ def _are_one_word(one: Atom, other: Atom) -> bool:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Two regular expressions: what a value must begin like, which is quickly tried, and what it must be like."""
+    """What finds values.
 
-    beginning: str
-    whole: str
+    Attributes:
+        beginnings: the first character or two of any such value. Comparing them takes a fraction of the time that the
+            expression takes, and leaves few values.
+        expression: a regular expression.
+    """
+
+    beginnings: tuple[str, ...]
+    expression: str
 
 
 def exact_pattern(stretches: Iterable[Stretch]) -> Pattern | None:
@@ -138,15 +146,17 @@ def writings(stretches: Iterable[Stretch], most: int) -> list[str]:
     return list(found)[:most]
 
 
-def _either(patterns: Sequence[Pattern], tail: str) -> Pattern | None:
+def _either(patterns: Iterable[Pattern], tail: str) -> Pattern | None:
     room, kept = _MOST_CHARS, []
     for pattern in dict.fromkeys(patterns):
-        room -= len(pattern.whole) + 1
+        room -= len(pattern.expression) + 1
         if room >= 0:
             kept.append(pattern)
-    beginnings = "|".join(dict.fromkeys(pattern.beginning for pattern in kept))
-    wholes = "|".join(pattern.whole for pattern in kept)
-    return Pattern(f"^{_GAP}(?:{beginnings})", f"^{_GAP}(?:{wholes}){tail}{_GAP}$") if kept else None
+    beginnings = dict.fromkeys(beginning for pattern in kept for beginning in pattern.beginnings)
+    marked = [mark + beginning[0] for beginning in beginnings for mark in _OPENING]
+    expressions = "|".join(pattern.expression for pattern in kept)
+    whole = f"^{_GAP}(?:{expressions}){tail}{_GAP}$"
+    return Pattern(tuple(dict.fromkeys((*beginnings, *marked))), whole) if kept else None
 
 
 def _from_each_start(stretch: Stretch) -> Iterator[Pattern]:
@@ -157,20 +167,33 @@ def _from_each_start(stretch: Stretch) -> Iterator[Pattern]:
     for start in sorted(ends)[:_MOST_STARTS]:
         shortest, longest, pattern = min(ends[start]), max(ends[start]), ""
         for place in reversed(range(start, longest)):
-            pattern = f"{_GAP if place > start else ''}{_letters(_plain(stretch.atoms[place]))}{pattern}"
+            gap = _gap_before(stretch.atoms, place) if place > start else ""
+            pattern = f"{gap}{_letters(_plain(stretch.atoms[place]))}{pattern}"
             if place >= shortest:
                 pattern = f"(?:{pattern})?"
-        yield Pattern(_beginning(stretch.atoms[start:shortest]), pattern)
+        yield Pattern(_beginnings(stretch.atoms[start:shortest]), pattern)
 
 
-def _beginning(atoms: Sequence[Atom]) -> str:
-    """The first letter, and the second where it can be written in one way only."""
-    first, second = _plain(atoms[0])[:1], _plain(atoms[0])[1:3]
-    if second:
-        return _letters(first) + (
-            "" if first + second[0] in _writings() or second in _writings() else _letters(second[0])
-        )
-    return _GAP.join((_letters(first), *(_letters(_plain(atom)[:1]) for atom in atoms[1:2] if atom.kind == "han")))
+def _gap_before(atoms: Sequence[Atom], place: int) -> str:
+    return _HAN_GAP if atoms[place - 1].kind == "han" == atoms[place].kind else _GAP
+
+
+def _beginnings(atoms: Sequence[Atom]) -> tuple[str, ...]:
+    """The first letter in all its writings, with the second one where a name that begins so surely has it."""
+    first, written = _plain(atoms[0]), _writings()
+    if len(first) > 1:
+        is_joined = first[:2] in written or first[1:3] in written
+        return _written(first[:1]) if is_joined else _both(first[0], first[1])
+    are_han = len(atoms) > 1 and atoms[0].kind == "han" == atoms[1].kind
+    return _both(first, _plain(atoms[1])) if are_han else _written(first)
+
+
+def _both(first: str, second: str) -> tuple[str, ...]:
+    return tuple(one + other for one in _written(first) for other in _written(second))
+
+
+def _written(char: str) -> tuple[str, ...]:
+    return (char, *_writings().get(char, ""))
 
 
 def _unexplained_runs(stretch: Stretch) -> Iterator[tuple[Atom, ...]]:
@@ -191,7 +214,7 @@ def _with_slips(run: Sequence[Atom]) -> Pattern | None:
     if len(run) > _MOST_MISSPELT_WORDS or not any(_may_slip(atom) for atom in run):
         return None
     words = (_slipped(_plain(atom)) if _may_slip(atom) else _letters(_plain(atom)) for atom in run)
-    return Pattern(_letters(_plain(run[0])[:1]), _GAP.join(words))
+    return Pattern(_written(_plain(run[0])[:1]), _GAP.join(words))
 
 
 def _may_slip(atom: Atom) -> bool:

@@ -9,6 +9,7 @@ from knowledge.atoms import Atom, atoms_of, normalise
 from knowledge.value_patterns import Stretch
 from knowledge.value_search import Place, Wanted
 from rules.linking.marks import Mark, marks_of
+from rules.schema.joins import Graph
 from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.schema import TableKey, kind_of
 from rules.words.talk import without_courtesy
@@ -88,15 +89,23 @@ def _places(marks: Sequence[Mark], lexicon: Lexicon) -> Iterator[Place]:
     links = [link for mark in marks for link in mark.links if link.quality >= _CLEAR]
     yield from ((link.table, link.column) for link in links if link.kind == "column" and link.column is not None)
     named = list(dict.fromkeys(link.table for link in links))[:_MOST_TABLES]
-    near = dict.fromkeys(named)
-    for key in named:
-        around = {**lexicon.graph.below(key), **lexicon.graph.above(key)}
-        near.update(dict.fromkeys(sorted(around, key=lambda other: around[other])))
-    tables = list(near)[:_MOST_TABLES] or list(islice(lexicon.schema.facts, _MOST_TABLES))
+    tables = _near(named, lexicon.graph) or list(islice(lexicon.schema.facts, _MOST_TABLES))
     for key in tables:
         yield from ((key, name) for name in lexicon.schema.facts[key].display)
     for key in tables:
         yield from _texts(key, lexicon)
+
+
+def _near(named: Sequence[TableKey], graph: Graph) -> list[TableKey]:
+    """The named tables, and those that meet them in a table below both, the nearest first: buyers of a product."""
+    steps: dict[TableKey, float] = {}
+    for key in named:
+        for below, down in graph.below(key).items():
+            for other, up in graph.above(below).items():
+                steps[other] = min(down + up, steps.get(other, down + up))
+            steps[below] = min(down, steps.get(below, down))
+    near = sorted(steps, key=lambda other: (other not in named, steps[other]))
+    return near[:_MOST_TABLES]
 
 
 def _texts(key: TableKey, lexicon: Lexicon) -> Iterator[Place]:
