@@ -15,6 +15,7 @@ from knowledge.words import SIMPLIFIED
 
 MOST_ATOMS = 16
 """Longest name looked for, in words or Han characters."""
+_MOST_BEFORE = 4  # words or characters of a name that are explained, before one that is not
 _MOST_STARTS = 24  # places in one stretch where a name may begin
 _LEAST_LETTERS = 3  # of a name that is one Latin word; an abbreviation in capitals may have two
 _LEAST_MISSPELT = 4  # letters of a word in which one may be wrong
@@ -54,7 +55,8 @@ class Stretch:
             for start in range(len(self.atoms))
             if self._may_begin(start)
             for end in range(start + 1, min(start + MOST_ATOMS, len(self.atoms)) + 1)
-            if any(self.unexplained[start:end]) and self._may_end(end) and self._says_enough(start, end)
+            if any(self.unexplained[start : min(end, start + _MOST_BEFORE + 1)])
+            if self._may_end(end) and self._says_enough(start, end)
         ]
         return tuple(sorted(found, key=lambda span: span[0] - span[1]))
 
@@ -182,7 +184,7 @@ def _beginnings(atoms: Sequence[Atom]) -> tuple[str, ...]:
     """The first letter in all its writings, with the second one where a name that begins so surely has it."""
     first, written = _plain(atoms[0]), _writings()
     if len(first) > 1:
-        is_joined = first[:2] in written or first[1:3] in written
+        is_joined = first[:2] in written or (len(first) > 2 and first[1:3] in written)
         return _written(first[:1]) if is_joined else _both(first[0], first[1])
     are_han = len(atoms) > 1 and atoms[0].kind == "han" == atoms[1].kind
     return _both(first, _plain(atoms[1])) if are_han else _written(first)

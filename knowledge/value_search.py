@@ -39,7 +39,7 @@ _MOST_OFFERED = 3
 _LONGEST = 200  # characters of a value that a question may name
 _MOST_BYTES = 4 * _LONGEST
 _SURELY_SMALL = 100_000  # rows; a pattern is tried on so many without asking the planner
-_CHEAP = 6_000.0  # the planner's cost of reading a column: about 250,000 short rows, or an index
+_CHEAP = 8_000.0  # of a plan, in the planner's units: to read about 200,000 short rows, or to use an index
 _SAMPLE_ROWS = 40  # rows from which is judged what a column holds
 _KEPT_S = 60.0  # what was found is used again for so long, and a column that took too long is left alone
 _MOST_KEPT = 500  # answers of one catalogue
@@ -192,7 +192,7 @@ class _Lookup:
 
     async def _branch(self, number: int, held: _Held, pattern: Pattern, stretches: Sequence[Stretch]) -> str | None:
         by_pattern = _branch(number, held, _matches(held, pattern))
-        if 0 <= held.table.row_estimate <= _SURELY_SMALL and held.table.kind == "table":
+        if 0 < held.table.row_estimate <= _SURELY_SMALL and held.table.kind == "table":
             return by_pattern
         if await self._is_cheap(held, by_pattern, is_pattern=True):
             return by_pattern
