@@ -8,7 +8,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from rapidfuzz.distance import OSA
+from rapidfuzz import process
+from rapidfuzz.distance import OSA, Indel
 
 from common.text import Text
 from knowledge.words import SIMPLIFIED, WORDS
@@ -61,6 +62,17 @@ def alike(text: str, values: Iterable[str]) -> tuple[str, ...]:
     """Those of `values` that resemble `text`, the most alike first: for asking, not for taking."""
     scored = sorted((-_likeness(plain(text), plain(value)), value) for value in values)
     return tuple(value for score, value in scored if -score >= _LEAST_LIKENESS)
+
+
+def likeness(one: str, other: str, least: float = 0.0) -> float:
+    """The share of letters that both have in the same order, 0 to 1; 0 for less than `least`."""
+    return Indel.normalized_similarity(one, other, score_cutoff=least)
+
+
+def closest(word: str, names: Iterable[str], most: int, least: float) -> list[str]:
+    """At most `most` of the names, those most like `word` first, of a `likeness` of at least `least`."""
+    scored = process.extract(word, names, scorer=Indel.normalized_similarity, limit=most, score_cutoff=least)
+    return [name for name, _, _ in scored]
 
 
 def did_you_mean(said: str, choices: Iterable[str]) -> Text:
