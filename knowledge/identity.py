@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from common.values import Column, Table
 from knowledge.cutting import pieces
-from knowledge.spelling import COMPANIES, KINDS, PLACES, misspelt, same, units_apart
+from knowledge.spelling import COMPANIES, KINDS, PLACES, accents_apart, misspelt, same, units_apart
 from knowledge.words import WORDS
 
 _EN, _ZH = WORDS.english, WORDS.chinese
@@ -75,7 +75,7 @@ def allowed(table: Table, column: Column) -> tuple[Nearness, ...]:
         return (same,)
     if names_people(table, column):
         return (same, _companies_apart)  # a customer may be a company, and no person is called "Ltd"
-    return (same, _units_apart, misspelt)
+    return (same, _units_apart, accents_apart, misspelt)
 
 
 def _companies_apart(one: str, other: str) -> bool:

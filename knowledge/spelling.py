@@ -43,6 +43,22 @@ def units_apart(one: str, other: str, units: tuple[str, ...]) -> bool:
     return rest in units and len(shorter) >= _LEAST_NAME
 
 
+def accents_apart(one: str, other: str) -> bool:
+    """Whether they are the same but for accents of Latin letters, which many keyboards don't have."""
+    ours = folded(unaccented(plain(one)))
+    return any(map(str.isalnum, ours)) and ours == folded(unaccented(plain(other))) and _same_digits(one, other)
+
+
+def unaccented(text: str) -> str:
+    """The text with plain letters for accented Latin ones; other scripts stay as they are."""
+    return text if text.isascii() else "".join(map(_unaccented, text))
+
+
+def _unaccented(char: str) -> str:
+    base = unicodedata.normalize("NFD", char)[0]
+    return base if base.isascii() else char
+
+
 def misspelt(one: str, other: str) -> bool:
     """Whether all words are the same but one long one, which differs in one slip; only in alphabets, where a letter
     does not make another name as a character does in Chinese."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from knowledge.atoms import Atom
-from knowledge.spelling import COMPANIES, KINDS, PLACES, folded, plain, says
+from knowledge.spelling import COMPANIES, KINDS, PLACES, folded, plain, says, unaccented
 from knowledge.words import SIMPLIFIED
 
 MOST_ATOMS = 16
@@ -20,6 +20,7 @@ _MOST_STARTS = 24  # places in one stretch where a name may begin
 _LEAST_LETTERS = 3  # of a name that is one Latin word; an abbreviation in capitals may have two
 _LEAST_MISSPELT = 4  # letters of a word in which one may be wrong
 _MOST_MISSPELT_WORDS = 6
+_LEAST_HAN = 3  # characters of a name in which one may be wrong
 _MOST_CHARS = 12_000  # of one pattern
 # Letters that may be written in several ways: Latin, Greek, Cyrillic, ligatures, full and half width.
 _LETTERS = ((0x0041, 0x0250), (0x0370, 0x0530), (0x1E00, 0x1F00), (0xF900, 0xFB07), (0xFF01, 0xFFEF))
@@ -62,8 +63,8 @@ class Stretch:
 
     @cached_property
     def keys(self) -> dict[tuple[int, int], str]:
-        """Each span in the one writing in which texts are compared."""
-        return {span: folded(self.said(*span)) for span in self.spans}
+        """Each span in the one writing in which texts are compared, without accents."""
+        return {span: unaccented(folded(self.said(*span))) for span in self.spans}
 
     def said(self, start: int, end: int) -> str:
         """The words of a span, as they are written."""
@@ -76,6 +77,14 @@ class Stretch:
         while end < len(self.atoms) and self._adds(end):
             end += 1
         return start, end
+
+    def is_between(self, place: int) -> bool:
+        """Whether one Han character that is explained stands between two that are not: of a name it is a part."""
+        around = (place - 1, place, place + 1)
+        is_inside = 0 < place < len(self.atoms) - 1
+        return is_inside and all(
+            self.atoms[at].kind == "han" and self.unexplained[at] is (at != place) for at in around
+        )
 
     def is_unknown(self, start: int, end: int) -> bool:
         """Whether the span begins and ends with what nothing explains, or a number."""
@@ -129,13 +138,13 @@ class Pattern:
 def exact_pattern(stretches: Iterable[Stretch]) -> Pattern | None:
     """Finds values that are named in the stretches; None when nothing can be."""
     starts = [pattern for stretch in stretches for pattern in _from_each_start(stretch)]
-    return _either(starts, f"(?:{_GAP}{_units()})?")
+    return _either(starts)
 
 
 def misspelt_pattern(stretches: Iterable[Stretch]) -> Pattern | None:
-    """Finds values that differ in few letters from what the stretches say without knowing it."""
+    """Finds values that differ in few letters or in accents from what the stretches say without knowing it."""
     found = [_with_slips(run) for stretch in stretches for run in _unexplained_runs(stretch)]
-    return _either([pattern for pattern in found if pattern], "")
+    return _either(pattern for pattern in found if pattern)
 
 
 def writings(stretches: Iterable[Stretch], most: int) -> list[str]:
@@ -148,7 +157,8 @@ def writings(stretches: Iterable[Stretch], most: int) -> list[str]:
     return list(found)[:most]
 
 
-def _either(patterns: Iterable[Pattern], tail: str) -> Pattern | None:
+def _either(patterns: Iterable[Pattern]) -> Pattern | None:
+    """What any of the patterns finds, also with a word behind that says what kind of thing it is."""
     room, kept = _MOST_CHARS, []
     for pattern in dict.fromkeys(patterns):
         room -= len(pattern.expression) + 1
@@ -157,7 +167,7 @@ def _either(patterns: Iterable[Pattern], tail: str) -> Pattern | None:
     beginnings = dict.fromkeys(beginning for pattern in kept for beginning in pattern.beginnings)
     marked = [mark + beginning[0] for beginning in beginnings for mark in _OPENING]
     expressions = "|".join(pattern.expression for pattern in kept)
-    whole = f"^{_GAP}(?:{expressions}){tail}{_GAP}$"
+    whole = f"^{_GAP}(?:{expressions})(?:{_GAP}{_units()})?{_GAP}$"
     return Pattern(tuple(dict.fromkeys((*beginnings, *marked))), whole) if kept else None
 
 
@@ -199,24 +209,36 @@ def _written(char: str) -> tuple[str, ...]:
 
 
 def _unexplained_runs(stretch: Stretch) -> Iterator[tuple[Atom, ...]]:
-    """Words that may be one misspelt name: those that nothing explains, with numbers between them."""
+    """What may be one misspelt name: words that nothing explains with numbers between them, or Han characters."""
     run: list[Atom] = []
-    for atom, is_unexplained in zip(stretch.atoms, stretch.unexplained, strict=True):
-        if atom.kind == "number" or (is_unexplained and atom.kind == "word"):
-            run.append(atom)
-        elif run and atom.kind != "mark":
+    for at, atom in enumerate(stretch.atoms):
+        is_han = bool(run) and run[-1].kind == "han"
+        belongs = stretch.unexplained[at] or (atom.kind == "number" and not is_han) or stretch.is_between(at)
+        if run and (not belongs or is_han != (atom.kind == "han")) and atom.kind != "mark":
             yield tuple(run)
             run = []
+        if belongs and atom.kind != "mark":
+            run.append(atom)
     if run:
         yield tuple(run)
 
 
 def _with_slips(run: Sequence[Atom]) -> Pattern | None:
-    """The words of the run, of which the long ones may have one letter wrong: then one half of the word is right."""
-    if len(run) > _MOST_MISSPELT_WORDS or not any(_may_slip(atom) for atom in run):
+    """The run with some letters wrong: then one half of a word is right, or of a name in Han characters.
+
+    Such a name may also go on.
+    """
+    if run[0].kind == "han":
+        text = "".join(map(_plain, run))
+        longer = f"{_letters(text)}{_ANY}{{1,{MOST_ATOMS}}}"
+        is_name = _LEAST_HAN <= len(text) <= MOST_ATOMS
+        return Pattern(_written(text[0]), f"(?:{_slipped(text)}|{longer})") if is_name else None
+    if len(run) > _MOST_MISSPELT_WORDS or not any(atom.kind == "word" for atom in run):
         return None
-    words = (_slipped(_plain(atom)) if _may_slip(atom) else _letters(_plain(atom)) for atom in run)
-    return Pattern(_written(_plain(run[0])[:1]), _GAP.join(words))
+    words = (_slipped(_plain(atom)) if _may_slip(atom) else _letters(_plain(atom), accents=True) for atom in run)
+    first = unaccented(_plain(run[0])[:1])
+    beginnings = dict.fromkeys(other for letter in _accented(first) for other in _written(letter))
+    return Pattern(tuple(beginnings), _GAP.join(words))
 
 
 def _may_slip(atom: Atom) -> bool:
@@ -225,7 +247,7 @@ def _may_slip(atom: Atom) -> bool:
 
 def _slipped(word: str) -> str:
     half = len(word) // 2
-    first, second = _letters(word[:half]), _letters(word[half:])
+    first, second = _letters(word[:half], accents=True), _letters(word[half:], accents=True)
     begun, ended = len(word) - half, half
     return f"(?:{first}{_ANY}{{{begun - 1},{begun + 1}}}|{_ANY}{{{ended - 1},{ended + 1}}}{second})"
 
@@ -234,24 +256,24 @@ def _plain(atom: Atom) -> str:
     return "".join(filter(says, plain(atom.text)))
 
 
-def _letters(text: str) -> str:
-    """The pattern of a text in lower case and simplified characters, in all its writings."""
+def _letters(text: str, *, accents: bool = False) -> str:
+    """The pattern of a text in lower case and simplified characters, in all its writings; with and without accents."""
     written, pieces, at = _writings(), [], 0
     while at < len(text):
         joined = written.get(text[at : at + 2], "") if at + 1 < len(text) else ""
         if joined:  # such as ss for the one letter ß
             pieces.append(f"(?:{_class(text[at])}{_class(text[at + 1])}|[{joined}])")
         else:
-            pieces.append(_class(text[at]))
+            pieces.append(_class("".join(_accented(unaccented(text[at]))) if accents else text[at]))
         at += 2 if joined else 1
     return "".join(pieces)
 
 
-def _class(char: str) -> str:
-    if char in _SPECIAL:
+def _class(chars: str) -> str:
+    if chars in _SPECIAL:
         return "."
-    others = "".join(other for other in _writings().get(char, "") if other not in _SPECIAL)
-    return f"[{char}{others}]" if others or not char.isalnum() else char
+    kept = "".join(other for char in chars for other in _written(char) if other not in _SPECIAL)
+    return f"[{kept}]" if len(kept) > 1 or not kept.isalnum() else kept
 
 
 @cache
@@ -264,6 +286,20 @@ def _writings() -> dict[str, str]:
         if (folded := plain(char)) != char and 0 < len(folded) <= 2:
             found[folded] += char
     return dict(found)
+
+
+@cache
+def _accents() -> dict[str, str]:
+    """For a plain letter: the accented ones, all in lower case."""
+    found: defaultdict[str, str] = defaultdict(str)
+    for char in {plain(char) for chars in _writings().values() for char in chars} | set(_writings()):
+        if len(char) == 1 and (bare := unaccented(char)) != char:
+            found[bare] += char
+    return {bare: "".join(sorted(chars)) for bare, chars in found.items()}
+
+
+def _accented(char: str) -> tuple[str, ...]:
+    return (char, *_accents().get(char, ""))
 
 
 @cache

@@ -13,7 +13,7 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -21,11 +21,10 @@ from common.errors import CituError, CostExceeded, QueryTimeout, StatementReject
 from common.inquiry import StoredValue
 from common.ports import Database
 from common.postgres.identifiers import quoted
-from common.values import Catalog, Column, Table
-from knowledge.identity import Nearness, allowed, near_value
+from common.values import Catalog
 from knowledge.index import Part
-from knowledge.personal_data import Privacy, is_private_value, privacy_of
-from knowledge.spelling import alike, edits, folded, same
+from knowledge.personal_data import Privacy, privacy_of
+from knowledge.value_matching import Held, Hit, Place, hits_in, joined, longest
 from knowledge.value_patterns import Pattern, Stretch, exact_pattern, misspelt_pattern, writings
 
 _log = logging.getLogger(__name__)
@@ -35,7 +34,6 @@ _AT_ONCE = 4  # columns of one statement
 _MOST_ROWS = 20  # of one column
 _MOST_WRITINGS = 60  # compared with a column that is too large for a pattern
 _MOST_FOUND = 12
-_MOST_OFFERED = 3
 _LONGEST = 200  # characters of a value that a question may name
 _MOST_BYTES = 4 * _LONGEST
 _SURELY_SMALL = 100_000  # rows; a pattern is tried on so many without asking the planner
@@ -44,9 +42,6 @@ _SAMPLE_ROWS = 40  # rows from which is judged what a column holds
 _KEPT_S = 60.0  # what was found is used again for so long, and a column that took too long is left alone
 _MOST_KEPT = 500  # answers of one catalogue
 _IS_TEXT = re.compile(r"(text|character|varchar|char|citext|name|bpchar)\b(?!.*\[\])", re.IGNORECASE)
-
-Place = tuple[tuple[str, str], str]
-"""A column: its table's (schema, name), and its own name."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +55,6 @@ class Wanted:
 
     stretches: tuple[Stretch, ...] = ()
     places: Callable[[], Iterable[Place]] = tuple
-
-
-@dataclass(frozen=True)
-class _Held:
-    table: Table
-    column: Column
-
-    @property
-    def place(self) -> Place:
-        return self.table.key, self.column.name
 
 
 @dataclass
@@ -90,7 +75,7 @@ class _Known:
         while len(self.rows) > _MOST_KEPT:
             self.rows.popitem(last=False)
 
-    def is_slow(self, held: _Held) -> bool:
+    def is_slow(self, held: Held) -> bool:
         return self.slow.get(held.table.key, 0.0) > time.monotonic()
 
 
@@ -143,8 +128,8 @@ class _Lookup:
         self._wanted, self._database, self._known = wanted, database, known
         searched = (held for held in _searched(wanted, catalog) if not known.is_slow(held))
         self._columns = list(islice(searched, _MOST_COLUMNS))
-        self._asked: Sequence[_Held] = ()
-        self._hits: list[_Hit] = []
+        self._asked: Sequence[Held] = ()
+        self._hits: list[Hit] = []
 
     async def run(self) -> None:
         """Looks for values as they are said; for what is still unexplained then, for misspelt ones."""
@@ -158,8 +143,9 @@ class _Lookup:
 
     def found(self) -> tuple[StoredValue, ...]:
         """What was found until now."""
-        chosen = [hit for stretch in self._wanted.stretches for hit in _longest(self._hits, stretch)]
-        return tuple(hit.value for hit in chosen)[:_MOST_FOUND]
+        hits = [*(hit for hit in self._hits if hit.part_of is None), *joined(self._hits)]
+        chosen = (hit.value for stretch in self._wanted.stretches for hit in longest(hits, stretch))
+        return tuple(dict.fromkeys(chosen))[:_MOST_FOUND]
 
     def give_up(self) -> None:
         """Leaves the tables alone for a while that took too long."""
@@ -168,7 +154,7 @@ class _Lookup:
 
     def _explains(self, stretch: Stretch) -> bool:
         """Whether all that nothing explained names values that were found."""
-        explained = [hit.span for hit in self._hits if hit.stretch is stretch and hit.value.is_meant]
+        explained = [hit.span for hit in self._hits if hit.stretch is stretch and hit.is_meant]
         return all(
             not unexplained or any(start <= at < end for start, end in explained)
             for at, unexplained in enumerate(stretch.unexplained)
@@ -187,10 +173,10 @@ class _Lookup:
             for number, held in enumerate(self._asked):
                 values = [value for at, value in rows if at == number and value and len(value) <= _LONGEST]
                 if values:
-                    self._hits += _hits(await self._judged(held), values, stretches)
+                    self._hits += hits_in(await self._judged(held), values, stretches)
         self._asked = ()
 
-    async def _branch(self, number: int, held: _Held, pattern: Pattern, stretches: Sequence[Stretch]) -> str | None:
+    async def _branch(self, number: int, held: Held, pattern: Pattern, stretches: Sequence[Stretch]) -> str | None:
         by_pattern = _branch(number, held, _matches(held, pattern))
         if 0 < held.table.row_estimate <= _SURELY_SMALL and held.table.kind == "table":
             return by_pattern
@@ -199,7 +185,7 @@ class _Lookup:
         by_writing = _branch(number, held, f"{quoted(held.column.name)} IN ({_literals(stretches)})")
         return by_writing if await self._is_cheap(held, by_writing, is_pattern=False) else None
 
-    async def _is_cheap(self, held: _Held, branch: str, *, is_pattern: bool) -> bool:
+    async def _is_cheap(self, held: Held, branch: str, *, is_pattern: bool) -> bool:
         """Whether the planner finds the branch cheap: the table is small, or an index serves."""
         kind = (held.place, is_pattern)
         if kind not in self._known.ways:
@@ -210,14 +196,14 @@ class _Lookup:
                 self._known.ways[kind] = False
         return self._known.ways[kind]
 
-    async def _judged(self, held: _Held) -> _Held:
+    async def _judged(self, held: Held) -> Held:
         """The column with some of its values, by which is judged whether it is personal."""
         if held.place not in self._known.samples:
             sql = f"SELECT 0 AS place, {_text(held)} AS value FROM {_source(held)} WHERE {_is_there(held)}"
             rows = await self._rows(f"{sql} LIMIT {_SAMPLE_ROWS}")
             self._known.samples[held.place] = tuple(sorted({value for _, value in rows if len(value) <= _LONGEST}))
         sample = (*self._known.samples[held.place], *held.column.values)
-        return _Held(held.table, replace(held.column, values=tuple(dict.fromkeys(sample))))
+        return Held(held.table, replace(held.column, values=tuple(dict.fromkeys(sample))))
 
     async def _rows(self, sql: str) -> tuple[tuple[int, str], ...]:
         rows = self._known.found(sql)
@@ -228,7 +214,7 @@ class _Lookup:
         return rows
 
 
-def _searched(wanted: Wanted, catalog: Catalog) -> Iterator[_Held]:
+def _searched(wanted: Wanted, catalog: Catalog) -> Iterator[Held]:
     """The columns that may hold what is wanted: of text, with more values than are known, none that look personal."""
     seen: set[Place] = set()
     for key, name in wanted.places():
@@ -239,80 +225,7 @@ def _searched(wanted: Wanted, catalog: Catalog) -> Iterator[_Held]:
         seen.add((key, name))
         is_known = column.is_complete or bool(column.allowed)
         if not is_known and _IS_TEXT.match(column.type) and privacy_of(table, column) is not Privacy.PRIVATE:
-            yield _Held(table, column)
-
-
-# ------------------------------------------------------------------------------------------------------------ matching
-
-
-@dataclass(frozen=True)
-class _Hit:
-    """A value that a span of a stretch names, or that resembles it."""
-
-    stretch: Stretch
-    span: tuple[int, int]
-    value: StoredValue
-
-    def is_apart(self, other: "_Hit") -> bool:
-        return self.span[1] <= other.span[0] or other.span[1] <= self.span[0]
-
-
-def _hits(held: _Held, values: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[_Hit]:
-    """What the stretches say of the column's values; nothing when the column turns out to be personal."""
-    privacy = privacy_of(held.table, held.column)
-    if privacy is Privacy.PRIVATE:
-        return
-    tests = allowed(held.table, held.column)
-    is_open = privacy is Privacy.OPEN and len(tests) > 2  # else it holds persons or codes
-    keys = {value: folded(value) for value in values if not is_private_value(value)}
-    for stretch in stretches:
-        for span in stretch.spans:
-            yield from _named(held, stretch, span, keys, tests if is_open else tests[:1], is_open=is_open)
-
-
-def _is_near(one: str, other: str) -> bool:
-    """Whether comparing is worth its time."""
-    return one.startswith(other) or other.startswith(one) or edits(one, other, 1) <= 1
-
-
-def _named(
-    held: _Held,
-    stretch: Stretch,
-    span: tuple[int, int],
-    values: Mapping[str, str],
-    tests: Iterable[Nearness],
-    *,
-    is_open: bool,
-) -> Iterator[_Hit]:
-    """What a span says of the values, which are given with the one writing in which texts are compared."""
-    said, wide, key = stretch.said(*span), stretch.widened(*span), stretch.keys[span]
-    meant = _meant(said, [value for value, other in values.items() if _is_near(key, other)], tests)
-    if meant is not None and (is_open or wide == span):
-        stored = StoredValue(said, held.table.key, held.column.name, meant, is_exact=same(said, meant))
-        yield _Hit(stretch, span, stored)
-    elif meant is not None or (wide == span and stretch.is_unknown(*span)):  # a part of a person's name is another's
-        said = stretch.said(*wide)
-        for value in alike(said, values)[:_MOST_OFFERED]:
-            stored = StoredValue(said, held.table.key, held.column.name, value, is_exact=False, is_meant=False)
-            yield _Hit(stretch, wide, stored)
-
-
-def _meant(said: str, values: Sequence[str], tests: Iterable[Nearness]) -> str | None:
-    """The value that is meant: the one written so, else the only one that the words may stand for."""
-    return said if said in values else near_value(said, values, tests)
-
-
-def _longest(hits: Sequence[_Hit], stretch: Stretch) -> Iterator[_Hit]:
-    """The hits that count: what is meant before what is similar, long ones before what is within or beside them."""
-    taken: list[_Hit] = []
-    for hit in sorted((hit for hit in hits if hit.stretch is stretch), key=_rank):
-        if all(_rank(hit) == _rank(other) and hit.span == other.span or hit.is_apart(other) for other in taken):
-            taken.append(hit)
-            yield hit
-
-
-def _rank(hit: _Hit) -> tuple[bool, int, bool]:
-    return (not hit.value.is_meant, hit.span[0] - hit.span[1], not hit.value.is_exact)
+            yield Held(table, column)
 
 
 # ----------------------------------------------------------------------------------------------------------- statements
@@ -322,13 +235,13 @@ def _united(branches: Sequence[str], pattern: Pattern) -> str:
     return f"WITH said(pattern) AS (SELECT {_literal(pattern.expression)}) {' UNION ALL '.join(branches)}"
 
 
-def _branch(number: int, held: _Held, condition: str) -> str:
+def _branch(number: int, held: Held, condition: str) -> str:
     """The values of one column that meet the condition, each once."""
     found = f"SELECT DISTINCT {_text(held)} AS value FROM {_source(held)} WHERE {condition} LIMIT {_MOST_ROWS}"
     return f"(SELECT {number} AS place, found{number}.value FROM ({found}) AS found{number})"
 
 
-def _matches(held: _Held, pattern: Pattern) -> str:
+def _matches(held: Held, pattern: Pattern) -> str:
     # With the collation of bytes a pattern needs no locale, and works on columns whose collation allows none. The size
     # is known without reading a long text, which no question names.
     text = _text(held)
@@ -343,15 +256,15 @@ def _matches(held: _Held, pattern: Pattern) -> str:
     )
 
 
-def _is_there(held: _Held) -> str:
+def _is_there(held: Held) -> str:
     return f"{quoted(held.column.name)} IS NOT NULL AND octet_length({_text(held)}) <= {_MOST_BYTES}"
 
 
-def _text(held: _Held) -> str:
+def _text(held: Held) -> str:
     return f"CAST({quoted(held.column.name)} AS text)"
 
 
-def _source(held: _Held) -> str:
+def _source(held: Held) -> str:
     return f"{quoted(held.table.schema)}.{quoted(held.table.name)}"
 
 

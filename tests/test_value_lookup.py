@@ -159,6 +159,8 @@ def shop(url: str) -> Iterator[Shop]:
         ("orders of px100a", "title", "PX100A"),
         ("orders of staff Jonathan Reed", "full_name", "Jonathan Reed"),
         ("冯晨的订单", "full_name", "冯晨"),
+        ("orders of product Cafe Noir", "title", "Café Noir"),
+        ("orders of Cafe Muller GmbH", "company_name", "Café Müller GmbH"),
     ],
 )
 def test_a_value_is_found_as_people_write_it(shop: Shop, question: str, column: str, value: str) -> None:
@@ -233,12 +235,25 @@ def test_a_part_of_a_value_is_another(shop: Shop, question: str) -> None:
         ("orders of staff Ann Lee Miller", {"Ann Lee"}),
         ("orders of PX100B", set()),
         ("orders of Cafe Muler GmbH", {"Café Müller GmbH"}),
+        ("华东科枝有限公司的订单", {"华东科技有限公司"}),
+        ("orders of staff Jónathan Reed", {"Jonathan Reed"}),
     ],
 )
 def test_a_person_is_never_taken_for_another(shop: Shop, question: str, offered: set[str]) -> None:
     assert shop.meant(question) == set()
     assert shop.offered(question) == offered
     assert not any(value in shop.prompt(question) for value in (*PEOPLE, "Café Müller GmbH"))
+
+
+def test_a_name_in_two_columns_is_found_whole(make_database: Callable[[str], str]) -> None:
+    ddl = """CREATE TABLE actors (actor_id int PRIMARY KEY, first_name text, last_name text);
+        INSERT INTO actors SELECT i, 'First' || i, 'Last' || i FROM generate_series(1, 1000) i;
+        INSERT INTO actors VALUES (2000, 'Nancy', 'Fuller'), (2001, 'Ann', 'Reed')"""
+    actors = Shop(make_database(ddl))
+    with closing(actors.opened):
+        assert actors.meant("actors called Nancy Fuller") == {("first_name", "Nancy"), ("last_name", "Fuller")}
+        assert actors.meant("actors called Nancy Miller") == set()
+        assert actors.meant("actors called Mary Nancy Fuller") == set()
 
 
 def test_a_value_found_is_told_to_the_model(shop: Shop) -> None:

@@ -6,8 +6,9 @@ from itertools import islice
 
 from common.inquiry import Inquiry
 from knowledge.atoms import Atom, atoms_of, normalise
+from knowledge.value_matching import Place
 from knowledge.value_patterns import Stretch
-from knowledge.value_search import Place, Wanted
+from knowledge.value_search import Wanted
 from rules.linking.marks import Mark, marks_of
 from rules.schema.joins import Graph
 from rules.schema.lexicon import Lexicon, lexicon_of
