@@ -13,9 +13,10 @@ from knowledge.atoms import Atom
 from knowledge.spelling import COMPANIES, KINDS, PLACES, folded, plain, says, unaccented
 from knowledge.words import SIMPLIFIED
 
-MOST_ATOMS = 16
+MOST_ATOMS = 24
 """Longest name looked for, in words or Han characters."""
-_MOST_BEFORE = 4  # words or characters of a name that are explained, before one that is not
+_MOST_QUOTED = 60  # the same, in quotes
+_MOST_EXPLAINED = 4  # words or characters of a name that are explained, before one that is not, and behind
 _MOST_STARTS = 24  # places in one stretch where a name may begin
 _LEAST_LETTERS = 3  # of a name that is one Latin word; an abbreviation in capitals may have two
 _LEAST_MISSPELT = 4  # letters of a word in which one may be wrong
@@ -50,13 +51,14 @@ class Stretch:
     def spans(self) -> tuple[tuple[int, int], ...]:
         """Start and end of what may be a name, the longest first: it holds something unexplained, and ends no word."""
         if self.is_quoted:
-            return ((0, len(self.atoms)),) if len(self.atoms) <= MOST_ATOMS else ()
+            return ((0, len(self.atoms)),) if len(self.atoms) <= _MOST_QUOTED else ()
         found = [
             (start, end)
             for start in range(len(self.atoms))
             if self._may_begin(start)
             for end in range(start + 1, min(start + MOST_ATOMS, len(self.atoms)) + 1)
-            if any(self.unexplained[start : min(end, start + _MOST_BEFORE + 1)])
+            if any(self.unexplained[start : min(end, start + _MOST_EXPLAINED + 1)])
+            if any(self.unexplained[max(start, end - _MOST_EXPLAINED - 1) : end])
             if self._may_end(end) and self._says_enough(start, end)
         ]
         return tuple(sorted(found, key=lambda span: span[0] - span[1]))
@@ -172,11 +174,11 @@ def _either(patterns: Iterable[Pattern]) -> Pattern | None:
 
 
 def _from_each_start(stretch: Stretch) -> Iterator[Pattern]:
-    """For each place where a name may begin, the pattern of all names that begin there."""
+    """For each place where a name may begin, the pattern of all names that begin there, the likeliest places first."""
     ends: dict[int, list[int]] = {}
     for start, end in stretch.spans:
         ends.setdefault(start, []).append(end)
-    for start in sorted(ends)[:_MOST_STARTS]:
+    for start in sorted(ends, key=lambda start: not stretch.unexplained[start])[:_MOST_STARTS]:
         shortest, longest, pattern = min(ends[start]), max(ends[start]), ""
         for place in reversed(range(start, longest)):
             gap = _gap_before(stretch.atoms, place) if place > start else ""

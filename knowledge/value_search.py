@@ -39,7 +39,8 @@ _MOST_BYTES = 4 * _LONGEST
 _SURELY_SMALL = 100_000  # rows; a pattern is tried on so many without asking the planner
 _CHEAP = 8_000.0  # of a plan, in the planner's units: to read about 200,000 short rows, or to use an index
 _SAMPLE_ROWS = 40  # rows from which is judged what a column holds
-_KEPT_S = 60.0  # what was found is used again for so long, and a column that took too long is left alone
+_KEPT_S = 60.0  # what was found is used again for so long
+_LEFT_ALONE_S = 10.0  # a table that took too long
 _MOST_KEPT = 500  # answers of one catalogue
 _IS_TEXT = re.compile(r"(text|character|varchar|char|citext|name|bpchar)\b(?!.*\[\])", re.IGNORECASE)
 
@@ -149,7 +150,7 @@ class _Lookup:
 
     def give_up(self) -> None:
         """Leaves the tables alone for a while that took too long."""
-        until = time.monotonic() + _KEPT_S
+        until = time.monotonic() + _LEFT_ALONE_S
         self._known.slow |= {held.table.key: until for held in self._asked}
 
     def _explains(self, stretch: Stretch) -> bool:

@@ -379,11 +379,15 @@ def test_rules_ask_whom_they_did_not_find(url: str) -> None:
     assert other["data"]["response"].startswith(said)
 
 
-def test_a_question_back_is_completed_with_what_it_named(url: str) -> None:
+def test_what_was_named_before_is_found_again(url: str) -> None:
     with Asking(Settings(database_url=url, value_lookup_timeout_s=ENOUGH_S)) as asking:
         asking.sync({"question": "how many orders did Café Müller GmbH place", "conversation_id": "c"})
         _, answer = asking.sync({"question": "and Smith & Sons Ltd?", "conversation_id": "c"})
-    assert answer["data"]["query_result"]["rows"] == [[9]]
+        assert answer["data"]["query_result"]["rows"] == [[9]]
+        _, back = asking.sync({"question": "top 3 customers in köln am rhein", "conversation_id": "d"})
+        assert "query_result" not in back["data"]
+        _, answer = asking.sync({"question": "total amount", "conversation_id": "d"})
+    assert answer["data"]["query_result"]["rows"] == [["Café Müller GmbH", 252.0]]
 
 
 def test_prompts_hold_what_was_found(url: str, model: OpenAiServer, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ _MAX_COLUMNS = 120  # shown of one table when the catalogue does not fit; the re
 _MAX_VALUES = 12  # stored values shown of one column
 _MAX_ALLOWED = 40  # values shown of an enum or a CHECK
 _MAX_VALUE_CHARS = 40
+_MAX_NAMED_CHARS = 200  # of a value that the question names
 _NUMBER_TYPE = re.compile(r"smallint|integer|bigint|numeric|real|double precision")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _CANDIDATES = 400  # least number of tables of a large catalogue that are tried
@@ -127,7 +128,7 @@ class SchemaText:
             column = table.column(one.column) if table is not None else None
             if table is not None and column is not None and _may_be_told(one, table, column):
                 values.setdefault(self._place(table, column), []).append(one.value)
-        shown = {place: list(dict.fromkeys(filter(_is_showable, named))) for place, named in values.items()}
+        shown = {place: list(dict.fromkeys(filter(_may_be_named, named))) for place, named in values.items()}
         return "\n".join(f"{place} {_equals(named)}" for place, named in shown.items() if named)
 
     def _place(self, table: Table, column: Column) -> str:
@@ -308,9 +309,9 @@ def _is_short(column: Column) -> bool:
     return column.is_complete and len(column.values) <= _MAX_VALUES
 
 
-def _is_showable(value: str) -> bool:
+def _is_showable(value: str, most: int = _MAX_VALUE_CHARS) -> bool:
     """Whether the prompt can show it exactly as it is stored; a shortened value would match nothing."""
-    return one_line(value, _MAX_VALUE_CHARS) == value
+    return one_line(value, most) == value
 
 
 def _may_be_told(found: StoredValue, table: Table, column: Column) -> bool:
@@ -322,6 +323,10 @@ def _may_be_told(found: StoredValue, table: Table, column: Column) -> bool:
 
 def _equals(values: Sequence[str]) -> str:
     return f"= {_literals(values)}" if len(values) == 1 else f"IN ({_literals(values)})"
+
+
+def _may_be_named(value: str) -> bool:
+    return _is_showable(value, _MAX_NAMED_CHARS)
 
 
 def _literals(values: Iterable[str]) -> str:
