@@ -166,6 +166,8 @@ def bootstrap(settings: Settings) -> Services:
             _ = flow.graph  # the property compiles the graph at its first use
         with suppress(CituError):
             await _prepare(await database_of(NOBODY).catalog(), rules, thinking)
+        with suppress(CituError):
+            await experience.warm()
         if model:
             with suppress(CituError):
                 await model.warm()
