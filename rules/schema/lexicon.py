@@ -61,7 +61,12 @@ _Identity = tuple[str, TableKey, str | None, str | None, str | None]
 
 
 class Lexicon:
-    """Phrases of one catalogue. Build it through `lexicon_of`, which keeps it as long as its catalogue lives."""
+    """Phrases of one catalogue. Build it through `lexicon_of`, which keeps it as long as its catalogue lives.
+
+    Attributes:
+        said: words of the question at hand that name stored values looked up for it, and the values.
+        offered: words of it that nothing is called by, each with a stored value that resembles them.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self.schema = Schema(catalog)
@@ -70,6 +75,8 @@ class Lexicon:
         self._own, self._borrowed = Senses(), Senses()
         self._columns: list[tuple[Places, ...]] = []  # of each table: the places of the columns that are equal
         self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
+        self.said: tuple[tuple[str, tuple[Link, ...]], ...] = ()
+        self.offered: tuple[tuple[str, str], ...] = ()
         self._least = _least_quality(catalog)
         self._known: dict[str, tuple[Link, ...]] = {}
         self._known_near: dict[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = {}  # of phrases of very many

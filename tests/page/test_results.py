@@ -91,11 +91,11 @@ def test_one_figure_is_written_large(page: Page) -> None:
 
 
 def test_an_answer_can_be_rated_and_corrected(page: Page) -> None:
-    said: list[dict[str, Any]] = []
+    said: list[Any] = []
 
     def take(route: Route) -> None:
         said.append(route.request.post_data_json)
-        data = {"warnings": []} if len(said) > 1 else {"type": "error", "error": "SQL 不可用"}
+        data: dict[str, Any] = {"warnings": []} if len(said) > 1 else {"type": "error", "error": "SQL 不可用"}
         code = 200 if len(said) > 1 else 422
         envelope = {"code": code, "success": code == 200, "message": "", "data": data}
         route.fulfill(status=code, json=envelope)
