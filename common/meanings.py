@@ -50,6 +50,8 @@ class ColumnMeaning:
         unit: of its numbers, as it is written after one: 元, kg, %.
         values: of stored values that people call otherwise.
         is_sensitive: whether its values are kept from models and answers' suggestions; None: the file doesn't say.
+        most, least: words for what has the highest or the lowest number of it, in all (busiest, quietest).
+        is_kind: whether a value's name alone means the rows that have it: restaurants are shops of that category.
     """
 
     names: Names = field(default_factory=Names)
@@ -57,6 +59,9 @@ class ColumnMeaning:
     unit: Text | None = None
     values: tuple[ValueMeaning, ...] = ()
     is_sensitive: bool | None = None
+    most: Names = field(default_factory=Names)
+    least: Names = field(default_factory=Names)
+    is_kind: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,7 @@ class TableMeaning:
         label_columns: what names one of its rows to a person.
         date_column: the one that periods are about unless a question names another.
         default_filter: an SQL condition over the table's own columns that holds unless a question says otherwise.
+        verbs: words that say that one of its rows happened (entered, passed through).
     """
 
     names: Names = field(default_factory=Names)
@@ -84,6 +90,7 @@ class TableMeaning:
     date_column: str | None = None
     default_filter: str | None = None
     joins: tuple[PreferredJoin, ...] = ()
+    verbs: Names = field(default_factory=Names)
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,7 @@ class Metric:
         filter: an SQL condition over the table's columns that its rows fulfil.
         grain: columns of the table it is meaningful by; empty: any.
         date_column: the column of the table that its periods are about.
+        most, least: words for what has the highest or the lowest of it.
     """
 
     name: str
@@ -108,3 +116,5 @@ class Metric:
     filter: str | None = None
     grain: tuple[str, ...] = ()
     date_column: str | None = None
+    most: Names = field(default_factory=Names)
+    least: Names = field(default_factory=Names)
