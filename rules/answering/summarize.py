@@ -211,9 +211,9 @@ def _dimension_labels(dimension: Dimension, schema: Schema, lang: Lang) -> list[
 
 
 def _measure_label(measure: Measure, schema: Schema, lang: Lang) -> str:
-    function = _FUNCTIONS[measure.function].to(lang)
     name = _measured_name(measure, schema, lang)
-    text = Text(f"{name}{function}", f"{function} {name}").to(lang)
+    function = _FUNCTIONS[measure.function].to(lang) if measure.function != "metric" else ""
+    text = name if not function else Text(f"{name}{function}", f"{function} {name}").to(lang)
     if measure.per is not None:
         text = Text(f"每组{text}的平均", f"average {text}").to(lang)
     return Text(f"{text}占比(%)", f"{text} in percent").to(lang) if measure.is_share else text

@@ -1,5 +1,6 @@
 """Rankings: the most and least of something, the first few, an order."""
 
+import math
 import re
 
 from rules.query.query import Dimension, Function
@@ -8,7 +9,6 @@ from rules.query.wishes import AGGREGATES, Asks, Figure, Ranking
 from rules.reading.figures import figure_of_rows
 from rules.reading.reading import TIES, Reading
 
-_TRAFFIC = ("traffic", "visitors", "visits", "footfall", "passengers", "客流量", "车流量", "人流量", "访问量")
 # What ranks by a number of things; the largest of them is another matter.
 _SAYS_NUMBER = re.compile("most|fewest|least|number|[多少]", re.IGNORECASE)
 _RECENT = 10  # rows of "recent orders", which says no number
@@ -40,7 +40,7 @@ class RankingReader:
             if reading.free(index):
                 self._rank(index)
         self._by_measure()
-        self._busiest()
+        self._by_adjectives()
         for ranking in self.found.rankings:
             self._ranked_dates(ranking, ranking.position)  # "top 3 days by revenue": by what is said after it
 
@@ -388,12 +388,17 @@ class RankingReader:
                 link is None or (noun.table is not None and link.quality < noun.table.quality - 0.25)
             ):
                 continue
-            link = link or reading.pick(place)
+            link = link or (None if self._is_followed_by_measure(place) else reading.pick(place))
             if link is not None:
                 function = self._function_beside(place)
                 reading.use(place, *((by,) if by is not None and reading.marks[by].means("by") else ()))
                 return Figure(function, link, position=place)
         return self._counted_order(index)
+
+    def _is_followed_by_measure(self, place: int) -> bool:
+        """ "rank brands by revenue": the brands are what is ranked."""
+        joint = self._reading.free_beside(place, 1, ("noise",))
+        return joint is not None and self._reading.marks[joint].means("by")
 
     def _counted_order(self, index: int) -> Figure | None:
         """`按店铺数量排序`, `店铺数量排行`, "ranked by number of orders"."""
@@ -438,13 +443,17 @@ class RankingReader:
         noun = self._reading.nouns[figure.position] if figure is not None else None
         return figure is None or (noun is not None and noun.table is not None and figure.link is not None)
 
-    def _busiest(self) -> None:
-        """`the busiest day` has the most traffic, where nothing else is said and one column holds that."""
+    def _by_adjectives(self) -> None:
+        """`the busiest day`: by the figure that the semantic file gives the adjective, the nearest to what is named."""
+        reading = self._reading
+        named = reading.named_tables()
         for ranking in self.found.rankings:
-            link = self._reading.measure_called(_TRAFFIC) if ranking.hint == "traffic" else None
+            links = reading.lexicon.adjectives.get(ranking.hint, ())
+            far = {link: [reading.graph.above(link.table).get(key, math.inf) for key in named] for link in links}
+            link = min(links, key=lambda link: sum(far[link]), default=None)
             if link is not None and ranking.figure is None:
                 ranking.figure = Figure(None, link, position=ranking.position)
-                ranking.hint = ""
+            ranking.hint = "" if links else ranking.hint
 
     def _leading_function(self, place: int) -> Function | None:
         mark = self._reading.marks[place]

@@ -30,6 +30,7 @@ from rules.schema.phrases import (
     owned_phrases,
     table_phrases,
 )
+from rules.schema.said_words import said_words
 from rules.schema.schema import Schema
 
 MAX_PHRASE_ATOMS = 16
@@ -42,7 +43,7 @@ _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's
 _MOST_NAMED_IN_PART = 30_000  # different columns; of more, parts of their names are not looked up
 _SPARED = 500  # after so many tables, freeze their objects: collecting garbage among them would stop all questions
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
-_INFLECTION, _OTHER_WORD = 0.03, 0.25
+_INFLECTION, _OTHER_WORD, _OTHER_THING = 0.03, 0.25, 0.4
 _BORROWED_BESIDE_OWN = 0.25
 _MISSPELT = 2  # letters more or fewer than the word that is meant
 _COLUMN_BITS = 12  # a column's number in a place; PostgreSQL allows 1,600
@@ -86,6 +87,7 @@ class Lexicon:
             if number % _SPARED == _SPARED - 1:
                 gc.freeze()
             self._add_table(number, table, sources)
+        self.said, self.adjectives = said_words(catalog, self._own)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
         self._crowded = frozenset(key for key, senses in self._own.items() if _size(senses) > _MOST_LINKS)
 
@@ -346,13 +348,15 @@ def _has_rival(borrowed: Link, own: set[_Identity]) -> bool:
 
 
 def _inflection(link: Link, key: str) -> float:
-    """What another form of the word costs: more for `scans` of the column scanned_at, which is a time."""
+    """What another form of the word costs: more for `scans` of the column scanned_at, and for `opened` of `open`."""
+    if link.kind == "value" and key.endswith("ed") and not link.spelling.endswith("ed"):
+        return _OTHER_THING
     is_event = link.kind == "column" and link.spelling.endswith("ed") and " " not in link.spelling
     return _OTHER_WORD if is_event and not key.endswith("ed") else _INFLECTION
 
 
 def _prepared(catalog: Catalog) -> Lexicon:
-    lexicon = Lexicon(Catalog(catalog.tables, catalog.search_path))  # a copy: the lexicon must not keep its key alive
+    lexicon = Lexicon(replace(catalog))  # a copy: the lexicon must not keep its key alive
     lexicon.prepare()
     return lexicon
 
@@ -369,7 +373,7 @@ def lexicon_of(catalog: Catalog) -> Lexicon:
 def says_the_same(catalog: Catalog, other: Catalog) -> bool:
     """Whether their lexicons are the same. They may differ in the numbers of rows, which lexicons don't use."""
     return (
-        catalog.search_path == other.search_path
+        (catalog.search_path, catalog.metrics) == (other.search_path, other.metrics)
         and len(catalog.tables) == len(other.tables)
         and all(
             one is another or replace(one, row_estimate=-1) == replace(another, row_estimate=-1)
