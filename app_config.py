@@ -36,6 +36,7 @@ TRUSTED_PROXIES = 0  # reverse proxies in front that append to X-Forwarded-For; 
 DATABASE_URL = ""  # the PostgreSQL database that is asked; empty: the embedded demo database
 MAX_ROWS = 200  # most rows of one answer; more are cut and the answer says is_limited
 MAX_RESULT_BYTES = 4194304  # most bytes of one answer's rows, as text
+EXPORT_MAX_ROWS = 1000000  # most rows of one exported file
 STATEMENT_TIMEOUT_S = 30.0  # seconds one SQL statement may run
 MAX_PLAN_COST = 0  # most a plan may be estimated to cost, in the planner's units; 0: no limit
 MAX_PLAN_ROWS = 0  # most rows a plan may be estimated to return; 0: no limit
@@ -202,6 +203,7 @@ class Settings:
     database_url: str = DATABASE_URL
     max_rows: int = MAX_ROWS
     max_result_bytes: int = MAX_RESULT_BYTES
+    export_max_rows: int = EXPORT_MAX_ROWS
     statement_timeout_s: float = STATEMENT_TIMEOUT_S
     max_plan_cost: int = MAX_PLAN_COST
     max_plan_rows: int = MAX_PLAN_ROWS

@@ -33,11 +33,13 @@ from api.access.rights import Rights
 from api.ask import ask_blueprint
 from api.conversations import conversations_blueprint
 from api.examples import examples_blueprint
+from api.exports import exports_blueprint
 from api.health import health_blueprint
 from api.me import me_blueprint
 from api.openapi import openapi_blueprint
 from api.page import page_blueprint
 from api.places import Places
+from api.reference import reference_blueprint
 from api.responses import register_error_handlers
 from api.runs import runs_blueprint
 from api.schema import schema_blueprint
@@ -72,6 +74,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
         )
     )
     app.register_blueprint(runs_blueprint(services.runs, places, ping_interval_s=settings.ping_interval_s))
+    app.register_blueprint(exports_blueprint(services.exports, places))
     app.register_blueprint(conversations_blueprint(services.store.conversations))
     app.register_blueprint(sql_blueprint(services.desk, places))
     app.register_blueprint(schema_blueprint(services.schema, places, max_question_chars=settings.max_question_chars))
@@ -79,6 +82,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(me_blueprint(_rights(settings)))
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
     app.register_blueprint(openapi_blueprint())
+    app.register_blueprint(reference_blueprint())
     app.register_blueprint(page_blueprint())
     register_error_handlers(app)
     app.extensions["citu"] = services
@@ -134,8 +138,9 @@ def _end_request(response: Response) -> Response:
     response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     # The page loads everything from this server, and text from the database never runs as script.
-    response.headers["Content-Security-Policy"] = (
-        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    response.headers.setdefault(
+        "Content-Security-Policy",
+        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     )
     if request.path.startswith("/api/"):
         response.headers.setdefault("Cache-Control", "no-store")

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
+from agent.ask.export_desk import ExportDesk
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
 from agent.flow import Flow, Question
@@ -81,6 +82,7 @@ class Services:
     flows: tuple[str, ...]
     store: Store
     desk: SqlDesk
+    exports: ExportDesk
     schema: SchemaDesk
     sources: Sources
     thinker: str
@@ -120,6 +122,12 @@ def bootstrap(settings: Settings) -> Services:
     flows = {flow.name: flow for flow in (build(workshop) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
+    exports = ExportDesk(
+        runs,
+        store.conversations,
+        lambda occasion: datasources.open(DEFAULT, occasion.actor, occasion),
+        max_rows=settings.export_max_rows,
+    )
     schema = SchemaDesk(database_of, samples=settings.schema_samples)
 
     async def warm() -> None:
@@ -136,7 +144,7 @@ def bootstrap(settings: Settings) -> Services:
     examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
     checks = _checks(datasources, store, model)
     aclose = _closing(runs, datasources, store, model)
-    return Services(runs, tuple(flows), store, desk, schema, sources, thinker, examples, checks, warm, aclose)
+    return Services(runs, tuple(flows), store, desk, exports, schema, sources, thinker, examples, checks, warm, aclose)
 
 
 def _behaviour(settings: Settings) -> Behaviour:
