@@ -81,6 +81,7 @@ class TableMeaning:
         label_columns: what names one of its rows to a person.
         date_column: the one that periods are about unless a question names another.
         default_filter: an SQL condition over the table's own columns that holds unless a question says otherwise.
+        filter_columns: the columns that it reads.
         verbs: words that say that one of its rows happened (entered, passed through).
     """
 
@@ -89,6 +90,7 @@ class TableMeaning:
     label_columns: tuple[str, ...] = ()
     date_column: str | None = None
     default_filter: str | None = None
+    filter_columns: tuple[str, ...] = ()
     joins: tuple[PreferredJoin, ...] = ()
     verbs: Names = field(default_factory=Names)
 
@@ -101,9 +103,11 @@ class Metric:
         name: identifies it in the file.
         table: whose rows it is computed over.
         expression: an SQL aggregate over the table's columns, proven by the guard.
-        filter: an SQL condition over the table's columns that its rows fulfil.
+        names: never empty: without others, its name in the file.
+        filter: an SQL condition over the table's columns that its rows fulfil, beside the table's default filter.
         grain: columns of the table it is meaningful by; empty: any.
-        date_column: the column of the table that its periods are about.
+        date_column: the column of the table that its periods are about; without one of its own, the table's.
+        columns: the columns of the table that `expression` and `filter` read.
         most, least: words for what has the highest or the lowest of it.
     """
 
@@ -118,3 +122,4 @@ class Metric:
     date_column: str | None = None
     most: Names = field(default_factory=Names)
     least: Names = field(default_factory=Names)
+    columns: tuple[str, ...] = ()

@@ -21,8 +21,8 @@ def said_words(catalog: Catalog, names: Container[str]) -> tuple[Mapping[str, In
     intents: dict[str, Intent] = {}
     figures: dict[str, tuple[Link, ...]] = {}
     for meaning, link in _figures(catalog):
-        for sign, names in (("+", meaning.most), ("-", meaning.least)):
-            for key in map(key_of, names.all):
+        for sign, words in (("+", meaning.most), ("-", meaning.least)):
+            for key in map(key_of, words.all):
                 intents[key] = intents[f"{_ARTICLE} {key}"] = Intent("super", sign + key)
                 figures[key] = (*figures.get(key, ()), link)
         for unit in (meaning.unit.zh, meaning.unit.en) if meaning.unit is not None else ():

@@ -15,7 +15,6 @@ from common.meanings import ColumnMeaning, Metric
 from common.values import Catalog, Column, Table
 from knowledge.atoms import stem
 from knowledge.codes import flag_of, labels_of
-from knowledge.expressions import columns_in
 from knowledge.naming import comment_names, core_words, english_words, has_han
 from knowledge.stored_values import has_labels
 from rules.words import WORDS
@@ -373,7 +372,7 @@ def _meant(facts: Facts) -> Facts:
     said = {(edge.columns, edge.parent) for edge in preferred}
     others = [edge for edge in facts.edges if (edge.columns, edge.parent) not in said]
     edges = (*(replace(edge, is_preferred=True) for edge in preferred), *others)
-    filtered = frozenset(name for name, _ in columns_in(meaning.default_filter or "1"))
+    filtered = frozenset(meaning.filter_columns)
     is_filtered = filtered - {facts.deleted}
     return replace(
         facts,

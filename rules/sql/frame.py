@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 
-from knowledge.expressions import qualified
+from databases.expressions import expression
 from knowledge.naming import english_words
 from rules.linking.dates import Period
 from rules.query.query import ColumnRef, Condition, Operand, Operator, Related
@@ -159,7 +159,7 @@ class Frame:
     def expression(self, table: TableKey, text: str) -> str:
         """An expression over the columns of an included table, as the semantic file has it."""
         alias = self._join(table, None)
-        return qualified(text, alias) if len(self._nodes) > 1 or self._must_qualify else text
+        return expression(text).of(alias) if len(self._nodes) > 1 or self._must_qualify else text
 
     # ---------------------------------------------------------------------------------------------------- conditions
 
@@ -209,7 +209,7 @@ class Frame:
                 found.append(not_deleted(self._schema, key, name, f"{alias}." if is_aliased else ""))
             facts = self._schema.facts[key]
             if facts.filter is not None and not self._spoken_of & {(key, column) for column in facts.filtered}:
-                found.append(f"({qualified(facts.filter, alias) if is_aliased else facts.filter})")
+                found.append(f"({expression(facts.filter).of(alias) if is_aliased else facts.filter})")
         return found
 
     def condition(self, condition: Condition) -> str:
