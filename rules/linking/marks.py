@@ -106,7 +106,7 @@ def marks_of(
 
 
 def _with_kinds(marks: list[Mark], lexicon: Lexicon) -> Iterator[Mark]:
-    """The marks, each English value that says of which kind a thing is followed by that thing: "restaurants" are shops."""
+    """The marks; an English value that says of which kind a thing is gets the thing after it: restaurants are shops."""
     for index, mark in enumerate(marks):
         yield mark
         best = mark.links[0] if mark.links else None

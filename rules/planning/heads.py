@@ -195,10 +195,10 @@ def _counts_implied(plan: Plan) -> bool:
 
 
 def _is_value_grouped(plan: Plan) -> bool:
-    """`trucks by month`: what a report counts of a stored value, by period."""
-    return (
-        bool(plan.asks.trend or any(one.bucket for one in plan.asks.dimensions)) and _count_of_values(plan) is not None
-    )
+    """`trucks by month`, "trucks compared with cars": what a report counts of stored values."""
+    compared = plan.asks.compare and plan.filters.compared
+    grouped = compared or plan.asks.trend or any(one.bucket for one in plan.asks.dimensions)
+    return bool(grouped) and _count_of_values(plan) is not None
 
 
 def _count_of_values(plan: Plan) -> Figure | None:

@@ -1,10 +1,10 @@
 """Queries whose answer is figures: totals, averages, counts and shares, by group or alone."""
 
 import itertools
-import re
 from dataclasses import replace
 from decimal import Decimal
 
+from databases.expressions import expression
 from knowledge.naming import called
 from rules.planning.event_dates import date_column, event_date, resolved, trend_dimension
 from rules.planning.plan import Plan, is_asked, leads
@@ -15,8 +15,6 @@ from rules.reading.groups import column_dimension
 from rules.reading.inclusions import Inclusion
 from rules.schema.links import METRIC, Link, column_link
 from rules.schema.schema import TableKey
-
-_ADDS_UP = re.compile(r"(?:sum|count)\([^()]*\)", re.IGNORECASE)
 
 
 def measure_of(plan: Plan, figure: Figure, default: Function | None = None) -> Measure:
@@ -43,7 +41,7 @@ def _metric_measure(plan: Plan, figure: Figure) -> Measure:
     assert figure.link is not None
     metric = plan.reading.schema.metric(figure.link.table, figure.link.column)
     plan.metrics.append(metric)
-    adds_up = bool(_ADDS_UP.fullmatch(metric.expression.strip()))
+    adds_up = expression(metric.expression).call in ("sum", "count")
     if figure.function not in (None, "sum" if adds_up else "avg"):
         raise unused_words([plan.reading.marks[figure.position].text])
     per = None

@@ -137,6 +137,9 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
         return kind
     if plan.asks.dimensions and plan.head is not None and ranking.figure and _is_total_of(ranking.figure, plan.head):
         return plan.asks.dimensions.pop()  # `各省份店铺平均月租金从高到低`: provinces
+    if ranking.is_order and plan.asks.compare and plan.filters.compared:
+        compared = plan.filters.compared[0]
+        return column_dimension(plan.reading, column_link(compared.table, compared.column))
     if (owned := _owned_column(plan)) is not None:
         plan.projection.remove(owned)
         return column_dimension(plan.reading, owned)

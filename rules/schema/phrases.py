@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from common.meanings import Metric
 from common.values import Column, Table
+from databases.expressions import expression
 from knowledge.atoms import key_of, words_of
 from knowledge.identity import identifies, names_people
 from knowledge.naming import (
@@ -40,7 +41,6 @@ _PRICE, _PRICE_HAN = _EN.text("figures.price"), _ZH.text("figures.price")
 _SELLING = frozenset(key_of(word, stems=True) for word in WORDS.both("figures.selling"))
 _MONEY_NAMES, _AGES = WORDS.both("figures.money"), WORDS.both("figures.ages")
 _AGGREGATED = re.compile(WORDS.any_of("figures.aggregated"))
-_SUM = re.compile(r'sum\("?(\w+)"?\)', re.IGNORECASE)
 _VIEW_PENALTY = 0.08
 _IN_MODULE = 0.95
 
@@ -93,13 +93,10 @@ def measure_phrases(schema: Schema, table: Table) -> Phrases:
 
 def _metric(metric: Metric, facts: Facts) -> Phrases:
     """The names of a metric; of a plain sum they mean its column, which can be averaged and compared as well."""
-    summed = (
-        _SUM.fullmatch(metric.expression.strip())
-        if not metric.filter and metric.date_column in (None, facts.date)
-        else None
-    )
-    column, derived = (summed[1], None) if summed is not None else (metric.name, METRIC)
-    for name in (metric.name, *metric.names.all):
+    computed = expression(metric.expression)
+    is_sum = computed.call == "sum" and not metric.filter and metric.date_column in (None, facts.date)
+    column, derived = (computed.columns[0], None) if is_sum else (metric.name, METRIC)
+    for name in metric.names.all:
         yield name, Link("column", metric.table, column, None, 1.0, key_of(name), derived)
 
 
