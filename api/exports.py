@@ -1,7 +1,6 @@
 """`GET /api/v0/runs/{run_id}/export`: an answer's rows as a file, sent while they are read."""
 
 from collections.abc import Iterator
-from itertools import chain
 
 from flask import Blueprint, Response, request
 
@@ -30,15 +29,10 @@ def exports_blueprint(desk: ExportDesk, places: Places) -> Blueprint:
         wanted = WantedRows(parse_run_id(run_id), acting_as(reader.user_id), conversation_id)
         rows = result_of(desk.open(wanted), places, request.environ)
         file = FORMATS[kind](rows.columns, rows.column_types)
-        pieces = _pieces(rows, file, Client(request.environ, ask=lambda: None))
-        try:
-            first = next(pieces, b"")  # of a spreadsheet, everything has been read then: errors can still be answered
-        except BaseException:
-            _close(rows, file)
-            raise
-        response = Response(chain((first,), pieces), content_type=file.media_type)
+        client = Client(request.environ, ask=lambda: None)
+        response = Response(_pieces(rows, file, client), content_type=file.media_type)
         # Not a `finally` in _pieces: closing a generator that was never started does not run any of its body.
-        response.call_on_close(lambda: _close(rows, file))
+        response.call_on_close(lambda: _close(rows))
         response.headers["Content-Disposition"] = f'attachment; filename="{wanted.run_id}.{kind}"'
         response.headers["X-Max-Rows"] = str(desk.max_rows)
         return response
@@ -58,6 +52,5 @@ def _pieces(rows: RowStream, file: TableFile, client: Client) -> Iterator[bytes]
     yield from file.end(is_limited=rows.is_limited)
 
 
-def _close(rows: RowStream, file: TableFile) -> None:
-    file.close()
+def _close(rows: RowStream) -> None:
     loop().call_soon_threadsafe(lambda: loop().create_task(rows.aclose()))

@@ -11,10 +11,10 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from common import timestamps
 from common.actor import NOBODY, Actor
 from common.envelope import to_bytes
 from common.logs import request_id
@@ -163,7 +163,7 @@ def _rename(source: str, target: str) -> None:
 
 def _line(occasion: Occasion, sql: str, outcome: Outcome) -> Mapping[str, Any]:
     return {
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "time": timestamps.now(),
         "source": occasion.source,
         "user_id": occasion.actor.owner,
         "groups": list(occasion.actor.groups),

@@ -4,12 +4,15 @@ The catalogue carries these values beside what PostgreSQL says, so that whoever 
 it means. They are immutable and hashable like the catalogue itself.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from common.text import Lang, Text
 
 TableKey = tuple[str, str]
 """(schema, name)"""
+Columns = Mapping[TableKey, frozenset[str]]
+"""The names of the columns of each table."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,24 @@ class TableMeaning:
     joins: tuple[PreferredJoin, ...] = ()
     verbs: Names = field(default_factory=Names)
 
+    def among(self, key: TableKey, columns: Columns) -> "TableMeaning":
+        """What it says of the table `key` where only these columns are there."""
+        own = columns[key]
+        is_filtered = own.issuperset(self.filter_columns)
+        joins = tuple(
+            join
+            for join in self.joins
+            if own.issuperset(join.columns) and columns.get(join.target, frozenset()).issuperset(join.target_columns)
+        )
+        return replace(
+            self,
+            label_columns=self.label_columns if own.issuperset(self.label_columns) else (),
+            date_column=self.date_column if self.date_column in own else None,
+            default_filter=self.default_filter if is_filtered else None,
+            filter_columns=self.filter_columns if is_filtered else (),
+            joins=joins,
+        )
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -123,3 +144,10 @@ class Metric:
     most: Names = field(default_factory=Names)
     least: Names = field(default_factory=Names)
     columns: tuple[str, ...] = ()
+
+    def among(self, own: frozenset[str]) -> "Metric | None":
+        """The metric where its table has only these columns; None when it can't be computed or compared there."""
+        grain = tuple(column for column in self.grain if column in own)
+        if not own.issuperset(self.columns) or (self.grain and not grain):
+            return None
+        return replace(self, grain=grain, date_column=self.date_column if self.date_column in own else None)

@@ -21,7 +21,7 @@ from databases.postgres import PostgresDatabase
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
-_PATIENCE_S = 0.2  # how long the caller who finds a changed catalogue waits until it is prepared
+_PATIENCE_S = 0.03  # how long the caller who finds a changed catalogue waits until it is prepared
 
 Prepare = Callable[[Catalog, Catalog], Awaitable[None]]
 """Works out what questions need of a catalogue (the first argument) that replaces another (the second)."""

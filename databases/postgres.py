@@ -22,7 +22,7 @@ from common.postgres.pool import Pool
 from common.postgres.wire import AnswerTooLarge
 from common.text import Text
 from common.values import PlanEstimate, QueryResult
-from databases.catalog import CatalogReader, Knowledge, Show, read_knowledge
+from databases.catalog import Annotate, CatalogReader, Knowledge, Show, read_knowledge
 from databases.options import DatabaseOptions
 from databases.plan_estimate import plan_estimate
 from databases.privileges import read_dangers, unfit
@@ -91,9 +91,12 @@ class PostgresDatabase:
         source: gives the libpq connection string or URI; called for every new connection.
         options: all but what is about the guard.
         show: gives the part of the catalogue that statements may read.
+        annotate: adds what the operator says of the database.
     """
 
-    def __init__(self, source: UrlSource, options: DatabaseOptions, show: Show) -> None:
+    def __init__(
+        self, source: UrlSource, options: DatabaseOptions, show: Show, annotate: Annotate | None = None
+    ) -> None:
         limits = Limits(statement_s=options.statement_timeout_s)
 
         def pool(size: int) -> Pool:
@@ -105,6 +108,7 @@ class PostgresDatabase:
         self._deadline_s = options.statement_timeout_s + _GRACE_S
         self._caps = options.caps
         self._show = show
+        self._annotate = annotate
         self._require_read_only_role = options.require_read_only_role
         self._dangers: tuple[Text, ...] | None = None
         self._types = ResultTypes()
@@ -171,7 +175,8 @@ class PostgresDatabase:
             if dangers and self._require_read_only_role:
                 raise DatabaseUnavailable(unfit(dangers))
             return await self._with_connection(
-                lambda connection: read_knowledge(connection, show=self._show), deadline_s=_KNOWLEDGE_S
+                lambda connection: read_knowledge(connection, show=self._show, annotate=self._annotate),
+                deadline_s=_KNOWLEDGE_S,
             )
         except ValidationFailed as exc:
             raise DatabaseUnavailable(NAMES_NOT_UNICODE) from exc

@@ -13,7 +13,7 @@ import re
 import threading
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest, nsmallest
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import snowballstemmer
 
-from common.values import Catalog, Table
+from common.values import Catalog, Column, Table
 from knowledge.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, ZH_TO_EN, ZH_TO_ZH
 from knowledge.words import WORDS
 
@@ -51,6 +51,8 @@ _MAX_VALUES = 20  # stored values of one column that count as words of its table
 _MAX_COMMENT, _MAX_VALUE_CHARS = 400, 60  # characters that are looked at
 
 _Key = tuple[str, str]
+ShownValues = Callable[[Table, Column], Sequence[str]]
+"""The values of a table's column by which the table may be found."""
 _NOWHERE = array("I")
 
 
@@ -105,16 +107,21 @@ class Ranked:
     led_by: tuple[tuple[Table, bool], ...]
 
 
+def all_values(_table: Table, column: Column) -> Sequence[str]:
+    """Whatever is known of the column."""
+    return column.values
+
+
 class TableIndex:
     """Ranks the tables of one catalogue."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, shown: ShownValues = all_values) -> None:
         self._tables = catalog.tables
         self._numbers = {table.key: number for number, table in enumerate(catalog.tables)}
         self._postings: dict[str, array[int]] = {}  # term → a table's number, its count there, the next table's …
         self._lengths = []
         for number, table in enumerate(catalog.tables):
-            counts = Counter(_document(table))
+            counts = Counter(_document(table, shown))
             self._lengths.append(sum(counts.values()))
             for term, count in counts.items():
                 self._postings.setdefault(term, array("I")).extend((number, count))
@@ -368,14 +375,14 @@ def _spelled_out(text: str) -> Iterator[str]:
         yield from terms(ABBREVIATIONS.get(term, term))
 
 
-def _document(table: Table) -> Iterator[str]:
+def _document(table: Table, shown: ShownValues) -> Iterator[str]:
     """The terms of a table, repeated by what they count; Latin words also by their roots."""
     for text in (table.name, (table.comment or "")[:_MAX_COMMENT]):
         yield from _with_roots(text, _NAME_WEIGHT)
     for column in table.columns:
         yield from _with_roots(column.name, 1)
         yield from _with_roots((column.comment or "")[:_MAX_COMMENT], 1)
-        for value in column.values[:_MAX_VALUES]:
+        for value in shown(table, column)[:_MAX_VALUES] if column.values else ():
             yield from terms(value[:_MAX_VALUE_CHARS])
 
 

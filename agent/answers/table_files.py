@@ -1,4 +1,4 @@
-"""Rows as files, written piece by piece: CSV and JSON as the rows come, XLSX into a temporary file.
+"""Rows as files, written piece by piece as the rows come.
 
 A spreadsheet takes a text that begins with `=` for a formula, and would run what a stranger has stored. CSV has no
 types, so such a text gets an apostrophe before it; in XLSX it is a text and stays as it is.
@@ -7,14 +7,14 @@ types, so such a text gets an apostrophe before it; in XLSX it is a text and sta
 import csv
 import io
 import re
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
-from tempfile import SpooledTemporaryFile
 from typing import IO, Any, Protocol
+from xml.sax.saxutils import escape
 
 import xlsxwriter
-from xlsxwriter.worksheet import Worksheet
 
 from common.envelope import to_json
 
@@ -34,9 +34,6 @@ class TableFile(Protocol):
 
     def end(self, *, is_limited: bool) -> Iterator[bytes]:
         """The rest. `is_limited`: whether there are more rows than were written."""
-
-    def close(self) -> None:
-        """Removes what the file took; it may be incomplete."""
 
 
 # --------------------------------------------------------------------------------------------------------------- CSV
@@ -68,9 +65,6 @@ class CsvFile:
     def end(self, *, is_limited: bool) -> Iterator[bytes]:  # noqa: ARG002 - CSV can't say it
         """See `TableFile.end`."""
         return iter(())
-
-    def close(self) -> None:
-        """See `TableFile.close`."""
 
 
 def _csv_field(value: Any) -> Any:
@@ -112,9 +106,6 @@ class JsonFile:
         """See `TableFile.end`."""
         yield _utf8(f'],"row_count":{self._count},"is_limited":{to_json(is_limited)}}}\n')
 
-    def close(self) -> None:
-        """See `TableFile.close`."""
-
 
 def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "replace")
@@ -122,84 +113,106 @@ def _utf8(text: str) -> bytes:
 
 # -------------------------------------------------------------------------------------------------------------- XLSX
 
-_SHEET_ROWS = 1_048_575  # a sheet has, besides its header
 _MOST_CHARS = 32_767  # a cell has
 _MOST_DIGITS = 15  # Excel's numbers keep; longer ones stay text
-_IN_MEMORY = 1024 * 1024  # bytes of the finished file before it goes to the disk
-_PIECE = 64 * 1024
 _DATE_FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss"}
 _FIRST_YEAR = 1901  # Excel's calendar has a day in 1900 that never was
+_DAY_ZERO = datetime(1899, 12, 30)  # from which Excel counts days
+_ROWS_END = "</sheetData>"
+_STYLE = re.compile(r'<c r="[A-Z]+2" s="(\d+)">')
+# What XML can't hold is written like this in a workbook; so is what only looks like it.
+_UNWRITABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 
 class XlsxFile:
-    """A workbook, with further sheets where one is full. It can be sent when all rows are written."""
+    """A workbook of one sheet, sent while its rows come.
+
+    XlsxWriter makes everything but the rows: it would need all of them before it can write the first byte.
+    """
 
     media_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
     def __init__(self, columns: Sequence[str], column_types: Sequence[str]) -> None:
-        self._columns = columns
-        self._file: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - `close` closes it
-        # Rows go to temporary files at once. Text is text: neither formulas nor links are made of it.
-        options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-        self._book = xlsxwriter.Workbook(self._file, options)
-        self._head = self._book.add_format({"bold": True, "bottom": 1})
-        self._dates: Mapping[int, Any] = {
-            number: self._book.add_format({"num_format": _DATE_FORMATS[kind]})
-            for number, kind in enumerate(column_types)
-            if kind in _DATE_FORMATS
-        }
-        self._is_finished = False
-        self._sheet = self._new_sheet()
+        self._written = _Outlet()
+        self._zip = zipfile.ZipFile(self._written, "w", zipfile.ZIP_DEFLATED)
+        self._parts = _empty_book(columns, column_types)
+        self._sheet_name = next(name for name in self._parts if "worksheets/sheet" in name)
+        head, _, self._tail = self._parts[self._sheet_name].partition(_ROWS_END)
+        example = head.find('<row r="2"')
+        self._head = head if example < 0 else head[:example]
+        styles = iter(_STYLE.findall(head))
+        self._dates = {number: next(styles) for number, kind in enumerate(column_types) if kind in _DATE_FORMATS}
+        self._sheet: IO[bytes]
 
     def begin(self) -> bytes:
         """See `TableFile.begin`."""
-        return b""
+        for name, text in self._parts.items():
+            if name != self._sheet_name:
+                self._zip.writestr(name, text)
+        self._sheet = self._zip.open(self._sheet_name, "w", force_zip64=True)
+        self._sheet.write(self._head.encode())
+        return self._written.taken()
 
     def rows(self, rows: Sequence[Row]) -> bytes:
         """See `TableFile.rows`."""
-        for row in rows:
-            if self._next_row > _SHEET_ROWS:
-                self._sheet = self._new_sheet()
-            for number, value in enumerate(row):
-                self._write(number, value)
-            self._next_row += 1
-        return b""
+        self._sheet.write("".join(map(self._row, rows)).encode())
+        return self._written.taken()
 
-    def end(self, *, is_limited: bool) -> Iterator[bytes]:  # noqa: ARG002 - the response's headers say it
+    def end(self, *, is_limited: bool) -> Iterator[bytes]:  # noqa: ARG002 - a table of cells has no place for it
         """See `TableFile.end`."""
-        self._is_finished = True
-        self._book.close()
-        self._file.seek(0)
-        while piece := self._file.read(_PIECE):
-            yield piece
+        self._sheet.write(f"{_ROWS_END}{self._tail}".encode())
+        self._sheet.close()
+        self._zip.close()
+        yield self._written.taken()
 
-    def close(self) -> None:
-        """See `TableFile.close`."""
-        if not self._is_finished:
-            self._is_finished = True
-            self._book.close()  # removes the temporary files of its sheets
-        self._file.close()
+    def _row(self, row: Row) -> str:
+        return f"<row>{''.join(self._cell(number, value) for number, value in enumerate(row))}</row>"
 
-    def _new_sheet(self) -> Worksheet:
-        sheet = self._book.add_worksheet()
-        sheet.freeze_panes(1, 0)
-        for number, name in enumerate(self._columns):
-            sheet.write_string(0, number, name[:_MOST_CHARS], self._head)
-        self._next_row = 1
-        return sheet
-
-    def _write(self, number: int, value: Any) -> None:
-        at = (self._next_row, number)
+    def _cell(self, number: int, value: Any) -> str:
         if value is None:
-            return
+            return "<c/>"
         if isinstance(value, bool):
-            self._sheet.write_boolean(*at, value)
-        elif _is_number_of_excel(value):
-            self._sheet.write_number(*at, value)
-        elif number in self._dates and (day := _day_of_excel(value)) is not None:
-            self._sheet.write_datetime(*at, day, self._dates[number])
-        else:
-            self._sheet.write_string(*at, _text(value)[:_MOST_CHARS])
+            return f'<c t="b"><v>{value:d}</v></c>'
+        if _is_number_of_excel(value):
+            return f"<c><v>{value if isinstance(value, int) else float(value)!r}</v></c>"
+        if number in self._dates and (day := _day_of_excel(value)) is not None:
+            return f'<c s="{self._dates[number]}"><v>{day}</v></c>'
+        text = escape(_UNWRITABLE.sub(_written_out, _text(value)[:_MOST_CHARS]))
+        return f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
+
+
+class _Outlet(io.RawIOBase):
+    """Collects what is written until it is taken; a ZIP file in it is written from the front to the back."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def write(self, data: Any) -> int:
+        self._pieces.append(bytes(data))
+        return len(data)
+
+    def taken(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+
+def _empty_book(columns: Sequence[str], column_types: Sequence[str]) -> dict[str, str]:
+    """The parts of a workbook by name: a header, and a second row that shows the styles of dates."""
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
+        sheet = book.add_worksheet()
+        sheet.freeze_panes(1, 0)
+        head = book.add_format({"bold": True, "bottom": 1})
+        for number, (name, kind) in enumerate(zip(columns, column_types, strict=True)):
+            sheet.write_string(0, number, name[:_MOST_CHARS], head)
+            if kind in _DATE_FORMATS:
+                sheet.write_number(1, number, 0, book.add_format({"num_format": _DATE_FORMATS[kind]}))
+    with zipfile.ZipFile(file) as book_file:
+        return {name: book_file.read(name).decode() for name in book_file.namelist()}
+
+
+def _written_out(found: re.Match[str]) -> str:
+    return f"_x{ord(found.group()):04X}_"
 
 
 def _is_number_of_excel(value: Any) -> bool:
@@ -211,14 +224,14 @@ def _is_number_of_excel(value: Any) -> bool:
     return isinstance(value, Decimal) and len(value.normalize().as_tuple().digits) <= _MOST_DIGITS
 
 
-def _day_of_excel(text: str) -> date | datetime | None:
-    """The day or time, if Excel has it and shows all of it."""
+def _day_of_excel(text: str) -> float | None:
+    """The day or time as Excel's number of days, if Excel has it and shows all of it."""
     try:
-        day = datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
+        day = datetime.fromisoformat(text)
     except ValueError:  # before Christ, infinity, after 9999
         return None
-    is_shown = not isinstance(day, datetime) or day.microsecond == 0
-    return day if day.year >= _FIRST_YEAR and is_shown else None
+    is_shown = day.year >= _FIRST_YEAR and day.microsecond == 0
+    return (day - _DAY_ZERO) / timedelta(days=1) if is_shown else None
 
 
 def _text(value: Any) -> str:

@@ -104,7 +104,7 @@ class _Binding:
     # ---------------------------------------------------------------------------------------------------------- names
 
     def _table(self, spot: Spot) -> Table | None:
-        found = _called(spot.text, self._catalog)
+        found = tables_called(spot.text, self._catalog)
         if len(found) == 1:
             return found[0]
         if found:
@@ -240,7 +240,7 @@ class _Binding:
         self._statements.append(Statement(line, what, table, sql, metric))
 
 
-def _called(name: str, catalog: Catalog) -> Sequence[Table]:
+def tables_called(name: str, catalog: Catalog) -> Sequence[Table]:
     """The tables that may be meant: by their own name the one on the search path, else all; or by schema and name."""
     own = catalog.by_name.get(name, ())
     if len(own) > 1 and (first := table_named((name,), catalog)):
