@@ -111,7 +111,9 @@ def spoken_name(thing: Table | Column, lang: Lang) -> str:
 
 
 def plural(name: str) -> str:
-    """The plural of an English name."""
+    """The plural of an English name; a Chinese one has none."""
+    if has_han(name):
+        return name
     if re.search("(?<!s)s$", name) and key_of(name, stems=True) != key_of(name):
         return name
     if re.search("[^aeiou]y$", name):

@@ -53,7 +53,7 @@ class Statement:
             raise Unrenderable("a sum over events can't be restricted by what only parts of them have")
         if query.all_of is not None:
             self._keep_all(frame, query.all_of)
-        frame.speak_of((one.table, one.column) for one in (*query.dimensions, *query.top_per, *query.columns))
+        frame.speak_of((one.table, one.column) for one in (*query.dimensions, *query.top_per))
         filters = {self.filter_of(one) for one in (*query.measures, *(having.measure for having in query.having))}
         if len(filters) > 1:
             raise Unrenderable("figures of different rows are compared")
