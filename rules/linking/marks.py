@@ -22,6 +22,7 @@ _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark"
 _WHOLE_VALUE = 0.8
 _NEGATIONS, _OF = WORDS.chinese.phrases("names.negations"), WORDS.chinese.phrases("names.of")
 _BUCKET_WORDS = WORDS.english.one_of("names.periodic")
+_WITH = WORDS.english.text("questions.with")
 _BEFORE = WORDS.chinese.text("dates.before")
 
 
@@ -106,9 +107,15 @@ def marks_of(
 
 
 def _with_kinds(marks: list[Mark], lexicon: Lexicon) -> Iterator[Mark]:
-    """The marks; an English value that says of which kind a thing is gets the thing after it: restaurants are shops."""
+    """The marks; an English value that says of which kind a thing is gets the thing after it: restaurants are shops.
+
+    The "with" of "compare this month with last month" joins the two.
+    """
+    compares = False
     for index, mark in enumerate(marks):
-        yield mark
+        joins = compares and mark.means("with") and mark.text.lower() == _WITH
+        yield replace(mark, intent=Intent("and")) if joins else mark
+        compares = compares or mark.means("compare")
         best = mark.links[0] if mark.links else None
         if best is None or best.kind != "value" or best.quality < _WHOLE_VALUE or has_han(mark.text):
             continue

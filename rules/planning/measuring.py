@@ -293,7 +293,9 @@ def _implied_dimensions(plan: Plan, measures: list[Measure]) -> list[Dimension]:
             continue
         asked = is_asked(plan, index) or leads(plan.reading, index)
         if asked or (plan.reading.is_chinese and not explicit_total and not is_restricted):
-            found.append(Dimension(key))
+            compared = next((one for one in plan.filters.compared if one.table == key), None)
+            own = column_link(key, compared.column) if compared is not None else None
+            found.append(column_dimension(plan.reading, own) if own is not None else Dimension(key))
     shows = plan.asks.which or plan.asks.lists
     columns = (link for index, link in plan.named_at.items() if is_asked(plan, index) or shows)
     return found or [column_dimension(plan.reading, link) for link in columns]

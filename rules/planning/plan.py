@@ -69,4 +69,8 @@ def tie_break(plan: Plan, table: TableKey) -> tuple[Order, ...]:
 def leads(reading: Reading, index: int) -> bool:
     """Whether a noun is followed by what is told about it: "customers and their orders", `服务区及其店铺数量`."""
     joint = reading.beside(index, 1, ("noise",))
-    return joint is not None and reading.marks[joint].means("and", "with")
+    if joint is None or not reading.marks[joint].means("and", "with"):
+        return False
+    after = reading.beside(joint, 1, ("noise",), through_used=False)
+    noun = reading.nouns[after] if after is not None else None
+    return noun is None or not noun.is_value  # "restaurants and garages": two kinds of one thing

@@ -173,6 +173,7 @@ class FigureReader:
         noun = reading.noun(place_or_none)
         if (
             kind == "sum"
+            and reading.marks[index].text.lower() not in _HOW_MUCH_MONEY
             and noun is not None
             and noun.is_table
             and noun.table is not None

@@ -446,7 +446,7 @@ class RankingReader:
     def _by_adjectives(self) -> None:
         """`the busiest day`: by the figure that the semantic file gives the adjective, the nearest to what is named."""
         reading = self._reading
-        named = reading.named_tables()
+        named = [link.table for noun in reading.nouns if noun and (link := noun.table or noun.column or noun.value)]
         for ranking in self.found.rankings:
             links = reading.lexicon.adjectives.get(ranking.hint, ())
             far = {link: [reading.graph.above(link.table).get(key, math.inf) for key in named] for link in links}
