@@ -66,7 +66,8 @@ tables:
       weg: {names: {zh: [支付方式], en: [payment method]}, values: {x: {zh: 现金, en: cash}, y: {zh: 刷卡, en: card}}}
 metrics:
   item_value:
-    {names: {zh: [件均价], en: [value per item]}, table: bon, expression: sum(betrag) / sum(posten), unit: {zh: 元, en: EUR}}
+    {names: {zh: [件均价], en: [value per item]}, table: bon, expression: sum(betrag) / sum(posten),
+     unit: {zh: 元, en: EUR}}
   cash_takings: {names: {zh: [现金收入], en: [cash takings]}, table: bon, expression: sum(betrag), filter: weg = 'x'}
   early: {names: {en: [early takings]}, table: bon, expression: sum(betrag), date: tag, grain: [laden]}
 """

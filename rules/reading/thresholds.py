@@ -149,11 +149,11 @@ class ThresholdReader:
             threshold.link = income(reading, (first - 1,))  # "shops that made more than 1 million"
 
     def _past_kind(self, index: int | None) -> int | None:
-        """The table after a value of its own: of "more than 2 closed shops", the shops are counted."""
-        noun, after = self._reading.noun(index), self._reading.noun(index + 1 if index is not None else None)
-        if noun is None or noun.value is None or after is None or not noun.is_value or after.table is None:
-            return index
-        return index + 1 if index is not None and after.is_table and after.table.table == noun.value.table else index
+        """The thing after a value that says of which kind it is: of "more than 2 restaurants", shops are counted."""
+        noun = self._reading.noun(index)
+        meaning = self._reading.column_of(noun.value).meaning if noun is not None and noun.value is not None else None
+        is_kind = noun is not None and noun.is_value and meaning is not None and meaning.is_kind
+        return index + 1 if index is not None and is_kind and self._reading.noun(index + 1) is not None else index
 
     def _has(self, before: int | None, first: int) -> bool:
         """Whether the noun before is what has the number of things compared."""
