@@ -77,7 +77,9 @@ def figures_query(plan: Plan) -> Query:
     if plan.asks.share:
         return _share_query(plan, base, measures, dimensions)
     if len(measures) == 1 and (per := _averaged_over(plan, measures[0], dimensions)) is not None:
-        return Query(base, measures=(replace(measures[0], function="sum", per=per),))
+        return _grouped(
+            base, [one for one in dimensions if one != per], [replace(measures[0], function="sum", per=per)]
+        )
     if len(measures) == 1 and len(dimensions) == 1 and (averages := _on_average(plan, measures[0], dimensions[0])):
         plan.reading.use(*averages)
         return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
@@ -172,8 +174,8 @@ def _averaged_over(plan: Plan, measure: Measure, dimensions: list[Dimension]) ->
     if measure.function != "avg" or measure.per is not None or not facts.is_report or not (periods or whole):
         return None
     said = [mark.text.lower() for mark in plan.reading.marks if mark.means("each", "bucket")]
-    if len(dimensions) == 1 and all(text.split(" ")[0] == "per" for text in said):
-        return dimensions[0]
+    if len(dimensions) in (1, len(said) + 1) and all(text.split(" ")[0] == "per" for text in said):
+        return (periods or dimensions)[0]
     if periods:
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("avg")])
     return None

@@ -8,6 +8,8 @@ from rules.query.refusals import unused_words
 from rules.query.wishes import AGGREGATES, Asks, Figure, Ranking
 from rules.reading.figures import figure_of_rows
 from rules.reading.reading import TIES, Reading
+from rules.schema.schema import TableKey
+from rules.words.vocabulary import INTENTS
 
 # Superlatives that rank by a number of things. "Largest" does not: it ranks by a size.
 _SAYS_NUMBER = re.compile("most|fewest|least|number|[多少]", re.IGNORECASE)
@@ -60,8 +62,12 @@ class RankingReader:
         ranking = Ranking(arg[0] == "+", hint="date" if is_list else arg[1:], position=index)
         reading.use(index)
         ranking.limit = self._number_near(index) or self._number_of_things() or (_RECENT if is_list else None)
-        if not ranking.hint:
+        said = INTENTS.get(ranking.hint)
+        if not ranking.hint or (
+            said is not None and said.arg in ("+", "-")
+        ):  # "largest", that of the semantic file too
             ranking.figure = self._ranked_figure(index)
+            ranking.hint = ranking.hint if ranking.figure is None else ""
         else:
             self._say_hint(ranking, index)
         self._ranked_dates(ranking, index)
@@ -452,11 +458,16 @@ class RankingReader:
         named = [link.table for noun in reading.nouns if noun and (link := noun.table or noun.column or noun.value)]
         for ranking in self.found.rankings:
             links = reading.lexicon.adjectives.get(ranking.hint, ())
-            far = {link: [reading.graph.above(link.table).get(key, math.inf) for key in named] for link in links}
-            link = min(links, key=lambda link: sum(far[link]), default=None)
-            if link is not None and ranking.figure is None:
+            far = {link: sum(self._distance_up(link.table, key) for key in named) for link in links}
+            link = min(links, key=far.__getitem__, default=None)
+            if link is not None and ranking.figure is None and far[link] < math.inf:
                 ranking.figure = Figure(None, link, position=ranking.position)
             ranking.hint = "" if links else ranking.hint
+
+    def _distance_up(self, start: TableKey, target: TableKey) -> float:
+        """Steps from a figure's table to another that it may be added up for; what a thing has is its own."""
+        is_attribute = self._reading.facts(start).is_entity and start != target
+        return math.inf if is_attribute else self._reading.graph.above(start).get(target, math.inf)
 
     def _leading_function(self, place: int) -> Function | None:
         mark = self._reading.marks[place]
