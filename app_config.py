@@ -38,6 +38,7 @@ MAX_ROWS = 200  # most rows of one answer; more are cut and the answer says is_l
 MAX_RESULT_BYTES = 4194304  # most bytes of one answer's rows, as text
 EXPORT_MAX_ROWS = 1000000  # most rows of one exported file, at most 1048575
 STATEMENT_TIMEOUT_S = 30.0  # seconds one SQL statement may run
+VALUE_LOOKUP_TIMEOUT_S = 0.5  # seconds for looking up the stored values that a question names; 0: none are looked up
 MAX_PLAN_COST = 0  # most a plan may be estimated to cost, in the planner's units; 0: no limit
 MAX_PLAN_ROWS = 0  # most rows a plan may be estimated to return; 0: no limit
 DATABASE_POOL_SIZE = 8  # connections to the asked database in one worker
@@ -76,12 +77,18 @@ SCHEMA_TOKENS = (
 SCHEMA_SAMPLES = True  # show the model some stored values, none of them personal
 LLM_MAX_IN_FLIGHT = 256  # model calls running at once in one worker; further ones wait within LLM_TIMEOUT_S
 
+# ---------------------------------------------------------------------------------------------------------- learning
+LEARNING = True  # learn from feedback; false: feedback is kept and teaches nothing
+MAX_OWN_EXAMPLES = 200  # examples kept of one user that are not shared; the oldest go first
+MAX_SHARED_EXAMPLES = 5000  # examples that reviewers have shared with everybody
+
 # --------------------------------------------------------------------------------------------------------- behaviour
 ROUTING_MODE = "hybrid"  # hybrid, llm_only, database_direct or chat_direct; a request may choose another
 ENABLE_RESULT_SUMMARY = True  # put the result into words when there are rows
 ENABLE_SYNTAX_VALIDATION = True  # EXPLAIN every statement before it runs
 ENABLE_FORBIDDEN_CHECK = True  # refuse whatever is not a harmless query, by parse tree
 ENABLE_AUTO_REPAIR = True  # mend once what PostgreSQL refuses (needs ENABLE_SYNTAX_VALIDATION) or what finds nothing
+REUSE_EXAMPLES = True  # answer a question with the SQL of a verified example that says the same, asking no model
 
 
 _API_KEYS = "api_keys.json"
@@ -169,8 +176,19 @@ def _ping_interval(text: str) -> float:
 
 
 # Parsers for settings that need more than a conversion to the type of the default.
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError as exc:
+        raise ValueError("seconds, 0 or more") from exc
+    if not 0 <= value < float("inf"):
+        raise ValueError("seconds, 0 or more")
+    return value
+
+
 _PARSERS: dict[str, Any] = {
     "PORT": _port,
+    "VALUE_LOOKUP_TIMEOUT_S": _seconds,
     "PING_INTERVAL_S": _ping_interval,
     "EXPORT_MAX_ROWS": _sheet_rows,
     "MAX_PLAN_COST": _count,
@@ -214,6 +232,7 @@ class Settings:
     max_result_bytes: int = MAX_RESULT_BYTES
     export_max_rows: int = EXPORT_MAX_ROWS
     statement_timeout_s: float = STATEMENT_TIMEOUT_S
+    value_lookup_timeout_s: float = VALUE_LOOKUP_TIMEOUT_S
     max_plan_cost: int = MAX_PLAN_COST
     max_plan_rows: int = MAX_PLAN_ROWS
     database_pool_size: int = DATABASE_POOL_SIZE
@@ -246,10 +265,14 @@ class Settings:
     schema_samples: bool = SCHEMA_SAMPLES
     llm_max_in_flight: int = LLM_MAX_IN_FLIGHT
     routing_mode: str = ROUTING_MODE
+    learning: bool = LEARNING
+    max_own_examples: int = MAX_OWN_EXAMPLES
+    max_shared_examples: int = MAX_SHARED_EXAMPLES
     enable_result_summary: bool = ENABLE_RESULT_SUMMARY
     enable_syntax_validation: bool = ENABLE_SYNTAX_VALIDATION
     enable_forbidden_check: bool = ENABLE_FORBIDDEN_CHECK
     enable_auto_repair: bool = ENABLE_AUTO_REPAIR
+    reuse_examples: bool = REUSE_EXAMPLES
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":

@@ -71,7 +71,7 @@ class Table:
     row_estimate: int = -1
     meaning: TableMeaning | None = None
 
-    @property
+    @cached_property  # one object, because what is worked out of thousands of tables refers to it many times
     def key(self) -> tuple[str, str]:
         """(schema, name): what foreign keys refer to."""
         return (self.schema, self.name)
@@ -282,8 +282,13 @@ Draft = Sql | NoSql
 
 @dataclass(frozen=True)
 class Thought(Generic[T]):
-    """What a skill concluded, with its cost and warnings for the user."""
+    """What a skill concluded, with its cost and warnings for the user.
+
+    Attributes:
+        prompt_parts: of the prompt that a model was sent: its parts by name, each with its estimated tokens.
+    """
 
     value: T
     usage: Usage = field(default_factory=Usage)
     warnings: tuple[str, ...] = ()
+    prompt_parts: Mapping[str, int] = field(default_factory=dict, hash=False)

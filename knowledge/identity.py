@@ -4,11 +4,12 @@ Judged by the names and comments of the column and its table, and by what the st
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from common.values import Column, Table
 from knowledge.cutting import pieces
-from knowledge.spelling import COMPANIES, KINDS, PLACES
+from knowledge.spelling import COMPANIES, KINDS, PLACES, accents_apart, misspelt, same, units_apart
 from knowledge.words import WORDS
 
 _EN, _ZH = WORDS.english, WORDS.chinese
@@ -29,6 +30,8 @@ _HEAD = 20  # characters of a comment that say what a thing is
 _LOOKS_SO = 0.8  # share of the values that must look like it
 _LEAST_VALUES = 4
 _FEW = 0.2
+
+Nearness = Callable[[str, str], bool]
 
 
 def names_people(table: Table, column: Column) -> bool:
@@ -64,7 +67,34 @@ def identifies(table: Table, column: Column) -> bool:
     said = _IDENTIFYING_HAN.search(column.name) or _IDENTIFYING_HAN.search((column.comment or "")[:_HEAD])
     keys = {*table.primary_key, *(name for key in table.foreign_keys for name in key.columns)}
     is_key = column.name in keys and not any(" " in value for value in column.values)
-    return named or bool(said) or is_key or _look(column, lambda value: bool(_CODE.fullmatch(value)), _LOOKS_SO)
+    return named or bool(said) or is_key or _look(column, _is_code, _LOOKS_SO)
+
+
+def allowed(table: Table, column: Column) -> tuple[Nearness, ...]:
+    """The tests by which a text may mean a value of the column, the surest first."""
+    if identifies(table, column):
+        return (same,)
+    if names_people(table, column):
+        return (same, _companies_apart)  # a customer may be a company, and no person is called "Ltd"
+    return (same, _units_apart, accents_apart, misspelt)
+
+
+def _companies_apart(one: str, other: str) -> bool:
+    return units_apart(one, other, COMPANIES)
+
+
+def _units_apart(one: str, other: str) -> bool:
+    return units_apart(one, other, (*PLACES, *COMPANIES, *KINDS))
+
+
+def near_value(literal: str, values: Iterable[str], ways: Iterable[Nearness]) -> str | None:
+    """The value that `literal` spells differently, by the first of `ways` that finds any; None when several match."""
+    stored = tuple(values)
+    for is_near in ways:
+        near = [value for value in stored if is_near(literal, value)]
+        if near:
+            return near[0] if len(near) == 1 else None
+    return None
 
 
 def _is_text(column: Column) -> bool:
@@ -89,8 +119,16 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _look(column: Column, is_one: Callable[[str], bool], part: float) -> bool:
-    values = column.values
-    return len(values) >= _LEAST_VALUES and sum(map(is_one, values)) >= part * len(values)
+    return len(column.values) >= _LEAST_VALUES and _share(column.values, is_one) >= part
+
+
+@lru_cache(maxsize=1024)  # many columns have the same values, and all are judged more than once
+def _share(values: tuple[str, ...], is_one: Callable[[str], bool]) -> float:
+    return sum(map(is_one, values)) / len(values)
+
+
+def _is_code(value: str) -> bool:
+    return _CODE.fullmatch(value) is not None
 
 
 def _is_organisation(value: str) -> bool:

@@ -7,11 +7,16 @@ accumulate over nodes; a later write to any other key replaces the earlier one.
 
 import operator
 from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
+from agent.ask.experience import Reused
 from common.errors import CituError
+from common.inquiry import StoredValue
+from common.learning import Experience
 from common.text import Lang
 from common.values import Classification, FailureReason, PlanEstimate, QueryResult, Turn, Usage
+
+GenerationMethod = Literal["verified_example", "llm", "rules"]
 
 
 class Path(TypedDict):
@@ -43,6 +48,11 @@ class Update(Path, total=False):
 
     Attributes:
         history: earlier turns of the conversation, oldest first.
+        found_values: stored values that the question names, looked up in the database.
+        reused: the example that answers the question as it is; None when it was found that there is none.
+        experience: what was learnt that may help with the question.
+        generation_method: who wrote `sql`: `verified_example`, `llm` or `rules`.
+        prompt_parts: by prompt (`write_sql`, `repair_sql`), the parts of what a model was sent, in estimated tokens.
         sql_generation_success: whether `sql` is proven valid and may run.
         understood: what the question was understood as, for the next one of the conversation; see `Sql`.
         failure_reason, user_prompt: why no SQL could be written, and what the user can do.
@@ -54,7 +64,12 @@ class Update(Path, total=False):
     usage: Annotated[Usage, operator.add]
     warnings: Annotated[list[str], operator.add]
     history: tuple[Turn, ...]
+    found_values: tuple[StoredValue, ...]
     classification: Classification
+    reused: Reused | None
+    experience: Experience
+    generation_method: GenerationMethod
+    prompt_parts: Annotated[dict[str, dict[str, int]], operator.or_]
     sql: str
     sql_generation_success: bool
     sql_repair_applied: bool

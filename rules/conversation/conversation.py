@@ -4,13 +4,14 @@ A turn keeps the `Query` of its question. If a model answered it, it keeps none,
 again. An answer to a question back completes the question before it.
 """
 
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
-from common.inquiry import Inquiry
+from common.inquiry import Inquiry, StoredValue
 from common.text import Lang, Text, language_of
 from common.values import Turn
 from rules.conversation.assumptions import assumptions
@@ -38,8 +39,10 @@ from rules.query.refusals import (
 from rules.query.years import year_of
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.schema.looked_up import lexicon_for
 from rules.schema.schema import TableKey
 from rules.sql.statement import Unrenderable
+from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import REWORDED, without_courtesy
 from rules.words.writes import write_request
@@ -67,12 +70,15 @@ class Outcome:
         goes_on: whether the question continues an earlier one, or completes one that was asked back.
     """
 
-    question: tuple[str, Lang, str | None]
+    question: tuple[str, Lang, str | None, tuple[StoredValue, ...]]
     history: tuple[Turn, ...]
     made: Understanding | Refusal
     goes_on: bool
 
 
+_BEGINS_OR_POINTS_BACK = re.compile(
+    f"{WORDS.begins('follow_ups.noise.lead').pattern}|{WORDS.found('follow_ups.noise.these').pattern}", re.IGNORECASE
+)
 _MOST_KEPT = 32  # questions, the newest
 _OUTCOMES: "WeakKeyDictionary[Lexicon, deque[Outcome]]" = WeakKeyDictionary()
 
@@ -90,6 +96,11 @@ def is_understood(inquiry: Inquiry) -> bool:
 def continues(inquiry: Inquiry) -> bool:
     """Whether the question continues an earlier one about the data, or answers a question back."""
     return _asked_before(inquiry) and _outcome(inquiry).goes_on
+
+
+def is_complete(inquiry: Inquiry) -> bool:
+    """Whether the question says by itself what it asks for, whatever was asked before."""
+    return _Conversation(inquiry).is_complete
 
 
 def written_operation(inquiry: Inquiry) -> str | None:
@@ -113,7 +124,7 @@ def _asked_before(inquiry: Inquiry) -> bool:
 def _outcome(inquiry: Inquiry) -> Outcome:
     """The result for the question, which is kept: classifying, writing SQL and telling the result all need it."""
     kept = _OUTCOMES.setdefault(lexicon_of(inquiry.catalog), deque(maxlen=_MOST_KEPT))
-    question = (inquiry.question, inquiry.lang, inquiry.table)
+    question = (inquiry.question, inquiry.lang, inquiry.table, inquiry.found_values)
     for known in reversed(kept):
         if known.question == question and known.history == inquiry.history:
             return known
@@ -135,7 +146,7 @@ class _Conversation:
     def __init__(self, inquiry: Inquiry, settled: Settled = NOTHING_SETTLED, turns: int = 0) -> None:
         self._inquiry, self._question, self._history = inquiry, inquiry.question, inquiry.history
         self._settled, self._turns = settled, turns
-        self._lexicon = lexicon_of(inquiry.catalog)
+        self._lexicon = lexicon_for(inquiry)
 
     def outcome(self) -> Understanding | Refusal:
         """The question as understood, or why rules can't answer it."""
@@ -166,6 +177,21 @@ class _Conversation:
         if self._pointer is not None or self._means_one:
             return False
         return goes_on(self._likely, self._question, lambda: self._stands_alone)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the question needs nothing that was said before it."""
+        if any(back is not None for back in (self.resumed, self._pointer, self._pronoun)):
+            return False
+        if _BEGINS_OR_POINTS_BACK.search(self._question):
+            return False
+        change, asked_before = self._likely, _asked_before(self._inquiry)
+        if isinstance(change, Refusal):
+            return self._stands_alone or not asked_before
+        if change.ties or (asked_before and goes_on(change, self._question, lambda: self._stands_alone)):
+            return False
+        is_unknown = bool(change.plan.reading.leftovers()) and not asked_before
+        return change.has_subject or self._stands_alone or is_unknown
 
     @cached_property
     def _likely(self) -> Change | Refusal:

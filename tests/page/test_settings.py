@@ -79,7 +79,7 @@ def test_examples_are_the_connected_database_s_in_the_language_of_the_page(page:
 
 def test_without_examples_the_page_shows_none_and_asks_for_nothing(page: Page) -> None:
     for code in (401, 503):
-        envelope = {"code": code, "success": False, "message": "…", "data": {}}
+        envelope: dict[str, Any] = {"code": code, "success": False, "message": "…", "data": {}}
         reply: dict[str, Any] = {"status": code, "json": envelope}
         page.route("**/api/v0/examples*", partial(answer_as, reply))
         with page.expect_response("**/api/v0/examples*") as response:

@@ -3,16 +3,21 @@
 A catalogue that fits is shown whole, in the same text for every question, so that the endpoint can cache it. Of a
 larger one the best matching tables are shown, then those their foreign keys lead to (a model can't join along a table
 it has not seen), until the budget is used; the others are only named. Comments are always shown, because in many
-databases only they say what a column means. The stored values that a question names are a separate text.
+databases only they say what a column means; so is what the semantic file says (`meaning_text`). The stored values that
+a question names are a separate text.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from types import MappingProxyType
 
+from agent.thinking.llm.meaning_text import column_remark, metric_line, table_lines, table_remark, values_called
+from common.inquiry import StoredValue
 from common.llm.tokens import PER_TOKEN, weight
+from common.meanings import Metric
 from common.values import Catalog, Column, ForeignKey, Table
 from knowledge.index import Part
 from knowledge.named_values import NamedValues
@@ -30,6 +35,7 @@ _MAX_COLUMNS = 120  # shown of one table when the catalogue does not fit; the re
 _MAX_VALUES = 12  # stored values shown of one column
 _MAX_ALLOWED = 40  # values shown of an enum or a CHECK
 _MAX_VALUE_CHARS = 40
+_MAX_NAMED_CHARS = 200  # of a value that the question names
 _NUMBER_TYPE = re.compile(r"smallint|integer|bigint|numeric|real|double precision")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _CANDIDATES = 400  # least number of tables of a large catalogue that are tried
@@ -90,7 +96,7 @@ class SchemaText:
         """One line per table within `budget` tokens, the relevant ones first when there is no room for all."""
 
         def line(table: Table) -> str:
-            return f"{self._name(table)}{_comment(table.comment)}"
+            return f"{self._name(table)}{_comment(table.comment)}{table_remark(table)}"
 
         lines = list(_within(budget, map(line, self.catalog.tables)))
         if len(lines) == len(self.catalog.tables):
@@ -108,18 +114,29 @@ class SchemaText:
         asked = frozenset(terms(question))
         return self._part(self._by_relevance(question, first, budget), budget, lambda table: self._table(table, asked))
 
-    def named_values(self, question: str) -> str:
-        """The stored values that `question` names, a line for each column that holds some; no others."""
+    def named_values(self, question: str, looked_up: Sequence[StoredValue] = ()) -> str:
+        """The stored values that `question` names, a line for each column that holds some; no others.
+
+        Args:
+            looked_up: what was found in columns of which not all values are known.
+        """
         if not self._samples:
             return ""
         values: dict[str, list[str]] = {}
         for named in self._values.find(question):
             is_listed = bool(named.column.allowed) or _is_short(named.column)
             if not (is_listed and named.privacy is Privacy.OPEN):
-                place = f"{self._name(named.table)}.{identifier(named.column.name)}"
-                values.setdefault(place, []).extend(filter(_is_showable, named.values))
-        lines = (f"{place}: {_literals(dict.fromkeys(shown))}" for place, shown in values.items() if shown)
-        return "\n".join(lines)
+                values.setdefault(self._place(named.table, named.column), []).extend(named.values)
+        for one in looked_up:
+            table = self.catalog.by_key.get(one.table)
+            column = table.column(one.column) if table is not None else None
+            if table is not None and column is not None and _may_be_told(one, table, column):
+                values.setdefault(self._place(table, column), []).append(one.value)
+        shown = {place: list(dict.fromkeys(filter(_may_be_named, named))) for place, named in values.items()}
+        return "\n".join(f"{place} {_equals(named)}" for place, named in shown.items() if named)
+
+    def _place(self, table: Table, column: Column) -> str:
+        return f"{self._name(table)}.{identifier(column.name)}"
 
     def find(self, name: str) -> Table | None:
         """The table of that name, qualified or not, in any case."""
@@ -190,13 +207,27 @@ class SchemaText:
         described = self._described.get(table.key)
         if described is None:
             head = f"{table.kind.upper()} {self._name(table)}{_rows(table)}{_comment(table.comment)}"
+            head = "\n".join((head, *table_lines(table, self._shown_name)))
             columns = tuple(self._line(table, column) for column in table.columns)
-            described = self._described[table.key] = _Described(head, columns, tuple(self._keys(table)))
+            below = (*self._keys(table), *map(metric_line, self._metrics.get(table.key, ())))
+            described = self._described[table.key] = _Described(head, columns, below)
         return described
+
+    @cached_property
+    def _metrics(self) -> Mapping[tuple[str, str], Sequence[Metric]]:
+        metrics: dict[tuple[str, str], list[Metric]] = {}
+        for metric in self.catalog.metrics:
+            metrics.setdefault(metric.table, []).append(metric)
+        return metrics
+
+    def _shown_name(self, key: tuple[str, str]) -> str | None:
+        table = self.catalog.by_key.get(key)
+        return self._name(table) if table else None
 
     def _line(self, table: Table, column: Column) -> str:
         facts = [identifier(column.name), column.type, *self._constraints(table, column)]
-        return f"  {' '.join(facts)}{_comment(column.comment)}{self._content(table, column)}"
+        remarks = f"{_comment(column.comment)}{column_remark(column)}"
+        return f"  {' '.join(facts)}{remarks}{self._content(table, column)}"
 
     def _constraints(self, table: Table, column: Column) -> Iterator[str]:
         alone = (column.name,)
@@ -231,20 +262,34 @@ class SchemaText:
         return f"{self._name(target)}{_listed(key.target_columns)}"
 
     def _content(self, table: Table, column: Column) -> str:
-        """What is known of the column's values: the allowed ones, else its first and last day, or stored ones."""
+        """What is known of the column's values: the allowed ones, else its first and last day, or stored ones.
+
+        Values that the semantic file names are shown with these names, and whether or not any are known.
+        """
+        if column.meaning is not None and column.meaning.is_sensitive:
+            return ""
+        called = values_called(column.meaning)
         if column.allowed:
             plain = _NUMBER_TYPE.match(column.type) and all(map(_NUMBER.fullmatch, column.allowed))
             shown = [value for value in column.allowed if _is_showable(value)][:_MAX_ALLOWED]
-            listed = ", ".join(shown) if plain else _literals(shown)
+            listed = _literals(shown, called, plain=bool(plain))
             return f" [one of: {listed}{_more(len(shown) < len(column.allowed))}]" if shown else ""
-        if not self._samples or not (column.period or _is_short(column)):
-            return ""
-        if privacy_of(table, column) is not Privacy.OPEN:
-            return ""
-        if column.period:
+        named = [value for value in called if _is_showable(value)]
+        stored = self._stored(table, column)
+        if column.period and stored is not None:
             return f" [from {column.period[0]} to {column.period[1]}]"
-        shown = [value for value in column.values if _is_showable(value) and not is_private_value(value)]
-        return f" [values: {_literals(shown)}{_more(len(shown) < len(column.values))}]" if shown else ""
+        shown = list(dict.fromkeys((*named[:_MAX_ALLOWED], *(stored or ()))))
+        plain = bool(_NUMBER_TYPE.match(column.type)) and all(map(_NUMBER.fullmatch, shown))
+        is_cut = stored is None or len(stored) < len(column.values)
+        return f" [values: {_literals(shown, called, plain=plain)}{_more(is_cut)}]" if shown else ""
+
+    def _stored(self, table: Table, column: Column) -> Sequence[str] | None:
+        """The few stored values that may be shown; None when none may."""
+        if not self._samples or not (column.period or _is_short(column)):
+            return None
+        if privacy_of(table, column) is not Privacy.OPEN:
+            return None
+        return [value for value in column.values if _is_showable(value) and not is_private_value(value)]
 
 
 def _within(budget: int, texts: Iterable[str]) -> Iterator[str]:
@@ -285,7 +330,9 @@ def _chosen_columns(table: Table, asked: frozenset[str]) -> list[int]:
 
     def weigh(numbered: tuple[int, Column]) -> tuple[bool, int]:
         column = numbered[1]
-        return column.name in keys, len(asked & set(terms(f"{column.name} {(column.comment or '')[:_MAX_COMMENT]}")))
+        names = " ".join(column.meaning.names.all) if column.meaning else ""
+        said = f"{column.name} {(column.comment or '')[:_MAX_COMMENT]} {names[:_MAX_COMMENT]}"
+        return column.name in keys, len(asked & set(terms(said)))
 
     ranked = sorted(enumerate(table.columns), key=weigh, reverse=True)
     return sorted(number for number, _ in ranked[:_MAX_COLUMNS])
@@ -296,13 +343,30 @@ def _is_short(column: Column) -> bool:
     return column.is_complete and len(column.values) <= _MAX_VALUES
 
 
-def _is_showable(value: str) -> bool:
+def _is_showable(value: str, most: int = _MAX_VALUE_CHARS) -> bool:
     """Whether the prompt can show it exactly as it is stored; a shortened value would match nothing."""
-    return one_line(value, _MAX_VALUE_CHARS) == value
+    return one_line(value, most) == value
 
 
-def _literals(values: Iterable[str]) -> str:
-    return ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+def _may_be_told(found: StoredValue, table: Table, column: Column) -> bool:
+    """Whether a model may see a value that was looked up: of a column of names, only what the question says itself."""
+    privacy = privacy_of(table, column)
+    is_said = privacy is Privacy.OPEN or (privacy is Privacy.NAMES and found.is_exact)
+    return found.is_meant and is_said and not is_private_value(found.value)
+
+
+def _equals(values: Sequence[str]) -> str:
+    return f"= {_literals(values)}" if len(values) == 1 else f"IN ({_literals(values)})"
+
+
+def _may_be_named(value: str) -> bool:
+    return _is_showable(value, _MAX_NAMED_CHARS)
+
+
+def _literals(values: Iterable[str], called: Mapping[str, str] = MappingProxyType({}), *, plain: bool = False) -> str:
+    """The values as SQL takes them, each with what it is called."""
+    written = ((value, value if plain else "'" + value.replace("'", "''") + "'") for value in values)
+    return ", ".join(f"{literal}{called.get(value, '')}" for value, literal in written)
 
 
 def _more(is_more: bool) -> str:
