@@ -9,7 +9,6 @@ import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import lru_cache
 
 from common.errors import InvalidSql
@@ -19,6 +18,7 @@ from databases.references import References, references
 from knowledge.cutting import pieces
 from knowledge.index import Part
 from knowledge.likeness import LikeNames
+from knowledge.spelling import likeness
 
 UNKNOWN_TABLE, UNKNOWN_COLUMN = "42P01", "42703"
 _MOST = 5
@@ -185,12 +185,9 @@ def _likeness(wanted: str, name: str) -> float:
     one, other = _folded(wanted), _folded(name)
     if one == other:
         return 1.0
-    return max(_ratio(one, other), _PART_SCORE * _is_part(one, other), _SAME_WORDS * _share_words(wanted, name))
-
-
-def _ratio(one: str, other: str) -> float:
-    matcher = SequenceMatcher(None, one, other)
-    return matcher.ratio() if matcher.real_quick_ratio() >= _LEAST_SCORE else 0.0
+    return max(
+        likeness(one, other, _LEAST_SCORE), _PART_SCORE * _is_part(one, other), _SAME_WORDS * _share_words(wanted, name)
+    )
 
 
 def _is_part(one: str, other: str) -> bool:
@@ -203,7 +200,7 @@ def _share_words(wanted: str, name: str) -> float:
     wanted_words, words = _words(wanted), _words(name)
     if not wanted_words or not words:
         return 0.0
-    return min(max(_ratio(word, other) for other in words) for word in wanted_words)
+    return min(max(likeness(word, other, _LEAST_SCORE) for other in words) for word in wanted_words)
 
 
 def _words(name: str) -> list[str]:

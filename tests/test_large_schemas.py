@@ -30,7 +30,7 @@ from rules.schema.lexicon import LEXICON, Lexicon
 from rules.skills import OfflineSkills
 from tests.databases import Opener, as_admin, execute
 
-SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 800, 2400))
+SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 500, 1500))
 QUESTIONS = (
     "how many crm customers are there",
     "销售订单的金额",
