@@ -381,7 +381,8 @@ def test_no_calls_of_one_caller_change_what_another_is_given(service: People, ca
     def seen() -> tuple[Any, ...]:
         visible = run(learned.visible("default", "bob"), 10)
         items = tuple((each.example_id, each.question, each.sql, each.trust) for each in visible.examples)
-        return items, visible.lessons, people.ask("bob")["sql"]
+        answer = people.ask("bob")
+        return items, visible.lessons, answer["sql"], answer["classification_info"]["method"]
 
     before = seen()
     for kind, *values in calls:
@@ -400,3 +401,42 @@ def test_no_calls_of_one_caller_change_what_another_is_given(service: People, ca
             path = f"{EXAMPLES}/{known}" + ("" if kind == "delete" else f"/{kind}")
             people.call("alice", path, {} if kind != "delete" else None, "DELETE" if kind == "delete" else "POST")
     assert seen() == before
+
+
+# --------------------------------------------------------------------------------------------------- who is learnt from
+
+
+def _feedback(asking: Asking, **environ: Any) -> dict[str, Any]:
+    answer = json.loads(asking.client.post(SYNC, json={"question": QUESTION, "user_id": "eve"}, **environ).get_data())
+    said = {"run_id": answer["data"]["run_id"], "rating": "satisfied", "user_id": "eve"}
+    return dict(json.loads(asking.client.post(FEEDBACK, json=said, **environ).get_data())["data"])
+
+
+def test_nothing_is_learnt_from_strangers_who_may_name_anybody(demo_url: str) -> None:
+    with Asking(Settings(database_url=demo_url), allow_anonymous=True) as asking:
+        data = _feedback(asking)
+        assert data["example"] is None
+        assert "anybody could speak in this user's name" in data["warnings"][0]
+        assert asking.client.post(f"{EXAMPLES}/ex_1/approve", json={}).status_code == 403
+        assert not run(asking.services.store.learned.visible("default", "eve"), 10).examples
+        assert run(asking.services.store.learned.feedback("eve", data["run_id"]), 10) is not None
+
+
+def test_learning_can_be_switched_off(demo_url: str) -> None:
+    with Asking(Settings(database_url=demo_url), learning=False) as asking:
+        data = _feedback(asking)
+        assert data["example"] is None
+        assert "LEARNING" in data["warnings"][0]
+
+
+def test_what_was_confirmed_answers_its_user_again(people: People) -> None:
+    people.say("alice", people.ask("alice")["run_id"], "need_modification", modified_sql=RIGHT)
+    again = people.ask("alice")
+    assert again["sql"] == RIGHT
+    other = people.ask("bob")
+    assert other["sql"] != RIGHT
+    known = people.examples("alice")[0]["example_id"]
+    assert people.call("rev", f"{EXAMPLES}/{known}/approve", {})[0] == 200
+    assert people.ask("bob")["sql"] == RIGHT
+    assert people.call("rev", f"{EXAMPLES}/{known}/reject", {})[0] == 200
+    assert people.ask("bob")["sql"] == other["sql"]
