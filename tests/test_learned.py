@@ -275,6 +275,10 @@ def test_what_is_rejected_stays_rejected(place: Place, source: str) -> None:
         assert await sqls(learned, source) == []
         page = await learned.page(source, "example", Wanted("ann"), 10)
         assert [each.is_rejected for each in page.items] == [True]
+        # What is rejected takes no other example's place either.
+        await learned.keep(learning(source, run="r2", sql="SELECT 7", at=second(2)))
+        await learned.keep(learning(source, run="r3", at=second(3)))
+        assert await sqls(learned, source) == ["SELECT 7"]
         assert await learned.delete(source, known, "ann")
 
     play(place, scenario)
@@ -417,6 +421,22 @@ def test_lists_have_pages(place: Place, source: str) -> None:
         assert len(await listed(Wanted("bob", states=active), 100)) == 16 + 8 - 1
         with pytest.raises(InvalidCursor):
             await learned.page(source, "example", Wanted(None), 3, "x")
+
+    play(place, scenario)
+
+
+def test_what_the_store_has_lost_is_shown_no_longer(place: Place, source: str) -> None:
+    if place.lose is None:
+        pytest.skip("the server is not ours to empty")
+
+    async def scenario(learned: Learned) -> None:
+        await learned.keep(learning(source))
+        assert await sqls(learned, source) == ["SELECT 1"]
+        assert place.lose is not None
+        place.lose()
+        assert await sqls(learned, source) == []
+        await learned.keep(learning(source, sql="SELECT 2"))
+        assert await sqls(learned, source) == ["SELECT 2"]
 
     play(place, scenario)
 
