@@ -16,6 +16,7 @@ from api.access.key_file import KeyFile
 from app_config import Settings
 from common.runtime import run
 from tests.asking import SYNC, Asking
+from tests.learnt import example
 
 FEEDBACK, EXAMPLES, LESSONS = "/api/v0/feedback", "/api/v0/knowledge/examples", "/api/v0/knowledge/lessons"
 IMPORT, EXPORT = "/api/v0/knowledge/import", "/api/v0/knowledge/export"
@@ -419,7 +420,16 @@ def test_nothing_is_learnt_from_strangers_who_may_name_anybody(demo_url: str) ->
         assert "anybody could speak in this user's name" in data["warnings"][0]
         assert asking.client.post(f"{EXAMPLES}/ex_1/approve", json={}).status_code == 403
         assert not run(asking.services.store.learned.visible("default", "eve"), 10).examples
-        assert run(asking.services.store.learned.feedback("eve", data["run_id"]), 10) is not None
+        learned = asking.services.store.learned
+        assert run(learned.feedback("eve", data["run_id"]), 10) is not None
+        mine = example("default", "eve", QUESTION)
+        run(learned.add("default", [mine]), 10)
+        said = {"run_id": data["run_id"], "rating": "unsatisfied", "user_id": "eve"}
+        assert asking.client.post(FEEDBACK, json=said, buffered=True).status_code == 200
+        gone = asking.client.delete(f"{EXAMPLES}/{mine.example_id}?user_id=eve", buffered=True)
+        assert gone.status_code == 403
+        assert run(learned.visible("default", "eve"), 10).examples == (mine,)
+        run(learned.delete("default", mine.example_id, "eve"), 10)
 
 
 def test_learning_can_be_switched_off(demo_url: str) -> None:

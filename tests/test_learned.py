@@ -106,6 +106,23 @@ def test_the_latest_feedback_for_a_run_replaces_the_earlier(place: Place, source
     play(place, scenario)
 
 
+def test_feedback_that_teaches_nothing_changes_nothing_learnt(place: Place, source: str) -> None:
+    async def scenario(learned: Learned) -> None:
+        await learned.keep(learning(source, "need_modification"))
+        once = (await learned.visible(source, "ann")).own
+        for rating in ("unsatisfied", "skip"):
+            said = replace(learning(source, rating, sql="SELECT 2"), lesson=None, teaches=False)
+            assert await learned.keep(said) == "kept"
+        assert (await learned.visible(source, "ann")).own is once
+        kept = await learned.feedback("ann", "run_1")
+        assert kept is not None
+        assert kept.rating == "skip"
+        await learned.keep(learning(source, "skip"))
+        assert not (await learned.visible(source, "ann")).examples
+
+    play(place, scenario)
+
+
 def test_repeating_feedback_changes_nothing(place: Place, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         said = learning(source, "need_modification")

@@ -26,6 +26,8 @@ def learnt(
         own: all that is the user's own.
         known: whatever has the ids of the new example and the new lesson, by id.
     """
+    if not learning.teaches:
+        return (replace(before, feedback=learning.feedback) if before else Noted(learning.feedback)), {}
     there = known.get(learning.example.example_id) if learning.example else None
     if isinstance(there, Example) and there.is_rejected:
         learning = replace(learning, example=None)
