@@ -232,7 +232,7 @@ class View:
         if not self.desk.reuses or len(inquiry.question) > _MOST_CHARS:
             return ()
         asked = phrasing_of(inquiry.question)
-        known = Known(inquiry.catalog, inquiry.found_values)
+        known = Known(inquiry.catalog, tuple(one for one in inquiry.found_values if one.is_meant))
         alike = sorted(
             chain(self.shelves.own.alike(asked), self.shelves.shared.alike(asked)),
             key=lambda each: each[0].created_at,

@@ -270,7 +270,7 @@ def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) 
 def _values(schema: SchemaText, inquiry: Inquiry, tokens: int) -> str:
     """The block of stored values that the question names, as many as fit; empty when it names none."""
     lines = []
-    for line in schema.named_values(inquiry.question).splitlines():
+    for line in schema.named_values(inquiry.question, inquiry.found_values).splitlines():
         tokens -= estimated_tokens(f"{line}\n")
         if tokens < 0:
             break
