@@ -29,6 +29,7 @@ from rules.schema.phrases import (
     owned_phrases,
     table_phrases,
 )
+from rules.schema.said_words import said_words
 from rules.schema.schema import Schema
 from rules.schema.senses import (
     AFTER_COLUMNS,
@@ -52,7 +53,7 @@ _MOST_REMEMBERED_NEAR = 200  # the same, of phrases with the most links
 _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
 _MOST_NAMED_IN_PART = 30_000  # different columns; of more, parts of their names are not looked up
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
-_INFLECTION, _OTHER_WORD = 0.03, 0.25
+_INFLECTION, _OTHER_WORD, _OTHER_THING = 0.03, 0.25, 0.4
 _BORROWED_BESIDE_OWN = 0.25
 _MISSPELT = 2  # letters more or fewer than the word that is meant
 
@@ -64,6 +65,8 @@ class Lexicon:
     """Phrases of one catalogue. Build it through `lexicon_of`, which keeps it as long as its catalogue lives.
 
     Attributes:
+        intents: what the semantic file's words ask for, by comparison key; see `said_words`.
+        adjectives: the figures that the semantic file's adjectives are about, by the adjective's key.
         said: words of the question at hand that name stored values looked up for it, and the values.
         offered: words of it that nothing is called by, each with a stored value that resembles them.
     """
@@ -85,6 +88,7 @@ class Lexicon:
         equal: dict[object, Places] = {}
         for number, table in enumerate(catalog.tables):
             self._add_columns(number, table, equal)
+        self.intents, self.adjectives = said_words(catalog, self._own)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
         self._crowded = frozenset(key for key, senses in self._own.items() if size(senses) > _MOST_LINKS)
 
@@ -352,7 +356,9 @@ def _has_rival(borrowed: Link, own: set[_Identity]) -> bool:
 
 
 def _inflection(link: Link, key: str) -> float:
-    """What another form of the word costs: more for `scans` of the column scanned_at, which is a time."""
+    """What another form of the word costs: more for `scans` of the column scanned_at, and for `opened` of `open`."""
+    if link.kind == "value" and key.endswith("ed") and not link.spelling.endswith("ed"):
+        return _OTHER_THING
     is_event = link.kind == "column" and link.spelling.endswith("ed") and " " not in link.spelling
     return _OTHER_WORD if is_event and not key.endswith("ed") else _INFLECTION
 

@@ -56,7 +56,7 @@ class Senses:
     def __init__(self) -> None:
         self._senses: dict[str, Sense | list[Sense]] = {}  # most phrases have one, which needs no list
 
-    def __contains__(self, key: str) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._senses
 
     def of(self, key: str) -> Sequence[Sense]:
