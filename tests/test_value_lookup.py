@@ -416,6 +416,16 @@ def test_prompts_hold_what_was_found(url: str, model: OpenAiServer, tmp_path: Pa
     assert {line["question"] for line in lines} == {asked["question"]}
 
 
+def test_a_model_is_told_what_only_its_verdict_led_to(url: str, model: OpenAiServer) -> None:
+    settings = Settings(database_url=url, value_lookup_timeout_s=ENOUGH_S, llm_max_retries=0)
+    with Asking(settings, model) as asking:
+        asking.sync(
+            {"question": "华东科技有限公司呢"}, Reply("DATABASE"), Reply("SELECT count(*) FROM customers"), Reply("x")
+        )
+    written = "\n".join(str(one["content"]) for one in model.requests[-1].messages)
+    assert "customers.company_name = '华东科技有限公司'" in written
+
+
 def test_the_second_look_uses_what_was_found(shop: Shop) -> None:
     found = shop.found("orders of café müller gmbh")
     sql = "SELECT * FROM customers WHERE company_name = 'café müller gmbh'"
