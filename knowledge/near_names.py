@@ -6,6 +6,7 @@ server's language. Most failed queries are wrong names, so the answer is for the
 
 import re
 import unicodedata
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,6 +29,8 @@ _SAID_SCORE = 0.95  # of names that their comment explains by what was written
 _PART_SCORE = 0.7  # of names one of which contains the other
 _SAME_WORDS = 0.8  # of names whose words are the same, but for their number and order
 _LEAST_PART = 3  # characters; shorter parts are shared by chance
+
+_NOWHERE = array("I")
 
 _NAME = r'(?:"(?:[^"]|"")+"|[^\W\d][\w$]*)'
 _DOTTED = re.compile(rf"{_NAME}(?:\s*\.\s*{_NAME})*")
@@ -143,10 +146,10 @@ class KnownNames:
         self._tables = catalog.tables
         names = [" ".join((table.name, *_said(table.comment))) for table in catalog.tables]
         self._like = LikeNames(names, few=_FEW_TABLES)
-        self._columns: dict[str, list[tuple[Table, str]]] = {}
-        for table in catalog.tables:
-            for column in table.columns:
-                self._columns.setdefault(_folded(column.name), []).append((table, column.name))
+        self._columns: dict[str, array[int]] = {}  # the number of the table, then of the column, of each
+        for number, table in enumerate(catalog.tables):
+            for place, column in enumerate(table.columns):
+                self._columns.setdefault(_folded(column.name), array("I")).extend((number, place))
 
     def tables_like(self, name: str) -> Iterator[Table]:
         """Tables whose name or comment may resemble `name`; all of them where there are few."""
@@ -154,7 +157,9 @@ class KnownNames:
 
     def columns_called(self, name: str) -> Sequence[tuple[Table, str]]:
         """Columns of that name, with their tables, as many as are worth comparing."""
-        return self._columns.get(_folded(name), ())[:_MOST_COLUMNS]
+        called = self._columns.get(_folded(name), _NOWHERE)[: 2 * _MOST_COLUMNS]
+        tables = ((self._tables[number], place) for number, place in zip(called[::2], called[1::2], strict=True))
+        return [(table, table.columns[place].name) for table, place in tables]
 
 
 KNOWN_NAMES = Part(lambda index: KnownNames(index.catalog), ignores_row_counts=True)

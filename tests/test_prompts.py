@@ -30,6 +30,7 @@ from knowledge.personal_data import Privacy, privacy_of
 from knowledge.relevance import terms
 from knowledge.safe_text import block, one_line
 from tests.catalogs import CATALOG, COMPANY, SERVICE_AREA, wide_catalog
+from tests.experiences import EXPERIENCE
 from tests.histories import HISTORY
 
 GOLDEN = Path(__file__).parent / "fixtures" / "prompts"
@@ -94,6 +95,8 @@ CASES: dict[str, tuple[str, tuple[Any, ...], Inquiry]] = {
     "classify_history": ("classify", (), inquiry(question="为什么第一名这么高", history=HISTORY)),
     "write_sql_history": ("write_sql", (), inquiry(question="只看浙北的", history=HISTORY)),
     "repair_sql_history": ("repair_sql", (SQL, UNKNOWN), inquiry(question="只看浙北的", history=HISTORY)),
+    "write_sql_experience": ("write_sql", (), inquiry(experience=EXPERIENCE)),
+    "repair_sql_experience": ("repair_sql", (SQL, UNKNOWN), inquiry(experience=EXPERIENCE, history=HISTORY)),
     "chat_history_en": ("chat", (), inquiry(question="why is the first so high?", lang="en", history=HISTORY)),
 }
 
