@@ -16,7 +16,7 @@ from common.meanings import Names
 from common.text import Text
 from knowledge.semantic.near import did_you_mean
 from knowledge.semantic.problems import Problem, SemanticFileError
-from knowledge.semantic.yaml_tree import Fields, Items, Scalar, Tree, plain, read_tree
+from knowledge.semantic.yaml_tree import MAX_BYTES, Fields, Items, Scalar, Tree, plain, read_tree
 
 SCHEMA_PATH = Path(__file__).with_name("semantic.schema.json")
 _MAX_PROBLEMS = 100
@@ -113,7 +113,8 @@ def read_file(path: Path, name: str | None = None) -> SemanticFile:
     """
     name = name or str(path)
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # one byte too many is enough to be refused
     except OSError as error:
         raise SemanticFileError(name, [Problem(1, f"the file can't be read: {error.strerror}")]) from error
     return read_text(data, name)

@@ -18,6 +18,7 @@ from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.links import Link
+from rules.schema.looked_up import lexicon_for
 from rules.schema.schema import Facts, kind_of
 
 _EXAMPLES = 3
@@ -112,7 +113,7 @@ def _candidates(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_Example
 
 def about_mentioned(inquiry: Inquiry) -> list[str]:
     """Questions that the rules answer, about things of the database that the question mentions."""
-    lexicon, lang = lexicon_of(inquiry.catalog), inquiry.lang
+    lexicon, lang = lexicon_for(inquiry), inquiry.lang
     marks = [mark for mark in marks_of(inquiry.question, lexicon) if not mark.means("noise", "verb", "super", "count")]
     links = [mark.links[0] for mark in marks if mark.quality >= _CLEAR_QUALITY]
     found: dict[str, None] = {}

@@ -50,7 +50,8 @@ from rules.reading.filters import read_filters
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.reading import ColumnIdentity, Reading
 from rules.schema.joins import AmbiguousPath
-from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.schema.lexicon import Lexicon
+from rules.schema.looked_up import lexicon_for
 from rules.schema.schema import TableKey
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
@@ -81,7 +82,7 @@ def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understa
     Raises:
         Refusal: rules can't answer it.
     """
-    lexicon = lexicon_of(inquiry.catalog)
+    lexicon = lexicon_for(inquiry)
     marks = marks_of(inquiry.question, lexicon)
     try:
         return _understood(inquiry, lexicon, marks, settled)

@@ -98,11 +98,12 @@ def marks_of(
     for start, end, key, stem_key in stretches:
         links = lexicon.links(key, stem_key, near) if stem_key else ()
         is_quote = atoms[start].kind == "quote"
-        intent = None if is_quote else lexicon.said.get(key) or intents.get(key) or lexicon.said.get(stem_key)
+        intent = None if is_quote else lexicon.intents.get(key) or intents.get(key) or lexicon.intents.get(stem_key)
         _add_words(found, links, intent, start, end)
     if not with_views:
         _forget_views(found, lexicon)
     _add_numbers_and_dates(found, lexicon)
+    _add_looked_up(found, lexicon)
     return tuple(_with_kinds(list(_merge_unknown(_cheapest(found), text, atoms)), lexicon))
 
 
@@ -238,6 +239,29 @@ def _add_numbers_and_dates(found: _Candidates, lexicon: Lexicon) -> None:
                 found.put(replace(mark, date=span))
 
 
+def _add_looked_up(found: _Candidates, lexicon: Lexicon) -> None:
+    """Adds the stored values that were looked up for the question, at the words that name them."""
+    starts = {atom.start: index for index, atom in enumerate(found.atoms)}
+    ends = {atom.end: index + 1 for index, atom in enumerate(found.atoms)}
+    quotes = {atom.text: index for index, atom in enumerate(found.atoms) if atom.kind == "quote"}
+    for words, links in lexicon.said:
+        at = found.text.find(words)
+        while at >= 0:
+            start, end = starts.get(at), ends.get(at + len(words))
+            if start is not None and end is not None:
+                _add_links(found, start, end, links)
+            at = found.text.find(words, at + 1)
+        if words in quotes:
+            _add_links(found, quotes[words], quotes[words] + 1, links)
+
+
+def _add_links(found: _Candidates, start: int, end: int, links: tuple[Link, ...]) -> None:
+    mark = found.at(start, end)
+    known = {link.identity for link in mark.links}
+    added = (*mark.links, *(link for link in links if link.identity not in known))
+    found.put(replace(mark, links=tuple(sorted(added, key=lambda link: -link.quality))))
+
+
 def _cost(mark: Mark) -> float:
     costs = []
     if mark.intent is not None and not any(char.isalnum() for char in mark.text):
@@ -273,7 +297,8 @@ def _cheapest(found: _Candidates) -> list[Mark]:
         best, best_cost = unknown, costs[end - 1] + _COST_OF_UNKNOWN[atom.kind]
         for mark in by_end.get(end, ()):
             cost = costs[mark.start] + _cost(mark)
-            if cost < best_cost or (cost == best_cost and mark.start < best.start):
+            is_known = best.is_unknown and mark.links != ()
+            if cost < best_cost or (cost == best_cost and (mark.start < best.start or is_known)):
                 best, best_cost = mark, cost
         costs.append(best_cost)
         chosen.append(best)

@@ -6,6 +6,7 @@ A prompt that is too long for the model is sent a second time, shortened.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import islice
 
 from agent.answers.figures_check import (
     doubtful_figures,
@@ -34,6 +35,7 @@ from knowledge.safe_text import block, one_line
 
 _MAX_QUESTION = 4_000
 _MAX_SQL = 8_000
+_LEADING, _MOST_LED = 2, 6  # examples whose tables are shown before others, and how many these are at most
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ def _question(inquiry: Inquiry) -> str:
 
 def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) -> str:
     """The schema text, with the tables of the last query, because a follow-up may name none of them, and with those
-    that the examples read."""
+    that the best examples read."""
     table = schema.find(inquiry.table) if inquiry.table else None
     first = [table] if table else []
     last = history.last_query
@@ -260,15 +262,15 @@ def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) 
     if last is not None and last.sql is not None:
         first += mentioned_tables(last.sql, schema)
         question = f"{question}\n{last.question}"
-    keys = {key for example in inquiry.experience.examples for key in example.tables}
-    first += (schema.catalog.by_key[key] for key in sorted(keys) if key in schema.catalog.by_key)
+    keys = (key for example in inquiry.experience.examples[:_LEADING] for key in example.tables)
+    first += (schema.catalog.by_key[key] for key in islice(keys, _MOST_LED) if key in schema.catalog.by_key)
     return schema.details(question, dict.fromkeys(first), budget)
 
 
 def _values(schema: SchemaText, inquiry: Inquiry, tokens: int) -> str:
     """The block of stored values that the question names, as many as fit; empty when it names none."""
     lines = []
-    for line in schema.named_values(inquiry.question).splitlines():
+    for line in schema.named_values(inquiry.question, inquiry.found_values).splitlines():
         tokens -= estimated_tokens(f"{line}\n")
         if tokens < 0:
             break
