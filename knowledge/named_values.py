@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from common.values import Catalog, Column, Table
 from knowledge.personal_data import Privacy, is_private_value, privacy_of
-from knowledge.relevance import called, singular, terms
 from knowledge.stored_values import NAME_TAILS
+from knowledge.terms import called, singular, terms
 from knowledge.words import WORDS
 
 _ALONE = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # scripts without spaces: each character is a word

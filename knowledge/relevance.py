@@ -9,29 +9,20 @@ first few give way to others, because a question rarely needs more than one of t
 good ones is good as well, also when the question has no word for it.
 """
 
-import re
-import threading
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from heapq import nlargest, nsmallest
 from math import log
-from typing import NamedTuple
-
-import snowballstemmer
 
 from common.values import Catalog, Table
-from knowledge.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, ZH_TO_EN, ZH_TO_ZH
+from knowledge.question_terms import Form, forms
+from knowledge.terms import called, has_root, is_han, spelled_out, terms, terms_with_roots
 from knowledge.words import WORDS
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
-_NAME_END = re.compile(r"[,，:：;；.。(（\[【\n]")
-_PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("ss", "ss"), ("us", "us"))
 _K1, _B = 1.2, 0.3  # BM25's constants; a table of many columns is hardly less likely to be meant than one of few
 _NAME_WEIGHT = 3  # a table's own name and comment say more than its columns'
-_ROOT_WEIGHT, _SYNONYM_WEIGHT = 0.6, 0.5  # of a word found otherwise than as it is written
 _WHOLE_NAME = 0.5  # added to the score, as a share of it, when the question says the whole name of the table
 _MOST_NAMED = 600  # best tables for which that is looked at, because it takes a while
 _VALUE_WEIGHT = 1.0  # of a table that holds a value which the question names, for each unit of the value's rarity
@@ -46,48 +37,11 @@ _COMMON = 1_000  # tables; a word that more of them have is ignored when the que
 _MOST_OWNERS = 3  # a key's name that more tables share refers to none of them
 _BRIDGED = 6  # best tables between which the shortest way is looked for
 _LONGEST_BRIDGE = 3  # joins
-_LONGEST_SYNONYM = 6  # characters
 _MAX_VALUES = 20  # stored values of one column that count as words of its table
 _MAX_COMMENT, _MAX_VALUE_CHARS = 400, 60  # characters that are looked at
 
 _Key = tuple[str, str]
 _NOWHERE = array("I")
-
-
-def terms(text: str) -> Iterator[str]:
-    """The words of `text` that can be compared: singular Latin words, numbers, pairs of Han characters."""
-    for word in _WORDS.findall(text):
-        if word[0] > "\u33ff":
-            yield from (word[start : start + 2] for start in range(max(1, len(word) - 1)))
-        else:
-            yield singular(word.lower())
-
-
-def singular(word: str) -> str:
-    """A lower-case English word without its plural ending."""
-    if not word.endswith("s"):
-        return word
-    for ending, replacement in _PLURALS:
-        if word.endswith(ending):
-            return word[: -len(ending)] + replacement
-    return word[:-1] if len(word) > 3 else word
-
-
-def called(comment: str | None) -> str:
-    """What a comment calls the thing: its words before any punctuation, at most 60 characters."""
-    return _NAME_END.split((comment or "")[:60].strip(), maxsplit=1)[0] if comment else ""
-
-
-_STEMMERS = threading.local()  # one keeps the word it works on, so that two threads can't share it
-
-
-@lru_cache(maxsize=50_000)
-def _root(word: str) -> str:
-    """What the words of one family share, by Snowball's English stemmer. Never a word itself: `~enrol`."""
-    stemmer = getattr(_STEMMERS, "english", None)
-    if stemmer is None:
-        stemmer = _STEMMERS.english = snowballstemmer.stemmer("english")
-    return f"~{stemmer.stemWord(word)}"
 
 
 @dataclass(frozen=True)
@@ -113,8 +67,11 @@ class TableIndex:
         self._numbers = {table.key: number for number, table in enumerate(catalog.tables)}
         self._postings: dict[str, array[int]] = {}  # term → a table's number, its count there, the next table's …
         self._lengths = []
+        self._has_han, self._has_latin = bytearray(len(self._tables)), bytearray(len(self._tables))
         for number, table in enumerate(catalog.tables):
             counts = Counter(_document(table))
+            self._has_han[number] = any(map(is_han, counts))
+            self._has_latin[number] = any(map(has_root, counts))
             self._lengths.append(sum(counts.values()))
             for term, count in counts.items():
                 self._postings.setdefault(term, array("I")).extend((number, count))
@@ -192,8 +149,8 @@ class TableIndex:
             if scores and len(found) > 2 * _COMMON:
                 break
             of_word = counted.setdefault(form.word, {})
-            bit = 1 << list(counted).index(form.word)
-            for number, score in self._matches(found, form.share):
+            bit = 0 if form.is_faint else 1 << list(counted).index(form.word)
+            for number, score in self._matches(found, form):
                 before = of_word.get(number, 0.0)
                 if score > before:
                     of_word[number] = score
@@ -201,15 +158,20 @@ class TableIndex:
                     said[number] |= bit
         for key, count in holding.items():
             scores[self._numbers[key]] += _VALUE_WEIGHT * self._rarity(count)
+        shares = {term: form.share for term, form in asked.items()}
+        alone = {term: min(1.0, form.alone) for term, form in asked.items()}
         for number in nlargest(_MOST_NAMED, scores, key=scores.__getitem__):
-            scores[number] *= 1 + _WHOLE_NAME * _said_share(self._names[number], asked)
+            counting = shares if self._has_han[number] else alone
+            scores[number] *= 1 + _WHOLE_NAME * _said_share(self._names[number], counting)
         return scores, said
 
-    def _matches(self, found: "array[int]", share: float) -> Iterator[tuple[int, float]]:
+    def _matches(self, found: "array[int]", form: Form) -> Iterator[tuple[int, float]]:
         """The tables of one term's postings with their scores."""
-        rarity = self._rarity(len(found) // 2) * share * (_K1 + 1)
+        rarity = self._rarity(len(found) // 2) * (_K1 + 1)
+        shares = (rarity * form.alone, rarity * form.share)
+        speaks = self._has_han if is_han(form.word) else self._has_latin
         for number, count in zip(found[::2], found[1::2], strict=True):
-            yield number, rarity * count / (count + self._damping[number])
+            yield number, shares[speaks[number]] * count / (count + self._damping[number])
 
     def _rarity(self, containing: int) -> float:
         return log(1 + (len(self._tables) - containing + 0.5) / (containing + 0.5))
@@ -288,48 +250,9 @@ def _without_many_alike(scores: Mapping[int, float], said: Mapping[int, int], mo
     return [(number, lowered[number]) for number in best(most, lowered)]
 
 
-class Form(NamedTuple):
-    """How a term stands for a word of the question.
-
-    Attributes:
-        word: the word; of its forms in one table only the best counts, so that a word with many does not outweigh
-            the others.
-        share: how much the form counts, 1 for the word itself.
-    """
-
-    word: str
-    share: float
-
-
-def forms(question: str) -> dict[str, Form]:
-    """The terms to look for → what they stand for."""
-    wanted = {term: Form(term, 1.0) for term in terms(question)}
-    for word in list(wanted):
-        if word.isascii() and word.isalpha():
-            wanted.setdefault(_root(word), Form(word, _ROOT_WEIGHT))
-    for said, phrase in _synonyms(question, list(wanted)):
-        for term in terms(phrase):
-            wanted.setdefault(term, Form(said, _SYNONYM_WEIGHT))
-    return wanted
-
-
-def _synonyms(question: str, words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """What else the things in the question are called, in both languages: the first term of each, and a name."""
-    for word in words:
-        for table in (EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS):
-            for phrase in table.get(word, ()):
-                yield word, phrase
-    text = question.replace(" ", "")
-    for start in range(len(text)):
-        for end in range(start + 1, min(len(text), start + _LONGEST_SYNONYM) + 1):
-            for table in (ZH_TO_EN, ZH_TO_ZH, EVENTS_OF_VERBS):
-                for phrase in table.get(text[start:end], ()):
-                    yield text[start : min(end, start + 2)], phrase
-
-
-def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, Form]) -> float:
+def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> float:
     """The share of a table's name or comment that the question says; of both, the greater."""
-    return max((sum(asked[term].share for term in name if term in asked) / len(name) for name in names), default=0.0)
+    return max((sum(asked[term] for term in name if term in asked) / len(name) for name in names), default=0.0)
 
 
 _TABLE_NOISE = WORDS.english.one_of("relevance.table_words")
@@ -338,7 +261,7 @@ _TABLE, _KEYS = WORDS.chinese.phrases("tables.ends")[0], WORDS.english.one_of("r
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
     said = called(table.comment).removesuffix(_TABLE)
-    names = (frozenset(_spelled_out(text)) - _TABLE_NOISE for text in (table.name, said))
+    names = (frozenset(spelled_out(text)) - _TABLE_NOISE for text in (table.name, said))
     return tuple(name for name in names if name)
 
 
@@ -363,29 +286,12 @@ def _implied_targets(tables: Iterable[Table]) -> list[list[int]]:
     return implied
 
 
-def _spelled_out(text: str) -> Iterator[str]:
-    for term in terms(text):
-        yield from terms(ABBREVIATIONS.get(term, term))
-
-
 def _document(table: Table) -> Iterator[str]:
     """The terms of a table, repeated by what they count; Latin words also by their roots."""
     for text in (table.name, (table.comment or "")[:_MAX_COMMENT]):
-        yield from _with_roots(text, _NAME_WEIGHT)
+        yield from list(terms_with_roots(text)) * _NAME_WEIGHT
     for column in table.columns:
-        yield from _with_roots(column.name, 1)
-        yield from _with_roots((column.comment or "")[:_MAX_COMMENT], 1)
+        yield from terms_with_roots(column.name)
+        yield from terms_with_roots((column.comment or "")[:_MAX_COMMENT])
         for value in column.values[:_MAX_VALUES]:
             yield from terms(value[:_MAX_VALUE_CHARS])
-
-
-def terms_with_roots(text: str) -> frozenset[str]:
-    """The terms by which `text` is found."""
-    return frozenset(_with_roots(text, 1))
-
-
-def _with_roots(text: str, times: int) -> Iterator[str]:
-    for term in terms(text):
-        spelled = [term, *terms(ABBREVIATIONS[term])] if term in ABBREVIATIONS else [term]
-        roots = [_root(word) for word in spelled if word.isascii() and word.isalpha()]
-        yield from [*spelled, *roots] * times

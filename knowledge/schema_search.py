@@ -11,7 +11,9 @@ from typing import Literal
 from common.values import Catalog, Table
 from knowledge.personal_data import open_values
 from knowledge.prepared import Prepared
-from knowledge.relevance import Form, Ranked, TableIndex, forms, terms_with_roots
+from knowledge.question_terms import Form, forms
+from knowledge.relevance import Ranked, TableIndex
+from knowledge.terms import terms_with_roots
 
 _MOST_REASONS = 12  # of one table
 _MOST_VALUES = 20  # of one column that are looked at, as in the index

@@ -26,8 +26,8 @@ from common.llm.contexts import context_tokens
 from common.llm.tokens import estimated_tokens, schema_budget
 from common.values import Catalog, Column, ForeignKey, QueryResult, Table
 from knowledge.personal_data import Privacy, privacy_of
-from knowledge.relevance import terms
 from knowledge.safe_text import block, one_line, quoted
+from knowledge.terms import terms
 from tests.catalogs import CATALOG, COMPANY, SERVICE_AREA, wide_catalog
 from tests.histories import HISTORY
 

@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.retrieval import Asked, described, measure, needed, pooled, questions_of
 from common.values import Catalog, Column, ForeignKey, Table
-from knowledge.relevance import TableIndex, terms
+from knowledge.relevance import TableIndex
+from knowledge.terms import terms
 
 
 def table(name: str, columns: str, comment: str | None = None, refers_to: Iterable[str] = ()) -> Table:

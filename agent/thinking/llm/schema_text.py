@@ -17,8 +17,9 @@ from common.llm.tokens import PER_TOKEN, weight
 from common.values import Catalog, Column, ForeignKey, Table
 from knowledge.named_values import NamedValues
 from knowledge.personal_data import Privacy, is_private_value, privacy_of
-from knowledge.relevance import TableIndex, terms
+from knowledge.relevance import TableIndex
 from knowledge.safe_text import one_line, quoted
+from knowledge.terms import terms
 from rules.words.vocabulary import common_phrases
 
 SCHEMA_BUDGET = 24_000  # tokens of the schema in a prompt that asks for SQL, unless the settings say otherwise
