@@ -19,6 +19,7 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=10_000, help="large_schema: tables (default 10000)")
     parser.add_argument("--questions", type=Path, nargs="+", default=[], help="retrieval: files of JSON lines")
     parser.add_argument("--schemas", type=Path, help="retrieval: folder of .sql files or JSON file of their databases")
+    parser.add_argument("--database-url", default="", help="retrieval: database that the questions are about")
     parser.add_argument("--pool", type=int, default=retrieval.POOL, help="retrieval: tables of the one schema")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="citu-bench-") as folder:
@@ -66,7 +67,11 @@ def _rules(database_url: str, folder: Path, _options: argparse.Namespace) -> Non
 
 def _retrieval(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     for line in retrieval.run(
-        database_url, folder, files=options.questions, schemas=options.schemas, pool=options.pool
+        options.database_url or database_url,
+        folder,
+        files=options.questions,
+        schemas=options.schemas,
+        pool=options.pool,
     ):
         print(line, flush=True)
 

@@ -18,6 +18,7 @@ from math import log
 
 from common.values import Catalog, Table
 from knowledge.question_terms import Form, forms
+from knowledge.table_graph import TableGraph
 from knowledge.terms import called, has_root, is_han, spelled_out, terms, terms_with_roots
 from knowledge.words import WORDS
 
@@ -27,16 +28,14 @@ _WHOLE_NAME = 0.5  # added to the score, as a share of it, when the question say
 _MOST_NAMED = 600  # best tables for which that is looked at, because it takes a while
 _VALUE_WEIGHT = 1.0  # of a table that holds a value which the question names, for each unit of the value's rarity
 _PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = 0.35, 0.1, 0.4  # of a table's score that those joined to it get
+_BETWEEN = 0.9  # of the lower score of two tables, what the one that links them has at least
 _MOST_LEADING = 3  # tables that are named as the reason for another one
 _SPREADING = 12  # best tables whose score is passed on
 _ALIKE, _ALIKE_SHARE = 4, 0.6  # tables that say the same words, and what the others of them keep of their score
 _LOOKED_AT = 60  # best tables among which those are found, at least
 _ANCHORS, _NEAR_SHARE = 3, 1.0  # best tables, and what those within a few joins of them gain, as a share of their own
-_MOST_CHILDREN = 60  # a table that more tables refer to says nothing about which of them belong together
 _COMMON = 1_000  # tables; a word that more of them have is ignored when the question has rarer ones
-_MOST_OWNERS = 3  # a key's name that more tables share refers to none of them
 _BRIDGED = 6  # best tables between which the shortest way is looked for
-_LONGEST_BRIDGE = 3  # joins
 _MAX_VALUES = 20  # stored values of one column that count as words of its table
 _MAX_COMMENT, _MAX_VALUE_CHARS = 400, 60  # characters that are looked at
 
@@ -78,15 +77,7 @@ class TableIndex:
         self._mean_length = sum(self._lengths) / max(1, len(self._lengths)) or 1.0
         self._damping = [_K1 * (1 - _B + _B * length / self._mean_length) for length in self._lengths]
         self._names = [_name_terms(table) for table in catalog.tables]
-        implied = _implied_targets(catalog.tables)
-        self._above = [
-            [self._numbers[key.target] for key in table.foreign_keys if key.target in self._numbers] + implied[number]
-            for number, table in enumerate(catalog.tables)
-        ]
-        self._below: defaultdict[int, list[int]] = defaultdict(list)
-        for number, targets in enumerate(self._above):
-            for target in set(targets):
-                self._below[target].append(number)
+        self._graph = TableGraph(catalog.tables)
 
     def ranked(
         self, question: str, most: int, first: Iterable[Table] = (), holding: Mapping[_Key, int] | None = None
@@ -109,7 +100,7 @@ class TableIndex:
             known = set(found)
             others = (number for number in range(len(self._tables)) if number not in known)
             found += nsmallest(
-                most - len(found), others, key=lambda number: (-len(self._below.get(number, ())), number)
+                most - len(found), others, key=lambda number: (-len(self._graph.referring(number)), number)
             )
         return [self._tables[number] for number in found]
 
@@ -123,8 +114,8 @@ class TableIndex:
         ]
 
     def _led_by(self, number: int, by_words: Mapping[int, float]) -> tuple[tuple[Table, bool], ...]:
-        above, own = set(self._above[number]), by_words.get(number, 0.0)
-        joined = above | set(self._below.get(number, ()))
+        above, own = self._graph.above[number], by_words.get(number, 0.0)
+        joined = {*above, *self._graph.referring(number)}
         better = (other for other in joined if by_words.get(other, 0.0) > own)
         leading = nlargest(_MOST_LEADING, better, key=lambda other: (by_words[other], -other))
         return tuple((self._tables[other], other in above) for other in leading)
@@ -134,8 +125,8 @@ class TableIndex:
         best = max(scores.values(), default=1.0)
         self._favour_near(scores, said)
         spread = self._spread(scores)
-        for number in self._bridges(nlargest(_BRIDGED, scores, key=scores.__getitem__)):
-            spread[number] = spread.get(number, 0.0) + best * _LINK_SHARE
+        for number, of_linked in self._bridges(scores).items():
+            spread[number] = max(spread.get(number, 0.0) + best * _LINK_SHARE, of_linked)
         return _without_many_alike(spread, said, most)
 
     def _scores(self, question: str, holding: Mapping[_Key, int]) -> tuple[dict[int, float], dict[int, int]]:
@@ -180,59 +171,47 @@ class TableIndex:
         """Raises tables that can be joined to the best and say words of the question that those don't say."""
         gains: dict[int, float] = {}
         for start in nlargest(_ANCHORS, scores, key=scores.__getitem__):
-            for number, joins in self._distances(start).items():
-                if joins and number in scores and said.get(number, 0) & ~said.get(start, 0):
-                    gains[number] = max(_NEAR_SHARE / joins, gains.get(number, 0.0))
+            for number, way in self._graph.ways_from(start).items():
+                if way.joins and number in scores and said.get(number, 0) & ~said.get(start, 0):
+                    gains[number] = max(_NEAR_SHARE * way.sureness / way.joins, gains.get(number, 0.0))
         for number, gain in gains.items():
             scores[number] *= 1 + gain
-
-    def _distances(self, start: int) -> dict[int, int]:
-        joins = {start: 0}
-        for number, before in self._ways_from(start).items():
-            joins.setdefault(number, joins.get(before, 0) + 1)
-        return joins
 
     def _spread(self, scores: Mapping[int, float]) -> dict[int, float]:
         """The scores with what the best tables give to those that are joined to them."""
         leading = nlargest(_SPREADING, scores, key=scores.__getitem__)
         given: defaultdict[int, list[float]] = defaultdict(list)
         for number in leading:
-            for target in set(self._above[number]):
-                given[target].append(scores[number] * _PARENT_SHARE)
-                for beyond in set(self._above[target]):
-                    given[beyond].append(scores[number] * _PARENT_SHARE**2)
-            for child in self._below[number]:
-                given[child].append(scores[number] * _CHILD_SHARE)
+            for target, sure in self._graph.above[number].items():
+                given[target].append(scores[number] * _PARENT_SHARE * sure)
+                for beyond, as_sure in self._graph.above[target].items():
+                    given[beyond].append(scores[number] * _PARENT_SHARE**2 * sure * as_sure)
+            for child, sure in self._graph.referring(number).items():
+                given[child].append(scores[number] * _CHILD_SHARE * sure)
         total = dict(scores)
         for number, shares in given.items():
             total[number] = total.get(number, 0.0) + sum(sorted(shares)[-2:])
         return total
 
-    def _bridges(self, numbers: list[int]) -> set[int]:
-        """The tables over which those of `numbers` can be joined, by the shortest ways."""
-        over: set[int] = set()
-        for position, start in enumerate(numbers):
-            came_from = self._ways_from(start)
-            for end in numbers[position + 1 :]:
-                step = came_from.get(end)
-                while step is not None and step != start:
-                    over.add(step)
-                    step = came_from[step]
-        return over
+    def _bridges(self, scores: Mapping[int, float]) -> dict[int, float]:
+        """The tables over which the best can be joined, by the shortest ways, and the score that links bring them.
 
-    def _ways_from(self, start: int) -> dict[int, int]:
-        """Each table within reach → the one before it on the shortest way from `start`."""
-        came_from, edge = {start: start}, [start]
-        for _ in range(_LONGEST_BRIDGE):
-            reached = []
-            for number in edge:
-                below = self._below.get(number, ())
-                for other in (*self._above[number], *(below if len(below) <= _MOST_CHILDREN else ())):
-                    if other not in came_from:
-                        came_from[other] = number
-                        reached.append(other)
-            edge = reached
-        return came_from
+        A table that alone links two others comes right behind them; those of longer ways are less sure to be meant.
+        """
+        best = nlargest(_BRIDGED, scores, key=scores.__getitem__)
+        over: dict[int, float] = {}
+        for position, start in enumerate(best):
+            ways = self._graph.ways_from(start)
+            for end in best[position + 1 :]:
+                if end not in ways:
+                    continue
+                is_link = ways[end].joins == 2  # noqa: PLR2004 - one to each of both
+                score = _BETWEEN * scores[end] * ways[end].sureness if is_link else 0.0
+                step = ways[end].before
+                while step != start:
+                    over[step] = max(score, over.get(step, 0.0))
+                    step = ways[step].before
+        return over
 
 
 def _without_many_alike(scores: Mapping[int, float], said: Mapping[int, int], most: int) -> list[tuple[int, float]]:
@@ -256,34 +235,13 @@ def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> 
 
 
 _TABLE_NOISE = WORDS.english.one_of("relevance.table_words")
-_TABLE, _KEYS = WORDS.chinese.phrases("tables.ends")[0], WORDS.english.one_of("relevance.keys")
+_TABLE = WORDS.chinese.phrases("tables.ends")[0]
 
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
     said = called(table.comment).removesuffix(_TABLE)
     names = (frozenset(spelled_out(text)) - _TABLE_NOISE for text in (table.name, said))
     return tuple(name for name in names if name)
-
-
-def _implied_targets(tables: Iterable[Table]) -> list[list[int]]:
-    """For each table, those that it refers to by its columns' names alone: many schemas declare no foreign keys.
-
-    `customer_id` refers to a table with that primary key, or to one called `customer`, in the same schema.
-    """
-    tables = list(tables)
-    owners: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-    for number, table in enumerate(tables):
-        core = "_".join(term for term in terms(table.name) if term not in _TABLE_NOISE)
-        own = {"_".join(terms(name)) for name in table.primary_key} if len(table.primary_key) == 1 else set()
-        for name in {*(f"{core}_{key}" for key in _KEYS), *own} - _KEYS:
-            owners[table.schema, name].append(number)
-    implied: list[list[int]] = []
-    for number, table in enumerate(tables):
-        declared = {name for key in table.foreign_keys for name in key.columns} | set(table.primary_key[:1])
-        names = {"_".join(terms(column.name)) for column in table.columns if column.name not in declared}
-        places = (owners.get((table.schema, name), ()) for name in names)
-        implied.append([owner for place in places if len(place) <= _MOST_OWNERS for owner in place if owner != number])
-    return implied
 
 
 def _document(table: Table) -> Iterator[str]:
