@@ -36,6 +36,7 @@ TRUSTED_PROXIES = 0  # reverse proxies in front that append to X-Forwarded-For; 
 DATABASE_URL = ""  # the PostgreSQL database that is asked; empty: the embedded demo database
 MAX_ROWS = 200  # most rows of one answer; more are cut and the answer says is_limited
 MAX_RESULT_BYTES = 4194304  # most bytes of one answer's rows, as text
+EXPORT_MAX_ROWS = 1000000  # most rows of one exported file, at most 1048575
 STATEMENT_TIMEOUT_S = 30.0  # seconds one SQL statement may run
 MAX_PLAN_COST = 0  # most a plan may be estimated to cost, in the planner's units; 0: no limit
 MAX_PLAN_ROWS = 0  # most rows a plan may be estimated to return; 0: no limit
@@ -45,6 +46,7 @@ CATALOG_TTL_S = 300.0  # seconds the table descriptions are kept before they are
 ALLOWED_FUNCTIONS = ""  # user-defined and extension functions queries may call: name, schema.name, schema.*, by commas
 ALLOWED_OBJECTS = ""  # if any, only these may be read: schema, schema.table or schema.table.column with *, by commas
 DENIED_OBJECTS = ""  # these may not be read, written the same way; a denial wins
+SEMANTIC_FILE = ""  # YAML file that says what the database means to people; empty: none, for the demo its own
 REQUIRE_READ_ONLY_ROLE = False  # run nothing for a database role that may do more than read
 
 # ------------------------------------------------------------------------------------------- conversations and runs
@@ -115,6 +117,13 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _sheet_rows(text: str) -> int:
+    most = 1_048_575  # rows of a sheet of Excel besides its header
+    if not text.isdigit() or not 0 < int(text) <= most:
+        raise ValueError(f"a whole number from 1 to {most}, the rows that fit on a sheet")
+    return int(text)
+
+
 def _one_of(*choices: str) -> Any:
     def parse(text: str) -> str:
         for choice in choices:
@@ -163,6 +172,7 @@ def _ping_interval(text: str) -> float:
 _PARSERS: dict[str, Any] = {
     "PORT": _port,
     "PING_INTERVAL_S": _ping_interval,
+    "EXPORT_MAX_ROWS": _sheet_rows,
     "MAX_PLAN_COST": _count,
     "MAX_PLAN_ROWS": _count,
     "LLM_MAX_RETRIES": _count,
@@ -202,6 +212,7 @@ class Settings:
     database_url: str = DATABASE_URL
     max_rows: int = MAX_ROWS
     max_result_bytes: int = MAX_RESULT_BYTES
+    export_max_rows: int = EXPORT_MAX_ROWS
     statement_timeout_s: float = STATEMENT_TIMEOUT_S
     max_plan_cost: int = MAX_PLAN_COST
     max_plan_rows: int = MAX_PLAN_ROWS
@@ -211,6 +222,7 @@ class Settings:
     allowed_functions: str = ALLOWED_FUNCTIONS
     allowed_objects: str = ALLOWED_OBJECTS
     denied_objects: str = DENIED_OBJECTS
+    semantic_file: str = SEMANTIC_FILE
     require_read_only_role: bool = REQUIRE_READ_ONLY_ROLE
     redis_url: str = REDIS_URL
     app_database_url: str = APP_DATABASE_URL

@@ -23,7 +23,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import RequestRedirect
 
-from agent.bootstrap import Services, bootstrap
+from agent.bootstrap import Services, bootstrap, semantic_file
 from api.access.admission import Admission, register_admission
 from api.access.callers import current_caller
 from api.access.key_file import KeyFile
@@ -33,22 +33,28 @@ from api.access.rights import Rights
 from api.ask import ask_blueprint
 from api.conversations import conversations_blueprint
 from api.examples import examples_blueprint
+from api.exports import exports_blueprint
 from api.health import health_blueprint
 from api.me import me_blueprint
 from api.openapi import openapi_blueprint
 from api.page import page_blueprint
 from api.places import Places
+from api.reference import reference_blueprint
 from api.responses import register_error_handlers
 from api.runs import runs_blueprint
 from api.schema import schema_blueprint
 from api.sql import sql_blueprint
 from app_config import ConfigurationError, Settings
 from common import logs
+from common.errors import CituError
 from common.llm import InvalidEndpoint
 from common.store.opening import InvalidRedisUrl
 from databases import AccessRuleError
 from databases.embedded_server import EmbeddedServerError
+from databases.options import database_options
 from databases.source import EmbeddedSource, InvalidDatabaseUrl, Sources, Unreachable, probe
+from knowledge.semantic.checking import problems_of
+from knowledge.semantic.problems import SemanticFileError
 from serving.binding import OpenToOthers, refuse_strangers
 from serving.worker import PortUnavailable, Server, gunicorn_options, listen
 
@@ -72,6 +78,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
         )
     )
     app.register_blueprint(runs_blueprint(services.runs, places, ping_interval_s=settings.ping_interval_s))
+    app.register_blueprint(exports_blueprint(services.exports, places))
     app.register_blueprint(conversations_blueprint(services.store.conversations))
     app.register_blueprint(sql_blueprint(services.desk, places))
     app.register_blueprint(schema_blueprint(services.schema, places, max_question_chars=settings.max_question_chars))
@@ -79,6 +86,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(me_blueprint(_rights(settings)))
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
     app.register_blueprint(openapi_blueprint())
+    app.register_blueprint(reference_blueprint())
     app.register_blueprint(page_blueprint())
     register_error_handlers(app)
     app.extensions["citu"] = services
@@ -134,8 +142,9 @@ def _end_request(response: Response) -> Response:
     response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     # The page loads everything from this server, and text from the database never runs as script.
-    response.headers["Content-Security-Policy"] = (
-        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    response.headers.setdefault(
+        "Content-Security-Policy",
+        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     )
     if request.path.startswith("/api/"):
         response.headers.setdefault("Cache-Control", "no-store")
@@ -178,6 +187,7 @@ def main() -> int:
         listening = listen(settings.host, settings.port)
         refuse_strangers([listening], keys=KeyFile(settings.api_keys_path), is_open=settings.allow_anonymous)
         _make_ready(services.sources, settings)
+        _check_meanings(services.sources, settings)
     except _REASONS as error:
         sys.stderr.write(f"Citu can't start. {error}\n")
         return 1
@@ -207,6 +217,7 @@ _REASONS = (
     InvalidRedisUrl,
     Unreachable,
     OpenToOthers,
+    SemanticFileError,
 )
 
 
@@ -220,6 +231,24 @@ def _make_ready(sources: Sources, settings: Settings) -> None:
             sources.app.start()
         except EmbeddedServerError as error:  # keep serving: questions are answered without being kept
             sys.stderr.write(f"Conversations can't be kept: set REDIS_URL or APP_DATABASE_URL. {error}\n")
+
+
+def _check_meanings(sources: Sources, settings: Settings) -> None:
+    """Holds the operator's semantic file against the database, while there is a person to read what does not fit.
+
+    A service that is running goes on without what has ceased to fit; one that begins does not, because a column that
+    is marked as sensitive under a mistaken name would be shown.
+    """
+    path = semantic_file(settings, sources)
+    if not settings.semantic_file or path is None:
+        return
+    try:
+        problems = problems_of(path, sources.asked, database_options(settings))
+    except CituError as error:  # the database answers, but not now: the service checks the file when it first reads it
+        sys.stderr.write(f"The semantic file was not checked against the database. {error}\n")
+        return
+    if problems:
+        raise SemanticFileError(str(path), problems)
 
 
 def _banner(settings: Settings, services: Services) -> str:

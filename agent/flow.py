@@ -14,6 +14,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import interrupt
 
+from common import timestamps
 from common.actor import NOBODY, Actor
 from common.errors import CituError
 from common.text import Lang, Text, language_of
@@ -29,10 +30,6 @@ def new_conversation_id() -> str:
 def new_run_id() -> str:
     """`run_` + 96 random bits."""
     return f"run_{secrets.token_hex(12)}"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class Question:
     conversation_id: str = field(default_factory=new_conversation_id)
     run_id: str = field(default_factory=new_run_id)
     actor: Actor = NOBODY
-    asked_at: str = field(default_factory=_now)
+    asked_at: str = field(default_factory=timestamps.now)
     lang: Lang | None = None
     routing_mode: str | None = None
     context_type: str | None = None

@@ -243,6 +243,16 @@ def parse_search(query: Mapping[str, str], max_chars: int) -> tuple[str, int]:
     return text, _optional(query, "limit", _whole_number(_MAX_FOUND)) or _DEFAULT_FOUND
 
 
+def parse_export(query: Mapping[str, str], formats: Collection[str]) -> tuple[str, str | None]:
+    """`format`, one of `formats`, the first by default, and `conversation_id` of a query string.
+
+    Raises:
+        InvalidRequest: a field is wrong; names the field and what is allowed.
+    """
+    kind = _optional(query, "format", _choice(*formats)) or next(iter(formats))
+    return kind, _optional(query, "conversation_id", _identifier)
+
+
 def parse_table_name(text: str) -> str:
     """The table's name in an address.
 

@@ -1,7 +1,6 @@
 """Turns envelopes and events into HTTP responses; the only place that renders errors."""
 
 import logging
-from datetime import UTC, datetime
 from typing import Any
 
 from flask import Flask, Response, request
@@ -10,6 +9,7 @@ from werkzeug.exceptions import NotFound as NoRoute
 
 from agent.runs.events import Event
 from api.requests import json_of, language_of_body
+from common import timestamps
 from common.envelope import Envelope, error_data, failure, to_bytes
 from common.errors import INTERNAL_ERROR_TEXT, CituError, InternalError, InvalidRequest, NotFound, Unauthorized
 from common.logs import request_id
@@ -40,7 +40,7 @@ def error_envelope(error: CituError, lang: Lang, code: int | None = None) -> Env
     """The envelope of an error that happened outside of any run; `code` replaces the error's own."""
     data: dict[str, Any] = error_data(error, lang)
     data["request_id"] = request_id.get()
-    data["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds")
+    data["timestamp"] = timestamps.now()
     return failure(code or error.code, error.title.to(lang), data)
 
 

@@ -11,10 +11,10 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from common import timestamps
 from common.actor import NOBODY, Actor
 from common.envelope import to_bytes
 from common.logs import request_id
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 MAX_BYTES = 10 * 1024 * 1024
 KEPT = 9  # full files beside the current one, the oldest with the highest number
 
-Source = Literal["ask", "sql_run"]
+Source = Literal["ask", "sql_run", "export"]
 Verdict = Literal["executed", "refused", "failed", "cancelled"]
 
 
@@ -33,7 +33,7 @@ class Occasion:
     """Why a statement was run or refused, and for whom.
 
     Attributes:
-        source: `ask` for a question, `sql_run` for SQL that the caller gave.
+        source: `ask` for a question, `sql_run` for SQL that the caller gave, `export` for an answer's rows as a file.
         actor: who asks.
         question: None when SQL was given.
     """
@@ -163,7 +163,7 @@ def _rename(source: str, target: str) -> None:
 
 def _line(occasion: Occasion, sql: str, outcome: Outcome) -> Mapping[str, Any]:
     return {
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "time": timestamps.now(),
         "source": occasion.source,
         "user_id": occasion.actor.owner,
         "groups": list(occasion.actor.groups),

@@ -9,9 +9,12 @@ Trust says who sees an example. Being used never raises it; people do.
 """
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Literal
 
 from common.text import Lang
+
+_ID_BYTES = 12
 
 Trust = Literal["candidate", "personal", "reviewed", "certified"]
 SHARED: tuple[Trust, ...] = ("reviewed", "certified")
@@ -36,6 +39,7 @@ class Example:
         tables_hash: of these tables' definitions when it was last proven; another one now makes it stale.
         is_stale: a table it reads has changed since, and it has not been proven again: it is neither used nor shown to
             models until then.
+        is_rejected: a reviewer has found it wrong; nobody uses it any more, and its author still sees it in lists.
         created_at, proven_at: ISO 8601, UTC, milliseconds.
         uses: answers that it gave or that had it in their prompt.
     """
@@ -54,6 +58,7 @@ class Example:
     proven_at: str
     reviewer: str | None = None
     is_stale: bool = False
+    is_rejected: bool = False
     uses: int = 0
 
     @property
@@ -69,8 +74,10 @@ class Lesson:
     Attributes:
         author: the user who said so, the only one it is shown for until `is_shared`.
         sql: the wrong statement; None when there was none.
-        root_cause, avoidance_hint: one sentence each.
+        root_cause, avoidance_hint: one sentence each, in `lang`.
         is_shared: a reviewer has approved it.
+        reviewer: who decided that last.
+        is_rejected: a reviewer has found it wrong; nobody is shown it any more.
     """
 
     lesson_id: str
@@ -84,6 +91,8 @@ class Lesson:
     avoidance_hint: str
     created_at: str
     is_shared: bool = False
+    reviewer: str | None = None
+    is_rejected: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,7 @@ class Document:
 
     Attributes:
         title: where it is from, such as a file's name and heading.
+        source: what was loaded, such as the file's name; loading it again replaces all of its documents.
     """
 
     document_id: str
@@ -99,6 +109,7 @@ class Document:
     title: str
     text: str
     kind: Literal["ddl", "text"] = "text"
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,3 +138,31 @@ class Experience:
 
 
 NO_EXPERIENCE = Experience()
+
+
+def example_id(datasource: str, author: str, question: str, sql: str) -> str:
+    """The id of an example: the same author's same answer to the same question is one example."""
+    return "ex_" + _digest(datasource, author, same_question(question), sql)
+
+
+def lesson_id(datasource: str, author: str, question: str, sql: str | None) -> str:
+    """The id of a lesson: what one author says of the same answer to the same question is one lesson."""
+    return "ls_" + _digest(datasource, author, same_question(question), sql or "")
+
+
+def document_id(datasource: str, title: str) -> str:
+    """The id of a document: one title, one document."""
+    return "doc_" + _digest(datasource, title)
+
+
+def same_question(question: str) -> str:
+    """What two spellings of one question have in common: case and blanks don't count."""
+    return " ".join(question.casefold().split())
+
+
+def _digest(*texts: str) -> str:
+    digest = blake2b(digest_size=_ID_BYTES)
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()

@@ -4,12 +4,15 @@ The catalogue carries these values beside what PostgreSQL says, so that whoever 
 it means. They are immutable and hashable like the catalogue itself.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from common.text import Lang, Text
 
 TableKey = tuple[str, str]
 """(schema, name)"""
+Columns = Mapping[TableKey, frozenset[str]]
+"""The names of the columns of each table."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class TableMeaning:
         label_columns: what names one of its rows to a person.
         date_column: the one that periods are about unless a question names another.
         default_filter: an SQL condition over the table's own columns that holds unless a question says otherwise.
+        filter_columns: the columns that it reads.
     """
 
     names: Names = field(default_factory=Names)
@@ -83,7 +87,26 @@ class TableMeaning:
     label_columns: tuple[str, ...] = ()
     date_column: str | None = None
     default_filter: str | None = None
+    filter_columns: tuple[str, ...] = ()
     joins: tuple[PreferredJoin, ...] = ()
+
+    def among(self, key: TableKey, columns: Columns) -> "TableMeaning":
+        """What it says of the table `key` where only these columns are there."""
+        own = columns[key]
+        is_filtered = own.issuperset(self.filter_columns)
+        joins = tuple(
+            join
+            for join in self.joins
+            if own.issuperset(join.columns) and columns.get(join.target, frozenset()).issuperset(join.target_columns)
+        )
+        return replace(
+            self,
+            label_columns=self.label_columns if own.issuperset(self.label_columns) else (),
+            date_column=self.date_column if self.date_column in own else None,
+            default_filter=self.default_filter if is_filtered else None,
+            filter_columns=self.filter_columns if is_filtered else (),
+            joins=joins,
+        )
 
 
 @dataclass(frozen=True)
@@ -94,9 +117,11 @@ class Metric:
         name: identifies it in the file.
         table: whose rows it is computed over.
         expression: an SQL aggregate over the table's columns, proven by the guard.
-        filter: an SQL condition over the table's columns that its rows fulfil.
+        names: never empty: without others, its name in the file.
+        filter: an SQL condition over the table's columns that its rows fulfil, beside the table's default filter.
         grain: columns of the table it is meaningful by; empty: any.
-        date_column: the column of the table that its periods are about.
+        date_column: the column of the table that its periods are about; without one of its own, the table's.
+        columns: the columns of the table that `expression` and `filter` read.
     """
 
     name: str
@@ -108,3 +133,11 @@ class Metric:
     filter: str | None = None
     grain: tuple[str, ...] = ()
     date_column: str | None = None
+    columns: tuple[str, ...] = ()
+
+    def among(self, own: frozenset[str]) -> "Metric | None":
+        """The metric where its table has only these columns; None when it can't be computed or compared there."""
+        grain = tuple(column for column in self.grain if column in own)
+        if not own.issuperset(self.columns) or (self.grain and not grain):
+            return None
+        return replace(self, grain=grain, date_column=self.date_column if self.date_column in own else None)

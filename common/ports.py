@@ -1,7 +1,7 @@
 """The ports that nodes use; adapters implement them."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from common.values import Catalog, PlanEstimate, QueryResult
 
@@ -26,6 +26,31 @@ class Inspected(Protocol):
     @property
     def functions(self) -> tuple[str, ...]:
         """Names as called."""
+
+
+class RowStream(Protocol):
+    """The rows of one running query, page by page; the query waits while nobody takes the next page."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """As in `QueryResult`."""
+
+    @property
+    def column_types(self) -> tuple[str, ...]:
+        """As in `QueryResult`."""
+
+    @property
+    def is_limited(self) -> bool:
+        """After the last page, whether there were more rows than asked for."""
+
+    async def page(self) -> list[list[Any]]:
+        """The next rows, as in `QueryResult`; empty after the last.
+
+        Raises what `Database.run` raises; afterwards only `aclose` may be called.
+        """
+
+    async def aclose(self) -> None:
+        """Ends the query and gives its connection back; calling it again has no effect."""
 
 
 class Database(Protocol):
@@ -66,4 +91,10 @@ class Database(Protocol):
             QueryTimeout: it took longer than the statement timeout.
             InvalidSql: it failed while running (division by zero, a cast that does not fit, …).
             …and whatever `inspect` raises.
+        """
+
+    async def stream(self, sql: str, most_rows: int) -> RowStream:
+        """Begins `sql` in a READ ONLY transaction; its rows are taken page by page, `most_rows` at most.
+
+        The caller must call `aclose` on the stream. Raises what `run` raises, as soon as the first rows show it.
         """

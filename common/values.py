@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
-from common.meanings import ColumnMeaning, Metric, TableMeaning
+from common.meanings import ColumnMeaning, Columns, Metric, TableMeaning
 
 T = TypeVar("T")
 
@@ -108,12 +108,24 @@ class Catalog:
         return named
 
     def coherent(self) -> "Catalog":
-        """The same catalogue without keys on columns or tables that are not in it."""
+        """The same catalogue without keys, meanings and metrics on columns or tables that are not in it."""
         columns = {table.key: frozenset(column.name for column in table.columns) for table in self.tables}
-        return replace(self, tables=tuple(_with_keys_among(table, columns) for table in self.tables))
+        metrics = (metric.among(columns[metric.table]) for metric in self.metrics if self._has_rows_of(metric, columns))
+        return replace(
+            self,
+            tables=tuple(_with_keys_among(table, columns) for table in self.tables),
+            metrics=tuple(metric for metric in metrics if metric),
+        )
+
+    def _has_rows_of(self, metric: Metric, columns: Columns) -> bool:
+        """Whether its table is there, with what the table's own filter reads: without that, the figure is another."""
+        table = self.by_key.get(metric.table)
+        return table is not None and (
+            table.meaning is None or columns[table.key].issuperset(table.meaning.filter_columns)
+        )
 
 
-def _with_keys_among(table: Table, columns: Mapping[tuple[str, str], frozenset[str]]) -> Table:
+def _with_keys_among(table: Table, columns: Columns) -> Table:
     own = columns[table.key]
     foreign = tuple(
         key
@@ -121,7 +133,8 @@ def _with_keys_among(table: Table, columns: Mapping[tuple[str, str], frozenset[s
         if own.issuperset(key.columns) and columns.get(key.target, frozenset()).issuperset(key.target_columns)
     )
     primary = table.primary_key if own.issuperset(table.primary_key) else ()
-    return replace(table, primary_key=primary, foreign_keys=foreign)
+    meaning = table.meaning and table.meaning.among(table.key, columns)
+    return replace(table, primary_key=primary, foreign_keys=foreign, meaning=meaning)
 
 
 # ----------------------------------------------------------------------------------------------- what a query returns

@@ -3,11 +3,11 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from common.audit import Audit, Occasion, Outcome, Verdict
 from common.errors import CituError, InvalidSql, StatementRejected
-from common.ports import Database, Inspected
+from common.ports import Database, Inspected, RowStream
 from common.values import Catalog, PlanEstimate, QueryResult
 
 T = TypeVar("T")
@@ -48,6 +48,12 @@ class AuditedDatabase:
         self._note(sql, outcome)
         return result
 
+    async def stream(self, sql: str, most_rows: int) -> RowStream:
+        """See `Database.stream`; the line is written when the stream is closed."""
+        watch = _Watch()
+        rows = await self._noting(lambda sql: self._inner.stream(sql, most_rows), sql, _refused_unrun)
+        return _AuditedRows(rows, watch, lambda outcome: self._note(sql, outcome))
+
     async def _noting(self, act: Callable[[str], Awaitable[T]], sql: str, is_refusal: Callable[[CituError], bool]) -> T:
         """The result of `act` for `sql`; when it fails, the failure is noted."""
         watch = _Watch()
@@ -63,6 +69,53 @@ class AuditedDatabase:
 
     def _note(self, sql: str, outcome: Outcome) -> None:
         self._audit.record(self._occasion, sql, outcome)
+
+
+class _AuditedRows:
+    """`inner`, whose outcome is noted once: how many rows were taken, or how it failed."""
+
+    def __init__(self, inner: RowStream, watch: "_Watch", note: Callable[[Outcome], None]) -> None:
+        self._inner = inner
+        self._watch = watch
+        self._note: Callable[[Outcome], None] | None = note
+        self._rows = 0
+        self._is_whole = False
+        self.columns, self.column_types = inner.columns, inner.column_types
+
+    @property
+    def is_limited(self) -> bool:
+        """See `RowStream`."""
+        return self._inner.is_limited
+
+    async def page(self) -> list[list[Any]]:
+        """See `RowStream.page`."""
+        try:
+            rows = await self._inner.page()
+        except CituError as error:
+            self._end(Outcome("failed", self._watch.milliseconds, error.error_type))
+            raise
+        self._rows += len(rows)
+        self._is_whole = not rows
+        return rows
+
+    async def aclose(self) -> None:
+        """See `RowStream.aclose`."""
+        verdict: Verdict = "executed" if self._is_whole else "cancelled"
+        self._end(
+            Outcome(
+                verdict,
+                self._watch.milliseconds,
+                None if self._is_whole else "cancelled",
+                rows=self._rows,
+                is_limited=self.is_limited,
+            )
+        )
+        await self._inner.aclose()
+
+    def _end(self, outcome: Outcome) -> None:
+        note, self._note = self._note, None
+        if note is not None:
+            note(outcome)
 
 
 class _Watch:

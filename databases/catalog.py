@@ -14,7 +14,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+
+import psycopg2
 
 from common.errors import CituError, DatabaseUnavailable
 from common.postgres.connection import Connection
@@ -28,6 +31,9 @@ from databases.unasked import UnaskedReading
 
 _log = logging.getLogger(__name__)
 _RETRY_S = 5.0  # after a failed reload
+_PLANNING_MS = 500
+_FAULTS_OF_STATEMENTS = ("22", "42")  # SQLSTATEs: of data, such as a division by zero, and of names and types
+_MAX_REFUSAL_CHARS = 300
 _PATIENCE_S = 1.0  # how long a caller waits for the next try when the last one failed
 
 
@@ -38,6 +44,12 @@ class Knowledge:
     catalog: Catalog
     facts: ServerFacts
 
+
+Plan = Callable[[str], Awaitable[str | None]]
+"""Says why PostgreSQL can't plan a statement that the guard has proven; None: it can, or can't tell now."""
+
+Annotate = Callable[[Catalog, ServerFacts, Plan], Awaitable[Catalog]]
+"""Adds to a catalogue that was read what its operator says of it; called before anything is sampled."""
 
 Show = Callable[[Catalog, ServerFacts], Catalog]
 """Gives the part of a catalogue that statements may read."""
@@ -105,9 +117,16 @@ class CatalogReader:
 
 
 def _merged(kept: Knowledge, read: Knowledge) -> Knowledge:
-    catalog = kept.catalog if kept.catalog == read.catalog else read.catalog
+    catalog = kept.catalog if kept.catalog == read.catalog else _with_known_tables(kept.catalog, read.catalog)
     facts = kept.facts if kept.facts == read.facts else read.facts
     return kept if catalog is kept.catalog and facts is kept.facts else Knowledge(catalog, facts)
+
+
+def _with_known_tables(kept: Catalog, read: Catalog) -> Catalog:
+    """`read` with the objects of the tables that have not changed: two copies of thousands would take much memory."""
+    known = kept.by_key
+    tables = (table if known.get(table.key) != table else known[table.key] for table in read.tables)
+    return replace(read, tables=tuple(tables))
 
 
 def _look_at_failure(loading: "asyncio.Task[Knowledge]") -> None:
@@ -116,14 +135,30 @@ def _look_at_failure(loading: "asyncio.Task[Knowledge]") -> None:
         loading.exception()
 
 
-async def read_knowledge(connection: Connection, *, show: Show) -> Knowledge:
+async def read_knowledge(connection: Connection, *, show: Show, annotate: Annotate | None = None) -> Knowledge:
     """Reads everything; values only of the columns that `show` leaves in the catalogue. Raises psycopg2's errors."""
     relations = await read_relations(connection)
     attributes = await read_columns(connection)
     catalog = await read_catalog(connection, relations, attributes)
     facts = await read_facts(connection, catalog)
+    if annotate is not None:  # first, because what it says decides what is sampled and shown
+        catalog = await annotate(catalog, facts, partial(_planning_refusal, connection))
     # Following many views to what they read takes a while, so it is done in a thread.
     catalog = await asyncio.to_thread(show, catalog, facts)
     sampler = Sampler(connection, UnaskedReading(facts))
     await sampler.sample(await samples_of(catalog, relations, attributes))
     return Knowledge(await sampler.known(catalog), facts)
+
+
+async def _planning_refusal(connection: Connection, sql: str) -> str | None:
+    """See `Plan`; raises psycopg2's errors when the connection is lost."""
+    refusal = None
+    try:
+        await connection.query(f"BEGIN READ ONLY; SET LOCAL statement_timeout = {_PLANNING_MS}; EXPLAIN {sql}")
+    except psycopg2.Error as exc:
+        if exc.pgcode is None:
+            raise
+        if exc.pgcode.startswith(_FAULTS_OF_STATEMENTS):
+            refusal = (exc.diag.message_primary or "PostgreSQL can't plan it")[:_MAX_REFUSAL_CHARS]
+    await connection.query("ROLLBACK")
+    return refusal

@@ -13,6 +13,7 @@ from common.errors import NotFound
 from common.ports import Database, UrlSource
 from common.text import Text
 from databases.audited import AuditedDatabase
+from databases.catalog import Annotate
 from databases.guarded import GuardedDatabase, Prepare
 from databases.options import EVERYBODY, DatabaseOptions, Rights
 from databases.postgres import PostgresDatabase
@@ -23,10 +24,11 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class Datasource:
-    """A database that may be asked: where it is, and how."""
+    """A database that may be asked: where it is, how, and what its operator says of it."""
 
     source: UrlSource
     options: DatabaseOptions
+    annotate: Annotate | None = None
 
 
 class Datasources:
@@ -83,7 +85,7 @@ class _Shared:
         self._prepare = prepare
         self._group_denials = self._options.group_denials
         guard = self._options.guard()
-        self.inner = PostgresDatabase(datasource.source, self._options, show=guard.visible)
+        self.inner = PostgresDatabase(datasource.source, self._options, guard.visible, datasource.annotate)
         self._guarded = {EVERYBODY: GuardedDatabase(self.inner, guard, self._options.plan_limits, prepare)}
 
     def guarded(self, actor: Actor) -> GuardedDatabase:

@@ -4,9 +4,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from common.errors import DatabaseUnavailable, ForbiddenObject, InvalidSql
+from common.ports import RowStream
 from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
 from databases.catalog import Knowledge, Show
@@ -19,7 +21,7 @@ from databases.postgres import PostgresDatabase
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
-_PATIENCE_S = 0.2  # how long the caller who finds a changed catalogue waits until it is prepared
+_PATIENCE_S = 0.03  # how long the caller who finds a changed catalogue waits until it is prepared
 
 Prepare = Callable[[Catalog, Catalog], Awaitable[None]]
 """Works out what questions need of a catalogue (the first argument) that replaces another (the second)."""
@@ -127,6 +129,12 @@ class GuardedDatabase:
         """Runs `sql` once it is proven."""
         return await self._discreet(self._inner.run, await self._proven(sql))
 
+    async def stream(self, sql: str, most_rows: int) -> RowStream:
+        """Begins `sql` once it is proven."""
+        statement = await self._proven(sql)
+        rows = await self._discreet(partial(self._inner.stream, most_rows=most_rows), statement)
+        return _DiscreetRows(rows, lambda: self._discreet(lambda _: rows.page(), statement))
+
     async def _discreet(self, act: Callable[[str], Awaitable[T]], statement: str) -> T:
         """What `act` makes of the statement; PostgreSQL's messages about it lose the names of what is closed."""
         try:
@@ -155,3 +163,22 @@ class GuardedDatabase:
     def close(self) -> None:
         """Closes idle connections, which other actors may share; the next use opens new ones."""
         self._inner.close()
+
+
+class _DiscreetRows:
+    """`inner`, whose messages lose the names of what is closed."""
+
+    def __init__(self, inner: RowStream, page: Callable[[], Awaitable[list[list[Any]]]]) -> None:
+        self._inner = inner
+        self._page = page
+        self.columns, self.column_types = inner.columns, inner.column_types
+        self.aclose = inner.aclose
+
+    @property
+    def is_limited(self) -> bool:
+        """See `common.ports.RowStream`."""
+        return self._inner.is_limited
+
+    async def page(self) -> list[list[Any]]:
+        """See `common.ports.RowStream`."""
+        return await self._page()

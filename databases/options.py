@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from databases.guard import AccessRules, Guard, parse_rule
-from databases.guard.rules import Name
+from databases.guard.names import Name
 from databases.plan_estimate import CostLimits
 from databases.results import Caps
 
@@ -93,6 +94,61 @@ class DatabaseOptions:
             access=AccessRules(allowed=_rules(self.allowed_objects), denied=denied),
             forbidden_check=self.forbidden_check,
         )
+
+
+class DatabaseSettings(Protocol):
+    """The settings of the asked database; `app_config.Settings` has them."""
+
+    @property
+    def database_pool_size(self) -> int: ...  # noqa: D102 - app_config says what each is
+    @property
+    def database_pool_wait_s(self) -> float: ...  # noqa: D102
+    @property
+    def statement_timeout_s(self) -> float: ...  # noqa: D102
+    @property
+    def max_rows(self) -> int: ...  # noqa: D102
+    @property
+    def max_result_bytes(self) -> int: ...  # noqa: D102
+    @property
+    def max_plan_cost(self) -> int: ...  # noqa: D102
+    @property
+    def max_plan_rows(self) -> int: ...  # noqa: D102
+    @property
+    def catalog_ttl_s(self) -> float: ...  # noqa: D102
+    @property
+    def allowed_objects(self) -> str: ...  # noqa: D102
+    @property
+    def denied_objects(self) -> str: ...  # noqa: D102
+    @property
+    def allowed_functions(self) -> str: ...  # noqa: D102
+    @property
+    def enable_forbidden_check(self) -> bool: ...  # noqa: D102
+    @property
+    def require_read_only_role(self) -> bool: ...  # noqa: D102
+
+
+def database_options(settings: DatabaseSettings) -> DatabaseOptions:
+    """The options of the asked database, from the settings."""
+    return DatabaseOptions(
+        pool_size=settings.database_pool_size,
+        pool_wait_s=settings.database_pool_wait_s,
+        statement_timeout_s=settings.statement_timeout_s,
+        max_rows=settings.max_rows,
+        max_result_bytes=settings.max_result_bytes,
+        catalog_ttl_s=settings.catalog_ttl_s,
+        forbidden_check=settings.enable_forbidden_check,
+        allowed_functions=listed(settings.allowed_functions),
+        allowed_objects=listed(settings.allowed_objects),
+        denied_objects=listed(settings.denied_objects),
+        require_read_only_role=settings.require_read_only_role,
+        max_plan_cost=settings.max_plan_cost,
+        max_plan_rows=settings.max_plan_rows,
+    )
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The parts of a setting that are separated by commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _rules(objects: Collection[str]) -> tuple[Name, ...]:

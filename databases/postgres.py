@@ -9,26 +9,37 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import psycopg2
 from psycopg2 import errors
 
-from common.errors import DatabaseUnavailable, QueryTimeout, ValidationFailed
+from common.errors import DatabaseUnavailable, ValidationFailed
 from common.ports import UrlSource
 from common.postgres.connection import Connection, Limits, Rows, connect
 from common.postgres.pool import Pool
 from common.postgres.wire import AnswerTooLarge
 from common.text import Text
 from common.values import PlanEstimate, QueryResult
-from databases.catalog import CatalogReader, Knowledge, Show, read_knowledge
+from databases.catalog import Annotate, CatalogReader, Knowledge, Show, read_knowledge
 from databases.options import DatabaseOptions
 from databases.plan_estimate import plan_estimate
 from databases.privileges import read_dangers, unfit
-from databases.results import MOST_COLUMNS, ROW, Caps, columns_query, cut_query, cut_result, whole_result
-from databases.statement_errors import NAMES_NOT_UNICODE, NOT_UNICODE, TIMED_OUT, TOO_LARGE, translate
-from databases.value_rendering import CORE_TYPES, PgType
+from databases.result_types import ResultTypes
+from databases.results import (
+    MOST_COLUMNS,
+    SELECT_ROW,
+    TOO_WIDE,
+    Caps,
+    columns_query,
+    cut_query,
+    cut_result,
+    while_narrow,
+    whole_result,
+)
+from databases.row_stream import RowStream
+from databases.statement_errors import NAMES_NOT_UNICODE, TOO_LARGE, translated
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -36,6 +47,7 @@ T = TypeVar("T")
 _GRACE_S = 1.0  # beyond the statement timeout, for functions that don't obey it and for dead networks
 _KNOWLEDGE_S = 60.0  # to read the whole catalogue
 _RESET_S = 2.0  # to bring a connection back to rest; after that it is closed
+_STREAMS = 2  # results that are read page by page at once
 _LOOK_S = 2.0  # to open the connection over which backends without a client are watched
 _EXPLAIN = "EXPLAIN (FORMAT JSON) "
 _PLAIN_PLAN = f"BEGIN READ ONLY; {_EXPLAIN}"
@@ -58,15 +70,7 @@ END IF; PERFORM pg_catalog.set_config('citu.plan', plan::text, true);
 {_SHORT_ERRORS} ${{tag}}$; SELECT pg_catalog.current_setting('citu.plan')"""
 _PLAN_BYTES = 8 * 1024 * 1024  # of the answer: a plan or an error, which may quote the statement
 
-_TOO_WIDE = "citu: row too wide"
-# OFFSET 0 keeps PostgreSQL from evaluating expressions twice: for the row, and for its size.
-_SELECT = f"SELECT {ROW}.* FROM (SELECT * FROM ("
-# A row whose stored size is too large raises an error in the server before any of it is sent.
-_WHERE = (
-    f"\n) AS {ROW} OFFSET 0) AS {ROW} WHERE CASE WHEN pg_catalog.pg_column_size({ROW}) > {{width}} "
-    f"THEN CAST('{_TOO_WIDE} ' || pg_catalog.pg_column_size({ROW}) AS pg_catalog.int4) = 0 ELSE true END"
-)
-_QUERY = f"BEGIN READ ONLY; {_SELECT}"
+_QUERY = f"BEGIN READ ONLY; {SELECT_ROW}"
 
 # The block runs the query to its end, so that errors are shortened. The cursor keeps the rows: nothing is run twice.
 _OPEN = f"""{_BLOCK} rows pg_catalog.refcursor := 'citu'; BEGIN OPEN rows SCROLL FOR EXECUTE {{literal}};
@@ -80,30 +84,6 @@ class ResultTooLarge(Exception):
     """What the server sends is larger than the cap."""
 
 
-@dataclass
-class _Types:
-    """Types by OID: those of the core are known, others are asked for when a result has them."""
-
-    known: dict[int, PgType] = field(default_factory=lambda: dict(CORE_TYPES))
-
-    async def learn(self, oids: set[int], connection: Connection) -> None:
-        while missing := oids - self.known.keys():
-            found = await connection.query(_TYPES_QUERY.format(oids=", ".join(map(str, missing))))
-            for oid, name, element, delimiter in found.rows:
-                self.known[int(oid or 0)] = PgType(name or "", int(element or 0), delimiter or ",")
-            for number in missing - self.known.keys():
-                self.known[number] = PgType(str(number))
-            oids = {self.known[number].element for number in missing} - {0}
-
-
-# Arrays of a domain are rendered as arrays of its base type. `typarray` tells arrays from vectors such as int2vector.
-_TYPES_QUERY = """
-SELECT t.oid, t.typname, CASE WHEN e.typtype = 'd' THEN e.typbasetype ELSE e.oid END, t.typdelim
-FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid
-WHERE t.oid IN ({oids})
-"""
-
-
 class PostgresDatabase:
     """Runs statements that are proven already. Opens nothing before the first call; survives a fork.
 
@@ -111,22 +91,27 @@ class PostgresDatabase:
         source: gives the libpq connection string or URI; called for every new connection.
         options: all but what is about the guard.
         show: gives the part of the catalogue that statements may read.
+        annotate: adds what the operator says of the database.
     """
 
-    def __init__(self, source: UrlSource, options: DatabaseOptions, show: Show) -> None:
+    def __init__(
+        self, source: UrlSource, options: DatabaseOptions, show: Show, annotate: Annotate | None = None
+    ) -> None:
         limits = Limits(statement_s=options.statement_timeout_s)
-        self._pool = Pool(
-            lambda: connect(source, limits),
-            size=options.pool_size,
-            wait_s=options.pool_wait_s,
-            look=lambda: connect(source, limits, timeout_s=_LOOK_S, log_level=logging.DEBUG),
-        )
+
+        def pool(size: int) -> Pool:
+            look = partial(connect, source, limits, timeout_s=_LOOK_S, log_level=logging.DEBUG)
+            return Pool(partial(connect, source, limits), size=size, wait_s=options.pool_wait_s, look=look)
+
+        self._pool = pool(options.pool_size)
+        self._streaming = pool(_STREAMS)  # a stream holds its connection as long as its reader takes
         self._deadline_s = options.statement_timeout_s + _GRACE_S
         self._caps = options.caps
         self._show = show
+        self._annotate = annotate
         self._require_read_only_role = options.require_read_only_role
         self._dangers: tuple[Text, ...] | None = None
-        self._types = _Types()
+        self._types = ResultTypes()
         self._knowledge = CatalogReader(self._read_knowledge, ttl_s=options.catalog_ttl_s)
         self._resets: set[asyncio.Task[None]] = set()
 
@@ -155,15 +140,15 @@ class PostgresDatabase:
 
     async def _fetch(self, connection: Connection, sql: str) -> QueryResult:
         caps = self._caps
-        statement = f"{_QUERY}{sql}{_WHERE.format(width=caps.bytes)} LIMIT {caps.rows + 1}"
+        statement = f"{_QUERY}{sql}{while_narrow(caps.bytes)} LIMIT {caps.rows + 1}"
         try:
             fetched = await connection.query(statement, most_bytes=caps.bytes + _SLACK_BYTES)
         except AnswerTooLarge as exc:
             raise ResultTooLarge from exc
         except psycopg2.DataError as exc:
-            raise ResultTooLarge if _TOO_WIDE in str(exc) else exc from exc
-        await self._types.learn({oid for _, oid in fetched.columns}, connection)
-        return await whole_result(fetched, self._types.known, caps)
+            raise ResultTooLarge if TOO_WIDE in str(exc) else exc from exc
+        types = await self._types.of(fetched.columns, connection)
+        return await whole_result(fetched, types, caps)
 
     async def _fetch_cut(self, connection: Connection, sql: str) -> QueryResult:
         """The rows of a too large result that fit, with cells cut that are too long."""
@@ -171,10 +156,10 @@ class PostgresDatabase:
         described = await _in_block(connection, columns_query(sql), "FORWARD 0", caps)
         if len(described.columns) > MOST_COLUMNS:
             raise ValidationFailed(TOO_LARGE)
-        await self._types.learn({oid for _, oid in described.columns}, connection)
+        types = await self._types.of(described.columns, connection)
         await connection.query("ROLLBACK")
         cut = await _in_block(connection, cut_query(sql, len(described.columns), caps), "ALL", caps)
-        return await cut_result(Rows(described.columns, cut.rows), self._types.known, caps)
+        return await cut_result(Rows(described.columns, cut.rows), types, caps)
 
     async def role_dangers(self) -> tuple[Text, ...]:
         """What the connected role may do beyond reading; read once."""
@@ -190,7 +175,8 @@ class PostgresDatabase:
             if dangers and self._require_read_only_role:
                 raise DatabaseUnavailable(unfit(dangers))
             return await self._with_connection(
-                lambda connection: read_knowledge(connection, show=self._show), deadline_s=_KNOWLEDGE_S
+                lambda connection: read_knowledge(connection, show=self._show, annotate=self._annotate),
+                deadline_s=_KNOWLEDGE_S,
             )
         except ValidationFailed as exc:
             raise DatabaseUnavailable(NAMES_NOT_UNICODE) from exc
@@ -204,47 +190,49 @@ class PostgresDatabase:
     ) -> T:
         connection = await self._pool.acquire()
         try:
-            async with asyncio.timeout(deadline_s or self._deadline_s):
+            async with translated(deadline_s or self._deadline_s, sql, offset):
                 return await work(connection)
-        except TimeoutError as exc:
-            raise QueryTimeout(TIMED_OUT) from exc
-        except AnswerTooLarge as exc:
-            raise ValidationFailed(TOO_LARGE) from exc
-        except UnicodeDecodeError as exc:  # a database that does not know its encoding (SQL_ASCII)
-            raise ValidationFailed(NOT_UNICODE) from exc
-        except psycopg2.Error as exc:
-            raise translate(exc, sql, offset) from exc
         finally:
-            await self._give_back(connection)
+            await self._give_back(connection, self._pool)
 
-    async def _give_back(self, connection: Connection) -> None:
+    async def stream(self, sql: str, most_rows: int) -> RowStream:
+        """The rows of `sql`, page by page, over a connection that only streams use."""
+        rows = RowStream(
+            await self._streaming.acquire(),
+            self._types,
+            partial(self._give_back, pool=self._streaming),
+            sql=sql,
+            most_rows=most_rows,
+            most_row_bytes=self._caps.bytes,
+            deadline_s=self._deadline_s,
+        )
+        try:
+            await rows.open()
+        except BaseException:
+            await rows.aclose()
+            raise
+        return rows
+
+    async def _give_back(self, connection: Connection, pool: Pool) -> None:
         """Returns the connection to the pool, clean. That goes on if the caller is cancelled once more."""
         if connection.is_open:
             connection.leave()
-            self._pool.release(connection)
+            pool.release(connection)
             return
-        reset = asyncio.create_task(self._reset(connection))
+        reset = asyncio.create_task(_reset(connection, pool))
         self._resets.add(reset)
         reset.add_done_callback(self._resets.discard)
         await asyncio.shield(reset)
 
-    async def _reset(self, connection: Connection) -> None:
-        try:
-            async with asyncio.timeout(_RESET_S):
-                await connection.reset()
-        except (psycopg2.Error, TimeoutError, AnswerTooLarge):
-            connection.close()
-        finally:
-            self._pool.release(connection)
-
     @property
     def stuck_connections(self) -> int:
         """Connections that are taken by statements that PostgreSQL does not stop."""
-        return self._pool.stuck
+        return self._pool.stuck + self._streaming.stuck
 
     def close(self) -> None:
         """Closes idle connections."""
         self._pool.close()
+        self._streaming.close()
 
 
 async def _explain(connection: Connection, sql: str) -> PlanEstimate:
@@ -265,6 +253,16 @@ async def _in_block(connection: Connection, query: str, what: str, caps: Caps) -
     except _NO_BLOCKS:
         await connection.query("ROLLBACK")
         return await connection.query(f"BEGIN READ ONLY; {query}", most_bytes=most_bytes)
+
+
+async def _reset(connection: Connection, pool: Pool) -> None:
+    try:
+        async with asyncio.timeout(_RESET_S):
+            await connection.reset()
+    except (psycopg2.Error, TimeoutError, AnswerTooLarge):
+        connection.close()
+    finally:
+        pool.release(connection)
 
 
 # Raised when PL/pgSQL is missing or not allowed; the statement then runs without a block.

@@ -20,6 +20,13 @@ from databases.value_rendering import PgType, Render, as_is, renderer
 ROW = "citu_row_8c1f"
 """The alias of the user's statement: a name that no column will have."""
 
+TOO_WIDE = "citu: row too wide"
+"""Begins the error that a row raises which is too wide; see `while_narrow`."""
+
+# OFFSET 0 keeps PostgreSQL from evaluating expressions twice: for the row, and for its size.
+SELECT_ROW = f"SELECT {ROW}.* FROM (SELECT * FROM ("
+"""Begins a query for the rows of the statement that follows; `while_narrow` ends it."""
+
 MOST_COLUMNS = 1600
 """Most columns of a result that is cut: PostgreSQL allows 1664 in one list, and some of them are ours."""
 
@@ -62,6 +69,14 @@ class Caps:
     bytes: int
 
 
+def while_narrow(most_bytes: int) -> str:
+    """The end of `SELECT_ROW`: a row that is stored in more bytes raises an error before any of it is sent."""
+    return (
+        f"\n) AS {ROW} OFFSET 0) AS {ROW} WHERE CASE WHEN pg_catalog.pg_column_size({ROW}) > {most_bytes} "
+        f"THEN CAST('{TOO_WIDE} ' || pg_catalog.pg_column_size({ROW}) AS pg_catalog.int4) = 0 ELSE true END"
+    )
+
+
 def columns_query(sql: str) -> str:
     """A query with the columns of `sql` and no rows."""
     return _COLUMNS.format(sql=sql)
@@ -101,6 +116,12 @@ async def whole_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -
     renders = _renderers(fetched.columns, fitting, types)
     kept = await _rendered(fitting, lambda cell, n: renders[n](cell))
     return _query_result(fetched, types, kept, is_limited=len(kept) < total)
+
+
+async def rendered_page(fetched: Rows, types: Mapping[int, PgType]) -> list[list[Any]]:
+    """The values of all rows. Empties `fetched`."""
+    renders = [renderer(oid, types) for _, oid in fetched.columns]
+    return await _rendered(fetched.rows, lambda cell, n: renders[n](cell))
 
 
 def _fitting(rows: Sequence[tuple[str | None, ...]], caps: Caps) -> Iterator[tuple[str | None, ...]]:

@@ -15,6 +15,7 @@ from psycopg2 import errors
 
 from common.postgres.arrays import parse_array
 from common.postgres.connection import Connection
+from common.postgres.identifiers import quoted
 from common.values import Catalog, Column, Table
 from databases import catalog_queries as queries
 from databases.catalog_reading import Attribute, Relation
@@ -183,26 +184,21 @@ def _sampling_statement(relation: Relation, columns: Sequence[str], days: Sequen
 
     Of a column it reads one value more than `_MAX_VALUES`, so that the reader sees that there are too many.
     """
-    names = ", ".join(map(_quoted, [*columns, *days]))
-    source = f"SELECT {names} FROM {_quoted(relation.schema)}.{_quoted(relation.name)}"
+    names = ", ".join(map(quoted, [*columns, *days]))
+    source = f"SELECT {names} FROM {quoted(relation.schema)}.{quoted(relation.name)}"
     if relation.bytes is None:
         source += f" LIMIT {_SAMPLED_VIEW_ROWS}"
     arrays = [
-        f"(SELECT pg_catalog.array_agg(v) FROM (SELECT DISTINCT pg_catalog.left({_quoted(name)}::text,"
-        f" {_MAX_VALUE_CHARS + 1}) AS v FROM s WHERE {_quoted(name)} IS NOT NULL LIMIT {_MAX_VALUES + 1}) d)"
+        f"(SELECT pg_catalog.array_agg(v) FROM (SELECT DISTINCT pg_catalog.left({quoted(name)}::text,"
+        f" {_MAX_VALUE_CHARS + 1}) AS v FROM s WHERE {quoted(name)} IS NOT NULL LIMIT {_MAX_VALUES + 1}) d)"
         for name in columns
     ]
     arrays += [
-        f"(SELECT ARRAY[pg_catalog.min({_quoted(name)})::text, pg_catalog.max({_quoted(name)})::text] FROM s"
-        f" WHERE pg_catalog.isfinite({_quoted(name)}))"
+        f"(SELECT ARRAY[pg_catalog.min({quoted(name)})::text, pg_catalog.max({quoted(name)})::text] FROM s"
+        f" WHERE pg_catalog.isfinite({quoted(name)}))"
         for name in days
     ]
     return (
         f"BEGIN READ ONLY; SET LOCAL statement_timeout = {_SAMPLING_STATEMENT_MS}; "
         f"WITH s AS MATERIALIZED ({source}) SELECT {', '.join(arrays)}"
     )
-
-
-def _quoted(name: str) -> str:
-    """`name` as a _quoted identifier."""
-    return '"' + name.replace('"', '""') + '"'

@@ -3,9 +3,11 @@
 Users see PostgreSQL's messages about statements, because they say what to correct.
 """
 
+import asyncio
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import psycopg2
 
@@ -22,6 +24,7 @@ from common.errors import (
     ValidationFailed,
 )
 from common.postgres.connection_errors import UNREACHABLE, describe
+from common.postgres.wire import AnswerTooLarge
 from common.text import Text
 
 _log = logging.getLogger(__name__)
@@ -53,6 +56,26 @@ NAMES_NOT_UNICODE = Text(
     "The database does not know its encoding (SQL_ASCII) and holds names that are not UTF-8: convert it to UTF-8.",
 )
 _TOO_COMPLEX = Text("SQL过于复杂，请简化后重试。", "The SQL is too complex; simplify it.")
+
+
+@asynccontextmanager
+async def translated(deadline_s: float, sql: str = "", offset: int = 0) -> AsyncIterator[None]:
+    """Raises our errors for those of the work inside, and `QueryTimeout` when it takes longer than `deadline_s`.
+
+    Args:
+        sql, offset: see `translate`.
+    """
+    try:
+        async with asyncio.timeout(deadline_s):
+            yield
+    except TimeoutError as exc:
+        raise QueryTimeout(TIMED_OUT) from exc
+    except AnswerTooLarge as exc:
+        raise ValidationFailed(TOO_LARGE) from exc
+    except UnicodeDecodeError as exc:  # a database that does not know its encoding (SQL_ASCII)
+        raise ValidationFailed(NOT_UNICODE) from exc
+    except psycopg2.Error as exc:
+        raise translate(exc, sql, offset) from exc
 
 
 def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituError:

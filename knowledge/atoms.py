@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from knowledge.cutting import ALONE, pieces
 from knowledge.words import SIMPLIFIED, WORDS
 
 AtomKind = Literal["word", "han", "number", "quote", "mark"]
@@ -17,15 +18,14 @@ AtomKind = Literal["word", "han", "number", "quote", "mark"]
 _QUOTES = {'"': '"', "“": "”", "「": "」", "『": "』", "‘": "’", "《": "》", "`": "`"}
 _PIECES = re.compile(
     r"(?P<number>\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-    r"|(?P<word>[^\W\d_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+(?:'[a-z]{1,2}(?![a-z]))?)"
-    r"|(?P<han>[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])"
+    rf"|(?P<word>[^\W\d_{ALONE}]+(?:'[a-z]{{1,2}}(?![a-z]))?)"
+    rf"|(?P<han>[{ALONE}])"
     r"|(?P<space>[\s_]+)"
     r"|(?P<mark>.)",
     re.IGNORECASE | re.DOTALL,
 )
 _PLAIN_HAN = re.compile(r"[\u4e00-\u9fff]+")
 _PLAIN_WORDS = re.compile(r"(?:[a-z]+|[0-9]+)(?: (?:[a-z]+|[0-9]+))*")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 _IRREGULAR = {form: base for base, forms in WORDS.english.under("irregular").items() for form in forms}
 
@@ -177,15 +177,5 @@ def _as_quote(text: str) -> list[Atom]:
 
 @lru_cache(maxsize=65536)
 def words_of(identifier: str) -> tuple[str, ...]:
-    """The lower-case words of a database identifier: `orderItems`, `ORDER_ITEMS` and `order items` are all two words.
-
-    A run of Han characters is one word.
-    """
-    split = _CAMEL.sub(" ", normalise(identifier))
-    words: list[str] = []
-    for atom in atoms_of(split):
-        if atom.kind == "han" and words and atom.glued and not words[-1].isascii():
-            words[-1] += atom.key
-        elif atom.kind in ("word", "han", "number"):
-            words.append(atom.key)
-    return tuple(words)
+    """The words of a database identifier as `pieces` cuts it, by their keys: lower case, simplified characters."""
+    return tuple(word.lower().translate(SIMPLIFIED) for word in pieces(normalise(identifier)))

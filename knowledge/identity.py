@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 from common.values import Column, Table
+from knowledge.cutting import pieces
 from knowledge.spelling import COMPANIES, KINDS, PLACES
 from knowledge.words import WORDS
 
@@ -84,8 +85,7 @@ def _last_is_person(words: tuple[str, ...], name: str, comment: str) -> bool:
 
 
 def _words(name: str) -> tuple[str, ...]:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return tuple(word.lower() for word in re.findall(r"[A-Za-z]+", spaced))
+    return tuple(word.lower() for word in pieces(name) if word.isascii() and word.isalpha())
 
 
 def _look(column: Column, is_one: Callable[[str], bool], part: float) -> bool:

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from common.values import Table
-from knowledge.terms import spelled_out
+from knowledge.cutting import HAN
+from knowledge.terms import is_han, spelled_out
 from knowledge.words import WORDS
 
 _MOST_OWNERS = 5  # a key's name that more tables share refers to none of them
@@ -21,7 +22,7 @@ _KEYS = WORDS.english.one_of("relevance.keys")
 _BARE_KEYS = _KEYS | WORDS.chinese.one_of("relevance.keys")
 _HAN_KEY = re.compile(f"^(.+?)({'|'.join(WORDS.chinese.phrases('relevance.keys'))}|)$")
 _HAN_TABLE = re.compile(f"^(.+?)(?:{'|'.join(WORDS.chinese.phrases('names.table_ends'))}|)$")
-_RUNS = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+|[^\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_RUNS = re.compile(rf"[{HAN}]+|[^{HAN}]+")
 
 _Words = tuple[str, ...]
 
@@ -130,7 +131,7 @@ def _words(name: str) -> _Words:
     words: list[str] = []
     for run in _RUNS.findall(name[:_LONGEST_NAME]):
         match = _HAN_KEY.match(run)
-        words += spelled_out(run) if run[0] < "\u3400" or match is None else filter(None, match.groups())
+        words += spelled_out(run) if match is None or not is_han(run) else filter(None, match.groups())
     return tuple(words)
 
 
@@ -139,5 +140,5 @@ def _core(name: str) -> _Words:
     words: list[str] = []
     for run in _RUNS.findall(name[:_LONGEST_NAME]):
         match = _HAN_TABLE.match(run)
-        words += spelled_out(run) if run[0] < "\u3400" or match is None else [match[1]]
+        words += spelled_out(run) if match is None or not is_han(run) else [match[1]]
     return tuple(word for word in words if word not in _NOISE) or tuple(words)

@@ -13,15 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from common.values import Catalog, Column, Table
+from knowledge.cutting import ALONE, pieces
 from knowledge.personal_data import Privacy, is_private_value, privacy_of
 from knowledge.stored_values import NAME_TAILS
 from knowledge.terms import called, singular, terms
 from knowledge.words import WORDS
 
-_ALONE = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # scripts without spaces: each character is a word
-_WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
-_IS_ALONE = re.compile(rf"[{_ALONE}]").match
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = re.compile(rf"[{ALONE}]|[^\W_{ALONE}]+")
+_IS_ALONE = re.compile(rf"[{ALONE}]").match
 _LETTER = re.compile(r"[^\W\d_]")
 _SHORT = 3  # letters; a Latin word this short counts only when it is written as it is stored (IT, not it)
 _MAX_WORDS = 12  # of a value that is looked for
@@ -272,7 +271,7 @@ def _schema_phrases(tables: Iterable[Table]) -> Iterator[str]:
         for name, comment in ((thing.name, thing.comment) for things in ((table,), table.columns) for thing in things):
             said = called(comment)
             for text in (name, said, said.removesuffix(_TABLE).removesuffix(_INFORMATION)):
-                words = [word for part in _CAMEL.split(text) for word in words_of(part)]
+                words = [word for part in pieces(text) for word in words_of(part)]
                 if 0 < len(words) <= _MAX_SCHEMA_WORDS:
                     yield " ".join(words)
 

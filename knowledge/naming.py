@@ -15,10 +15,11 @@ from common.values import Column, Table
 from common.word_files import Words
 from knowledge.atoms import key_of, normalise, words_of
 from knowledge.codes import before_labels
+from knowledge.cutting import HAN
 from knowledge.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, ZH_TO_EN, ZH_TO_ZH
 from knowledge.words import WORDS
 
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_HAN = re.compile(f"[{HAN}]")
 _NAME_END = re.compile(r"[:;,。;、\n]| - |--")
 _BRACKETS = re.compile(r"[(\[【〔]([^)\]】〕]*)[)\]】〕]")
 _ENUMERATED = re.compile(r"\([^)]*[,;、/][^)]*\)")

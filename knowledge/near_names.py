@@ -12,11 +12,12 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from common.errors import InvalidSql
+from common.postgres.identifiers import quoted
 from common.values import Catalog, Table
 from databases.references import References, references
+from knowledge.cutting import pieces
+from knowledge.index import Part
 from knowledge.likeness import LikeNames
-from knowledge.prepared import Prepared
-from knowledge.safe_text import quoted
 
 UNKNOWN_TABLE, UNKNOWN_COLUMN = "42P01", "42703"
 _MOST = 5
@@ -156,8 +157,7 @@ class KnownNames:
         return self._columns.get(_folded(name), ())[:_MOST_COLUMNS]
 
 
-KNOWN_NAMES = Prepared(KnownNames)
-"""Of each catalogue object."""
+KNOWN_NAMES = Part(lambda index: KnownNames(index.catalog), ignores_row_counts=True)
 
 
 def _spelled(table: Table, catalog: Catalog) -> str:
@@ -202,7 +202,7 @@ def _share_words(wanted: str, name: str) -> float:
 
 
 def _words(name: str) -> list[str]:
-    return [word for word in re.split(r"[\W_]+", name.casefold()) if len(word) >= _LEAST_PART]
+    return [word.casefold() for word in pieces(name) if len(word) >= _LEAST_PART]
 
 
 @lru_cache(maxsize=16384)

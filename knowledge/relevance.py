@@ -19,11 +19,12 @@ from math import log
 from common.values import Catalog, Table
 from knowledge.question_terms import Form, forms
 from knowledge.table_graph import TableGraph
-from knowledge.terms import called, has_root, is_han, spelled_out, terms, terms_with_roots
+from knowledge.table_texts import Said, ShownValues, all_values, metrics_of, texts_of
+from knowledge.terms import called, has_root, is_han, roots_of, spelled_out, terms
 from knowledge.words import WORDS
 
 _K1, _B = 1.2, 0.3  # BM25's constants; a table of many columns is hardly less likely to be meant than one of few
-_NAME_WEIGHT = 3  # a table's own name and comment say more than its columns'
+_WEIGHTS = {"name": 3, "comment": 3, "meaning": 3, "metric": 2}  # a table's own names say more than its columns'
 _WHOLE_NAME = 0.5  # added to the score, as a share of it, when the question says the whole name of the table
 _MOST_NAMED = 600  # best tables for which that is looked at, because it takes a while
 _VALUE_WEIGHT = 1.0  # of a table that holds a value which the question names, for each unit of the value's rarity
@@ -36,8 +37,6 @@ _LOOKED_AT = 60  # best tables among which those are found, at least
 _ANCHORS, _NEAR_SHARE = 3, 1.0  # best tables, and what those within a few joins of them gain, as a share of their own
 _COMMON = 1_000  # tables; a word that more of them have is ignored when the question has rarer ones
 _BRIDGED = 6  # best tables between which the shortest way is looked for
-_MAX_VALUES = 20  # stored values of one column that count as words of its table
-_MAX_COMMENT, _MAX_VALUE_CHARS = 400, 60  # characters that are looked at
 
 _Key = tuple[str, str]
 _NOWHERE = array("I")
@@ -61,14 +60,15 @@ class Ranked:
 class TableIndex:
     """Ranks the tables of one catalogue."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, shown: ShownValues = all_values) -> None:
         self._tables = catalog.tables
+        self._shown, self._metrics = shown, metrics_of(catalog)
         self._numbers = {table.key: number for number, table in enumerate(catalog.tables)}
         self._postings: dict[str, array[int]] = {}  # term → a table's number, its count there, the next table's …
         self._lengths = []
         self._has_han, self._has_latin = bytearray(len(self._tables)), bytearray(len(self._tables))
         for number, table in enumerate(catalog.tables):
-            counts = Counter(_document(table))
+            counts = _counted(self.texts_of(table))
             self._has_han[number] = any(map(is_han, counts))
             self._has_latin[number] = any(map(has_root, counts))
             self._lengths.append(sum(counts.values()))
@@ -78,6 +78,10 @@ class TableIndex:
         self._damping = [_K1 * (1 - _B + _B * length / self._mean_length) for length in self._lengths]
         self._names = [_name_terms(table) for table in catalog.tables]
         self._graph = TableGraph(catalog.tables)
+
+    def texts_of(self, table: Table) -> Iterator[Said]:
+        """The texts by which the table is found."""
+        return texts_of(table, self._shown, self._metrics.get(table.key, ()))
 
     def ranked(
         self, question: str, most: int, first: Iterable[Table] = (), holding: Mapping[_Key, int] | None = None
@@ -240,16 +244,16 @@ _TABLE = WORDS.chinese.phrases("tables.ends")[0]
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
     said = called(table.comment).removesuffix(_TABLE)
-    names = (frozenset(spelled_out(text)) - _TABLE_NOISE for text in (table.name, said))
+    meant = table.meaning.names.all if table.meaning else ()
+    names = (frozenset(spelled_out(text)) - _TABLE_NOISE for text in (table.name, said, *meant))
     return tuple(name for name in names if name)
 
 
-def _document(table: Table) -> Iterator[str]:
-    """The terms of a table, repeated by what they count; Latin words also by their roots."""
-    for text in (table.name, (table.comment or "")[:_MAX_COMMENT]):
-        yield from list(terms_with_roots(text)) * _NAME_WEIGHT
-    for column in table.columns:
-        yield from terms_with_roots(column.name)
-        yield from terms_with_roots((column.comment or "")[:_MAX_COMMENT])
-        for value in column.values[:_MAX_VALUES]:
-            yield from terms(value[:_MAX_VALUE_CHARS])
+def _counted(said: Iterable[Said]) -> Counter[str]:
+    """The terms of a table's texts, by what they count."""
+    counts = Counter[str]()
+    for kind, text, _ in said:
+        weight = _WEIGHTS.get(kind, 1)
+        for term in terms(text) if kind == "value" else roots_of(text):
+            counts[term] += weight
+    return counts

@@ -2,11 +2,10 @@
 close the delimiters around it. It stays data; the prompts say so."""
 
 import re
-from functools import lru_cache
 
-import postgast
+from common.postgres.identifiers import quoted
 
-_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_LONGEST_IDENTIFIER = 130  # characters; 63 of which each is a quote, in quotes
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
 _TAGS = "schema|values|question|rows|sql|error|tables|history"
 _DELIMITER = re.compile(rf"<(?=\s*/\s*(?:{_TAGS})\b|\s*(?:{_TAGS})\s*>)", re.IGNORECASE)
@@ -27,9 +26,6 @@ def _shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-@lru_cache(maxsize=4096)
-def quoted(name: str) -> str:
-    """`name` as it must be written in SQL, quoted only when it has to be."""
-    # Words of the kinds 0 (none) and 1 (unreserved) can name tables and columns as they are.
-    is_plain = bool(_PLAIN_NAME.fullmatch(name)) and postgast.scan(name).tokens[0].keyword_kind in (0, 1)
-    return name if is_plain else '"' + one_line(name, 128).replace('"', '""') + '"'
+def identifier(name: str) -> str:
+    """`name` as SQL takes it, on one line: exact unless it holds control characters or is longer than PostgreSQL's."""
+    return one_line(quoted(name), _LONGEST_IDENTIFIER)

@@ -10,12 +10,12 @@ from typing import Any
 from common.actor import Actor
 from common.errors import InvalidRequest, NotFound
 from common.ports import Database
+from common.postgres.identifiers import quoted
 from common.text import Text
 from common.values import Catalog, Column, Table
 from knowledge.near_names import near_tables
 from knowledge.personal_data import Privacy, open_values, privacy_of
-from knowledge.safe_text import quoted
-from knowledge.schema_search import SEARCHES, SEARCHES_WITHOUT_VALUES, LinkReason, Match, WordReason
+from knowledge.schema_search import RANKING, RANKING_WITHOUT_VALUES, LinkReason, Match, SchemaSearch, WordReason
 
 _NAMED = 5  # tables that the message about an ambiguous name lists
 _CURSOR = Text(
@@ -37,14 +37,14 @@ class SchemaDesk:
     def __init__(self, opened: Callable[[Actor], Database], *, samples: bool) -> None:
         self._opened = opened
         self._samples = samples
-        self._searches = SEARCHES if samples else SEARCHES_WITHOUT_VALUES
+        self._ranking = RANKING if samples else RANKING_WITHOUT_VALUES
 
     async def search(self, question: str, limit: int, actor: Actor) -> dict[str, Any]:
         """The tables for `question`, at most `limit`, the most relevant first, and of how many."""
         catalog = await self._opened(actor).catalog()
-        search = await self._searches.ready(catalog)
+        search = SchemaSearch(await self._ranking.ready(catalog))
         found = await asyncio.to_thread(search.matches, question, limit)
-        return {"tables": [_matched(match) for match in found], "table_count": len(catalog.tables)}
+        return {"tables": [_matched(match, catalog) for match in found], "table_count": len(catalog.tables)}
 
     async def tables(self, limit: int, cursor: str | None, actor: Actor) -> dict[str, Any]:
         """One page of the tables by schema and name.
@@ -121,8 +121,9 @@ def _listed(table: Table) -> dict[str, Any]:
     }
 
 
-def _matched(match: Match) -> dict[str, Any]:
-    return _ranked(match.table, match.score, reasons=[*map(_said, match.words), *map(_led, match.links)])
+def _matched(match: Match, catalog: Catalog) -> dict[str, Any]:
+    table = catalog.by_key[match.table.key]  # the ranking's may have an earlier estimate of the rows
+    return _ranked(table, match.score, reasons=[*map(_said, match.words), *map(_led, match.links)])
 
 
 def _ranked(table: Table, score: float, reasons: list[dict[str, Any]]) -> dict[str, Any]:

@@ -11,17 +11,17 @@ from functools import lru_cache
 
 import snowballstemmer
 
+from knowledge.cutting import pieces
 from knowledge.thesaurus import ABBREVIATIONS
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _NAME_END = re.compile(r"[,，:：;；.。(（\[【\n]")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("ss", "ss"), ("us", "us"))
-_LAST_LATIN = "\u33ff"  # Han characters are behind it
+_LAST_LATIN = "\u303f"  # characters of the scripts that write no blanks are behind it
 
 
 def terms(text: str) -> Iterator[str]:
     """The words of `text` that can be compared: singular Latin words, numbers, pairs of Han characters."""
-    for word in _WORDS.findall(text):
+    for word in pieces(text):
         if is_han(word):
             yield from (word[start : start + 2] for start in range(max(1, len(word) - 1)))
         else:
@@ -29,7 +29,7 @@ def terms(text: str) -> Iterator[str]:
 
 
 def is_han(term: str) -> bool:
-    """Whether a term is one of Han characters."""
+    """Whether a term is of a script without blanks: of Han characters, mostly."""
     return term[:1] > _LAST_LATIN
 
 
@@ -71,8 +71,13 @@ def spelled_out(text: str) -> Iterator[str]:
         yield from terms(ABBREVIATIONS.get(term, term))
 
 
-def terms_with_roots(text: str) -> Iterator[str]:
-    """The terms by which `text` is found: its own, the words that its abbreviations stand for, and all their roots."""
+def terms_with_roots(text: str) -> frozenset[str]:
+    """The terms by which `text` is found."""
+    return frozenset(roots_of(text))
+
+
+def roots_of(text: str) -> Iterator[str]:
+    """The terms of `text`, the words that its abbreviations stand for, and all their roots."""
     for term in terms(text):
         spelled = [term, *terms(ABBREVIATIONS[term])] if term in ABBREVIATIONS else [term]
         yield from spelled

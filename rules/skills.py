@@ -21,7 +21,7 @@ from rules.conversation.conversation import understand_in_context, written_opera
 from rules.conversation.planner import Understanding
 from rules.query.query_json import pending_to_json, query_to_json
 from rules.query.refusals import Refusal
-from rules.schema.lexicon import LEXICONS, lexicon_of, says_the_same
+from rules.schema.lexicon import LEXICON, lexicon_of
 from rules.words.writes import pasted_sql
 
 
@@ -30,24 +30,19 @@ class OfflineSkills:
 
     name = "offline"
 
-    async def prepare(self, catalog: Catalog, before: Catalog | None = None) -> None:
-        """Reads the words of a catalogue that questions will be about, which takes seconds when it is large.
-
-        Args:
-            before: the catalogue of the same database until now, whose words may still be the same ones.
-        """
-        if before is not None and await asyncio.to_thread(says_the_same, catalog, before):
-            LEXICONS.keep(catalog, before)
-        await asyncio.gather(LEXICONS.ready(catalog), KNOWN_NAMES.ready(catalog))
+    async def prepare(self, catalog: Catalog) -> None:
+        """Reads the words of a catalogue that questions will be about, which takes seconds when it is large."""
+        await LEXICON.ready(catalog)
+        await KNOWN_NAMES.ready(catalog)
 
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """See `Skills.classify`."""
-        await LEXICONS.ready(inquiry.catalog)
+        await LEXICON.ready(inquiry.catalog)
         return Thought(classified(inquiry))
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`. SQL pasted into the question is the draft, verbatim: the guard judges it."""
-        await LEXICONS.ready(inquiry.catalog)
+        await LEXICON.ready(inquiry.catalog)
         pasted = pasted_sql(inquiry.question)
         if pasted is not None:
             return Thought(Sql(pasted))
@@ -70,7 +65,7 @@ class OfflineSkills:
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
     ) -> Thought[str]:
         """See `Skills.summarize`."""
-        await LEXICONS.ready(inquiry.catalog)
+        await LEXICON.ready(inquiry.catalog)
         schema = lexicon_of(inquiry.catalog).schema
         understanding = _understanding_of(inquiry, sql)
         query = understanding.query if understanding is not None else None
@@ -83,7 +78,7 @@ class OfflineSkills:
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
         """See `Skills.chat`."""
-        await LEXICONS.ready(inquiry.catalog)
+        await LEXICON.ready(inquiry.catalog)
         # The examples it offers are tried first, which takes a while over a large catalogue.
         return Thought(_emitted(await asyncio.to_thread(chat_pieces, inquiry), emit))
 

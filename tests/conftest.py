@@ -2,8 +2,6 @@
 
 import fcntl
 import os
-import shutil
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -28,7 +26,9 @@ from databases.demo.network import ServiceArea, Shop
 from databases.demo.reader import READER, create_reader, grant_reading
 from databases.embedded_server import EmbeddedServer
 from tests.databases import Opener, open_asked
+from tests.folders import reachable_folder
 from tests.openai_server import take_violations
+from tests.store_places import PLACES, Place
 
 T = TypeVar("T")
 
@@ -90,17 +90,6 @@ def _turn(item: pytest.Item) -> int:
     if any(name in vars(module.obj) for name in _SLOW):
         return 1
     return 2 if module.path.stem in _LONG else 3
-
-
-@contextmanager
-def reachable_folder() -> Iterator[Path]:
-    """A temporary folder that the server's user can enter when we are root (pytest's own are closed)."""
-    folder = Path(tempfile.mkdtemp(prefix="citu-test-"))
-    try:
-        folder.chmod(0o755)
-        yield folder
-    finally:
-        shutil.rmtree(folder)
 
 
 @pytest.fixture(autouse=True)
@@ -219,6 +208,13 @@ def make_database(embedded_server: Server) -> Iterator[Callable[[str], str]]:
     yield make
     for name in names:
         _administer(embedded_server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="module", params=list(PLACES))
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """A server for a store, once for each adapter; the module's own, so that its tests may stop it."""
+    with PLACES[request.param]() as place:
+        yield place
 
 
 @pytest.fixture

@@ -1,9 +1,13 @@
-"""Servers for a store, one for each adapter, which tests may stop, kill, freeze and start again."""
+"""Servers for a store, one for each adapter, which tests may stop, kill, freeze and start again.
 
+The fixture `place` gives each of them in turn.
+"""
+
+import asyncio
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +20,8 @@ from common.store import Retention, Store
 from common.store.opening import BACKENDS
 from databases.app_database import ensure_app_database
 from databases.embedded_server import EmbeddedServer
-from tests.conftest import reachable_folder
 from tests.databases import execute, rows_of
+from tests.folders import reachable_folder
 from tests.live import eventually, is_alive
 from tests.postgres_wire import Wire
 from tests.redis_server import PROGRAM, redis_server
@@ -111,3 +115,24 @@ PLACES: dict[str, Callable[[], AbstractContextManager[Place]]] = {
     "redis": _redis_place,
     "postgresql": _postgres_place,
 }
+
+
+def play(scenario: Callable[..., Awaitable[None]], *stores: Store) -> None:
+    """Runs a scenario with stores, and closes them."""
+
+    async def main() -> None:
+        try:
+            await scenario(*stores)
+        finally:
+            for store in stores:
+                await store.aclose()
+
+    asyncio.run(main())
+
+
+async def until(look: Callable[[], Awaitable[Any]], seconds: float = 10.0) -> Any:
+    """Polls `look` until its result is true and returns it."""
+    async with asyncio.timeout(seconds):
+        while not (found := await look()):  # noqa: ASYNC110 - it is the server's clock that gets there
+            await asyncio.sleep(0.01)
+    return found

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -32,32 +32,15 @@ from common.store.checkpoints import MAX_BYTES, StateSerializer
 from common.store.opening import BACKENDS
 from common.values import Classification, QueryResult, Sql, Turn, Usage
 from tests.databases import execute, rows_of
-from tests.store_places import PATIENT_S, PLACES, Place
+from tests.store_places import PATIENT_S, PLACES, Place, play
 
 _IMPATIENT_S = 0.5
-
-
-@pytest.fixture(scope="module", params=list(BACKENDS))
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    with PLACES[request.param]() as place:
-        yield place
 
 
 @pytest.fixture
 def thread() -> RunnableConfig:
     """A thread that does not exist yet."""
     return {"configurable": {"thread_id": f"run_{uuid.uuid4().hex}"}}
-
-
-def play(scenario: Callable[..., Awaitable[None]], *stores: Store) -> None:
-    async def main() -> None:
-        try:
-            await scenario(*stores)
-        finally:
-            for store in stores:
-                await store.aclose()
-
-    asyncio.run(main())
 
 
 def child(work: Callable[[], Awaitable[None]]) -> int:

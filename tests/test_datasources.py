@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 
 from agent.ask.sql_desk import GivenSql
-from agent.bootstrap import bootstrap, database_options
+from agent.bootstrap import bootstrap
 from app_config import Settings
 from common.actor import NOBODY, Actor
 from common.audit import Occasion, Outcome
 from common.errors import ForbiddenObject, InvalidSql, NotFound
 from common.ports import Database
 from databases import DEFAULT, AccessRuleError, DatabaseOptions, Datasource, Datasources
+from databases.options import database_options
 from tests.databases import SMALL, as_admin, connections, execute
 
 DDL = """

@@ -20,7 +20,7 @@ from databases.demo.measurements import holiday_rush, revenue_lines, traffic_lin
 from databases.demo.network import RENOVATING, service_areas, shops
 from databases.demo.reader import READER
 from databases.embedded_server import EmbeddedServer
-from tests.conftest import reachable_folder
+from tests.folders import reachable_folder
 
 PROJECT = Path(__file__).resolve().parents[1]
 SOME_DAY = date(2025, 3, 4)

@@ -21,7 +21,7 @@ from common.embedded.home import Home
 from common.embedded.place import ELSEWHERE
 from common.embedded.supervisor import BoundedLog
 from databases.embedded_server import EmbeddedServer, EmbeddedServerError
-from tests.conftest import reachable_folder
+from tests.folders import reachable_folder
 from tests.live import eventually
 
 PROJECT = Path(__file__).resolve().parents[1]

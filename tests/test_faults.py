@@ -28,7 +28,7 @@ from databases.catalog import CatalogReader, Knowledge
 from databases.demo.reader import READER, create_reader, grant_reading
 from databases.embedded_server import EmbeddedServer
 from databases.guard import BUILTIN
-from tests.conftest import reachable_folder
+from tests.folders import reachable_folder
 from tests.http_stream import Stream, get_json, post_json
 from tests.live import (
     GAUGES,

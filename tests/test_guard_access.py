@@ -18,7 +18,7 @@ from databases import AccessRuleError, GuardedDatabase
 from databases.catalog import read_knowledge
 from databases.discretion import discreet
 from databases.guard import BUILTIN, AccessRules, Guard, ServerFacts, parse_rule
-from databases.guard.rules import Name
+from databases.guard.names import Name
 from tests.cases import all_cases
 from tests.databases import as_admin, execute, open_asked
 

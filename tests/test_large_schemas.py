@@ -6,6 +6,7 @@ Work is counted in calls of functions, which no other load of the machine change
 import asyncio
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
@@ -19,11 +20,11 @@ from common.inquiry import Inquiry
 from common.values import Catalog, Column, Sql, Table
 from databases.catalog import CatalogReader, Knowledge
 from databases.guard import BUILTIN
+from knowledge.index import CatalogIndex, Part, index_of, renew
 from knowledge.near_names import near_names
-from knowledge.prepared import Prepared
 from knowledge.relevance import TableIndex
 from rules.schema import lexicon
-from rules.schema.lexicon import LEXICONS, Lexicon
+from rules.schema.lexicon import LEXICON, Lexicon
 from rules.skills import OfflineSkills
 from tests.databases import Opener, as_admin, execute
 
@@ -68,7 +69,7 @@ def test_an_index_takes_time_in_proportion_to_the_tables(made: Callable[[Catalog
 def test_a_question_over_more_tables_takes_hardly_longer(question: str) -> None:
     costs = []
     for catalog in (LARGE, HUGE):
-        LEXICONS.of(catalog)
+        LEXICON.of(catalog)
         ask(question, catalog)
         costs.append(calls(lambda catalog=catalog: ask(question, catalog)))  # type: ignore[misc]
     assert costs[1] < 2.5 * costs[0], "three times the tables"
@@ -108,34 +109,33 @@ def _with_last(catalog: Catalog) -> Catalog:
 def test_waiting_questions_share_one_index_and_others_go_on() -> None:
     began, go_on, made = threading.Event(), threading.Event(), []
 
-    def make(catalog: Catalog) -> object:
-        made.append(catalog)
+    def make(index: CatalogIndex) -> object:
+        made.append(index)
         began.set()
         assert go_on.wait(10), "the event loop does not go on"
         return object()
 
     async def main() -> None:
-        prepared, catalog = Prepared(make), Catalog(())
-        waiting = [asyncio.create_task(prepared.ready(catalog)) for _ in range(100)]
+        part, catalog = Part(make), Catalog(())
+        waiting = [asyncio.create_task(part.ready(catalog)) for _ in range(100)]
         assert await asyncio.to_thread(began.wait, 10)
         waiting[0].cancel()
         go_on.set()
         found = await asyncio.gather(*waiting, return_exceptions=True)
         assert isinstance(found[0], asyncio.CancelledError)
-        assert len(made) == 1 and set(found[1:]) == {prepared.of(catalog)}
+        assert len(made) == 1 and set(found[1:]) == {part.of(catalog)}
 
     asyncio.run(main())
 
 
 def test_an_index_goes_with_its_catalogue() -> None:
-    prepared = Prepared(lambda _: object())
+    part = Part(lambda index: TableIndex(index.catalog))
     catalog = replace(SMALL)
-    made = prepared.of(catalog)
-    other = replace(SMALL)
-    prepared.keep(other, like=catalog)
-    assert prepared.of(other) is made
-    del catalog, other
-    assert prepared.of(replace(SMALL)) is not made
+    made = weakref.ref(part.of(catalog))
+    assert part.of(catalog) is made() is part.of(index_of(catalog).catalog), "parts may ask for each other"
+    del catalog
+    assert made() is None
+    assert index_of(replace(SMALL)).parts == ()
 
 
 def test_a_catalogue_that_says_the_same_keeps_its_objects() -> None:
@@ -152,6 +152,7 @@ def test_a_catalogue_that_says_the_same_keeps_its_objects() -> None:
         changed = await reader.get()
         assert changed.facts is first.facts, "the guard's verdicts stay"
         assert len(changed.catalog.tables) == len(SMALL.tables) - 1
+        assert changed.catalog.tables[0] is first.catalog.tables[0], "what has not changed is held once"
 
     asyncio.run(main())
 
@@ -161,41 +162,67 @@ def test_words_stay_when_only_rows_were_counted() -> None:
     changed = Catalog((replace(SMALL.tables[0], comment="renamed"), *SMALL.tables[1:]))
 
     async def main() -> None:
-        rules = OfflineSkills()
         for catalog in (counted, changed):
-            await rules.prepare(catalog, SMALL)
+            await renew(catalog, SMALL)
 
-    lexicon = LEXICONS.of(SMALL)
+    lexicon = LEXICON.of(SMALL)
     asyncio.run(main())
-    assert LEXICONS.of(counted) is lexicon
-    assert LEXICONS.of(changed) is not lexicon
+    assert LEXICON.of(counted) is lexicon
+    assert LEXICON.of(changed) is not lexicon
 
 
 def test_while_a_changed_catalogue_is_prepared_the_one_before_answers(
     make_database: Callable[[str], str], admin_url: str, opened: Opener
 ) -> None:
+    """The work for the new one is held up until questions have been answered."""
     url = make_database("CREATE TABLE one (n integer)")
-    prepared: list[tuple[int, int]] = []
+    go_on, made = threading.Event(), []
+
+    def make(index: CatalogIndex) -> Catalog:
+        made.append(len(index.catalog.tables))
+        assert made == [1] or go_on.wait(10), "questions wait"
+        return index.catalog
 
     async def main() -> None:
-        done = asyncio.Event()
-
-        async def prepare(catalog: Catalog, before: Catalog) -> None:
-            prepared.append((len(before.tables), len(catalog.tables)))
-            await done.wait()
-
-        database = opened(url, catalog_ttl_s=0.001, prepare=prepare)
+        rules, part = OfflineSkills(), Part(make)
+        database = opened(url, catalog_ttl_s=0.001, prepare=renew)
         before = await database.catalog()
-        assert await database.catalog() is before and not prepared, "nothing has changed"
+        await part.ready(before)
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+            assert await database.catalog() is before
+        assert made == [1], "nothing has changed"
         grant = "GRANT SELECT ON two TO PUBLIC"
         await asyncio.to_thread(execute, as_admin(url, admin_url), "CREATE TABLE two (n integer)", grant)
-        while not prepared:
-            assert await database.catalog() is before
-        assert await database.catalog() is before
-        done.set()
+        while made == [1]:
+            await database.catalog()
+        catalog = await database.catalog()
+        written = await rules.write_sql(Inquiry("how many one are there", "en", catalog))
+        assert catalog is before and isinstance(written.value, Sql), written
+        go_on.set()
         async with asyncio.timeout(10):
-            while await database.catalog() is before:  # noqa: ASYNC110 - nobody is told of it
+            while (catalog := await database.catalog()) is before:  # noqa: ASYNC110 - nobody is told of it
                 await asyncio.sleep(0)
-        assert len((await database.catalog()).tables) == 2 and prepared == [(1, 2)]
+        assert len(catalog.tables) == 2 and made == [1, 2]
+        assert part in index_of(catalog).parts and await part.ready(catalog) is not before
+
+    asyncio.run(main())
+
+
+def test_a_part_that_fails_is_tried_again() -> None:
+    tries = []
+
+    def make(index: CatalogIndex) -> object:
+        tries.append(index)
+        if len(tries) == 1:
+            raise ValueError("not now")
+        return object()
+
+    async def main() -> None:
+        part = Part(make)
+        with pytest.raises(ValueError, match="not now"):
+            await part.ready(SMALL)
+        assert await part.ready(SMALL) is part.of(SMALL)
+        assert len(tries) == 2
 
     asyncio.run(main())

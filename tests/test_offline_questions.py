@@ -17,9 +17,9 @@ from agent.ask.routing import SURE
 from agent.thinking.llm.schema_text import SchemaText
 from common.errors import ForbiddenStatement
 from common.inquiry import Inquiry
+from common.postgres.identifiers import quoted
 from common.text import language_of
 from common.values import Catalog, Classification, NoSql, Sql, Table
-from knowledge.safe_text import quoted
 from rules.skills import OfflineSkills
 from tests.cases import all_cases
 from tests.databases import open_asked

@@ -24,9 +24,10 @@ from common.inquiry import Inquiry
 from common.llm import AnyMessage, Completion, Message, OnToken, ToolOffer
 from common.llm.contexts import context_tokens
 from common.llm.tokens import estimated_tokens, schema_budget
+from common.postgres.identifiers import quoted
 from common.values import Catalog, Column, ForeignKey, QueryResult, Table
 from knowledge.personal_data import Privacy, privacy_of
-from knowledge.safe_text import block, one_line, quoted
+from knowledge.safe_text import block, one_line
 from knowledge.terms import terms
 from tests.catalogs import CATALOG, COMPANY, SERVICE_AREA, wide_catalog
 from tests.histories import HISTORY
@@ -119,12 +120,6 @@ def test_chinese_comments_and_values_are_in_the_prompt() -> None:
     user = asked("write_sql")[1]["content"]
     for words in ("营业状态", "'营业中'", "'杭州分公司'", "所属管理公司编号"):
         assert words in user
-
-
-def test_identifiers_are_quoted_as_sql_needs_them() -> None:
-    assert [quoted(name) for name in ("shop", "order", "Amount", "是否删除", 'a"b', "name", "left", "2nd")] == [
-        "shop", '"order"', '"Amount"', '"是否删除"', '"a""b"', "name", '"left"', '"2nd"',
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("budget", [300, 1_500, SCHEMA_BUDGET])

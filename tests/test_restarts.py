@@ -23,13 +23,12 @@ import pytest
 
 from common.actor import ANONYMOUS
 from common.logs import PACKAGES
-from common.store.opening import BACKENDS
 from tests.http_stream import Stream, get_json, post_json
 from tests.live import GAUGES, ROOT, Citu, children, eventually, serving_by_gunicorn
 from tests.openai_replies import Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.questions import CHAT, STREAM, SYNC, post, scripted
-from tests.store_places import PLACES, Place
+from tests.store_places import Place
 
 RUNS, CONVERSATIONS = "/api/v0/runs", "/api/v0/conversations"
 WORKERS = 2
@@ -59,12 +58,6 @@ class House:
 def model() -> Iterator[OpenAiServer]:
     with OpenAiServer(lambda request: Reply("hello")) as server:
         yield server
-
-
-@pytest.fixture(scope="module", params=list(BACKENDS))
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    with PLACES[request.param]() as place:
-        yield place
 
 
 Build = Callable[[float], AbstractContextManager[House]]

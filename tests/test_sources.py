@@ -13,8 +13,8 @@ from databases.demo.loader import Server
 from databases.demo.reader import READER
 from databases.embedded_server import EmbeddedServerError
 from databases.source import EmbeddedSource, database_sources
-from tests.conftest import reachable_folder
 from tests.databases import execute, rows_of
+from tests.folders import reachable_folder
 
 
 def test_configured_databases_need_no_server() -> None:

@@ -6,11 +6,11 @@ import random
 import signal
 import socket
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 import psycopg2
 import pytest
@@ -38,42 +38,15 @@ from common.store.record_json import head_to_text, key
 from common.values import Turn
 from tests.databases import execute, rows_of
 from tests.redis_server import redis_server
-from tests.store_places import PATIENT_S, PLACES, Place
+from tests.store_places import PATIENT_S, Place, play, until
 
 _IMPATIENT_S = 0.3
-
-
-@pytest.fixture(scope="module", params=list(BACKENDS))
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    with PLACES[request.param]() as place:
-        yield place
 
 
 @pytest.fixture
 def user() -> str:
     """A new user."""
     return f"user {uuid.uuid4().hex}"
-
-
-def play(scenario: Callable[..., Awaitable[None]], *stores: Store) -> None:
-    """Runs a scenario with stores, and closes them."""
-
-    async def main() -> None:
-        try:
-            await scenario(*stores)
-        finally:
-            for store in stores:
-                await store.aclose()
-
-    asyncio.run(main())
-
-
-async def until(look: Callable[[], Awaitable[Any]], seconds: float = 10.0) -> Any:
-    """Polls `look` until its result is true and returns it."""
-    async with asyncio.timeout(seconds):
-        while not (found := await look()):  # noqa: ASYNC110 - it is the server's clock that gets there
-            await asyncio.sleep(0.01)
-    return found
 
 
 def head(user_id: str, conversation_id: str = "c", run_id: str = "", worker_id: str = "worker") -> RunHead:

@@ -5,18 +5,17 @@ kill, and every single write can be tried. Real workers are killed in tests/test
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
-import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, CheckpointMetadata, CheckpointTuple
 
 from agent.ask.context import Behaviour, Context
-from agent.bootstrap import Workshop
+from agent.bootstrap import FlowDependencies
 from agent.flow import Question
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.runner import Runner
@@ -25,11 +24,10 @@ from common.actor import ANONYMOUS, NOBODY
 from common.errors import Conflict, NotFound
 from common.store import RunRecord, Runs, Store
 from common.store.journal import Journal
-from common.store.opening import BACKENDS
 from rules.skills import OfflineSkills
 from tests.databases import Opener
 from tests.live import GAUGES
-from tests.store_places import PLACES, Place
+from tests.store_places import Place
 from tests.survey.survey_flow import SURVEY, SurveyFlow
 
 LEASE_S = 0.5
@@ -117,12 +115,6 @@ class MortalSaver(BaseCheckpointSaver[Any]):
             yield found
 
 
-@pytest.fixture(scope="module", params=list(BACKENDS))
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    with PLACES[request.param]() as place:
-        yield place
-
-
 @dataclass(frozen=True)
 class Told:
     """What became of one run: its last event's data, the number of its frames, and of the answers that were taken."""
@@ -143,7 +135,7 @@ def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
         def new_context(_question: Question) -> Context:
             return Context(database, rules, rules, Behaviour())
 
-        flow = SurveyFlow(Workshop(Settings(), new_context, store))
+        flow = SurveyFlow(FlowDependencies(Settings(), new_context, store))
         return RunDesk(Runner({flow.name: flow}, flow.name), store, Journal(store), lease_s=lease_s)
 
     async def play() -> list[Told]:

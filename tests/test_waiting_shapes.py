@@ -1,8 +1,10 @@
 """Graphs that ask their user in every place where a graph can: side by side, inside a subgraph, twice in one node."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from typing import Any, TypedDict
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, TypedDict, cast
 
 import pytest
 from langgraph.graph import END, START, StateGraph
@@ -12,13 +14,13 @@ from agent.flow import Answer, Described, Face, Failure, Question, UserQuestion,
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.runner import Runner
 from common.actor import ANONYMOUS, NOBODY
-from common.errors import Conflict
-from common.store import Store
+from common.errors import Conflict, StoreUnavailable
+from common.store import Frame, RunHead, Runs, RunWrite, Store, Unkept, Waiting
 from common.store.journal import Journal
-from common.store.opening import BACKENDS
+from common.store.trouble import UNREACHABLE
 from common.text import Text
 from common.values import Turn
-from tests.store_places import PLACES, Place
+from tests.store_places import Place, play, until
 
 
 class State(TypedDict, total=False):
@@ -97,17 +99,11 @@ class AskingFlow:
         return None
 
 
-@pytest.fixture(scope="module", params=list(BACKENDS))
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    with PLACES[request.param]() as place:
-        yield place
-
-
 ANSWERS = {"左边？\u202e": "左", "Right?": "r", "Inside?": True, "First?": "1"}
 
 
-def desk_of(store: Store, *flows: AskingFlow) -> RunDesk:
-    return RunDesk(Runner({flow.name: flow for flow in flows}, "asking"), store, Journal(store), lease_s=10)
+def desk_of(store: Store, *flows: AskingFlow, lease_s: float = 10) -> RunDesk:
+    return RunDesk(Runner({flow.name: flow for flow in flows}, "asking"), store, Journal(store), lease_s=lease_s)
 
 
 async def next_stop(desk: RunDesk, run_id: str, after: int = 0) -> RunView:
@@ -190,3 +186,87 @@ def test_a_flow_that_is_gone_refuses_the_answer_and_keeps_the_run(place: Place) 
         await store.aclose()
 
     asyncio.run(scenario())
+
+
+def head_of(run_id: str) -> RunHead:
+    return RunHead(run_id, ANONYMOUS, "c", "q", "en", "a dead worker", "2026-01-01T00:00:00.000+00:00")
+
+
+UNREADABLE: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"question": ["q"], "graph_interrupt": 1, "answers": "none", "mark": None},
+    {"question": {"said": "q"}, "graph_interrupt": "g", "answers": 0, "mark": ""},
+)
+
+
+def test_an_orphan_that_can_not_be_read_is_ended_and_keeps_no_other_from_being_ended(place: Place) -> None:
+    """As another version of Citu may have left them: each is resumed by a worker that dies at once."""
+
+    async def scenario(store: Store) -> None:
+        ids = [uuid.uuid4().hex for _ in range(len(UNREADABLE) + 1)]
+        for run_id, asked in zip(ids, UNREADABLE, strict=False):
+            about = head_of(run_id)
+            await store.runs.write([RunWrite(about, (Frame(1, b"{}"),), waiting=Waiting("i", "asking", asked))])
+            given = {"value": 1, "actor": asdict(NOBODY)}
+            await store.runs.resume(ANONYMOUS, about.run_id, "i", given, about.worker_id)
+        await store.runs.write([RunWrite(head_of(ids[-1]), (Frame(1, b"{}"),))])
+
+        desk = desk_of(store, AskingFlow(store), lease_s=0.1)
+        desk.watch_over()
+
+        async def states() -> set[str]:
+            # Ask the store, because a desk that is asked for an orphan ends it.
+            found = [await store.runs.find(ANONYMOUS, run_id) for run_id in ids]
+            return {record.state for record in found if record is not None}
+
+        async def are_all_ended() -> bool:
+            return await states() == {"error"}
+
+        await until(are_all_ended)
+        await desk.aclose()
+
+    play(scenario, place.open(lease_s=0.1))
+
+
+class NotWriting:
+    """Runs of a store that keeps nothing for a while, and can be read."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self.is_down = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runs, name)
+
+    async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
+        await self.ping()
+        return await self._runs.write(writes)
+
+    async def ping(self) -> None:
+        if self.is_down:
+            raise StoreUnavailable(UNREACHABLE)
+
+
+def test_a_question_that_is_shown_and_not_kept_is_answered_once_the_store_is_back(place: Place) -> None:
+    async def scenario(sound: Store) -> None:
+        runs = NotWriting(sound.runs)
+        store = replace(sound, runs=cast(Runs, runs), ping=runs.ping)
+        desk, question = desk_of(store, AskingFlow(store)), Question("q")
+        run = desk.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
+        asked = (await run.last()).data
+
+        async def resumed() -> RunView:
+            given = ANSWERS[asked["prompt"]]
+            return await desk.resume(NOBODY, question.run_id, asked["interrupt_id"], given, on_end=lambda: None)
+
+        with pytest.raises(StoreUnavailable):
+            await resumed()
+        runs.is_down = False
+        await until(lambda: sound.runs.find(ANONYMOUS, question.run_id))
+        view = await resumed()
+        view = await next_stop(desk, question.run_id, view.record.last_seq)
+        assert view.last is not None
+        assert (view.last.type, view.last.data["prompt"] != asked["prompt"]) == ("question", True)
+        await desk.aclose()
+
+    play(scenario, place.open())

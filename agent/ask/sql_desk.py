@@ -4,12 +4,12 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from agent.ask.context import Context
 from agent.ask.nodes.format_response import result_body
 from agent.flow import new_run_id
+from common import timestamps
 from common.actor import NOBODY, Actor
 from common.audit import Occasion
 from common.errors import CostExceeded, InvalidSql, QueryTimeout, StatementRejected
@@ -111,7 +111,7 @@ class SqlDesk:
                 "execute": _milliseconds(ended - planned),
                 "total": _milliseconds(ended - started),
             },
-            "timestamp": _now(),
+            "timestamp": timestamps.now(),
         }
 
 
@@ -145,13 +145,9 @@ def _verdict(
         "functions": list(used.functions) if used else [],
         "plan": asdict(plan) if plan else None,
         "warnings": given.warnings,
-        "timestamp": _now(),
+        "timestamp": timestamps.now(),
     }
 
 
 def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 1)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -7,13 +7,13 @@ An event is the content of one frame of the stream; the sync answer is the termi
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal
 
 import simplejson
 
 from agent.runs.pauses import Pause
+from common import timestamps
 from common.envelope import error_data, to_bytes
 from common.errors import CituError
 from common.store import RunHead
@@ -96,6 +96,5 @@ def with_warning(event: Event, warning: str) -> Event:
 def error_event(error: CituError, head: RunHead) -> Event:
     """The terminal event of a run that ends in `error` without its flow."""
     ids = {"node": None, "conversation_id": head.conversation_id, "run_id": head.run_id}
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    data = {**error_data(error, head.lang), **ids, "request_id": None, "timestamp": now}
+    data = {**error_data(error, head.lang), **ids, "request_id": None, "timestamp": timestamps.now()}
     return Event("error", error.title.to(head.lang), lambda: data, error.code)

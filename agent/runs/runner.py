@@ -1,7 +1,8 @@
 """Runs a flow: one question in, events out.
 
 `Runner.events` never raises and ends in exactly one last event, whatever the graph does: an answer, an error, or a
-question to the user; the run goes on when they answer. This file holds the one blanket catch of the project.
+question to the user; the run goes on when they answer. It catches every exception, because a client must always get its
+last event.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -19,6 +20,7 @@ from langgraph.types import Command, Interrupt, StreamMode
 from agent.flow import Described, Failure, Flow, Question, checkpointer_of
 from agent.runs.events import Event
 from agent.runs.pauses import Pause, Resumption, mark_of
+from common import timestamps
 from common.envelope import error_data
 from common.errors import (
     CANCELLED_TEXT,
@@ -89,7 +91,7 @@ class Runner:
             error = ServiceEnding(ENDING_TEXT) if is_ending() else Cancelled(CANCELLED_TEXT)
         except CituError as exc:
             error = exc
-        except Exception:  # noqa: BLE001 - the one blanket catch: a client must always get its last event
+        except Exception:  # noqa: BLE001 - a client must always get its last event
             _log.exception("unexpected failure", extra={"run_id": question.run_id, "node": run.node})
             error = InternalError(INTERNAL_ERROR_TEXT)
         if error is not None and not run.is_over:
@@ -177,7 +179,7 @@ class _Run:
             face = self._flow.faces[node.name]
             self._current_step = face.done
             status: Literal["failed", "done"] = "failed" if face.has_failed(node.update) else "done"
-            yield self._progress(node.name, status, lambda face=face, node=node: face.describe(node.update))  # type: ignore[misc]
+            yield self._progress(node.name, status, partial(face.describe, node.update))
             if node.name == self._flow.last_node:
                 self.is_over = True
                 yield self._terminal()
@@ -193,7 +195,7 @@ class _Run:
             **self._ids(),
             "warnings": list(dict.fromkeys([*notices, *body.get("warnings", ())])),
             "timings_ms": self._all_timings(),
-            "timestamp": _timestamp(time.time()),
+            "timestamp": timestamps.now(),
         }
         turn = self._flow.turn(self._question, self._state, ending)
         return Event("completed", _DONE.to(self._lang), lambda: data, turn=turn)
@@ -213,7 +215,7 @@ class _Run:
             **self._ids(),
             "request_id": request_id.get(),
             "state_summary": {"current_step": self._current_step, **self._flow.summary(self._state)},
-            "timestamp": _timestamp(time.time()),
+            "timestamp": timestamps.now(),
         }
         return Event("error", error.title.to(self._lang), lambda: data, error.code)
 
@@ -229,7 +231,7 @@ class _Run:
             "interrupt_id": pause.interrupt_id,
             "node": self._askers.get(asked.id, self.node),
             **self._ids(),
-            "timestamp": _timestamp(time.time()),
+            "timestamp": timestamps.now(),
             "state_summary": {"current_step": self._current_step, **self._flow.summary(self._state)},
         }
         return Event("question", _WAITING.to(self._lang), lambda: data, pause=pause)
@@ -255,7 +257,7 @@ class _Run:
         self, node: str, status: Literal["running", "done", "failed"], describe: Callable[[], Described]
     ) -> Event:
         # Copy these now: the run goes on before `content` is called.
-        face, state, current_step, now = self._flow.faces[node], self._state, self._current_step, time.time()
+        face, state, current_step, now = self._flow.faces[node], self._state, self._current_step, timestamps.now()
 
         def content() -> dict[str, Any]:
             said = describe()
@@ -267,7 +269,7 @@ class _Run:
                 "details": said.details.to(self._lang),
                 "sub_status": said.sub_status.to(self._lang),
                 **self._ids(),
-                "timestamp": _timestamp(now),
+                "timestamp": now,
                 "state_summary": {"current_step": current_step, **self._flow.summary(state)},
             }
 
@@ -290,7 +292,3 @@ def _failure(error: BaseException) -> Described:
 
 def _milliseconds_since(start: float) -> float:
     return round((time.perf_counter() - start) * 1000, 1)
-
-
-def _timestamp(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

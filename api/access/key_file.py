@@ -26,6 +26,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from common.timestamps import written
+
 _log = logging.getLogger(__name__)
 
 PREFIX = "citu_key_"
@@ -151,8 +153,8 @@ class KeyFile:
             name=name,
             ending=text[-4:],
             sha256=hashlib.sha256(text.encode()).hexdigest(),
-            created_at=_iso(now),
-            expires_at=None if expires_in_days is None else _iso(now + timedelta(days=expires_in_days)),
+            created_at=written(now),
+            expires_at=None if expires_in_days is None else written(now + timedelta(days=expires_in_days)),
         )
         self._change(lambda keys: (*keys, key))
         return text, key
@@ -219,10 +221,6 @@ def _check(user_id: str, groups: tuple[str, ...], name: str, expires_in_days: fl
             raise InvalidKeyRequest(f"the group {group!r} must be 1 to 64 letters, digits, _ . : or -")
     if expires_in_days is not None and not 0 < expires_in_days <= _MAX_DAYS:
         raise InvalidKeyRequest(f"the days until it expires must be more than 0 and at most {_MAX_DAYS}")
-
-
-def _iso(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds")
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:

@@ -1,4 +1,4 @@
-"""The ports of the store, which keeps conversations, runs and the checkpoints of their graphs.
+"""The ports of the store, which keeps conversations, runs, the checkpoints of their graphs, and what is learnt.
 
 One store keeps conversations and runs, because they change together: the last event of a run, its end and the turn it
 adds to its conversation are written in one transaction, so that a worker killed at any moment leaves all of them or
@@ -15,8 +15,59 @@ from typing import Any, Literal, Protocol
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from common.store.learned import (
+    Added,
+    Item,
+    Kept,
+    Kind,
+    Learned,
+    LearnedPage,
+    Learning,
+    Reviewed,
+    ReviewOutcome,
+    State,
+    Stock,
+    Verdict,
+    Visible,
+    Wanted,
+)
 from common.text import Lang
 from common.values import Turn
+
+__all__ = [
+    "Added",
+    "Claim",
+    "Conversation",
+    "ConversationPage",
+    "Conversations",
+    "Frame",
+    "InvalidCursor",
+    "Item",
+    "Kept",
+    "Kind",
+    "Learned",
+    "LearnedPage",
+    "Learning",
+    "Resumption",
+    "Retention",
+    "ReviewOutcome",
+    "Reviewed",
+    "RunEnd",
+    "RunHead",
+    "RunRecord",
+    "RunState",
+    "RunWrite",
+    "Runs",
+    "State",
+    "Stock",
+    "Store",
+    "TurnPage",
+    "Unkept",
+    "Verdict",
+    "Visible",
+    "Waiting",
+    "Wanted",
+]
 
 RunState = Literal["running", "waiting", "completed", "error", "cancelled"]
 Unkept = Literal["taken", "lost"]
@@ -283,6 +334,10 @@ class Retention:
         run_ttl_s: seconds after its last change until a run is forgotten; Idempotency-Keys with it.
         waiting_ttl_s: seconds after its question until a run that waits for its user is forgotten.
         lease_s: seconds without renewal after which a running run is an orphan.
+        own_examples, own_lessons: of one user for one datasource that are not shared; the oldest go first.
+        shared_examples, shared_lessons, documents: of one datasource; beyond that nothing more can be shared.
+        all_examples, all_lessons: of one datasource, everybody's own ones included; beyond that nothing is learnt.
+        feedback: what one user said of so many runs last is kept.
     """
 
     conversation_ttl_s: float = 30 * 86400.0
@@ -290,6 +345,14 @@ class Retention:
     run_ttl_s: float = 3600.0
     lease_s: float = 10.0
     waiting_ttl_s: float = 7 * 86400.0
+    own_examples: int = 200
+    own_lessons: int = 100
+    shared_examples: int = 5_000
+    shared_lessons: int = 1_000
+    documents: int = 2_000
+    all_examples: int = 50_000
+    all_lessons: int = 20_000
+    feedback: int = 1_000
 
 
 @dataclass(frozen=True)
@@ -298,6 +361,7 @@ class Store:
 
     Attributes:
         name: `redis` or `postgresql`.
+        learned: examples, lessons and documents.
         checkpoints: LangGraph keeps the state of graphs there that can stop and go on; `thread_id` is the run's id.
             Only asynchronous methods; they raise `StoreUnavailable` as the ports do.
         ping: returns when the store answers.
@@ -307,6 +371,7 @@ class Store:
     name: str
     conversations: Conversations
     runs: Runs
+    learned: Learned
     checkpoints: BaseCheckpointSaver[str]
     ping: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]

@@ -6,14 +6,17 @@ from redis.asyncio.connection import parse_url
 
 from common.ports import UrlSource
 from common.store import Retention, Store
+from common.store.learned_book import LearnedBook
 from common.store.postgres_access import PostgresAccess
 from common.store.postgres_checkpoints import PostgresCheckpoints
 from common.store.postgres_conversations import PostgresConversations
 from common.store.postgres_runs import PostgresRuns
+from common.store.postgres_shelves import PostgresShelves
 from common.store.redis_access import RedisAccess
 from common.store.redis_checkpoints import RedisCheckpoints
 from common.store.redis_conversations import RedisConversations
 from common.store.redis_runs import RedisRuns
+from common.store.redis_shelves import RedisShelves
 
 Opener = Callable[[UrlSource, Retention, float], Store]
 
@@ -39,6 +42,7 @@ def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) ->
         "postgresql",
         PostgresConversations(access),
         PostgresRuns(access, retention),
+        LearnedBook(PostgresShelves(access), retention),
         checkpoints,
         ping,
         aclose,
@@ -55,6 +59,7 @@ def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> St
         "redis",
         RedisConversations(access),
         RedisRuns(access, retention),
+        LearnedBook(RedisShelves(access), retention),
         RedisCheckpoints(access, retention),
         ping,
         access.aclose,

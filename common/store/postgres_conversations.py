@@ -3,11 +3,11 @@
 from common.store import Conversation, ConversationPage, TurnPage
 from common.store.postgres_access import PostgresAccess, Row
 from common.store.record_json import (
-    conversation_cursor,
     from_text,
     key,
-    parse_conversation_cursor,
+    parse_place_cursor,
     parse_turn_cursor,
+    place_cursor,
     timestamp,
     to_text,
     turn_from_text,
@@ -74,13 +74,13 @@ class PostgresConversations:
 
     async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
         """The user's conversations, those with the latest turn first."""
-        updated_us, after = _LATEST if cursor is None else parse_conversation_cursor(cursor)
+        updated_us, after = _LATEST if cursor is None else parse_place_cursor(cursor)
         rows = await self._access.rows(_PAGE, (key(user_id), updated_us, after, limit + 1))
         found = tuple(map(_conversation, rows[:limit]))
         if len(rows) <= limit:
             return ConversationPage(found, None)
         last = rows[limit - 1]
-        return ConversationPage(found, conversation_cursor(int(last[3] or 0), bytes.fromhex((last[5] or "")[2:])))
+        return ConversationPage(found, place_cursor(int(last[3] or 0), bytes.fromhex((last[5] or "")[2:])))
 
     async def turns(self, user_id: str, conversation_id: str, limit: int, cursor: str | None = None) -> TurnPage | None:
         """The conversation's turns, the latest page first."""

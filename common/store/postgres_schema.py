@@ -8,6 +8,7 @@ rows exist. So do rows past `expires_at`, until they are removed.
 from psycopg2 import errors
 
 from common.postgres.connection import Connection
+from common.store.postgres_learned_schema import LEARNED
 
 _LOCK = 0x43697476  # advisory lock number, arbitrary but ours
 
@@ -329,6 +330,7 @@ ALTER TABLE citu.run
 DROP FUNCTION citu.write;
 """
     + _WRITE,
+    LEARNED,
 )
 
 # Creates the schema only if it is missing, because the role may lack the right to create one.

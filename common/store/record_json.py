@@ -15,6 +15,7 @@ from typing import Any, get_args
 import simplejson
 
 from common.store import InvalidCursor, RunHead, RunRecord, RunState, Waiting
+from common.timestamps import written
 from common.values import Turn
 
 _TITLE_CHARS = 200
@@ -23,7 +24,7 @@ _ENCODER = simplejson.JSONEncoder(use_decimal=True, ignore_nan=True, separators=
 _DECODER = simplejson.JSONDecoder(parse_float=Decimal)
 _PLAIN_DECODER = simplejson.JSONDecoder()
 _STATES: Mapping[str, RunState] = {each: each for each in get_args(RunState)}
-_CONVERSATION_CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
+_PLACE_CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
 _TURN_CURSOR = re.compile(r"[1-9][0-9]{0,14}")
 
 
@@ -115,21 +116,21 @@ def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 def timestamp(microseconds: int) -> str:
     """ISO 8601, UTC, milliseconds, of microseconds since 1970."""
     seconds, rest = divmod(microseconds, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest).isoformat(timespec="milliseconds")
+    return written(datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest))
 
 
-def conversation_cursor(updated_us: int, conversation_key: bytes) -> str:
-    """The cursor for the conversations after this one."""
-    return f"{updated_us}-{conversation_key.hex()}"
+def place_cursor(microseconds: int, record_key: bytes) -> str:
+    """The cursor for what stands after this record in a list by time, such as conversations by their latest turn."""
+    return f"{microseconds}-{record_key.hex()}"
 
 
-def parse_conversation_cursor(cursor: str) -> tuple[int, bytes]:
-    """Microseconds and key of the last conversation seen.
+def parse_place_cursor(cursor: str) -> tuple[int, bytes]:
+    """Microseconds and key of the last record seen.
 
     Raises:
-        InvalidCursor: `conversation_cursor` did not make it.
+        InvalidCursor: `place_cursor` did not make it.
     """
-    match = _CONVERSATION_CURSOR.fullmatch(cursor)
+    match = _PLACE_CURSOR.fullmatch(cursor)
     if match is None:
         raise InvalidCursor
     return int(match[1]), bytes.fromhex(match[2])

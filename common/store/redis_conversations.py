@@ -4,10 +4,10 @@ from typing import Any
 
 from common.store import Conversation, ConversationPage, TurnPage, redis_keys
 from common.store.record_json import (
-    conversation_cursor,
     from_text,
-    parse_conversation_cursor,
+    parse_place_cursor,
     parse_turn_cursor,
+    place_cursor,
     timestamp,
     to_text,
     turn_from_text,
@@ -92,7 +92,7 @@ class RedisConversations:
         """The user's conversations, those with the latest turn first."""
         latest, before = _LATEST
         if cursor is not None:
-            updated_us, conversation_key = parse_conversation_cursor(cursor)
+            updated_us, conversation_key = parse_place_cursor(cursor)
             latest, before = str(updated_us), conversation_key.hex()
         keys = [redis_keys.conversations(redis_keys.digest(user_id))]
         names, turns = redis_keys.conversation(""), redis_keys.turns("")
@@ -101,7 +101,7 @@ class RedisConversations:
         if len(found) <= limit:
             return ConversationPage(listed, None)
         *_, updated, _, last = found[limit - 1]
-        return ConversationPage(listed, conversation_cursor(int(updated), bytes.fromhex(last.decode())))
+        return ConversationPage(listed, place_cursor(int(updated), bytes.fromhex(last.decode())))
 
     async def turns(self, user_id: str, conversation_id: str, limit: int, cursor: str | None = None) -> TurnPage | None:
         """The conversation's turns, the latest page first."""

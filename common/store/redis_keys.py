@@ -45,6 +45,21 @@ def claim(user_id: str, name: str) -> str:
     return f"citu:claim:{digest(user_id, name)}"
 
 
+def learned(record_key: str) -> str:
+    """Hash: a record of what is learnt: `text`, `uses`, and `shelves`, the keys of its shelves with blanks between."""
+    return f"citu:learned:{record_key}"
+
+
+def shelf(shelf_key: str) -> str:
+    """Sorted set: keys of the records on a shelf by their positions."""
+    return f"citu:shelf:{shelf_key}"
+
+
+def shelf_revision(shelf_key: str) -> str:
+    """String: the microsecond of a shelf's last change; it stays when the shelf is empty."""
+    return f"citu:shelf-revision:{shelf_key}"
+
+
 def digest(*ids: str) -> str:
     """The digest of ids, in hexadecimal."""
     return key(*ids).hex()

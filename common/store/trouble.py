@@ -14,6 +14,10 @@ SLOW = Text(
     "会话存储没有及时响应，请稍后重试。", "The store of conversations and runs doesn't answer in time. Try again later."
 )
 
+BUSY = Text(
+    "同一内容正被多处同时修改，请稍后重试。", "The same is being changed from several places at once. Try again later."
+)
+
 
 class Trouble:
     """Logs once that a server fails and once that it is back, however many calls notice it."""

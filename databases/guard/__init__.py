@@ -3,6 +3,7 @@
     parsing        text → tree, for any input, in bounded time
     grammar        the node types that a query may consist of
     walk           tree → what the query reads and calls
+    names          names of tables and functions as a query writes them
     scopes         where which CTEs are visible
     rules          the schemas, tables and columns that the operator opens
     access         what that means for the server's tables, views and partitions
@@ -39,13 +40,14 @@ from databases.guard.facts import BUILTIN, ServerFacts
 from databases.guard.functions import Call, FunctionRule
 from databases.guard.grammar import NUMBERS_SINCE, operation_of
 from databases.guard.literals import refuse_new_numbers
+from databases.guard.names import Name
 from databases.guard.objects import ObjectRule
 from databases.guard.parsing import Statement, parse
 from databases.guard.rows import FieldCheck
 from databases.guard.rules import EVERYTHING, AccessRuleError, AccessRules, parse_rule
 from databases.guard.showing import visible
 from databases.guard.user_types import ValueRule
-from databases.guard.walk import Findings, Name, walk
+from databases.guard.walk import Findings, walk
 
 __all__ = ["BUILTIN", "AccessRuleError", "AccessRules", "Guard", "Inspection", "ServerFacts", "parse_rule"]
 

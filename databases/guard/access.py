@@ -16,11 +16,12 @@ from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from databases.guard import refusal_texts as texts
 from databases.guard.facts import Key, ServerFacts
 from databases.guard.functions import probed_types, reads_unseen
+from databases.guard.names import Name
 from databases.guard.parsing import Node, parse
 from databases.guard.refusal_texts import refused
 from databases.guard.rules import AccessRules
 from databases.guard.scopes import Scope
-from databases.guard.walk import Findings, Name, Relation, relation_of, strings, walk
+from databases.guard.walk import Findings, Relation, relation_of, strings, walk
 
 _UNDEFINED_TABLE = "42P01"
 

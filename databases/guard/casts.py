@@ -10,9 +10,10 @@ from common.errors import ForbiddenObject, StatementRejected
 from databases.guard import refusal_texts as texts
 from databases.guard.facts import ServerFacts, TypeEffect
 from databases.guard.functions import FunctionRule, probed_types
+from databases.guard.names import Name
 from databases.guard.parsing import parse
 from databases.guard.refusal_texts import refused
-from databases.guard.walk import Findings, Name, walk
+from databases.guard.walk import Findings, walk
 
 
 class TypeRule:

@@ -15,6 +15,7 @@ from common.text import Text
 from databases.guard import refusal_texts as texts
 from databases.guard.facts import Key, ServerFacts
 from databases.guard.grammar import SYNTAX_SINCE
+from databases.guard.names import Qualified
 from databases.guard.refusal_texts import refused
 
 HARMLESS_VOLATILE = frozenset(
@@ -53,28 +54,16 @@ DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(Qualified):
     """One function call.
 
     Attributes:
-        parts: its name's (`schema`, `name`).
         arguments: the text of each that is a plain string; None for others.
         location: byte offset in the text.
     """
 
-    parts: tuple[str, ...]
     arguments: tuple[str | None, ...] = ()
     location: int = 0
-
-    @property
-    def name(self) -> str:
-        """The name without its schema."""
-        return self.parts[-1]
-
-    @property
-    def schema(self) -> str | None:
-        """The schema it is qualified with."""
-        return self.parts[-2] if len(self.parts) > 1 else None
 
 
 @dataclass(frozen=True)

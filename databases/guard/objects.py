@@ -8,8 +8,9 @@ from common.text import Text
 from databases.guard import refusal_texts as texts
 from databases.guard import xpath
 from databases.guard.facts import CATALOG_TYPES, ServerFacts, words
+from databases.guard.names import Name
 from databases.guard.refusal_texts import refused
-from databases.guard.walk import Findings, Name, Relation
+from databases.guard.walk import Findings, Relation
 
 _SYSTEM_SCHEMAS = ("pg_catalog", "information_schema", "pg_toast")
 # Types whose names look like those of system relations.

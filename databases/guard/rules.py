@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from databases.guard.facts import Key
-
-Name = tuple[str, ...]
+from databases.guard.names import Name
 
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".\s][^".]*?))\s*(\.|$)')
 _ANY = "*"

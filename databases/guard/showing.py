@@ -3,7 +3,10 @@
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from common.meanings import ColumnMeaning, Metric, TableMeaning
+from common.text import Text
 from common.values import Catalog, Column, Table
 from databases.guard.access import AccessCheck, Read
 
@@ -20,7 +23,11 @@ def visible(catalog: Catalog, check: AccessCheck) -> Catalog:
     closed = {name for schema, name in check.facts.relations if check.rules.denies((schema, name))}
     hidden = ({table.name for table in catalog.tables} | closed) - {table.name for table in tables}
     names = _Names.of(hidden)
-    return replace(catalog, tables=tuple(_without_names(table, names) for table in tables)).coherent()
+    return replace(
+        catalog,
+        tables=tuple(_without_names(table, names) for table in tables),
+        metrics=tuple(_with_meaning(metric, names) for metric in catalog.metrics),
+    ).coherent()
 
 
 def _visible_columns(table: Table, check: AccessCheck) -> Table:
@@ -55,12 +62,32 @@ class _Names:
         return text
 
 
+_Meaning = TypeVar("_Meaning", TableMeaning, ColumnMeaning, Metric)
+
+
 def _without_names(table: Table, names: _Names) -> Table:
     if not names.words and not names.others:
         return table
-    columns = tuple(_with_comment(column, names) for column in table.columns)
-    return replace(table, columns=columns, comment=table.comment and names.taken_out_of(table.comment))
+    return replace(
+        table,
+        columns=tuple(_with_comment(column, names) for column in table.columns),
+        comment=table.comment and names.taken_out_of(table.comment),
+        meaning=table.meaning and _with_meaning(table.meaning, names),
+    )
 
 
 def _with_comment(column: Column, names: _Names) -> Column:
-    return replace(column, comment=names.taken_out_of(column.comment)) if column.comment else column
+    if not column.comment and not column.meaning:
+        return column
+    return replace(
+        column,
+        comment=column.comment and names.taken_out_of(column.comment),
+        meaning=column.meaning and _with_meaning(column.meaning, names),
+    )
+
+
+def _with_meaning(meaning: _Meaning, names: _Names) -> _Meaning:
+    """The meaning without the names in its description; what things are called stays, being the operator's words."""
+    if meaning.description is None:
+        return meaning
+    return replace(meaning, description=Text(*map(names.taken_out_of, meaning.description)))

@@ -23,10 +23,9 @@ from databases.guard.grammar import (
     place_of,
     syntax_word,
 )
+from databases.guard.names import Name, Qualified
 from databases.guard.parsing import MAX_JOINS, MAX_NESTING, MAX_TABLES, TOO_DEEP, Node
 from databases.guard.scopes import NOWHERE, Scope, with_queries
-
-Name = tuple[str, ...]
 
 # Places where a value of a catalogue type meets no value of another type: cast to text, compared, sorted, counted.
 _TEXT_TYPES = frozenset(("text", "varchar", "bpchar"))
@@ -49,20 +48,8 @@ _WHOLE = 0  # the whole statement, among ids of queries; it reads all CTEs, beca
 
 
 @dataclass(frozen=True)
-class Relation:
-    """A table as written: (`name`,), (`schema`, `name`) or (`database`, `schema`, `name`)."""
-
-    parts: Name
-
-    @property
-    def name(self) -> str:
-        """The name without its schema."""
-        return self.parts[-1]
-
-    @property
-    def schema(self) -> str | None:
-        """The schema it is qualified with."""
-        return self.parts[-2] if len(self.parts) > 1 else None
+class Relation(Qualified):
+    """A table as written."""
 
 
 @dataclass

@@ -4,11 +4,12 @@ import difflib
 import re
 
 from common.errors import InvalidSql
+from common.postgres.identifiers import quoted
 from common.text import Text
 from common.values import Catalog
 from knowledge.likeness import LikeNames
 from rules.query.refusals import Refusal
-from rules.sql.identifiers import quoted, table_name
+from rules.sql.identifiers import table_name
 from rules.words import WORDS
 
 _UNKNOWN_TABLE, _UNKNOWN_COLUMN = "42P01", "42703"

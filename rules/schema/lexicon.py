@@ -16,9 +16,9 @@ from typing import TypeVar
 from common.values import Catalog, Column, Table
 from knowledge.atoms import key_of
 from knowledge.identity import names_people
+from knowledge.index import CatalogIndex, Part
 from knowledge.likeness import LikeNames
 from knowledge.naming import called, has_han, owner_names
-from knowledge.prepared import Prepared
 from rules.schema.joins import Graph
 from rules.schema.links import Link, TableKey
 from rules.schema.phrases import (
@@ -351,28 +351,15 @@ def _inflection(link: Link, key: str) -> float:
     return _OTHER_WORD if is_event and not key.endswith("ed") else _INFLECTION
 
 
-def _prepared(catalog: Catalog) -> Lexicon:
-    lexicon = Lexicon(Catalog(catalog.tables, catalog.search_path))  # a copy: the lexicon must not keep its key alive
+def _lexicon(index: CatalogIndex) -> Lexicon:
+    lexicon = Lexicon(index.catalog)
     lexicon.prepare()
     return lexicon
 
 
-LEXICONS = Prepared(_prepared)
-"""Of each catalogue object; dropped with it."""
+LEXICON = Part(_lexicon, ignores_row_counts=True)
 
 
 def lexicon_of(catalog: Catalog) -> Lexicon:
     """The lexicon of this very catalogue object, built on first use and dropped with it."""
-    return LEXICONS.of(catalog)
-
-
-def says_the_same(catalog: Catalog, other: Catalog) -> bool:
-    """Whether their lexicons are the same. They may differ in the numbers of rows, which lexicons don't use."""
-    return (
-        catalog.search_path == other.search_path
-        and len(catalog.tables) == len(other.tables)
-        and all(
-            one is another or replace(one, row_estimate=-1) == replace(another, row_estimate=-1)
-            for one, another in zip(catalog.tables, other.tables, strict=True)
-        )
-    )
+    return LEXICON.of(catalog)

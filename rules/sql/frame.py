@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 
+from common.postgres.identifiers import quoted
 from knowledge.naming import english_words
 from rules.linking.dates import Period
 from rules.query.query import ColumnRef, Condition, Operand, Operator, Related
 from rules.schema.joins import Graph, Path
 from rules.schema.schema import Schema, TableKey, date_form, kind_of, needs_cast
-from rules.sql.identifiers import is_reserved, like_pattern, literal, moment_sql, number, quoted, table_name
+from rules.sql.identifiers import like_pattern, literal, moment_sql, number, table_name
 from rules.words import WORDS
 
 
@@ -125,7 +126,7 @@ class Frame:
             "".join(word[0] for word in english_words(table[1]) if word[0].isascii() and word[0].isalpha()) or "t"
         )
         alias, count = initials, 1
-        while alias in self._taken or is_reserved(alias):
+        while alias in self._taken or quoted(alias) != alias:
             count += 1
             alias = f"{initials}{count}"
         self._taken.add(alias)

@@ -1,51 +1,12 @@
-"""SQL spelling of names, literals and dates."""
+"""SQL spelling of tables' names, literals and dates."""
 
 import re
 from decimal import Decimal
 
+from common.postgres.identifiers import quoted
 from common.values import Catalog
-from knowledge.atoms import listed
 from rules.linking.dates import Moment
 from rules.schema.schema import TableKey
-
-# Words PostgreSQL can't take as a bare column, table or alias name.
-_RESERVED = frozenset(
-    listed(
-        "all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean "
-        "both case cast "
-        "char character check coalesce collate collation column concurrently constraint create cross current_catalog "
-        "current_date current_role current_schema current_time current_timestamp current_user dec decimal "
-        "default deferrable "
-        "desc distinct do else end except exists extract false fetch float for foreign freeze from full grant "
-        "greatest group "
-        "grouping having ilike in initially inner inout int integer intersect interval into is isnull join json_array "
-        "json_arrayagg json_exists json_object json_objectagg json_query json_scalar json_serialize json_table "
-        "json_value "
-        "lateral leading least left like limit localtime localtimestamp merge_action national natural nchar "
-        "none normalize "
-        "not notnull null nullif numeric offset on only or order out outer overlaps overlay placing position precision "
-        "primary real references returning right row select session_user setof similar smallint some substring "
-        "symmetric "
-        "system_user table tablesample then time timestamp to trailing treat trim true union unique user using "
-        "values varchar "
-        "variadic verbose when where window with xmlattributes xmlconcat xmlelement xmlexists xmlforest "
-        "xmlnamespaces xmlparse "
-        "xmlpi xmlroot xmlserialize xmltable day hour minute month second year"
-    )
-)
-_PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
-
-
-def quoted(name: str) -> str:
-    """The name as an SQL identifier, in quotes only when it needs them."""
-    if _PLAIN.match(name) and name not in _RESERVED:
-        return name
-    return '"' + name.replace('"', '""') + '"'
-
-
-def is_reserved(name: str) -> bool:
-    """Whether a lower-case name can't stand without quotes."""
-    return name in _RESERVED
 
 
 def table_name(catalog: Catalog, key: TableKey) -> str:

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+from common.postgres.identifiers import quoted
 from rules.query.query import ColumnRef, Measure, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema, TableKey
 from rules.sql.frame import Frame
-from rules.sql.identifiers import quoted
 from rules.sql.statement import Statement, Unrenderable, where_lines
 
 

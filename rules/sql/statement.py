@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from common.postgres.identifiers import quoted
 from rules.query.query import ColumnRef, Dimension, Having, Measure, Order, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Facts, Schema, TableKey, kind_of
 from rules.sql.frame import Frame
-from rules.sql.identifiers import quoted
 
 
 class Unrenderable(Exception):

@@ -8,7 +8,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from agent.ask.context import Context
-from agent.bootstrap import Workshop
+from agent.bootstrap import FlowDependencies
 from agent.flow import Answer, Described, Face, Failure, Question, UserQuestion, ask_user
 from agent.token_batches import emitting
 from common.inquiry import Inquiry
@@ -78,8 +78,8 @@ class SurveyFlow:
     last_node = "say"
     deadline_s = 30.0
 
-    def __init__(self, workshop: Workshop) -> None:
-        self._new_context = workshop.new_context
+    def __init__(self, dependencies: FlowDependencies) -> None:
+        self._new_context = dependencies.new_context
         graph = StateGraph(State, context_schema=Context)
         for node in (choose, limit, read, say):
             graph.add_node(node)
@@ -88,7 +88,7 @@ class SurveyFlow:
         graph.add_edge("limit", "read")
         graph.add_edge("read", "say")
         graph.add_edge("say", END)
-        self.graph: CompiledStateGraph[Any, Any, Any, Any] = graph.compile(checkpointer=workshop.store.checkpoints)
+        self.graph: CompiledStateGraph[Any, Any, Any, Any] = graph.compile(checkpointer=dependencies.store.checkpoints)
 
     def start(self, question: Question) -> State:
         return {

@@ -29,7 +29,7 @@ from common.llm.call_failures import CallFailed, unavailable
 from common.llm.tokens import estimated_tokens
 from common.text import Lang
 from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought, Usage
-from knowledge.prepared import Prepared
+from knowledge.index import CatalogIndex, Part
 from knowledge.safe_text import block, one_line
 
 _MAX_QUESTION = 4_000
@@ -58,7 +58,7 @@ class LlmSkills:
         self._today = today
         self._schema_tokens = schema_tokens
         self._samples = samples
-        self._described = Prepared(self._describe)
+        self._described = Part(self._describe)
 
     async def prepare(self, catalog: Catalog) -> None:
         """Describes the catalogue before questions come, because that takes seconds when it is large."""
@@ -212,9 +212,8 @@ class LlmSkills:
         """The description of the inquiry's catalogue; made once per catalogue."""
         return await self._described.ready(inquiry.catalog)
 
-    def _describe(self, catalog: Catalog) -> SchemaText:
-        # Describe a copy: the cache keeps this as long as the catalogue object lives, so it must not refer to it.
-        schema = SchemaText(Catalog(catalog.tables, catalog.search_path), samples=self._samples)
+    def _describe(self, index: CatalogIndex) -> SchemaText:
+        schema = SchemaText(index.catalog, samples=self._samples)
         schema.prepare(self._schema_tokens)
         return schema
 

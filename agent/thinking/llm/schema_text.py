@@ -7,7 +7,6 @@ databases only they say what a column means. The stored values that a question n
 """
 
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,10 +14,12 @@ from itertools import islice
 
 from common.llm.tokens import PER_TOKEN, weight
 from common.values import Catalog, Column, ForeignKey, Table
+from knowledge.index import Part
 from knowledge.named_values import NamedValues
 from knowledge.personal_data import Privacy, is_private_value, privacy_of
 from knowledge.relevance import TableIndex
-from knowledge.safe_text import one_line, quoted
+from knowledge.safe_text import identifier, one_line
+from knowledge.schema_search import RANKING
 from knowledge.terms import terms
 from rules.words.vocabulary import common_phrases
 
@@ -35,6 +36,8 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _CANDIDATES = 400  # least number of tables of a large catalogue that are tried
 _LEAST_TABLE = 30  # tokens; a budget holds no more tables than these allow
 _Render = Callable[[Table], str]
+
+NAMED_VALUES = Part(lambda index: NamedValues(index.catalog, common_phrases()), ignores_row_counts=True)
 
 
 @dataclass(frozen=True)
@@ -65,17 +68,19 @@ class SchemaText:
         self._whole: str | None = None
         self._whole_weight = 0
         self._too_little = 0  # the largest budget known to be too small for everything
-        self._preparing = threading.Lock()
-        self._values: NamedValues | None = None
-        self._index: TableIndex | None = None
 
     def prepare(self, budget: int = SCHEMA_BUDGET) -> None:
-        """Makes what all questions share, which takes a while for a large catalogue; any thread may call it."""
-        with self._preparing:
-            if self._values is None:
-                self._all_of_it(budget)
-                self._tables_index()
-                self._values = NamedValues(self.catalog, common_phrases())
+        """Makes what all questions share, which takes a while for a large catalogue."""
+        self._all_of_it(budget)
+        _ = self._ranking, self._values
+
+    @cached_property
+    def _ranking(self) -> TableIndex:
+        return RANKING.of(self.catalog)
+
+    @cached_property
+    def _values(self) -> NamedValues:
+        return NAMED_VALUES.of(self.catalog)
 
     @property
     def table_names(self) -> frozenset[str]:
@@ -108,13 +113,11 @@ class SchemaText:
         """The stored values that `question` names, a line for each column that holds some; no others."""
         if not self._samples:
             return ""
-        self.prepare()
-        found = self._values.find(question) if self._values else []
         values: dict[str, list[str]] = {}
-        for named in found:
+        for named in self._values.find(question):
             is_listed = bool(named.column.allowed) or _is_short(named.column)
             if not (is_listed and named.privacy is Privacy.OPEN):
-                place = f"{self._name(named.table)}.{quoted(named.column.name)}"
+                place = f"{self._name(named.table)}.{identifier(named.column.name)}"
                 values.setdefault(place, []).extend(filter(_is_showable, named.values))
         lines = (f"{place}: {_literals(dict.fromkeys(shown))}" for place, shown in values.items() if shown)
         return "\n".join(lines)
@@ -167,20 +170,13 @@ class SchemaText:
     def _by_relevance(self, question: str, first: Iterable[Table], budget: int) -> list[Table]:
         """The tables to try for a budget, the most relevant first."""
         most = max(_CANDIDATES, budget // _LEAST_TABLE)
-        self.prepare()
-        holding = self._values.tables(question) if self._values else {}
-        ranked = self._tables_index().ranked(question, most, first, holding)
-        others = islice(self.catalog.tables, most)
-        return list({table.key: table for table in (*ranked, *others)}.values())
-
-    def _tables_index(self) -> TableIndex:
-        if self._index is None:
-            self._index = TableIndex(self.catalog)
-        return self._index
+        ranked = self._ranking.ranked(question, most, first, self._values.tables(question))
+        keys = dict.fromkeys(table.key for table in (*ranked, *islice(self.catalog.tables, most)))
+        return [self.catalog.by_key[key] for key in keys]  # the ranking's own may have earlier estimates of the rows
 
     def _name(self, table: Table) -> str:
-        name = quoted(table.name)
-        return name if table.schema in self.catalog.search_path else f"{quoted(table.schema)}.{name}"
+        name = identifier(table.name)
+        return name if table.schema in self.catalog.search_path else f"{identifier(table.schema)}.{name}"
 
     def _table(self, table: Table, asked: frozenset[str]) -> str:
         """The table; a very wide one with its most relevant columns only."""
@@ -200,7 +196,7 @@ class SchemaText:
         return described
 
     def _line(self, table: Table, column: Column) -> str:
-        facts = [quoted(column.name), column.type, *self._constraints(table, column)]
+        facts = [identifier(column.name), column.type, *self._constraints(table, column)]
         return f"  {' '.join(facts)}{_comment(column.comment)}{self._content(table, column)}"
 
     def _constraints(self, table: Table, column: Column) -> Iterator[str]:
@@ -315,4 +311,4 @@ def _more(is_more: bool) -> str:
 
 
 def _listed(columns: Iterable[str]) -> str:
-    return f"({', '.join(map(quoted, columns))})"
+    return f"({', '.join(map(identifier, columns))})"

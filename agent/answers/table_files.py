@@ -1,0 +1,248 @@
+"""Rows as files, written piece by piece as the rows come.
+
+A spreadsheet takes a text that begins with `=` for a formula, and would run what a stranger has stored. CSV has no
+types, so such a text gets an apostrophe before it; in XLSX it is a text and stays as it is.
+"""
+
+import csv
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import IO, Any, Protocol
+from xml.sax.saxutils import escape
+
+import xlsxwriter
+
+from common.envelope import to_json
+
+Row = Sequence[Any]
+
+
+class TableFile(Protocol):
+    """Writes one file. The pieces of `begin`, `rows` and `end` are the file, in this order."""
+
+    media_type: str
+
+    def begin(self) -> bytes:
+        """What stands before the first row."""
+
+    def rows(self, rows: Sequence[Row]) -> bytes:
+        """Further rows; may be empty while the file is not complete."""
+
+    def end(self, *, is_limited: bool) -> Iterator[bytes]:
+        """The rest. `is_limited`: whether there are more rows than were written."""
+
+
+# --------------------------------------------------------------------------------------------------------------- CSV
+
+_BYTE_ORDER_MARK = "\ufeff"  # by which Excel knows UTF-8
+# Full-width forms as well, since spreadsheets in Chinese and Japanese take them for the same.
+_FORMULA = re.compile(r"[=+\-@＝＋－＠\t\r]")
+_PLAIN_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+
+
+class CsvFile:
+    """RFC 4180 in UTF-8: a header, then the rows. NULL is an empty field."""
+
+    media_type = "text/csv; charset=utf-8"
+
+    def __init__(self, columns: Sequence[str], column_types: Sequence[str]) -> None:  # noqa: ARG002 - as the others
+        self._columns = columns
+
+    def begin(self) -> bytes:
+        """See `TableFile.begin`."""
+        return _BYTE_ORDER_MARK.encode() + self.rows([self._columns])
+
+    def rows(self, rows: Sequence[Row]) -> bytes:
+        """See `TableFile.rows`."""
+        text = io.StringIO()
+        csv.writer(text).writerows([_csv_field(value) for value in row] for row in rows)
+        return text.getvalue().encode("utf-8", "replace")
+
+    def end(self, *, is_limited: bool) -> Iterator[bytes]:  # noqa: ARG002 - CSV can't say it
+        """See `TableFile.end`."""
+        return iter(())
+
+
+def _csv_field(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        is_harmless = not _FORMULA.match(value) or _PLAIN_NUMBER.fullmatch(value)
+        return value if is_harmless else f"'{value}"
+    if isinstance(value, list | dict):
+        return to_json(value)
+    return format(value, "f") if isinstance(value, Decimal) else value
+
+
+# -------------------------------------------------------------------------------------------------------------- JSON
+
+
+class JsonFile:
+    """`{"columns", "column_types", "rows", "row_count", "is_limited"}`, as in an answer's `query_result`."""
+
+    media_type = "application/json; charset=utf-8"
+
+    def __init__(self, columns: Sequence[str], column_types: Sequence[str]) -> None:
+        self._head = {"columns": list(columns), "column_types": list(column_types)}
+        self._count = 0
+
+    def begin(self) -> bytes:
+        """See `TableFile.begin`."""
+        return _utf8(to_json(self._head)[:-1] + ',"rows":[')
+
+    def rows(self, rows: Sequence[Row]) -> bytes:
+        """See `TableFile.rows`."""
+        if not rows:
+            return b""
+        separator = ",\n" if self._count else "\n"
+        self._count += len(rows)
+        return _utf8(separator + ",\n".join(map(to_json, rows)))
+
+    def end(self, *, is_limited: bool) -> Iterator[bytes]:
+        """See `TableFile.end`."""
+        yield _utf8(f'],"row_count":{self._count},"is_limited":{to_json(is_limited)}}}\n')
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+# -------------------------------------------------------------------------------------------------------------- XLSX
+
+_MOST_CHARS = 32_767  # a cell has
+_MOST_DIGITS = 15  # Excel's numbers keep; longer ones stay text
+_DATE_FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss"}
+_FIRST_YEAR = 1901  # Excel's calendar has a day in 1900 that never was
+_DAY_ZERO = datetime(1899, 12, 30)  # from which Excel counts days
+_ROWS_END = "</sheetData>"
+_STYLE = re.compile(r'<c r="[A-Z]+2" s="(\d+)">')
+# What XML can't hold is written like this in a workbook; so is what only looks like it.
+_UNWRITABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+
+
+class XlsxFile:
+    """A workbook of one sheet, sent while its rows come.
+
+    XlsxWriter makes everything but the rows: it would need all of them before it can write the first byte.
+    """
+
+    media_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+    def __init__(self, columns: Sequence[str], column_types: Sequence[str]) -> None:
+        self._written = _Outlet()
+        self._zip = zipfile.ZipFile(self._written, "w", zipfile.ZIP_DEFLATED)
+        self._parts = _empty_book(columns, column_types)
+        self._sheet_name = next(name for name in self._parts if "worksheets/sheet" in name)
+        head, _, self._tail = self._parts[self._sheet_name].partition(_ROWS_END)
+        example = head.find('<row r="2"')
+        self._head = head if example < 0 else head[:example]
+        styles = iter(_STYLE.findall(head))
+        self._dates = {number: next(styles) for number, kind in enumerate(column_types) if kind in _DATE_FORMATS}
+        self._sheet: IO[bytes]
+
+    def begin(self) -> bytes:
+        """See `TableFile.begin`."""
+        for name, text in self._parts.items():
+            if name != self._sheet_name:
+                self._zip.writestr(name, text)
+        self._sheet = self._zip.open(self._sheet_name, "w", force_zip64=True)
+        self._sheet.write(self._head.encode())
+        return self._written.taken()
+
+    def rows(self, rows: Sequence[Row]) -> bytes:
+        """See `TableFile.rows`."""
+        self._sheet.write("".join(map(self._row, rows)).encode())
+        return self._written.taken()
+
+    def end(self, *, is_limited: bool) -> Iterator[bytes]:  # noqa: ARG002 - a table of cells has no place for it
+        """See `TableFile.end`."""
+        self._sheet.write(f"{_ROWS_END}{self._tail}".encode())
+        self._sheet.close()
+        self._zip.close()
+        yield self._written.taken()
+
+    def _row(self, row: Row) -> str:
+        return f"<row>{''.join(self._cell(number, value) for number, value in enumerate(row))}</row>"
+
+    def _cell(self, number: int, value: Any) -> str:
+        if value is None:
+            return "<c/>"
+        if isinstance(value, bool):
+            return f'<c t="b"><v>{value:d}</v></c>'
+        if _is_number_of_excel(value):
+            return f"<c><v>{value if isinstance(value, int) else float(value)!r}</v></c>"
+        if number in self._dates and (day := _day_of_excel(value)) is not None:
+            return f'<c s="{self._dates[number]}"><v>{day}</v></c>'
+        text = escape(_UNWRITABLE.sub(_written_out, _text(value)[:_MOST_CHARS]))
+        return f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
+
+
+class _Outlet(io.RawIOBase):
+    """Collects what is written until it is taken; a ZIP file in it is written from the front to the back."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def write(self, data: Any) -> int:
+        self._pieces.append(bytes(data))
+        return len(data)
+
+    def taken(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+
+def _empty_book(columns: Sequence[str], column_types: Sequence[str]) -> dict[str, str]:
+    """The parts of a workbook by name: a header, and a second row that shows the styles of dates."""
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
+        sheet = book.add_worksheet()
+        sheet.freeze_panes(1, 0)
+        head = book.add_format({"bold": True, "bottom": 1})
+        for number, (name, kind) in enumerate(zip(columns, column_types, strict=True)):
+            sheet.write_string(0, number, name[:_MOST_CHARS], head)
+            if kind in _DATE_FORMATS:
+                sheet.write_number(1, number, 0, book.add_format({"num_format": _DATE_FORMATS[kind]}))
+    with zipfile.ZipFile(file) as book_file:
+        return {name: book_file.read(name).decode() for name in book_file.namelist()}
+
+
+def _written_out(found: re.Match[str]) -> str:
+    return f"_x{ord(found.group()):04X}_"
+
+
+def _is_number_of_excel(value: Any) -> bool:
+    """Whether Excel keeps all digits of the number."""
+    if isinstance(value, float):
+        return True
+    if isinstance(value, int):
+        return len(str(abs(value))) <= _MOST_DIGITS
+    return isinstance(value, Decimal) and len(value.normalize().as_tuple().digits) <= _MOST_DIGITS
+
+
+def _day_of_excel(text: str) -> float | None:
+    """The day or time as Excel's number of days, if Excel has it and shows all of it."""
+    try:
+        day = datetime.fromisoformat(text)
+    except ValueError:  # before Christ, infinity, after 9999
+        return None
+    is_shown = day.year >= _FIRST_YEAR and day.microsecond == 0
+    return (day - _DAY_ZERO) / timedelta(days=1) if is_shown else None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return value if isinstance(value, str) else to_json(value)
+
+
+FORMATS: Mapping[str, type[CsvFile] | type[JsonFile] | type[XlsxFile]] = {
+    "csv": CsvFile,
+    "json": JsonFile,
+    "xlsx": XlsxFile,
+}
+"""The kinds of files by the ending of their names."""

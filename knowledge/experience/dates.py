@@ -1,0 +1,68 @@
+"""Which dates of a query stand for a period that a question names: 2024 for '2024-01-01' and, as its end, '2025-01-01'.
+
+A date in a query that no period of the question explains was worked out from the day it was asked on. Such a query is
+not the same question's answer tomorrow.
+"""
+
+import re
+from calendar import monthrange
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
+
+from knowledge.experience.phrasing import Piece
+
+_DATE = re.compile(r"(?P<date>\d{4}-\d{2}-\d{2})(?P<time>(?:[ T].*)?)", re.DOTALL)
+_LIKE_A_DATE = re.compile(r"(?:19|20)\d\d(?:$|%|[-/.\u5e74]\d|\d\d(?:\d\d)?$)")
+_LAST_MONTH = 12
+_YEARS = range(1900, 2100)
+
+
+def expressions(piece: Piece) -> Mapping[str, str]:
+    """How a year, month or day is expressed in queries → what is written there.
+
+    `itself`, its `first` and its `last` day, and the day `after` it.
+    """
+    year, month, day = (*map(int, piece.text.split("-")), 0, 0)[:3]
+    last = date(year, month or _LAST_MONTH, day or monthrange(year, month or _LAST_MONTH)[1])
+    after = (last + timedelta(days=1)).isoformat()
+    if day:
+        return {"itself": piece.text, "after": after}
+    return {"itself": piece.text, "first": date(year, month or 1, 1).isoformat(), "last": last.isoformat()} | {
+        "after": after
+    }
+
+
+def split(text: str) -> tuple[str, str]:
+    """A date and the time of day that is written after it; else the text as it is."""
+    match = _DATE.fullmatch(text)
+    return (match["date"], match["time"]) if match else (text, "")
+
+
+def is_like_a_date(text: str) -> bool:
+    """Whether a text constant may be a date or a part of one, or its pattern."""
+    return _LIKE_A_DATE.match(text) is not None
+
+
+def is_like_a_year(number: str) -> bool:
+    """Whether a number may be a year, 202403 or 20240309."""
+    if len(number) == len("2024"):
+        return int(number) in _YEARS
+    if len(number) not in (len("202403"), len("20240309")) or int(number[:4]) not in _YEARS:
+        return False
+    return 1 <= int(number[4:6]) <= _LAST_MONTH
+
+
+def is_explained(text: str, years: Iterable[int], numbers: Iterable[str]) -> bool:
+    """Whether a date is a bound of a month in one of the years, or its day is one of the numbers.
+
+    So "March 2024" explains '2024-04-01', whatever words name the month.
+    """
+    try:
+        at = date.fromisoformat(split(text)[0])
+    except ValueError:
+        return False
+    years = set(years)
+    is_end = (at.month, at.day) == (1, 1) and at.year - 1 in years
+    if at.year not in years:
+        return is_end
+    return at.day in (1, monthrange(at.year, at.month)[1]) or str(at.day) in set(numbers)

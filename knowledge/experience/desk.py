@@ -1,0 +1,260 @@
+"""Finds what has been learnt for a question, as its actor may see it, in bounded time.
+
+When the store is slow or away, questions go on without experience; the log says so once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from common.actor import NOBODY, Actor
+from common.errors import CituError, StoreUnavailable
+from common.inquiry import Inquiry
+from common.learning import NO_EXPERIENCE, Example, Experience, Lesson
+from common.ports import Database
+from common.store.learned import Learned, Visible
+from common.values import Catalog
+from knowledge.experience.phrasing import phrasing_of
+from knowledge.experience.proving import PER_MINUTE, Prover
+from knowledge.experience.ranking import ranked
+from knowledge.experience.reuse import Known, bound
+from knowledge.experience.shelves import Shelf, Shelves
+from knowledge.experience.sight import Closed, Sight
+from knowledge.tables_read import tables_hash
+
+_log = logging.getLogger(__name__)
+
+_PATIENCE_S = 0.5  # what a question waits for the store and for shelves that are being made
+_MOST_EXAMPLES, _MOST_LESSONS, _MOST_DOCUMENTS = 5, 3, 3
+_LOOKED_AT = 24  # of each kind, the best, of which those are taken that the actor may see
+_MOST_REUSABLE = 20  # examples of one wording that are tried
+_USES_PAUSE_S = 1.0  # uses of this time are counted together
+_MOST_USES = 1_000
+
+
+@dataclass(frozen=True)
+class Reusable:
+    """An example whose question says the same, and its SQL with the literals of the new question."""
+
+    example: Example
+    sql: str
+
+
+@dataclass(frozen=True)
+class _Shelves:
+    """What one user may be shown: their own, and what is shared."""
+
+    own: Shelf
+    shared: Shelf
+
+    def example(self, key: str) -> Example:
+        return self.own.examples.get(key) or self.shared.examples[key]
+
+
+class ExperienceDesk:
+    """The experience with one datasource, for any number of questions at once.
+
+    Args:
+        database_of: gives the asked database as an actor may see it, not audited.
+        check: raises `StoreUnavailable` when the store is known to be down.
+        reuses: whether examples' SQL may be used again without being written anew.
+        proven_per_minute: how many stale examples this worker proves again.
+    """
+
+    def __init__(
+        self,
+        learned: Learned,
+        datasource: str,
+        database_of: Callable[[Actor], Database],
+        *,
+        check: Callable[[], None] = lambda: None,
+        reuses: bool = True,
+        proven_per_minute: float = PER_MINUTE,
+    ) -> None:
+        self._learned = learned
+        self._datasource = datasource
+        self._database_of = database_of
+        self._check = check
+        self._reuses = reuses
+        self._prover = Prover(learned, datasource, lambda: database_of(NOBODY), per_minute=proven_per_minute)
+        self._shelves = Shelves()
+        self._closed = Closed()
+        self._reading: dict[str, asyncio.Task[_Shelves]] = {}
+        self._hashes: dict[tuple[tuple[str, str], ...], str] = {}
+        self._hashed: Catalog | None = None
+        self._uses: list[str] = []
+        self._counting: asyncio.Task[None] | None = None
+        self._is_away = False
+
+    async def recalled(self, inquiry: Inquiry, actor: Actor) -> Experience:
+        """What may help with the question; nothing when it can't be known in time."""
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                shelves = await self._shelves_of(actor)
+                return await self._found(inquiry, shelves, await self._sight(actor))
+        except (TimeoutError, CituError) as error:
+            self._is_missing(error)
+            return NO_EXPERIENCE
+
+    async def reusable(self, inquiry: Inquiry, actor: Actor) -> tuple[Reusable, ...]:
+        """Examples that answer this very question with its own literals, the most trusted first.
+
+        Their SQL has passed the guard for the actor, with the literals of the example; it has not been planned.
+        """
+        if not self._reuses:
+            return ()
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                shelves = await self._shelves_of(actor)
+                return await self._same(inquiry, shelves, await self._sight(actor), actor.owner)
+        except (TimeoutError, CituError) as error:
+            self._is_missing(error)
+            return ()
+
+    def used(self, examples: Iterable[Example]) -> None:
+        """Counts an answer for each of the examples; a crash or a store that is away may lose it."""
+        self._uses += [example.example_id for example in examples]
+        del self._uses[_MOST_USES:]
+        counting = self._counting
+        if self._uses and (counting is None or counting.done()):
+            self._counting = asyncio.create_task(self._count())
+
+    async def aclose(self) -> None:
+        """Stops what goes on in the background."""
+        await self._prover.aclose()
+        for task in (*self._reading.values(), *([self._counting] if self._counting else [])):
+            task.cancel()
+
+    # ---------------------------------------------------------------------------------------------------- what is there
+
+    async def _shelves_of(self, actor: Actor) -> _Shelves:
+        """The user's shelves, which are read and made once for all who wait; that goes on when they have left."""
+        self._check()
+        user = actor.owner
+        reading = self._reading.get(user)
+        if reading is None or reading.done() or reading.get_loop() is not asyncio.get_running_loop():
+            reading = self._reading[user] = asyncio.create_task(self._read(user))
+            reading.add_done_callback(lambda task: self._has_read(user, task))
+        shelves = await asyncio.shield(reading)
+        self._is_away = False
+        return shelves
+
+    async def _read(self, user: str) -> _Shelves:
+        visible: Visible = await self._learned.visible(self._datasource, user)
+        shared = await self._shelves.ready(None, visible.shared)
+        return _Shelves(await self._shelves.ready(user, visible.own), shared)
+
+    def _has_read(self, user: str, task: "asyncio.Task[_Shelves]") -> None:
+        if self._reading.get(user) is task:
+            del self._reading[user]
+        if not task.cancelled():
+            task.exception()  # whoever waited has it; nobody may have
+
+    def _is_missing(self, error: Exception) -> None:
+        if not self._is_away:
+            reason = error.error_type if isinstance(error, CituError) else "timeout"
+            _log.warning("questions go on without what was learnt: %s", reason)
+        self._is_away = True
+
+    async def _sight(self, actor: Actor) -> Sight:
+        database = self._database_of(actor)
+        catalog = await database.catalog()
+        whole = await self._database_of(NOBODY).catalog()
+        if self._hashed is not whole:
+            self._hashed, self._hashes = whole, {}
+        return Sight(database, catalog, self._closed.names(whole, catalog))
+
+    def _is_proven(self, example: Example) -> bool:
+        """Whether the example holds for the tables as they are; otherwise has it proven again."""
+        assert self._hashed is not None
+        now = self._hashes.get(example.tables)
+        if now is None:
+            now = self._hashes[example.tables] = tables_hash(example.tables, self._hashed)
+        if not example.is_stale and example.tables_hash == now:
+            return True
+        self._prover.ask(example, now)
+        return False
+
+    # --------------------------------------------------------------------------------------------------- for a question
+
+    async def _found(self, inquiry: Inquiry, shelves: _Shelves, sight: Sight) -> Experience:
+        own, shared, question = shelves.own, shelves.shared, inquiry.question
+        examples = map(shelves.example, ranked(question, (own.example_index, shared.example_index), _LOOKED_AT))
+        lessons = (
+            own.lessons.get(key) or shared.lessons[key]
+            for key in ranked(question, (own.lesson_index, shared.lesson_index), _LOOKED_AT)
+        )
+        documents = (shared.documents[key] for key in ranked(question, (shared.document_index,), _LOOKED_AT))
+        return Experience(
+            await self._usable(examples, sight),
+            tuple(islice(filter(sight.may_learn, _apart(lessons)), _MOST_LESSONS)),
+            tuple(islice(filter(sight.may_see, documents), _MOST_DOCUMENTS)),
+        )
+
+    async def _usable(self, examples: Iterable[Example], sight: Sight) -> tuple[Example, ...]:
+        """The first of the examples that are proven and may be shown; candidates stand behind the others."""
+        chosen: dict[tuple[str, str], Example] = {}
+        for example in sorted(examples, key=lambda one: one.trust == "candidate"):
+            said = (example.question, example.sql)
+            if len(chosen) == _MOST_EXAMPLES or said in chosen:
+                continue
+            if self._is_proven(example) and await sight.may_use(example):
+                chosen[said] = example
+        return tuple(chosen.values())
+
+    async def _same(self, inquiry: Inquiry, shelves: _Shelves, sight: Sight, user: str) -> tuple[Reusable, ...]:
+        asked = phrasing_of(inquiry.question)
+        known = Known(inquiry.catalog, inquiry.found_values)
+        alike = sorted(
+            chain(shelves.own.alike(asked), shelves.shared.alike(asked)),
+            key=lambda each: each[0].created_at,
+            reverse=True,
+        )
+        alike.sort(key=lambda each: _rank(each[0], user))  # of equal rank the newest stay first
+        found: dict[str, Reusable] = {}
+        for example, shape in alike[:_MOST_REUSABLE]:
+            sql = bound(shape, asked, known)
+            if sql is None or sql in found or not _is_about(example, inquiry):
+                continue
+            if self._is_proven(example) and await sight.may_use(example):
+                found[sql] = Reusable(example, sql)
+        return tuple(found.values())
+
+    # ------------------------------------------------------------------------------------------------------------- uses
+
+    async def _count(self) -> None:
+        await asyncio.sleep(_USES_PAUSE_S)
+        uses, self._uses = self._uses, []
+        try:
+            await self._learned.count_use(self._datasource, uses)
+        except StoreUnavailable:
+            _log.info("uses of %d examples were not counted", len(uses))
+
+
+_RANKS = ("certified", "reviewed", "personal", "candidate")
+
+
+def _rank(example: Example, user: str) -> int:
+    """What the user has corrected themselves comes first, then what most people have looked at."""
+    if example.author == user and example.source == "correction":
+        return -1
+    return _RANKS.index(example.trust)
+
+
+def _is_about(example: Example, inquiry: Inquiry) -> bool:
+    """Whether the example reads the table that the caller says the question is about, if they say one."""
+    if inquiry.table is None:
+        return True
+    wanted = inquiry.table.replace('"', "").lower()
+    return any(wanted in (name.lower(), f"{schema}.{name}".lower()) for schema, name in example.tables)
+
+
+def _apart(lessons: Iterable[Lesson]) -> Iterator[Lesson]:
+    """The lessons, each hint once."""
+    known: set[str] = set()
+    for lesson in lessons:
+        if lesson.avoidance_hint not in known:
+            known.add(lesson.avoidance_hint)
+            yield lesson

@@ -1,0 +1,91 @@
+"""Proves examples again whose tables have changed: in the background, a few per minute, each once per change."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from common.errors import CituError, StatementRejected, StoreUnavailable
+from common.learning import Example
+from common.ports import Database
+from common.store.learned import Learned
+from knowledge.tables_read import tables_hash
+
+_log = logging.getLogger(__name__)
+PER_MINUTE = 30
+_MOST_WAITING = 1_000
+_MOST_FAILED = 5_000
+
+
+class Prover:
+    """Proves examples by guard and EXPLAIN, by what everybody may read.
+
+    Several workers may find the same example; whoever comes second sees that it is proven, and leaves it.
+
+    Args:
+        database: gives the asked database as everybody may see it.
+        per_minute: at most so many are proven by this worker.
+    """
+
+    def __init__(
+        self, learned: Learned, datasource: str, database: Callable[[], Database], *, per_minute: float = PER_MINUTE
+    ) -> None:
+        self._learned = learned
+        self._datasource = datasource
+        self._database = database
+        self._pause_s = 60 / per_minute
+        self._waiting: OrderedDict[str, Example] = OrderedDict()
+        self._failed: OrderedDict[str, str] = OrderedDict()  # example → hash of the tables that it failed with
+        self._working: asyncio.Task[None] | None = None
+
+    def ask(self, example: Example, now: str) -> None:
+        """Has the example proven for tables of the hash `now`, unless it failed with these before."""
+        if self._failed.get(example.example_id) == now or len(self._waiting) >= _MOST_WAITING:
+            return
+        self._waiting.setdefault(example.example_id, example)
+        working = self._working
+        if working is None or working.done() or working.get_loop() is not asyncio.get_running_loop():
+            self._working = asyncio.create_task(self._work())
+
+    async def aclose(self) -> None:
+        """Stops."""
+        if self._working is not None:
+            self._working.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({self._working})
+
+    async def _work(self) -> None:
+        while self._waiting:
+            key, example = self._waiting.popitem(last=False)
+            try:
+                await self._prove(example)
+            except StoreUnavailable:
+                self._waiting.clear()  # they are found again by the next question
+            except CituError as error:
+                _log.info("an example could not be proven again now: %s", error.error_type)
+            except Exception:  # noqa: BLE001 - the others still have to be proven
+                _log.exception("proving the example %s failed", key)
+            await asyncio.sleep(self._pause_s)
+
+    async def _prove(self, example: Example) -> None:
+        database = self._database()
+        now = tables_hash(example.tables, await database.catalog())
+        current = await self._learned.find(self._datasource, example.example_id)
+        if not isinstance(current, Example) or current.is_rejected:
+            return
+        if current.tables_hash != now and not current.is_stale:
+            await self._learned.mark_stale(self._datasource, [current.example_id])
+        elif current.tables_hash == now and not current.is_stale:
+            return
+        try:
+            await database.explain(current.sql)
+        except StatementRejected as error:
+            _log.info("the example %s stays stale: %s", current.example_id, error.error_type)
+            self._failed[current.example_id] = now
+            while len(self._failed) > _MOST_FAILED:
+                self._failed.popitem(last=False)
+            return
+        proven_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        await self._learned.mark_proven(self._datasource, {current.example_id: now}, proven_at)

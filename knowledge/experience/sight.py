@@ -1,0 +1,76 @@
+"""What of the experience one actor may be shown: nothing that reads, or speaks of, what is closed to them."""
+
+import re
+import weakref
+from dataclasses import dataclass, field
+
+from common.errors import StatementRejected
+from common.learning import Document, Example, Lesson
+from common.ports import Database
+from common.values import Catalog
+
+_WORD = re.compile(r"\w+")
+_MOST_KEPT = 8  # pairs of catalogues
+
+
+@dataclass
+class Closed:
+    """Names of tables and columns that everybody may read but some actors may not, by their catalogues."""
+
+    _kept: list[tuple[weakref.ref[Catalog], weakref.ref[Catalog], frozenset[str]]] = field(default_factory=list)
+
+    def names(self, whole: Catalog, seen: Catalog) -> frozenset[str]:
+        """The names in `whole` that are none in `seen`, in lower case."""
+        if whole is seen:
+            return frozenset()
+        for kept_whole, kept_seen, names in self._kept:
+            if kept_whole() is whole and kept_seen() is seen:
+                return names
+        names = _names(whole) - _names(seen)
+        self._kept = [(weakref.ref(whole), weakref.ref(seen), names), *self._kept[: _MOST_KEPT - 1]]
+        return names
+
+
+def _names(catalog: Catalog) -> frozenset[str]:
+    tables = (table.name.lower() for table in catalog.tables)
+    return frozenset((*tables, *(column.name.lower() for table in catalog.tables for column in table.columns)))
+
+
+@dataclass(frozen=True)
+class Sight:
+    """One actor's view.
+
+    Attributes:
+        database: as the actor may ask it; its guard knows the actor's rights.
+        catalog: as the actor sees it.
+        closed: names that are closed to the actor.
+    """
+
+    database: Database
+    catalog: Catalog
+    closed: frozenset[str]
+
+    async def may_use(self, example: Example) -> bool:
+        """Whether the actor may read every table and column that the example reads."""
+        if not all(key in self.catalog.by_key for key in example.tables):
+            return False
+        return not self._tells(example.question) and await self._may_read(example.sql)
+
+    def may_learn(self, lesson: Lesson) -> bool:
+        """Whether the lesson speaks of nothing that is closed to the actor."""
+        said = (lesson.question, lesson.root_cause, lesson.avoidance_hint, lesson.sql or "")
+        return not any(map(self._tells, said))
+
+    def may_see(self, document: Document) -> bool:
+        """Whether the document speaks of nothing that is closed to the actor."""
+        return not (self._tells(document.title) or self._tells(document.text))
+
+    async def _may_read(self, sql: str) -> bool:
+        try:
+            await self.database.inspect(sql)
+        except StatementRejected:
+            return False
+        return True
+
+    def _tells(self, text: str) -> bool:
+        return bool(self.closed) and not self.closed.isdisjoint(_WORD.findall(text.lower()))

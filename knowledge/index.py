@@ -1,0 +1,160 @@
+"""What is worked out of a catalogue, once for all questions: off the event loop, and kept as long as the catalogue is.
+
+Each catalogue object has one `CatalogIndex`, and whoever needs something worked out of it adds a `Part`: the ranking of
+tables, the names to suggest, the rules' phrases. A part may be made of others. A large catalogue takes seconds. Whoever
+asks for a part meanwhile waits for the same work, and other questions go on. When a catalogue has changed, `renew`
+makes the parts that were in use, so that they are there when the first question comes to the new one.
+"""
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from common.values import Catalog
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Generic[T]):
+    """Something that is worked out of a catalogue.
+
+    Attributes:
+        make: works it out of an index; may ask it for other parts, but not for this one. What it returns may keep
+            `CatalogIndex.catalog`, not the index itself, or neither would ever be freed.
+        ignores_row_counts: whether it stays the same when only the tables' estimated numbers of rows have changed.
+    """
+
+    make: "Callable[[CatalogIndex], T]"
+    ignores_row_counts: bool = False
+
+    def of(self, catalog: Catalog) -> T:
+        """This part of this very catalogue object; made in this thread if nobody has begun, raising what that raises.
+
+        Blocks until it is there. On the event loop, await `ready` first.
+        """
+        return index_of(catalog).part(self)
+
+    async def ready(self, catalog: Catalog) -> T:
+        """As `of`, but made in a thread. Cancelling it does not end the work, for which others may wait."""
+        return await index_of(catalog).ready(self)
+
+
+class CatalogIndex:
+    """The parts of one catalogue. Comes from `index_of`.
+
+    Attributes:
+        catalog: says the same as the catalogue, but is another object: parts may keep it without keeping alive what
+            they are dropped with.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = replace(catalog)
+        self._owner = weakref.ref(catalog)
+        self._parts: dict[Part[Any], Future[Any]] = {}
+        self._turn = threading.Lock()
+
+    def is_of(self, catalog: Catalog) -> bool:
+        """Whether it belongs to this very object."""
+        return catalog is self.catalog or catalog is self._owner()
+
+    @property
+    def parts(self) -> tuple[Part[Any], ...]:
+        """The parts that are there or being made, in the order in which they were asked for."""
+        with self._turn:
+            return tuple(self._parts)
+
+    def part(self, part: Part[T]) -> T:
+        """See `Part.of`."""
+        found, is_new = self._found(part)
+        if is_new:
+            self._make(part, found)
+        return found.result()
+
+    async def ready(self, part: Part[T]) -> T:
+        """See `Part.ready`."""
+        found, is_new = self._found(part)
+        if is_new:
+            # A thread of its own: those of the loop's pool may all be busy, and the process would wait for them to end.
+            threading.Thread(target=self._make, args=(part, found), name="catalog-index", daemon=True).start()
+        return found.result() if found.done() else await asyncio.wrap_future(found)
+
+    def take(self, other: "CatalogIndex") -> None:
+        """Uses the finished parts of `other`, whose catalogue differs in nothing but the numbers of rows."""
+        with other._turn:
+            same = {part: made for part, made in other._parts.items() if part.ignores_row_counts and made.done()}
+        with self._turn:
+            self._parts = same | self._parts
+
+    def _found(self, part: Part[T]) -> tuple[Future[T], bool]:
+        """The part's future, and whether the caller has to make it."""
+        with self._turn:
+            found = self._parts.get(part)
+            if found is not None:
+                return found, False
+            found = self._parts[part] = Future()
+            found.set_running_or_notify_cancel()  # from now on, who waits for it can't cancel it
+            return found, True
+
+    def _make(self, part: Part[T], found: Future[T]) -> None:
+        try:
+            found.set_result(part.make(self))
+        except BaseException as exc:  # noqa: BLE001 - whoever waits gets it
+            with self._turn:
+                self._parts.pop(part, None)  # the next who asks tries again
+            found.set_exception(exc)
+
+
+_INDEXES: dict[int, CatalogIndex] = {}  # by the identities of catalogues
+_BY_COPIES: weakref.WeakValueDictionary[int, CatalogIndex] = weakref.WeakValueDictionary()
+_TURN = threading.Lock()
+
+
+def index_of(catalog: Catalog) -> CatalogIndex:
+    """The index of this very catalogue object, without any parts at first; dropped with the object."""
+    known = _known(catalog)
+    if known is not None:
+        return known
+    with _TURN:
+        known = _known(catalog)
+        if known is None:
+            known = CatalogIndex(catalog)
+            _INDEXES[id(catalog)] = _BY_COPIES[id(known.catalog)] = known
+            weakref.finalize(catalog, _INDEXES.pop, id(catalog), None).atexit = False
+        return known
+
+
+def _known(catalog: Catalog) -> CatalogIndex | None:
+    for index in (_INDEXES.get(id(catalog)), _BY_COPIES.get(id(catalog))):
+        if index is not None and index.is_of(catalog):
+            return index
+    return None
+
+
+async def renew(catalog: Catalog, before: Catalog) -> None:
+    """Makes of `catalog` the parts that `before`, which it replaces, has; those that would be the same are kept."""
+    old, new = index_of(before), index_of(catalog)
+    if await asyncio.to_thread(_says_the_same, catalog, before):
+        new.take(old)
+    made: set[Part[Any]] = set()
+    while missing := [part for part in old.parts if part not in made]:  # questions may need further ones meanwhile
+        for part in missing:
+            await new.ready(part)
+        made.update(missing)
+
+
+def _says_the_same(catalog: Catalog, other: Catalog) -> bool:
+    """Whether they differ in nothing but the estimated numbers of rows."""
+    return (
+        catalog.search_path == other.search_path
+        and catalog.metrics == other.metrics
+        and len(catalog.tables) == len(other.tables)
+        and all(
+            one is another or replace(one, row_estimate=-1) == replace(another, row_estimate=-1)
+            for one, another in zip(catalog.tables, other.tables, strict=True)
+        )
+    )

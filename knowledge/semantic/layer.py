@@ -1,0 +1,116 @@
+"""The semantic file of a running service: says of each catalogue that is read what the file says of it.
+
+The file is read again when it has changed. Whatever is wrong in it, or does not fit the catalogue (any more), is left
+out and logged; the rest is used. Expressions are proven by the guard, then planned by PostgreSQL.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from common.errors import CituError
+from common.values import Catalog, Table
+from databases.catalog import Plan
+from databases.guard import Guard, ServerFacts
+from knowledge.semantic.binding import Bound, Statement, bind
+from knowledge.semantic.format import read_file
+from knowledge.semantic.problems import Problem, SemanticFileError
+
+_log = logging.getLogger(__name__)
+_PLANNING_S = 5.0  # for all statements of one reading; those that are left are believed until the next one
+
+_Shape = tuple[tuple[str, str], ...]  # names and types of a table's columns
+
+
+class SemanticLayer:
+    """Annotates catalogues with the file at `path`.
+
+    Args:
+        allowed_functions: functions that its expressions may call beyond PostgreSQL's own harmless ones.
+
+    Attributes:
+        name: the file's, as messages call it.
+        problems: what of the file is not used with the latest catalogue, and why; None before the first one.
+
+    Raises:
+        SemanticFileError: the file can't be read or is not valid.
+    """
+
+    def __init__(self, path: Path, *, allowed_functions: Collection[str] = ()) -> None:
+        self.name = str(path)
+        self.problems: tuple[Problem, ...] | None = None
+        self._path = path
+        self._guard = Guard(allowed_functions=allowed_functions)
+        self._stamp = _stamp(path)
+        self._said = read_file(path)
+        self._trouble: tuple[Problem, ...] = ()  # with what the file says now; what it said before is used
+        self._planned: dict[str, tuple[_Shape, str | None]] = {}  # statement → its table then, and why it failed
+
+    async def annotate(self, catalog: Catalog, facts: ServerFacts, plan: Plan) -> Catalog:
+        """`catalog` with what the file says of it; see `databases.catalog.Annotate`."""
+        bound = await asyncio.to_thread(self._bound, catalog, facts)
+        bound = bound.without(await self._failing(bound.statements, plan))
+        self._report((*self._trouble, *bound.problems))
+        return bound.catalog
+
+    def _bound(self, catalog: Catalog, facts: ServerFacts) -> Bound:
+        self._read_again()
+        self._guard.learn(facts)
+        bound = bind(self._said, catalog)
+        refused = [(each, why) for each in bound.statements if (why := self._refusal(each))]
+        proven = tuple(each for each in bound.statements if each not in {one for one, _ in refused})
+        left = bound.without(refused)
+        return Bound(left.catalog, left.problems, proven)
+
+    def _read_again(self) -> None:
+        stamp = _stamp(self._path)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._said, self._trouble = read_file(self._path), ()
+            _log.info("the semantic file %s has changed and was read again", self.name)
+        except SemanticFileError as error:
+            self._trouble = error.problems
+
+    def _refusal(self, statement: Statement) -> str | None:
+        try:
+            self._guard.check(statement.sql)
+        except CituError as error:
+            return str(error).rstrip(".")
+        return None
+
+    async def _failing(self, statements: Collection[Statement], plan: Plan) -> list[tuple[Statement, str]]:
+        """Statements that PostgreSQL can't plan, with its reasons; asks it only for those that may have changed."""
+        until = time.monotonic() + _PLANNING_S
+        planned: dict[str, tuple[_Shape, str | None]] = {}
+        for each in statements:
+            shape, known = _shape(each.table), self._planned.get(each.sql)
+            if known is not None and known[0] == shape:
+                planned[each.sql] = known
+            elif time.monotonic() < until:
+                planned[each.sql] = (shape, await plan(each.sql))
+        self._planned = planned
+        return [(each, why) for each in statements if (why := planned.get(each.sql, ((), None))[1])]
+
+    def _report(self, problems: tuple[Problem, ...]) -> None:
+        if problems == self.problems:
+            return
+        self.problems = problems
+        for problem in problems:
+            _log.warning("%s", problem.at(self.name))
+
+
+def _shape(table: Table) -> _Shape:
+    return tuple((column.name, column.type) for column in table.columns)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What changes when the file does; None when it can't be looked at, which reading it will tell."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

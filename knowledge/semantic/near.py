@@ -1,0 +1,27 @@
+"""The nearest real name to a mistaken one."""
+
+from collections.abc import Iterable
+
+from rapidfuzz import fuzz, process
+
+_LEAST_SCORE = 60.0  # of 100
+_MOST_CHARS = 200  # compared of one name
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'orders'?`, or nothing when no known name resembles `name`."""
+    found = nearest(name, known)
+    return f"; did you mean {found!r}?" if found else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` resembles most, in any case; None when none does."""
+    choices = sorted(set(known))
+    found = process.extractOne(
+        name[:_MOST_CHARS],
+        choices,
+        scorer=fuzz.ratio,
+        processor=lambda text: text[:_MOST_CHARS].casefold(),
+        score_cutoff=_LEAST_SCORE,
+    )
+    return found[0] if found else None

@@ -1,0 +1,43 @@
+"""What is wrong with a semantic file, and where."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_SHOWN = 20  # problems that one message lists
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One mistake in the file.
+
+    Attributes:
+        line: counted from 1.
+        text: a sentence in English without its full stop; names the nearest real name where there is one.
+    """
+
+    line: int
+    text: str
+
+    def at(self, name: str) -> str:
+        """`name:line: text`, as compilers write it; `name` is the file's."""
+        return f"{name}:{self.line}: {self.text}"
+
+
+class SemanticFileError(Exception):
+    """The file can't be used.
+
+    Attributes:
+        problems: all that are known, by line; at least one.
+    """
+
+    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(sorted(problems))
+        super().__init__(f"The semantic file is not valid.\n{listed(name, self.problems)}")
+
+
+def listed(name: str, problems: Sequence[Problem]) -> str:
+    """The problems, one line each, with the file's name; long lists are cut and say so."""
+    lines = [problem.at(name) for problem in problems[:_SHOWN]]
+    if len(problems) > _SHOWN:
+        lines.append(f"… and {len(problems) - _SHOWN} more")
+    return "\n".join(lines)

@@ -1,0 +1,215 @@
+"""Reads YAML into a tree that knows its lines, for any input, in bounded time and memory.
+
+The tree is made of the parser's events, so that nothing recurses and nothing is constructed: tags are refused, and
+aliases count with all that they stand for. Texts stay as they are written, because `no`, `1` and `2024-01-01` may be
+names and stored values as well as anything else.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from knowledge.semantic.problems import Problem, SemanticFileError
+
+MAX_BYTES = 4 * 1024 * 1024
+_MAX_DEPTH = 16
+_MAX_NODES = 500_000
+_TOO_DEEP = f"nested more than {_MAX_DEPTH} levels deep"
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is ten times as fast
+
+_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
+_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_MAX_DIGITS = 40  # longer ones are texts, whose length the format limits
+
+
+@dataclass
+class Scalar:
+    """A text as it is written; `value` is what JSON would hold for it: a text, number, boolean or None."""
+
+    line: int
+    text: str
+    value: Any
+    size: int = 1
+    depth: int = 1
+
+
+@dataclass
+class Items:
+    """A list."""
+
+    line: int
+    nodes: "list[Tree]" = field(default_factory=list)
+    size: int = 1
+    depth: int = 1
+
+
+@dataclass
+class Fields:
+    """A mapping, by its keys as they are written; `keys` are the same keys with their lines."""
+
+    line: int
+    nodes: "dict[str, Tree]" = field(default_factory=dict)
+    keys: dict[str, int] = field(default_factory=dict)
+    size: int = 1
+    depth: int = 1
+
+
+Tree = Scalar | Items | Fields
+
+
+def read_tree(data: bytes, name: str) -> Tree:
+    """The tree of a file's contents; an empty mapping when there is nothing in it.
+
+    Args:
+        name: the file's, for messages.
+
+    Raises:
+        SemanticFileError: it is too large, not UTF-8, not YAML, or YAML with tags, several documents or keys that are
+            no texts or that stand there twice.
+    """
+    if len(data) > MAX_BYTES:
+        raise SemanticFileError(name, [Problem(1, f"the file is larger than {MAX_BYTES // 1024 // 1024} MB")])
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise SemanticFileError(name, [Problem(line, "the file is not UTF-8 text")]) from error
+    try:
+        return _Builder().built(yaml.parse(text, _LOADER))
+    except _Refused as refused:
+        raise SemanticFileError(name, [refused.problem]) from None
+    except yaml.YAMLError as error:
+        raise SemanticFileError(name, [_said(error, text)]) from None
+
+
+class _Refused(Exception):
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(text)
+        self.problem = Problem(line, text)
+
+
+def _said(error: yaml.YAMLError, text: str) -> Problem:
+    """The parser's own message, with the line it names."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is not None:
+        context = getattr(error, "context", None)
+        said = f"{error.problem} ({context})" if context else str(error.problem)  # type: ignore[attr-defined]
+        return Problem(mark.line + 1, f"not YAML: {said}")
+    at = getattr(error, "position", None)
+    return Problem(text.count("\n", 0, at) + 1 if isinstance(at, int) else 1, "not YAML: a character is not allowed")
+
+
+class _Builder:
+    """Puts the tree together, event by event."""
+
+    def __init__(self) -> None:
+        self._open: list[Items | Fields] = []
+        self._keys: list[Scalar | None] = []  # of each open mapping, the key whose value comes next
+        self._anchors: dict[str, Tree | None] = {}  # None while what it stands for is still open
+        self._names: list[str | None] = []  # anchors of what is open
+        self._documents = 0
+        self._root: Tree | None = None
+
+    def built(self, events: Iterator[Any]) -> Tree:
+        for event in events:
+            self._read(event, event.start_mark.line + 1)
+        return self._root if self._root is not None else Fields(1)
+
+    def _read(self, event: Any, line: int) -> None:
+        if isinstance(event, yaml.DocumentStartEvent):
+            self._documents += 1
+            if self._documents > 1:
+                raise _Refused(line, "a second document begins here: the file holds one")
+        elif isinstance(event, yaml.AliasEvent):
+            self._add(self._meant(str(event.anchor), line), line)
+        elif isinstance(event, yaml.ScalarEvent):
+            node = _scalar(event, line)
+            self._remember(event, node, line)
+            self._add(node, line)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._begin(event, line)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._end()
+
+    def _begin(self, event: Any, line: int) -> None:
+        if len(self._open) >= _MAX_DEPTH:
+            raise _Refused(line, _TOO_DEEP)
+        if self._open and self._awaits_key():
+            raise _Refused(line, "a key must be a text")
+        self._remember(event, None, line)
+        self._open.append(Fields(line) if isinstance(event, yaml.MappingStartEvent) else Items(line))
+        self._keys.append(None)
+        self._names.append(event.anchor)
+
+    def _end(self) -> None:
+        node, name = self._open.pop(), self._names.pop()
+        self._keys.pop()
+        if name is not None:
+            self._anchors[name] = node
+        self._add(node, node.line)
+
+    def _remember(self, event: Any, node: Tree | None, line: int) -> None:
+        if event.tag is not None and event.tag != "!":
+            raise _Refused(line, "tags (!…) are not allowed")
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+
+    def _meant(self, anchor: str, line: int) -> Tree:
+        node = self._anchors.get(anchor)
+        if node is None:
+            raise _Refused(line, f"the alias *{anchor} stands for nothing that is complete here")
+        return node
+
+    def _awaits_key(self) -> bool:
+        return isinstance(self._open[-1], Fields) and self._keys[-1] is None
+
+    def _add(self, node: Tree, line: int) -> None:
+        if not self._open:
+            self._root = node
+            return
+        parent = self._open[-1]
+        if isinstance(parent, Fields) and self._keys[-1] is None:
+            if not isinstance(node, Scalar):
+                raise _Refused(line, "a key must be a text")
+            if node.text in parent.nodes:
+                raise _Refused(line, f"the key {node.text!r} stands here twice")
+            self._keys[-1] = Scalar(line, node.text, node.value)
+            return
+        parent.size += node.size
+        parent.depth = max(parent.depth, node.depth + 1)
+        if parent.size > _MAX_NODES:
+            raise _Refused(line, "the file says too much, or its aliases stand for too much")
+        if parent.depth > _MAX_DEPTH:
+            raise _Refused(line, _TOO_DEEP)
+        if isinstance(parent, Items):
+            parent.nodes.append(node)
+            return
+        key = self._keys[-1]
+        assert key is not None
+        parent.nodes[key.text] = node
+        parent.keys[key.text] = key.line
+        self._keys[-1] = None
+
+
+def _scalar(event: Any, line: int) -> Scalar:
+    is_plain = bool(event.implicit[0]) and event.style in (None, "")
+    return Scalar(line, event.value, _json_value(event.value) if is_plain else event.value)
+
+
+def _json_value(text: str) -> Any:
+    """What a plain text means by YAML 1.2's core schema, which editors go by."""
+    if text.lower() in _WORDS and text in (text.lower(), text.upper(), text.capitalize()):
+        return _WORDS[text.lower()]
+    return float(text) if len(text) <= _MAX_DIGITS and _NUMBER.fullmatch(text) else text
+
+
+def plain(tree: Tree) -> Any:
+    """The tree as JSON values."""
+    if isinstance(tree, Scalar):
+        return tree.value
+    if isinstance(tree, Items):
+        return [plain(each) for each in tree.nodes]
+    return {key: plain(each) for key, each in tree.nodes.items()}

@@ -1,0 +1,42 @@
+"""Which tables a statement reads, and a hash of how they are defined, which tells whether its proof still holds."""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from common.ports import Inspected
+from common.values import Catalog, Table
+
+_HASH_BYTES = 16
+
+
+def tables_read(inspected: Inspected, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+    """(schema, name) of the tables in `catalog` that a proven query reads, in alphabetical order.
+
+    A name without a schema is looked for along the search path, as PostgreSQL does.
+    """
+    return tuple(sorted({key for name in inspected.tables if (key := _key(name, catalog)) is not None}))
+
+
+def tables_hash(tables: Iterable[tuple[str, str]], catalog: Catalog) -> str:
+    """A hash of the tables' definitions: kinds, columns with their types, and primary keys.
+
+    Comments, stored values, row counts and other tables have no part in it. A table that is gone has its own hash.
+    """
+    digest = blake2b(digest_size=_HASH_BYTES)
+    for key in sorted(set(tables)):
+        digest.update(repr((key, _definition(catalog.by_key.get(key)))).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _definition(table: Table | None) -> object:
+    if table is None:
+        return None
+    return table.kind, tuple((column.name, column.type) for column in table.columns), table.primary_key
+
+
+def _key(name: str, catalog: Catalog) -> tuple[str, str] | None:
+    schema, dot, table = name.partition(".")
+    if dot and (schema, table) in catalog.by_key:
+        return (schema, table)
+    keys = ((each, name) for each in catalog.search_path)
+    return next((key for key in keys if key in catalog.by_key), None)

@@ -1,0 +1,194 @@
+"""An answer's rows as files: all of them, equal in every format, harmless in spreadsheets, read while they are sent."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+from openpyxl import load_workbook
+from werkzeug.wrappers import Response
+
+from app_config import Settings
+from common.errors import CituError
+from tests.asking import Asking
+from tests.live import eventually
+from tests.memory import peak_growth
+from tests.openai_server import OpenAiServer, Reply
+
+MANY = 60_000
+# One row per kind of value: as SQL, in JSON, in CSV, in XLSX.
+VALUES: list[tuple[str, Any, str, Any]] = [
+    ("NULL::int", None, "", None),
+    ("true", True, "true", True),
+    ("-42", -42, "-42", -42),
+    ("9007199254740993", 9007199254740993, "9007199254740993", "9007199254740993"),
+    ("12.50", Decimal("12.50"), "12.50", 12.5),
+    ("0.1234567890123456789", Decimal("0.1234567890123456789"), "0.1234567890123456789", "0.1234567890123456789"),
+    ("1e300::numeric", 10**300, "1" + "0" * 300, 1e300),
+    ("2.5::float8", 2.5, "2.5", 2.5),
+    ("date '2026-02-28'", "2026-02-28", "2026-02-28", datetime(2026, 2, 28)),
+    ("date '0044-03-15 BC'", "0044-03-15 BC", "0044-03-15 BC", "0044-03-15 BC"),
+    ("timestamp '2026-02-28 12:30:01'", "2026-02-28T12:30:01", "2026-02-28T12:30:01", datetime(2026, 2, 28, 12, 30, 1)),
+    ("timestamp 'infinity'", "infinity", "infinity", "infinity"),
+    ("'=cmd()'::text", "=cmd()", "'=cmd()", "=cmd()"),
+    ("'＋１'::text", "＋１", "'＋１", "＋１"),
+    ("'@sum(1)'::text", "@sum(1)", "'@sum(1)", "@sum(1)"),
+    ("'-1.5'::text", "-1.5", "-1.5", "-1.5"),
+    ("'https://example.com'::text", "https://example.com", "https://example.com", "https://example.com"),
+    (r"E'\x01'", "\x01", "\x01", "_x0001_"),  # as workbooks write what XML can't hold
+    ("E'a\"b,c\\nd'::text", 'a"b,c\nd', 'a"b,c\nd', 'a"b,c\nd'),
+    ("'昭山服务区 🚗'::text", "昭山服务区 🚗", "昭山服务区 🚗", "昭山服务区 🚗"),
+    ("ARRAY[1, 2]", [1, 2], "[1,2]", "[1,2]"),
+    ("""'{"a": [1.10]}'::jsonb""", {"a": [Decimal("1.10")]}, '{"a":[1.10]}', '{"a":[1.10]}'),
+]
+WIDE = "SELECT " + ", ".join(f"{sql} AS c{number}" for number, (sql, *_) in enumerate(VALUES))
+
+
+@pytest.fixture(scope="module")
+def audit_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("audit") / "audit.jsonl"
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAiServer]:
+    with OpenAiServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def asking(demo_url: str, model: OpenAiServer, audit_path: Path) -> Iterator[Asking]:
+    changes = {"audit_log": str(audit_path), "export_max_rows": 100_000, "enable_result_summary": False}
+    with Asking(Settings(database_url=demo_url), model, **changes) as asking:
+        yield asking
+
+
+def _asked(asking: Asking, sql: str, user_id: str = "ann") -> dict[str, Any]:
+    """The answer that `sql` gives."""
+    body = {"question": "Some rows", "user_id": user_id, "routing_mode": "database_direct"}
+    code, envelope = asking.sync(body, Reply(sql))
+    assert code == 200, envelope
+    return dict(envelope["data"])
+
+
+def _export(asking: Asking, run_id: str, **query: str) -> Response:
+    return asking.client.get(f"/api/v0/runs/{run_id}/export", query_string={"user_id": "ann", **query})
+
+
+def _refused(response: Response) -> tuple[int, str, str]:
+    envelope = json.loads(response.get_data())
+    return response.status_code, envelope["data"]["error_type"], envelope["data"].get("field", "")
+
+
+def _rows_of_csv(text: bytes) -> list[list[str]]:
+    assert text.startswith(b"\xef\xbb\xbf")  # Excel takes it for UTF-8
+    return list(csv.reader(io.StringIO(text.decode("utf-8-sig"), newline="")))
+
+
+def test_every_kind_of_value_is_the_same_in_every_format(asking: Asking) -> None:
+    run_id = _asked(asking, WIDE)["run_id"]
+    names = [f"c{number}" for number in range(len(VALUES))]
+    with _export(asking, run_id, format="json") as response:
+        told = json.loads(response.get_data(), parse_float=Decimal)
+    assert told["columns"] == names
+    assert told["rows"] == [[Decimal(str(one)) if isinstance(one, float) else one for _, one, _, _ in VALUES]]
+    assert (told["row_count"], told["is_limited"]) == (1, False)
+    with _export(asking, run_id) as response:
+        assert response.content_type == "text/csv; charset=utf-8"
+        assert response.headers["Content-Disposition"] == f'attachment; filename="{run_id}.csv"'
+        assert _rows_of_csv(response.get_data()) == [names, [one for _, _, one, _ in VALUES]]
+    with _export(asking, run_id, format="xlsx") as response:
+        sheet = load_workbook(io.BytesIO(response.get_data())).active
+    assert sheet is not None
+    assert [[cell.value for cell in row] for row in sheet.iter_rows()] == [names, [one for *_, one in VALUES]]
+    assert {cell.data_type for cell in sheet[2]} <= {"n", "s", "b", "d"}  # "f" would be a formula
+
+
+def test_rows_beyond_those_of_the_answer_take_no_memory(asking: Asking) -> None:
+    """The worker holds a page, not the result."""
+    sql = f"SELECT x AS number, x * 1.5 AS amount, 'name ' || x AS label FROM generate_series(1, {MANY}) AS x"
+    answer = _asked(asking, sql)
+    assert (answer["query_result"]["row_count"], answer["query_result"]["is_limited"]) == (200, True)
+    for kind in ("csv", "json", "xlsx"):
+        with peak_growth() as growth, _export(asking, answer["run_id"], format=kind) as response:
+            lengths = [len(piece) for piece in response.iter_encoded()]
+        assert len(lengths) > MANY // 3_000, kind  # it was sent while it was read
+        assert max(lengths) < 1_000_000, kind
+        assert growth.megabytes < 30, kind
+
+
+@pytest.mark.parametrize(("rows", "is_limited"), [(40, False), (41, True), (0, False)])
+def test_the_most_rows_of_a_file(demo_url: str, model: OpenAiServer, rows: int, *, is_limited: bool) -> None:
+    settings = Settings(database_url=demo_url, enable_result_summary=False)
+    with Asking(settings, model, export_max_rows=40) as asking:
+        run_id = _asked(asking, f"SELECT x FROM generate_series(1, {rows}) AS x")["run_id"]
+        with _export(asking, run_id, format="json") as response:
+            told = json.loads(response.get_data())
+            assert response.headers["X-Max-Rows"] == "40"
+    assert [row[0] for row in told["rows"]] == list(range(1, min(rows, 40) + 1))
+    assert (told["row_count"], told["is_limited"]) == (min(rows, 40), is_limited)
+
+
+def test_only_an_answer_of_one_s_own_with_rows_is_exported(asking: Asking) -> None:
+    answer = _asked(asking, "SELECT 1 AS one")
+    hello = {"question": "Hello", "user_id": "ann", "routing_mode": "chat_direct"}
+    chat = asking.sync(hello, Reply("Hi"))[1]["data"]
+    with _export(asking, answer["run_id"], user_id="bob") as response:
+        assert _refused(response) == (404, "not_found", "")
+    with _export(asking, chat["run_id"]) as response:
+        assert _refused(response) == (404, "not_found", "")
+    with _export(asking, "run_0123456789abcdef01234567") as response:
+        assert _refused(response) == (404, "not_found", "")
+    with _export(asking, answer["run_id"], format="pdf") as response:
+        assert _refused(response) == (400, "invalid_request", "format")
+
+
+def test_an_answer_is_found_in_its_conversation_when_its_run_is_gone(demo_url: str, model: OpenAiServer) -> None:
+    settings = Settings(database_url=demo_url, enable_result_summary=False)
+    with Asking(settings, model, run_ttl_s=0.2) as asking:
+        answer = _asked(asking, "SELECT 7 AS seven", "ann")
+        address = f"/api/v0/runs/{answer['run_id']}"
+        eventually(lambda: asking.client.get(address, query_string={"user_id": "ann"}).status_code == 404, 20)
+        with _export(asking, answer["run_id"]) as response:
+            assert _refused(response) == (404, "not_found", "")
+        with _export(asking, answer["run_id"], conversation_id=answer["conversation_id"]) as response:
+            assert _rows_of_csv(response.get_data()) == [["seven"], ["7"]]
+
+
+def test_an_error_in_the_middle_is_no_whole_file(asking: Asking) -> None:
+    """Sorting would show the error at once; so the rows come as they are made."""
+    fails_late = "SELECT x, 100 / (30000 - x) AS share FROM generate_series(1, 60000) AS x"
+    run_id = _asked(asking, fails_late)["run_id"]
+    for kind in ("csv", "json", "xlsx"):
+        with _export(asking, run_id, format=kind) as response, pytest.raises(CituError):
+            for _ in response.iter_encoded():
+                pass
+
+
+def test_the_audit_log_says_what_was_exported_and_how_much_of_it(
+    asking: Asking, audit_path: Path, demo_url: str
+) -> None:
+    sql = f"SELECT x AS left_early FROM generate_series(1, {MANY}) AS x"
+    answer = _asked(asking, sql)
+    with _export(asking, answer["run_id"]) as response:
+        next(iter(response.iter_encoded()))
+
+    def exported() -> list[dict[str, Any]]:
+        lines = map(json.loads, audit_path.read_text().splitlines())
+        return [line for line in lines if line["run_id"] == answer["run_id"] and line["source"] == "export"]
+
+    line = eventually(exported, 20)[0]
+    assert (line["sql"], line["user_id"], line["verdict"]) == (sql, "ann", "cancelled")
+    assert line["rows"] < MANY
+
+    def is_gone() -> bool:
+        with psycopg2.connect(demo_url) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE state <> 'idle' AND query LIKE '%FROM citu'")
+            return bool(cursor.fetchall() == [(0,)])
+
+    eventually(is_gone, 20)
