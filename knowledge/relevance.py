@@ -11,11 +11,12 @@ good ones is good as well, also when the question has no word for it.
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from heapq import nlargest, nsmallest
 from math import log
 
+from common.meanings import TableKey
 from common.values import Catalog, Table
 from knowledge.question_terms import Form, forms
 from knowledge.table_graph import TableGraph
@@ -27,6 +28,7 @@ _K1, _B = 1.2, 0.3  # BM25's constants; a table of many columns is hardly less l
 _WEIGHTS = {"name": 3, "comment": 3, "meaning": 3, "metric": 2}  # a table's own names say more than its columns'
 _WHOLE_NAME = 0.5  # added to the score, as a share of it, when the question says the whole name of the table
 _MOST_NAMED = 600  # best tables for which that is looked at, because it takes a while
+_MOST_ALIKE_QUESTIONS = 5  # whose tables are favoured
 _VALUE_WEIGHT = 1.0  # of a table that holds a value which the question names, for each unit of the value's rarity
 _PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = 0.35, 0.1, 0.4  # of a table's score that those joined to it get
 _BETWEEN = 0.9  # of the lower score of two tables, what the one that links them has at least
@@ -38,7 +40,6 @@ _ANCHORS, _NEAR_SHARE = 3, 1.0  # best tables, and what those within a few joins
 _COMMON = 1_000  # tables; a word that more of them have is ignored when the question has rarer ones
 _BRIDGED = 6  # best tables between which the shortest way is looked for
 
-_Key = tuple[str, str]
 _NOWHERE = array("I")
 
 
@@ -55,6 +56,30 @@ class Ranked:
     table: Table
     score: float
     led_by: tuple[tuple[Table, bool], ...]
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What tells, beside a question's words, which tables it needs. Tables that are not there are ignored.
+
+    Attributes:
+        first: lead whatever their words, and lead others with them.
+        alike: the tables of what answered similar questions, the most similar question first.
+        holding: tables with a value that the question names → how many tables have it.
+        held: columns with such a value, with their tables.
+    """
+
+    first: tuple[TableKey, ...] = ()
+    alike: tuple[tuple[TableKey, ...], ...] = ()
+    holding: Mapping[TableKey, int] = field(default_factory=dict)
+    held: tuple[tuple[TableKey, str], ...] = ()
+
+    def also_holding(self, holding: Mapping[TableKey, int]) -> "Hints":
+        """With further tables that hold values."""
+        return replace(self, holding={**holding, **self.holding})
+
+
+NO_HINTS = Hints()
 
 
 class TableIndex:
@@ -83,22 +108,17 @@ class TableIndex:
         """The texts by which the table is found."""
         return texts_of(table, self._shown, self._metrics.get(table.key, ()))
 
-    def ranked(
-        self, question: str, most: int, first: Iterable[Table] = (), holding: Mapping[_Key, int] | None = None
-    ) -> list[Table]:
+    def joining(self, key: TableKey) -> Collection[str]:
+        """The columns by which the table is joined to others."""
+        return self._graph.joining[self._numbers[key]] if key in self._numbers else ()
+
+    def ranked(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[Table]:
         """The tables for the question, at most `most`, the most relevant first.
 
         When fewer have anything to do with it, the others follow, those that most tables refer to first.
-
-        Args:
-            first: lead whatever their words, and lead others with them.
-            holding: tables with a value that the question names → how many tables have it.
         """
-        scores, said = self._scores(question, holding or {})
-        best = max(scores.values(), default=1.0)
-        for table in first:
-            if table.key in self._numbers:
-                scores[self._numbers[table.key]] = scores.get(self._numbers[table.key], 0.0) + 2 * best
+        scores, said = self._scores(question, hints.holding)
+        self._favour_hinted(scores, hints)
         found = [number for number, _ in self._expanded(scores, said, most)]
         if len(found) < most:
             known = set(found)
@@ -133,7 +153,7 @@ class TableIndex:
             spread[number] = max(spread.get(number, 0.0) + best * _LINK_SHARE, of_linked)
         return _without_many_alike(spread, said, most)
 
-    def _scores(self, question: str, holding: Mapping[_Key, int]) -> tuple[dict[int, float], dict[int, int]]:
+    def _scores(self, question: str, holding: Mapping[TableKey, int]) -> tuple[dict[int, float], dict[int, int]]:
         """Each table's score by words, and the words that it says as bits of a number."""
         asked = forms(question)
         scores: defaultdict[int, float] = defaultdict(float)
@@ -152,7 +172,8 @@ class TableIndex:
                     scores[number] += score - before
                     said[number] |= bit
         for key, count in holding.items():
-            scores[self._numbers[key]] += _VALUE_WEIGHT * self._rarity(count)
+            if key in self._numbers:
+                scores[self._numbers[key]] += _VALUE_WEIGHT * self._rarity(count)
         shares = {term: form.share for term, form in asked.items()}
         alone = {term: min(1.0, form.alone) for term, form in asked.items()}
         for number in nlargest(_MOST_NAMED, scores, key=scores.__getitem__):
@@ -170,6 +191,17 @@ class TableIndex:
 
     def _rarity(self, containing: int) -> float:
         return log(1 + (len(self._tables) - containing + 0.5) / (containing + 0.5))
+
+    def _favour_hinted(self, scores: dict[int, float], hints: Hints) -> None:
+        best = max(scores.values(), default=1.0)
+        gains: defaultdict[TableKey, float] = defaultdict(float)
+        for rank, keys in enumerate(hints.alike[:_MOST_ALIKE_QUESTIONS]):
+            for key in keys:
+                gains[key] = max(gains[key], best / (1 + rank))
+        for key in hints.first:
+            gains[key] += 2 * best
+        for number, gain in ((self._numbers[key], gain) for key, gain in gains.items() if key in self._numbers):
+            scores[number] = scores.get(number, 0.0) + gain
 
     def _favour_near(self, scores: dict[int, float], said: Mapping[int, int]) -> None:
         """Raises tables that can be joined to the best and say words of the question that those don't say."""

@@ -33,6 +33,7 @@ class TableGraph:
         above: for each table, those it refers to, and how sure that is: 1 when it is declared, a third when names fit
             three tables.
         below: for each table, those that refer to it, likewise.
+        joining: for each table, the columns by which it is joined to others.
     """
 
     def __init__(self, tables: Sequence[Table]) -> None:
@@ -45,6 +46,12 @@ class TableGraph:
         for number, targets in enumerate(self.above):
             for target, sureness in targets.items():
                 self.below[target][number] = sureness
+        self.joining: list[set[str]] = [{reference.column for reference in one} for one in implied]
+        for number, table in enumerate(tables):
+            for key in table.foreign_keys:
+                self.joining[number].update(key.columns)
+                if key.target in numbers:
+                    self.joining[numbers[key.target]].update(key.target_columns)
 
     def referring(self, number: int) -> Mapping[int, float]:
         """The tables that refer to one."""

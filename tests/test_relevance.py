@@ -2,14 +2,17 @@
 
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.retrieval import Asked, described, measure, needed, pooled, questions_of
+from common.meanings import ColumnMeaning, Metric, Names, TableMeaning, ValueMeaning
+from common.text import Text
 from common.values import Catalog, Column, ForeignKey, Table
 from knowledge.implied_references import implied_references
-from knowledge.relevance import TableIndex
+from knowledge.relevance import Hints, TableIndex
 from knowledge.table_graph import TableGraph
 from knowledge.terms import terms
 
@@ -165,6 +168,46 @@ def test_words_that_stand_in_any_question_hardly_count() -> None:
     tables = (table("is_there", "id"), table("kiosk", "id"))
     assert ranked("is there a kiosk", *filler(30), *tables, most=1) == ["kiosk"]
     assert ranked("is there", *filler(30), *tables, most=1) == ["is_there"], "when there is nothing else"
+
+
+def test_tables_are_found_by_what_the_semantic_file_says() -> None:
+    closed = ValueMeaning("9", Names(("停业",), ("shut down",)))
+    secret = ColumnMeaning(values=(ValueMeaning("1", Names((), ("Ravenhall",))),), is_sensitive=True)
+    columns = (
+        Column("c1", "integer", meaning=ColumnMeaning(Names((), ("footfall",)), values=(closed,))),
+        Column("c2", "text", meaning=secret),
+    )
+    meaning = TableMeaning(Names(("门店",), ("outlet",)), Text("卖东西的地方", "where goods are sold"))
+    thing = replace(table("x1", "id"), meaning=meaning, columns=columns)
+    metric = Metric("takings", thing.key, "sum(c1)", Names((), ("basket size",)))
+    index = TableIndex(Catalog((*filler(20), thing), metrics=(metric,)))
+    for question in (
+        "outlets",
+        "各门店",
+        "where are goods",
+        "footfall",
+        "which are shut down",
+        "basket size",
+        "takings",
+    ):
+        assert [one.table.name for one in index.found(question, 3)] == ["x1"], question
+    assert index.found("Ravenhall", 3) == []
+
+
+def test_tables_of_similar_questions_come_first_and_bring_what_links_them() -> None:
+    tables = (
+        *filler(40),
+        table("a1", "id"),
+        table("b1", "id"),
+        table("c1", "id", None, ("a1", "b1")),
+        table("shop", "id"),
+    )
+    index = TableIndex(Catalog(tables))
+    hints = Hints(alike=((("public", "a1"), ("public", "b1")), (("public", "zz7"),), (("no", "where"),)))
+    names = [one.name for one in index.ranked("shops", 5, hints)]
+    assert set(names) == {"a1", "b1", "c1", "shop", "zz7"}
+    assert names[-1] == "zz7", "the second one counts for less"
+    assert index.ranked("shops", 1)[0].name == "shop", "nothing of it is remembered"
 
 
 def test_a_word_said_in_many_ways_does_not_outweigh_another() -> None:

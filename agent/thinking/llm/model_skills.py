@@ -3,7 +3,7 @@
 A prompt that is too long for the model is sent a second time, shortened.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -28,8 +28,9 @@ from common.llm import ChatModel, Completion, Message
 from common.llm.call_failures import CallFailed, unavailable
 from common.llm.tokens import estimated_tokens
 from common.text import Lang
-from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought, Usage
+from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Table, Thought, Usage
 from knowledge.index import CatalogIndex, Part
+from knowledge.relevance import Hints
 from knowledge.safe_text import block, one_line
 
 _MAX_QUESTION = 4_000
@@ -103,7 +104,7 @@ class LlmSkills:
         schema = await self._schema(inquiry)
 
         def described(budget: int) -> str:
-            return schema.details(inquiry.question, mentioned_tables(sql, schema), budget)
+            return schema.details(inquiry.question, _hints(inquiry, mentioned_tables(sql, schema)), budget)
 
         def messages(described: str) -> list[Message]:
             return prompt(
@@ -236,9 +237,21 @@ def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) 
     first = [table] if table else []
     last = history.last_query
     if last is None or last.sql is None:
-        return schema.details(inquiry.question, first, budget)
+        return schema.details(inquiry.question, _hints(inquiry, first), budget)
     first += mentioned_tables(last.sql, schema)
-    return schema.details(f"{inquiry.question}\n{last.question}", first, budget)
+    return schema.details(f"{inquiry.question}\n{last.question}", _hints(inquiry, first), budget)
+
+
+def _hints(inquiry: Inquiry, first: Iterable[Table]) -> Hints:
+    """What is known of the question beside its words: tables to show first, those of similar questions, values."""
+    found = inquiry.found_values
+    holders = {value.said: {one.table for one in found if one.said == value.said} for value in found}
+    return Hints(
+        first=tuple(table.key for table in first),
+        alike=tuple(example.tables for example in inquiry.experience.examples),
+        holding={value.table: len(holders[value.said]) for value in found},
+        held=tuple((value.table, value.column) for value in found),
+    )
 
 
 def _values(schema: SchemaText, inquiry: Inquiry) -> str:
