@@ -76,12 +76,18 @@ SCHEMA_TOKENS = (
 SCHEMA_SAMPLES = True  # show the model some stored values, none of them personal
 LLM_MAX_IN_FLIGHT = 256  # model calls running at once in one worker; further ones wait within LLM_TIMEOUT_S
 
+# ---------------------------------------------------------------------------------------------------------- learning
+LEARNING = True  # learn from feedback; false: feedback is kept and teaches nothing
+MAX_OWN_EXAMPLES = 200  # examples kept of one user that are not shared; the oldest go first
+MAX_SHARED_EXAMPLES = 5000  # examples that reviewers have shared with everybody
+
 # --------------------------------------------------------------------------------------------------------- behaviour
 ROUTING_MODE = "hybrid"  # hybrid, llm_only, database_direct or chat_direct; a request may choose another
 ENABLE_RESULT_SUMMARY = True  # put the result into words when there are rows
 ENABLE_SYNTAX_VALIDATION = True  # EXPLAIN every statement before it runs
 ENABLE_FORBIDDEN_CHECK = True  # refuse whatever is not a harmless query, by parse tree
 ENABLE_AUTO_REPAIR = True  # mend once what PostgreSQL refuses (needs ENABLE_SYNTAX_VALIDATION) or what finds nothing
+REUSE_EXAMPLES = True  # answer a question with the SQL of a verified example that says the same, asking no model
 
 
 _API_KEYS = "api_keys.json"
@@ -246,10 +252,14 @@ class Settings:
     schema_samples: bool = SCHEMA_SAMPLES
     llm_max_in_flight: int = LLM_MAX_IN_FLIGHT
     routing_mode: str = ROUTING_MODE
+    learning: bool = LEARNING
+    max_own_examples: int = MAX_OWN_EXAMPLES
+    max_shared_examples: int = MAX_SHARED_EXAMPLES
     enable_result_summary: bool = ENABLE_RESULT_SUMMARY
     enable_syntax_validation: bool = ENABLE_SYNTAX_VALIDATION
     enable_forbidden_check: bool = ENABLE_FORBIDDEN_CHECK
     enable_auto_repair: bool = ENABLE_AUTO_REPAIR
+    reuse_examples: bool = REUSE_EXAMPLES
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":

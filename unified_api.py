@@ -34,7 +34,9 @@ from api.ask import ask_blueprint
 from api.conversations import conversations_blueprint
 from api.examples import examples_blueprint
 from api.exports import exports_blueprint
+from api.feedback import feedback_blueprint
 from api.health import health_blueprint
+from api.learning import learning_blueprint
 from api.me import me_blueprint
 from api.openapi import openapi_blueprint
 from api.page import page_blueprint
@@ -83,6 +85,8 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(sql_blueprint(services.desk, places))
     app.register_blueprint(schema_blueprint(services.schema, places, max_question_chars=settings.max_question_chars))
     app.register_blueprint(examples_blueprint(services.examples, places))
+    app.register_blueprint(feedback_blueprint(services.feedback, places))
+    app.register_blueprint(learning_blueprint(services.learning, _rights(settings), places))
     app.register_blueprint(me_blueprint(_rights(settings)))
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
     app.register_blueprint(openapi_blueprint())

@@ -9,10 +9,14 @@ from typing import Any
 
 from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
+from agent.ask.experience import OwnRecollection
 from agent.ask.export_desk import ExportDesk
+from agent.ask.past_answers import Answers
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
 from agent.flow import Flow, Question
+from agent.learning.feedback_desk import FeedbackDesk
+from agent.learning.learning_desk import LearningDesk
 from agent.runs.desk import RunDesk
 from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
@@ -24,8 +28,8 @@ from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError, DatabaseUnavailable
 from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
-from common.llm.tokens import schema_budget
-from common.ports import UrlSource
+from common.llm.tokens import prompt_budget
+from common.ports import Database, UrlSource
 from common.store import Retention, Store
 from common.store.journal import Journal
 from common.store.opening import open_store
@@ -34,6 +38,7 @@ from databases import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
 from databases.options import database_options, listed
 from databases.source import EmbeddedSource, Sources, database_sources
+from knowledge.experience.desk import ExperienceDesk
 from knowledge.index import renew
 from knowledge.schema_desk import SchemaDesk
 from knowledge.semantic.layer import SemanticLayer
@@ -87,6 +92,8 @@ class Services:
     store: Store
     desk: SqlDesk
     exports: ExportDesk
+    feedback: FeedbackDesk
+    learning: LearningDesk
     schema: SchemaDesk
     sources: Sources
     thinker: str
@@ -114,26 +121,38 @@ def bootstrap(settings: Settings) -> Services:
     datasources = Datasources(asked, audit=_audit(settings), prepare=renew)
     database_of = partial(datasources.open, DEFAULT)
 
-    def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
-        # One fallback per question: a model that failed once is not asked again for the same question.
-        skills = FallbackSkills(thinking, rules) if thinking else rules
-        database = datasources.open(DEFAULT, occasion.actor, occasion)
-        return Context(database, skills, rules, behaviour, recall, occasion.actor)
+    def open_database(occasion: Occasion) -> Database:
+        return datasources.open(DEFAULT, occasion.actor, occasion)
 
     store, retention = _store(settings, sources.app)
     journal = Journal(store)
+    experience = ExperienceDesk(
+        store.learned, DEFAULT, database_of, check=journal.check, reuses=settings.reuse_examples
+    )
+
+    def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
+        # One fallback per question: a model that failed once is not asked again for the same question.
+        skills = FallbackSkills(thinking, rules) if thinking else rules
+        recollection = OwnRecollection(experience, occasion.actor, rules.is_complete)
+        return Context(open_database(occasion), skills, rules, behaviour, recall, occasion.actor, recollection)
+
     dependencies = FlowDependencies(
         settings, lambda question: new_context(_occasion(question), _recall(question, store, journal)), store
     )
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
     desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
-    exports = ExportDesk(
-        runs,
-        store.conversations,
-        lambda occasion: datasources.open(DEFAULT, occasion.actor, occasion),
-        max_rows=settings.export_max_rows,
+    answers = Answers(runs, store.conversations)
+    exports = ExportDesk(answers, open_database, max_rows=settings.export_max_rows)
+    learnt = (store.learned, DEFAULT, database_of, open_database)
+    feedback = FeedbackDesk(
+        answers,
+        *learnt,
+        rules.is_complete,
+        learns=settings.learning,
+        request_timeout_s=settings.request_timeout_s,
     )
+    learning = LearningDesk(*learnt, request_timeout_s=settings.request_timeout_s)
     schema = SchemaDesk(database_of, samples=settings.schema_samples)
 
     async def warm() -> None:
@@ -149,8 +168,23 @@ def bootstrap(settings: Settings) -> Services:
     thinker = model.name if model else rules.name
     examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
     checks = _checks(datasources, store, model, meanings)
-    aclose = _closing(runs, datasources, store, model)
-    return Services(runs, tuple(flows), store, desk, exports, schema, sources, thinker, examples, checks, warm, aclose)
+    aclose = _closing(runs, experience, datasources, store, model)
+    return Services(
+        runs=runs,
+        flows=tuple(flows),
+        store=store,
+        desk=desk,
+        exports=exports,
+        feedback=feedback,
+        learning=learning,
+        schema=schema,
+        sources=sources,
+        thinker=thinker,
+        examples=examples,
+        checks=checks,
+        warm=warm,
+        aclose=aclose,
+    )
 
 
 def _meanings(settings: Settings, sources: Sources) -> SemanticLayer | None:
@@ -175,8 +209,8 @@ def _behaviour(settings: Settings) -> Behaviour:
 
 
 def _thinking(settings: Settings, model: ChatModel) -> LlmSkills:
-    derived = schema_budget(context_tokens(model.name), settings.llm_max_tokens)
-    return LlmSkills(model, schema_tokens=settings.schema_tokens or derived, samples=settings.schema_samples)
+    budget = prompt_budget(context_tokens(model.name), settings.llm_max_tokens, settings.schema_tokens)
+    return LlmSkills(model, budget=budget, samples=settings.schema_samples)
 
 
 async def _prepare(catalog: Catalog, rules: OfflineSkills, thinking: LlmSkills | None) -> None:
@@ -186,10 +220,11 @@ async def _prepare(catalog: Catalog, rules: OfflineSkills, thinking: LlmSkills |
 
 
 def _closing(
-    runs: RunDesk, datasources: Datasources, store: Store, model: ChatModel | None
+    runs: RunDesk, experience: ExperienceDesk, datasources: Datasources, store: Store, model: ChatModel | None
 ) -> Callable[[], Awaitable[None]]:
     async def aclose() -> None:
         await runs.aclose()
+        await experience.aclose()
         datasources.close()
         await store.aclose()
         if model:
@@ -205,6 +240,8 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
         run_ttl_s=settings.run_ttl_s,
         lease_s=lease_for(settings.run_lease_s),
         waiting_ttl_s=settings.run_waiting_ttl_s,
+        own_examples=settings.max_own_examples,
+        shared_examples=settings.max_shared_examples,
     )
     store = open_store(
         app_source=source,

@@ -3,9 +3,8 @@
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from flask import Request
@@ -15,13 +14,10 @@ from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 from agent.ask.routing import ROUTING_MODES
 from agent.ask.sql_desk import GivenSql
 from agent.flow import Question, new_conversation_id
+from api.fields import UNUSABLE, choice, flag, identifier, optional, short_text, unknown_fields, whole_number, wrong
 from common.errors import InvalidRequest
 from common.text import Lang, Text, language_of
 
-_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
-# PostgreSQL takes no NUL, and a lone surrogate (half a character) can't be encoded.
-_UNUSABLE = re.compile("[\0\ud800-\udfff]")
-_MAX_NAME_CHARS = 256
 _MAX_TITLE_CHARS = 200
 _MAX_ANSWER_DEPTH = 32  # of lists and objects: graphs, checkpoints and schemas are recursive
 _MAX_PAGE = 100
@@ -35,8 +31,6 @@ _ASK_FIELDS = frozenset(
     + ("stream_tokens", "on_disconnect")
 )
 _SQL_FIELDS = frozenset(("sql", "lang", "user_id"))
-# How many unknown fields a warning names, and how many characters of each.
-_NAMED_FIELDS, _FIELD_CHARS = 10, 40
 _BROKEN_BODY = Text(
     "请求体不完整或分块格式有误。", "The request body was cut off, or is not in the chunks its headers promise."
 )
@@ -139,18 +133,18 @@ def parse_ask(body: dict[str, Any], max_question_chars: int, agents: Collection[
     return AskRequest(
         question=Question(
             question=question,
-            agent=_optional(body, "agent", _choice(*agents)),
-            conversation_id=_optional(body, "conversation_id", _identifier) or new_conversation_id(),
+            agent=optional(body, "agent", choice(*agents)),
+            conversation_id=optional(body, "conversation_id", identifier) or new_conversation_id(),
             continues=body.get("conversation_id") is not None,
-            notices=_unknown_fields(body, _ASK_FIELDS),
-            lang=_optional(body, "lang", _choice("zh", "en")),
-            routing_mode=_optional(body, "routing_mode", _choice(*ROUTING_MODES)),
-            context_type=_optional(body, "context_type", _choice("DATABASE", "CHAT")),
-            table=_optional(body, "table", _name),
-            stream_tokens=_optional(body, "stream_tokens", _flag) is not False,
+            notices=unknown_fields(body, _ASK_FIELDS),
+            lang=optional(body, "lang", choice("zh", "en")),
+            routing_mode=optional(body, "routing_mode", choice(*ROUTING_MODES)),
+            context_type=optional(body, "context_type", choice("DATABASE", "CHAT")),
+            table=optional(body, "table", short_text),
+            stream_tokens=optional(body, "stream_tokens", flag) is not False,
         ),
         user_id=parse_user_id(body),
-        on_disconnect=_optional(body, "on_disconnect", _choice("cancel", "continue")),
+        on_disconnect=optional(body, "on_disconnect", choice("cancel", "continue")),
     )
 
 
@@ -160,7 +154,7 @@ def parse_answer(body: dict[str, Any]) -> tuple[str, Any]:
     Raises:
         InvalidRequest: one of them is missing, `interrupt_id` can't be an id, or `answer` is nothing a store can keep.
     """
-    interrupt_id = _optional(body, "interrupt_id", _identifier)
+    interrupt_id = optional(body, "interrupt_id", identifier)
     if interrupt_id is None:
         raise InvalidRequest(_NO_INTERRUPT, field="interrupt_id")
     if "answer" not in body:
@@ -173,7 +167,7 @@ def parse_answer(body: dict[str, Any]) -> tuple[str, Any]:
 def _is_usable(value: Any, depth: int = 0) -> bool:
     """Whether all stores and checkpoints can keep the JSON `value`, and give it back as it is."""
     if isinstance(value, str):
-        return not _UNUSABLE.search(value)
+        return not UNUSABLE.search(value)
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, int):
@@ -194,9 +188,9 @@ def parse_sql(body: dict[str, Any], accept_language: str | None) -> GivenSql:
     if sql is None or (isinstance(sql, str) and not sql.strip()):
         raise InvalidRequest(_NO_SQL, field="sql")
     if not isinstance(sql, str):
-        raise _wrong("sql", "一个字符串", "a string")
-    lang = _optional(body, "lang", _choice("zh", "en")) or language_of_body({}, accept_language)
-    return GivenSql(sql=sql, lang=lang, notices=_unknown_fields(body, _SQL_FIELDS))
+        raise wrong("sql", "一个字符串", "a string")
+    lang = optional(body, "lang", choice("zh", "en")) or language_of_body({}, accept_language)
+    return GivenSql(sql=sql, lang=lang, notices=unknown_fields(body, _SQL_FIELDS))
 
 
 def parse_user_id(fields: Mapping[str, Any]) -> str | None:
@@ -205,7 +199,7 @@ def parse_user_id(fields: Mapping[str, Any]) -> str | None:
     Raises:
         InvalidRequest: it can't be the name of a user.
     """
-    name: str | None = _optional(fields, "user_id", _name)
+    name: str | None = optional(fields, "user_id", short_text)
     return name
 
 
@@ -215,7 +209,7 @@ def parse_reader(fields: Mapping[str, Any], accept_language: str | None) -> Read
     Raises:
         InvalidRequest: a field is wrong; names the field and what is allowed.
     """
-    lang = _optional(fields, "lang", _choice("zh", "en")) or language_of_body({}, accept_language)
+    lang = optional(fields, "lang", choice("zh", "en")) or language_of_body({}, accept_language)
     return Reader(parse_user_id(fields), lang)
 
 
@@ -225,7 +219,7 @@ def parse_page(query: Mapping[str, str]) -> tuple[int, str | None]:
     Raises:
         InvalidRequest: a field is wrong; names the field and what is allowed.
     """
-    return _optional(query, "limit", _whole_number(_MAX_PAGE)) or _DEFAULT_PAGE, _optional(query, "cursor", _name)
+    return optional(query, "limit", whole_number(_MAX_PAGE)) or _DEFAULT_PAGE, optional(query, "cursor", short_text)
 
 
 def parse_search(query: Mapping[str, str], max_chars: int) -> tuple[str, int]:
@@ -237,10 +231,10 @@ def parse_search(query: Mapping[str, str], max_chars: int) -> tuple[str, int]:
     text = (query.get("q") or "").strip()
     if not text:
         raise InvalidRequest(_NO_SEARCH, field="q")
-    if len(text) > max_chars or _UNUSABLE.search(text):
+    if len(text) > max_chars or UNUSABLE.search(text):
         zh, en = f"不含 NUL、最多 {max_chars} 个字符的文本", f"a text of at most {max_chars} characters without NUL"
-        raise _wrong("q", zh, en)
-    return text, _optional(query, "limit", _whole_number(_MAX_FOUND)) or _DEFAULT_FOUND
+        raise wrong("q", zh, en)
+    return text, optional(query, "limit", whole_number(_MAX_FOUND)) or _DEFAULT_FOUND
 
 
 def parse_export(query: Mapping[str, str], formats: Collection[str]) -> tuple[str, str | None]:
@@ -249,8 +243,8 @@ def parse_export(query: Mapping[str, str], formats: Collection[str]) -> tuple[st
     Raises:
         InvalidRequest: a field is wrong; names the field and what is allowed.
     """
-    kind = _optional(query, "format", _choice(*formats)) or next(iter(formats))
-    return kind, _optional(query, "conversation_id", _identifier)
+    kind = optional(query, "format", choice(*formats)) or next(iter(formats))
+    return kind, optional(query, "conversation_id", identifier)
 
 
 def parse_table_name(text: str) -> str:
@@ -259,7 +253,7 @@ def parse_table_name(text: str) -> str:
     Raises:
         InvalidRequest: no table can have this name.
     """
-    return _name("name", text)
+    return short_text("name", text)
 
 
 def parse_conversation_id(text: str) -> str:
@@ -268,7 +262,7 @@ def parse_conversation_id(text: str) -> str:
     Raises:
         InvalidRequest: no conversation can have this id.
     """
-    return _identifier("conversation_id", text)
+    return identifier("conversation_id", text)
 
 
 def parse_run_id(text: str) -> str:
@@ -277,7 +271,7 @@ def parse_run_id(text: str) -> str:
     Raises:
         InvalidRequest: no run can have this id.
     """
-    return _identifier("run_id", text)
+    return identifier("run_id", text)
 
 
 def parse_after(query: Mapping[str, str], run_id: str) -> int | None:
@@ -292,7 +286,7 @@ def parse_after(query: Mapping[str, str], run_id: str) -> int | None:
     number = text.removeprefix(f"{run_id}:")
     if re.fullmatch("[0-9]{1,9}", number):
         return int(number)
-    raise _wrong(
+    raise wrong(
         "after",
         "该运行的事件 id（如 run_…:7）或其序号",
         "the id of an event of the run (such as run_…:7), or its number",
@@ -307,7 +301,7 @@ def parse_idempotency_key(key: str | None) -> str | None:
     """
     if key is None or re.fullmatch(r"[\x21-\x7e]{1,255}", key):
         return key
-    raise _wrong("Idempotency-Key", "1 到 255 个可见 ASCII 字符", "1 to 255 visible ASCII characters without spaces")
+    raise wrong("Idempotency-Key", "1 到 255 个可见 ASCII 字符", "1 to 255 visible ASCII characters without spaces")
 
 
 def parse_title(body: Mapping[str, Any]) -> str:
@@ -320,7 +314,7 @@ def parse_title(body: Mapping[str, Any]) -> str:
     title = value.strip() if isinstance(value, str) else ""
     if 0 < len(title) <= _MAX_TITLE_CHARS and not any(unicodedata.category(c) in _NOT_IN_A_TITLE for c in title):
         return title
-    raise _wrong(
+    raise wrong(
         "title",
         f"1 到 {_MAX_TITLE_CHARS} 个字符、不含换行等控制字符的字符串",
         f"a string of 1 to {_MAX_TITLE_CHARS} characters without line breaks or other control characters",
@@ -338,33 +332,11 @@ def language_of_body(body: object, accept_language: str | None) -> Lang:
     return "zh" if (accept_language or "").lower().startswith("zh") else "en"
 
 
-def _unknown_fields(body: Mapping[str, Any], known: Collection[str]) -> tuple[Text, ...]:
-    """A notice that names the fields nobody reads, each with the known field it may be a misspelling of."""
-    unknown = [field for field in body if field not in known]
-    if not unknown:
-        return ()
-    named = [_field_and_guess(field, known) for field in unknown[:_NAMED_FIELDS]]
-    more = " …" if len(unknown) > _NAMED_FIELDS else ""
-    zh = "、".join(name.zh for name in named)
-    en = ", ".join(name.en for name in named)
-    return (
-        Text(f"请求中有未知字段，已忽略：{zh}{more}。", f"Unknown fields of the request were ignored: {en}{more}."),
-    )
-
-
-def _field_and_guess(field: str, known: Collection[str]) -> Text:
-    shown = "".join(c if c.isprintable() else "\ufffd" for c in field[:_FIELD_CHARS])
-    close = get_close_matches(field[:_FIELD_CHARS].lower(), known, n=1)
-    if not close:
-        return Text(shown, shown)
-    return Text(f"{shown}（是否指 {close[0]}？）", f"{shown} (did you mean {close[0]}?)")
-
-
 def _question(value: object, max_chars: int) -> str:
     if value is None:
         raise InvalidRequest(_MISSING, field="question")
     if not isinstance(value, str):
-        raise _wrong("question", "一个字符串", "a string")
+        raise wrong("question", "一个字符串", "a string")
     text = value.strip()
     if not text:
         raise InvalidRequest(_BLANK, field="question")
@@ -376,53 +348,6 @@ def _question(value: object, max_chars: int) -> str:
             ),
             field="question",
         )
-    if _UNUSABLE.search(text):
-        raise _wrong("question", "不含 NUL 或不完整字符的文本", "text without NUL or broken characters")
+    if UNUSABLE.search(text):
+        raise wrong("question", "不含 NUL 或不完整字符的文本", "text without NUL or broken characters")
     return text
-
-
-def _optional(body: Mapping[str, Any], field: str, parse: Callable[[str, object], Any]) -> Any:
-    value = body.get(field)
-    return None if value is None else parse(field, value)
-
-
-def _choice(*choices: str) -> Callable[[str, object], str]:
-    def parse(field: str, value: object) -> str:
-        if isinstance(value, str) and value in choices:
-            return value
-        raise _wrong(field, "、".join(choices) + " 之一", "one of " + ", ".join(choices))
-
-    return parse
-
-
-def _flag(field: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise _wrong(field, "true 或 false", "true or false")
-
-
-def _identifier(field: str, value: object) -> str:
-    if isinstance(value, str) and _ID.fullmatch(value):
-        return value
-    raise _wrong(
-        field, "1 到 128 个字母、数字或 _ . : - 组成的字符串", "a string of 1 to 128 letters, digits, _ . : or -"
-    )
-
-
-def _whole_number(most: int) -> Callable[[str, object], int]:
-    def parse(field: str, value: object) -> int:
-        if isinstance(value, str) and re.fullmatch("[0-9]{1,3}", value) and 1 <= int(value) <= most:
-            return int(value)
-        raise _wrong(field, f"1 到 {most} 的整数", f"a whole number from 1 to {most}")
-
-    return parse
-
-
-def _name(field: str, value: object) -> str:
-    if isinstance(value, str) and 0 < len(value) <= _MAX_NAME_CHARS and not _UNUSABLE.search(value):
-        return value
-    raise _wrong(field, f"1 到 {_MAX_NAME_CHARS} 个字符的字符串", f"a string of 1 to {_MAX_NAME_CHARS} characters")
-
-
-def _wrong(field: str, zh: str, en: str) -> InvalidRequest:
-    return InvalidRequest(Text(f"{field} 无效：必须是{zh}。", f"{field} is not valid: it must be {en}."), field=field)

@@ -1,29 +1,50 @@
-"""`python -m benchmarks [one of _MEASUREMENTS]`: the measurements, by default all in one run."""
+"""`python -m benchmarks [name]`: the measurements, by default all of _MEASUREMENTS in one run.
+
+`accuracy` is none of these: it asks questions of one's own, about a database of one's own.
+"""
 
 import argparse
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import answer_cost, large_schema, many_streams, retrieval, rule_answers, store_cost
-from databases.source import database_sources
+import psycopg2
+
+from app_config import ConfigurationError
+from benchmarks import accuracy, answer_cost, large_schema, many_streams, retrieval, rule_answers, store_cost
+from benchmarks.accuracy_judging import NotLetIn
+from benchmarks.accuracy_report import UnreadableReport
+from common.llm.providers import InvalidEndpoint
+from databases.source import InvalidDatabaseUrl, database_sources
+
+_MISTAKES = (
+    *(OSError, UnreadableReport, NotLetIn, psycopg2.OperationalError),
+    *(ConfigurationError, InvalidDatabaseUrl, InvalidEndpoint),
+)
 
 
 def main() -> None:
     """Measures on the embedded demo database and prints the findings."""
     parser = argparse.ArgumentParser(description="What Citu costs, and what its rules answer")
-    parser.add_argument("what", nargs="?", choices=_MEASUREMENTS, help="one measurement (default: all)")
+    parser.add_argument("what", nargs="?", choices=[*_MEASUREMENTS, "accuracy"], help="one measurement (default: all)")
     parser.add_argument("--rounds", type=int, default=10, help="answer_cost: alternating blocks (default 10)")
     parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
     parser.add_argument("--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)")
     parser.add_argument("--tables", type=int, default=10_000, help="large_schema: tables (default 10000)")
-    parser.add_argument("--questions", type=Path, nargs="+", default=[], help="retrieval: files of JSON lines")
+    parser.add_argument(
+        "--questions", type=Path, nargs="+", default=[], help="retrieval, accuracy: files of JSON lines"
+    )
     parser.add_argument("--schemas", type=Path, help="retrieval: folder of .sql files or JSON file of their databases")
     parser.add_argument("--database-url", default="", help="retrieval: database that the questions are about")
     parser.add_argument("--pool", type=int, default=retrieval.POOL, help="retrieval: tables of the one schema")
+    accuracy.add_options(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="citu-bench-") as folder:
         Path(folder).chmod(0o755)  # as root, the embedded server runs as another user
+        if options.what == "accuracy":
+            _accuracy(Path(folder), parser, options)
+            return
         sources = database_sources("", "", Path(folder))
         try:
             database_url = sources.asked()
@@ -74,6 +95,18 @@ def _retrieval(database_url: str, folder: Path, options: argparse.Namespace) -> 
         pool=options.pool,
     ):
         print(line, flush=True)
+
+
+def _accuracy(folder: Path, parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if not options.compare and not options.questions:
+        parser.error("accuracy needs --questions or --compare")
+    if options.url and not (options.database_url or os.environ.get("DATABASE_URL")):
+        parser.error("with --url, accuracy needs --database-url to run the questions' own SQL")
+    try:
+        for line in accuracy.run(folder, options):
+            print(line, flush=True)
+    except _MISTAKES as exc:
+        raise SystemExit(f"{parser.prog} accuracy: {exc}") from exc
 
 
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {

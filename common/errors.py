@@ -4,6 +4,7 @@
     ├── InvalidRequest        400 invalid_request
     ├── Unauthorized          401 unauthorized          no key, or none that is known
     ├── KeysUnavailable       503 keys_unavailable      the file of API keys can't be read: nobody is let in
+    ├── Forbidden             403 forbidden             the caller is known, and may not do this
     ├── ForbiddenOrigin       403 forbidden_origin      a browser sent it for another site, or under a foreign name
     ├── NotFound              404 not_found
     ├── Conflict              409 conflict              the same Idempotency-Key is being answered
@@ -121,6 +122,14 @@ class KeysUnavailable(CituError):
     retryable = True
 
 
+class Forbidden(CituError):
+    """The caller's groups don't give the right to this."""
+
+    code = 403
+    error_type = "forbidden"
+    title = Text("没有权限", "Not allowed")
+
+
 class ForbiddenOrigin(CituError):
     """The request has no key, and a browser may have sent it for another site."""
 
@@ -130,13 +139,19 @@ class ForbiddenOrigin(CituError):
 
 
 class Conflict(CituError):
-    """Another request stands in the way; `run_id` is its run, `retryable` says whether this one may succeed later."""
+    """Something else stands in the way; `retryable` says whether this request may succeed later.
+
+    Attributes:
+        run_id: the run that stands in the way, when it is one.
+    """
 
     code = 409
     error_type = "conflict"
     title = Text("请求冲突", "Conflict")
 
-    def __init__(self, text: Text, *, run_id: str, retry_after_s: int | None = None, retryable: bool = True) -> None:
+    def __init__(
+        self, text: Text, *, run_id: str | None = None, retry_after_s: int | None = None, retryable: bool = True
+    ) -> None:
         super().__init__(text, retry_after_s=retry_after_s)
         self.run_id = run_id
         self._is_retryable = retryable
@@ -147,8 +162,8 @@ class Conflict(CituError):
         return self._is_retryable
 
     def details(self) -> dict[str, Any]:
-        """The other run."""
-        return {"run_id": self.run_id}
+        """The run, if it is one."""
+        return {"run_id": self.run_id} if self.run_id else {}
 
 
 class IdempotencyKeyReused(CituError):

@@ -15,6 +15,11 @@ from typing import Literal
 from common.text import Lang
 
 _ID_BYTES = 12
+# The most characters of what is kept.
+MAX_QUESTION_CHARS = 2_000
+MAX_SQL_CHARS = 20_000
+MAX_SENTENCE_CHARS = 1_000  # of a comment, of a lesson's cause and hint
+MAX_DOCUMENT_CHARS = 4_000
 
 Trust = Literal["candidate", "personal", "reviewed", "certified"]
 SHARED: tuple[Trust, ...] = ("reviewed", "certified")

@@ -24,6 +24,14 @@ class Text(NamedTuple):
         return self.zh if lang == "zh" else self.en
 
 
+_BROKEN = re.compile("[\0\ud800-\udfff]")
+
+
+def is_whole(text: str) -> bool:
+    """Whether `text` has neither NUL, which PostgreSQL takes nowhere, nor halves of characters, which can't be sent."""
+    return not _BROKEN.search(text)
+
+
 # Words that tell the language of a sentence, because names rarely contain them.
 _ENGLISH_FRAME = re.compile(
     r"\b(a|an|the|of|in|on|at|by|for|from|to|with|and|or|is|are|was|were|do|does|did|how|what|which|who|where|when|why|"

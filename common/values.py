@@ -282,8 +282,13 @@ Draft = Sql | NoSql
 
 @dataclass(frozen=True)
 class Thought(Generic[T]):
-    """What a skill concluded, with its cost and warnings for the user."""
+    """What a skill concluded, with its cost and warnings for the user.
+
+    Attributes:
+        prompt_parts: of the prompt that a model was sent: its parts by name, each with its estimated tokens.
+    """
 
     value: T
     usage: Usage = field(default_factory=Usage)
     warnings: tuple[str, ...] = ()
+    prompt_parts: Mapping[str, int] = field(default_factory=dict, hash=False)

@@ -28,7 +28,7 @@ _K1, _B = 1.2, 0.3  # BM25's constants; a table of many columns is hardly less l
 _WEIGHTS = {"name": 3, "comment": 3, "meaning": 3, "metric": 2}  # a table's own names say more than its columns'
 _WHOLE_NAME = 0.5  # added to the score, as a share of it, when the question says the whole name of the table
 _MOST_NAMED = 600  # best tables for which that is looked at, because it takes a while
-_MOST_ALIKE_QUESTIONS = 5  # whose tables are favoured
+_MOST_ALIKE_QUESTIONS, _ALIKE_DECAY = 5, 0.25  # whose tables are favoured, each by less than the one before
 _VALUE_WEIGHT = 1.0  # of a table that holds a value which the question names, for each unit of the value's rarity
 _PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = 0.35, 0.1, 0.4  # of a table's score that those joined to it get
 _BETWEEN = 0.9  # of the lower score of two tables, what the one that links them has at least
@@ -197,7 +197,7 @@ class TableIndex:
         gains: defaultdict[TableKey, float] = defaultdict(float)
         for rank, keys in enumerate(hints.alike[:_MOST_ALIKE_QUESTIONS]):
             for key in keys:
-                gains[key] = max(gains[key], best / (1 + rank))
+                gains[key] = max(gains[key], best / (1 + rank * _ALIKE_DECAY))
         for key in hints.first:
             gains[key] += 2 * best
         for number, gain in ((self._numbers[key], gain) for key, gain in gains.items() if key in self._numbers):

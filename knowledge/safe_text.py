@@ -7,7 +7,7 @@ from common.postgres.identifiers import quoted
 
 _LONGEST_IDENTIFIER = 130  # characters; 63 of which each is a quote, in quotes
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
-_TAGS = "schema|values|question|rows|sql|error|tables|history"
+_TAGS = "schema|values|question|rows|sql|error|tables|history|examples|lessons|notes"
 _DELIMITER = re.compile(rf"<(?=\s*/\s*(?:{_TAGS})\b|\s*(?:{_TAGS})\s*>)", re.IGNORECASE)
 
 

@@ -17,7 +17,7 @@ from rules.answering.summarize import (
     summary_pieces,
     with_spoken_periods,
 )
-from rules.conversation.conversation import understand_in_context, written_operation
+from rules.conversation.conversation import is_complete, understand_in_context, written_operation
 from rules.conversation.planner import Understanding
 from rules.query.query_json import pending_to_json, query_to_json
 from rules.query.refusals import Refusal
@@ -53,6 +53,11 @@ class OfflineSkills:
         if isinstance(made, Refusal):
             return Thought(_refused(inquiry, made))
         return Thought(Sql(made.sql, query_to_json(made.query)), warnings=made.warnings)
+
+    async def is_complete(self, inquiry: Inquiry) -> bool:
+        """Whether the question says by itself what it asks for, whatever was asked before."""
+        await LEXICON.ready(inquiry.catalog)
+        return is_complete(inquiry)
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
         """See `Skills.repair_sql`. Mends misspelt tables and columns only."""

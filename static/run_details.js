@@ -17,8 +17,10 @@ const ROWS = [
   ["about_reason", (data) => data.classification_info?.reason && [data.classification_info.reason]],
   ["about_mode", routing],
   ["about_path", (data) => data.execution_path && [data.execution_path.join(" → ")]],
+  ["about_method", method],
   ["about_timings", (data) => data.timings_ms && [timings(data.timings_ms)]],
   ["about_usage", (data) => data.usage && [label("usage", usageValues(data.usage))]],
+  ["about_prompt", (data) => data.prompt_parts && [promptParts(data.prompt_parts)]],
   ["about_conversation", (data) => data.conversation_id && [element("code", {}, data.conversation_id)]],
   ["about_run", (data) => data.run_id && [element("code", {}, data.run_id)]],
 ];
@@ -33,6 +35,23 @@ function routing(data) {
   if (!data.routing_mode_used) return null;
   const source = data.routing_mode_source === "request" ? "source_request" : "source_configuration";
   return [element("code", {}, data.routing_mode_used), " · ", label(source)];
+}
+
+function method(data) {
+  if (!data.generation_method) return null;
+  const name = element("code", {}, data.generation_method);
+  if (!data.example) return [name];
+  return [name, " · ", element("code", {}, data.example.example_id), ` (${data.example.trust})`];
+}
+
+/** `write_sql: instructions 905 + schema 4200 + … = 5300 tokens`, estimated. */
+function promptParts(prompts) {
+  return Object.entries(prompts)
+    .map(([name, { total, ...parts }]) => {
+      const sizes = Object.entries(parts).map(([part, tokens]) => `${part} ${tokens}`);
+      return `${name}: ${sizes.join(" + ")} ≈ ${total} tokens`;
+    })
+    .join("; ");
 }
 
 function timings(milliseconds) {

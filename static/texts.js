@@ -129,12 +129,14 @@ const TEXTS = {
   source_request: ["来自本次请求", "from this request"],
   source_configuration: ["来自服务器配置", "from the server's configuration"],
   about_path: ["执行路径", "Path"],
+  about_method: ["SQL 来源", "SQL by"],
   about_timings: ["用时", "Time"],
   about_usage: ["模型用量", "Model usage"],
   usage: [
     ({ calls, prompt, completion }) => `调用 ${calls} 次，输入 ${prompt}、输出 ${completion} tokens`,
     ({ calls, prompt, completion }) => `${plural(calls, "call", "calls")}, ${prompt} tokens in, ${completion} out`,
   ],
+  about_prompt: ["提示词组成", "Prompt"],
   about_conversation: ["会话", "Conversation"],
   about_run: ["运行", "Run"],
 

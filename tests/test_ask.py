@@ -477,7 +477,10 @@ def test_answers_follow_the_language(offline: Asking) -> None:
     _, by_question = offline.sync({"question": "how many shops are there"})
     assert chinese["message"] == "处理完成"
     assert english["message"] == by_question["message"] == "Done"
-    assert chinese["data"]["query_result"] == english["data"]["query_result"] == by_question["data"]["query_result"]
+    results = [one["data"]["query_result"] for one in (chinese, english, by_question)]
+    assert results[0]["rows"] == results[1]["rows"]
+    assert results[1] == results[2]
+    assert (results[0]["labels"], results[1]["labels"]) == (["店铺数量"], ["number of shops"])
 
 
 def test_a_conversation_id_is_kept_or_made(offline: Asking) -> None:

@@ -154,10 +154,11 @@ def test_an_answer_is_found_in_its_conversation_when_its_run_is_gone(demo_url: s
         answer = _asked(asking, "SELECT 7 AS seven", "ann")
         address = f"/api/v0/runs/{answer['run_id']}"
         eventually(lambda: asking.client.get(address, query_string={"user_id": "ann"}).status_code == 404, 20)
-        with _export(asking, answer["run_id"]) as response:
+        for named in ({}, {"conversation_id": answer["conversation_id"]}):
+            with _export(asking, answer["run_id"], **named) as response:
+                assert _rows_of_csv(response.get_data()) == [["seven"], ["7"]]
+        with _export(asking, answer["run_id"], user_id="bob") as response:
             assert _refused(response) == (404, "not_found", "")
-        with _export(asking, answer["run_id"], conversation_id=answer["conversation_id"]) as response:
-            assert _rows_of_csv(response.get_data()) == [["seven"], ["7"]]
 
 
 def test_an_error_in_the_middle_is_no_whole_file(asking: Asking) -> None:

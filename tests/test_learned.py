@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,18 +22,11 @@ from common.learning import (
     lesson_id,
 )
 from common.store import InvalidCursor, Learned, Learning, State, Visible, Wanted
-from common.store.opening import BACKENDS
-from tests.store_places import PLACES, Place
+from tests.store_places import Place
 
 AT = "2026-01-02T03:04:05.678+00:00"
 # Ids and texts that users choose may hold anything.
 STRANGE = "O'Brien \\ \x00\ud800 '); DROP 表 {} %s"
-
-
-@pytest.fixture(scope="module", params=list(BACKENDS))
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    with PLACES[request.param]() as place:
-        yield place
 
 
 @pytest.fixture

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from langgraph.runtime import Runtime
 
+from agent.ask.experience import NOTHING_LEARNT, Recollection
 from agent.ask.state import State
 from agent.thinking import Skills
 from agent.token_batches import emitting
 from common.actor import NOBODY, Actor
 from common.inquiry import Emit, Inquiry
+from common.learning import NO_EXPERIENCE
 from common.ports import Database
 from common.values import Catalog, PlanEstimate, Turn
 
@@ -45,6 +47,7 @@ class Context:
         skills: thinks with the model if there is one; made for this question alone.
         rules: the offline skills, which need no model.
         recall: gives the earlier turns of the conversation.
+        experience: gives what has been learnt for the question.
         actor: who asks; what they may see and change depends on it.
     """
 
@@ -54,6 +57,7 @@ class Context:
     behaviour: Behaviour
     recall: Recall = nothing_before
     actor: Actor = NOBODY
+    experience: Recollection = NOTHING_LEARNT
 
     @property
     def has_model(self) -> bool:
@@ -78,6 +82,7 @@ def inquiry_of(state: State, catalog: Catalog) -> Inquiry:
         table=state["table"],
         context_type=state["context_type"],
         history=state.get("history", ()),
+        experience=state.get("experience", NO_EXPERIENCE),
     )
 
 

@@ -22,6 +22,7 @@ _METHODS = {
     "rule_based_chat": Text("规则（对话）", "rules (conversation)"),
     "rule_based_default": Text("规则（默认）", "rules (by default)"),
     "llm": Text("大模型", "the language model"),
+    "verified_example": Text("已验证的示例", "a verified example"),
     "direct": Text("路由模式", "the routing mode"),
 }
 
@@ -45,6 +46,8 @@ def _generated(update: Update) -> Described:
     if len(excerpt) > _SQL_EXCERPT_CHARS:
         excerpt = excerpt[:_SQL_EXCERPT_CHARS] + "…"
     proven = Text("验证通过，准备执行", "Proven valid, ready to run")
+    if update.get("reused"):
+        proven = Text("沿用已验证的示例，验证通过，准备执行", "From a verified example, proven valid, ready to run")
     if update.get("sql_repair_applied"):
         proven = Text("修复一次后验证通过，准备执行", "Valid after one repair, ready to run")
     return Described(

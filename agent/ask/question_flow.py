@@ -65,7 +65,7 @@ class QuestionFlow:
             summary["plan"] = dict(vars(known["plan"]))
         if "error" in known:
             summary["validation_error_type"] = known["error"].error_type
-        return summary
+        return summary | _details(known)
 
     def ending(self, state: Mapping[str, Any]) -> Answer | Failure:
         """An answer, or the error when the SQL may not run; the node before the last one found it."""
@@ -89,9 +89,22 @@ class QuestionFlow:
                 "sql_repair_applied": known.get("sql_repair_applied", False),
                 "warnings": known.get("warnings", []),
                 "usage": dict(vars(known.get("usage") or Usage())),
+                **_details(known),
             }
         )
 
     def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn:
         """See `Flow.turn`."""
         return turn_of(question, answer.body, cast(State, state).get("understood"))
+
+
+def _details(known: State) -> dict[str, Any]:
+    """How the SQL came about, as far as it did: who wrote it, from which example, and what the prompts consisted of."""
+    details: dict[str, Any] = {}
+    if "generation_method" in known:
+        details["generation_method"] = known["generation_method"]
+    if used := known.get("reused"):
+        details["example"] = {"example_id": used.example.example_id, "trust": used.example.trust}
+    if parts := known.get("prompt_parts"):
+        details["prompt_parts"] = parts
+    return details

@@ -52,6 +52,9 @@ ROUTING_MODES: dict[str, Classify] = {
     "chat_direct": _direct("CHAT"),
 }
 
+SETTLED_BY_EXAMPLES = frozenset({"hybrid"})
+"""Modes in which a question that an example answers is one about the data, whatever else it may look like."""
+
 
 def after_classification(update: Update) -> QuestionType:
     """The type of question that classify_question found."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from agent.answers.shown_result import shown_result
 from agent.ask.context import Context
-from agent.ask.nodes.format_response import result_body
 from agent.flow import new_run_id
 from common import timestamps
 from common.actor import NOBODY, Actor
@@ -102,7 +102,7 @@ class SqlDesk:
         ended = time.perf_counter()
         return {
             "sql": given.sql,
-            "query_result": result_body(result),
+            **shown_result(given.sql, result, await context.database.catalog(), given.lang),
             "plan": asdict(plan) if plan else None,
             "warnings": given.warnings,
             "run_id": given.run_id,

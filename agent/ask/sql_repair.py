@@ -1,7 +1,8 @@
 """The one repair of a question: the skills mend SQL that PostgreSQL refused to plan or to run, and it is proven
 again."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from agent.ask.context import Context
 from common.errors import ForbiddenObject, ForbiddenStatement, InvalidSql, LlmUnavailable, StatementRejected
@@ -27,6 +28,12 @@ class Repair:
     error: StatementRejected | None = None
     usage: Usage = Usage()
     warnings: tuple[str, ...] = ()
+    prompt_parts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def sizes(self) -> dict[str, dict[str, int]]:
+        """The parts of the prompt that asked for it, as the state has them; empty when no model was asked."""
+        return {"repair_sql": dict(self.prompt_parts)} if self.prompt_parts else {}
 
     @property
     def happened(self) -> str:
@@ -57,11 +64,12 @@ async def repaired(sql: str, error: InvalidSql, inquiry: Inquiry, context: Conte
         thought = await context.skills.repair_sql(inquiry, sql, error)
     except LlmUnavailable:
         return Repair(sql, error=error)
-    draft, usage, warnings = thought.value, thought.usage, thought.warnings
+    draft = thought.value
+    repair = Repair(sql, error=error, usage=thought.usage, warnings=thought.warnings, prompt_parts=thought.prompt_parts)
     if isinstance(draft, NoSql):
-        return Repair(sql, error=error, usage=usage, warnings=warnings)
+        return repair
     try:
         plan = await context.validate(draft.text)
     except StatementRejected as still:
-        return Repair(draft.text, error=still, usage=usage, warnings=warnings)
-    return Repair(draft.text, plan, usage=usage, warnings=warnings)
+        return replace(repair, sql=draft.text, error=still)
+    return replace(repair, sql=draft.text, plan=plan, error=None)

@@ -7,11 +7,15 @@ accumulate over nodes; a later write to any other key replaces the earlier one.
 
 import operator
 from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
+from agent.ask.experience import Reused
 from common.errors import CituError
+from common.learning import Experience
 from common.text import Lang
 from common.values import Classification, FailureReason, PlanEstimate, QueryResult, Turn, Usage
+
+GenerationMethod = Literal["verified_example", "llm", "rules"]
 
 
 class Path(TypedDict):
@@ -43,6 +47,10 @@ class Update(Path, total=False):
 
     Attributes:
         history: earlier turns of the conversation, oldest first.
+        reused: the example that answers the question as it is; None when it was found that there is none.
+        experience: what was learnt that may help with the question.
+        generation_method: who wrote `sql`: `verified_example`, `llm` or `rules`.
+        prompt_parts: by prompt (`write_sql`, `repair_sql`), the parts of what a model was sent, in estimated tokens.
         sql_generation_success: whether `sql` is proven valid and may run.
         understood: what the question was understood as, for the next one of the conversation; see `Sql`.
         failure_reason, user_prompt: why no SQL could be written, and what the user can do.
@@ -55,6 +63,10 @@ class Update(Path, total=False):
     warnings: Annotated[list[str], operator.add]
     history: tuple[Turn, ...]
     classification: Classification
+    reused: Reused | None
+    experience: Experience
+    generation_method: GenerationMethod
+    prompt_parts: Annotated[dict[str, dict[str, int]], operator.or_]
     sql: str
     sql_generation_success: bool
     sql_repair_applied: bool

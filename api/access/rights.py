@@ -27,6 +27,14 @@ class Rights:
         return _belongs(actor, self.operator_groups)
 
 
+def speaks_for_themselves() -> bool:
+    """Whether the request being served comes from somebody whom nobody else can pass for.
+
+    Without keys, strangers on an open service (`ALLOW_ANONYMOUS`) can name any user; nothing may be learnt from them.
+    """
+    return is_authenticated() or is_sent_by_operator()
+
+
 def _belongs(actor: Actor, groups: Collection[str]) -> bool:
     if is_authenticated():
         return any(group in groups for group in actor.groups)

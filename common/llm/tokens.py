@@ -1,13 +1,54 @@
-"""Estimates the tokens of a text, and how many tokens a description of the database may take.
+"""Estimates the tokens of a text, and how many tokens each part of a prompt may take.
 
 It is an estimate because models cut text differently, and their tokenizers are not at hand.
 """
+
+from dataclasses import dataclass, fields
 
 PER_TOKEN = 4  # ASCII characters of one token; any other character counts as a token of its own
 
 _UNKNOWN_CONTEXT = 32_000  # tokens assumed for a model whose name is unknown
 _BESIDE_SCHEMA = 9_000  # tokens for instructions, history, question, values and the error of the estimate
 _LEAST_SCHEMA, _MOST_SCHEMA = 1_000, 32_000  # tokens; more would cost more than it helps
+# The most percent of what question and answer leave of the context; in models of 32,000 tokens and more, the most
+# tokens decide, which stand in `PromptBudget`.
+_PERCENT = {"history": 25, "examples": 8, "lessons": 3, "notes": 6, "values": 4}
+
+
+@dataclass(frozen=True)
+class PromptBudget:
+    """The most tokens of each part of one prompt that is not always there, estimated.
+
+    Attributes:
+        schema: the description of the database.
+        history: earlier turns of the conversation.
+        examples, lessons, notes: what has been learnt: proven queries, mistakes, documentation.
+        values: stored values that the question names.
+    """
+
+    schema: int = 24_000
+    history: int = 3_000
+    examples: int = 1_500
+    lessons: int = 400
+    notes: int = 1_000
+    values: int = 600
+
+    def halved(self, schema: int) -> "PromptBudget":
+        """Half of everything, of a schema that took this many tokens."""
+        halves = {part.name: getattr(self, part.name) // 2 for part in fields(self)}
+        return PromptBudget(**{**halves, "schema": schema // 2})
+
+
+def prompt_budget(context: int | None, reply_tokens: int, schema: int = 0) -> PromptBudget:
+    """The budget of prompts for a model with `context` tokens (None: unknown) that may reply with `reply_tokens`.
+
+    Args:
+        schema: tokens for the description of the database; 0: as many as fit.
+    """
+    room = max(0, (context or _UNKNOWN_CONTEXT) - reply_tokens)
+    most = PromptBudget()
+    shares = {part: min(getattr(most, part), room * percent // 100) for part, percent in _PERCENT.items()}
+    return PromptBudget(schema or schema_budget(context, reply_tokens), **shares)
 
 
 def schema_budget(context: int | None, reply_tokens: int) -> int:

@@ -94,7 +94,7 @@ class ExperienceDesk:
             async with asyncio.timeout(_PATIENCE_S):
                 shelves = await self._shelves_of(actor)
                 return await self._found(inquiry, shelves, await self._sight(actor))
-        except (TimeoutError, CituError) as error:
+        except Exception as error:  # noqa: BLE001 - see `_is_missing`
             self._is_missing(error)
             return NO_EXPERIENCE
 
@@ -109,7 +109,7 @@ class ExperienceDesk:
             async with asyncio.timeout(_PATIENCE_S):
                 shelves = await self._shelves_of(actor)
                 return await self._same(inquiry, shelves, await self._sight(actor), actor.owner)
-        except (TimeoutError, CituError) as error:
+        except Exception as error:  # noqa: BLE001 - see `_is_missing`
             self._is_missing(error)
             return ()
 
@@ -153,10 +153,15 @@ class ExperienceDesk:
             task.exception()  # whoever waited has it; nobody may have
 
     def _is_missing(self, error: Exception) -> None:
-        if not self._is_away:
-            reason = error.error_type if isinstance(error, CituError) else "timeout"
-            _log.warning("questions go on without what was learnt: %s", reason)
-        self._is_away = True
+        """Says that a question goes on without experience, whatever the reason: what people have brought, however
+        strange it is, must not keep anybody from an answer."""
+        if isinstance(error, TimeoutError | CituError):
+            if not self._is_away:
+                reason = error.error_type if isinstance(error, CituError) else "timeout"
+                _log.warning("questions go on without what was learnt: %s", reason)
+            self._is_away = True
+        else:
+            _log.exception("what was learnt could not be used", exc_info=error)
 
     async def _sight(self, actor: Actor) -> Sight:
         database = self._database_of(actor)

@@ -6,7 +6,7 @@ before, so a new example costs its own words alone.
 
 import asyncio
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from common.learning import Example
@@ -110,6 +110,8 @@ class Shelves:
 
     async def ready(self, owner: str | None, stock: Stock) -> Shelf:
         """The shelf of a stock; `owner` None is everybody's."""
+        if not (stock.examples or stock.lessons or stock.documents):
+            return Shelf(stock)  # most users have nothing of their own
         made = self._made.get(owner)
         if made is not None and made.stock is stock:
             self._made.move_to_end(owner)
@@ -131,7 +133,3 @@ class Shelves:
         for key in own[: max(0, len(own) - _MOST_OWNERS)]:
             del self._made[key]
         return shelf
-
-    def known(self) -> Sequence[Shelf]:
-        """The shelves that are kept."""
-        return tuple(self._made.values())

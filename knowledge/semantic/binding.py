@@ -3,10 +3,12 @@
 Whatever does not fit is left out and named with its line and the nearest real name; all else is used.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from common.meanings import ColumnMeaning, Metric, PreferredJoin, TableMeaning, ValueMeaning
+from common.postgres.identifiers import quoted
 from common.values import Catalog, Column, Table
 from databases.expressions import Expression, NotAnExpression, expression
 from databases.references import table_named
@@ -15,6 +17,7 @@ from knowledge.semantic.near import did_you_mean
 from knowledge.semantic.problems import Problem
 
 _BOOLEAN = "boolean"
+_QUOTED = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)"')
 _LISTED = 5  # tables that a message about an ambiguous name lists
 
 
@@ -108,7 +111,7 @@ class _Binding:
         if len(found) == 1:
             return found[0]
         if found:
-            names = ", ".join(f"{one.schema}.{one.name}" for one in found[:_LISTED])
+            names = ", ".join(map(in_quotes, (table.key for table in found[:_LISTED])))
             self._problem(spot.line, f"several tables are called {spot.text!r}: write one of {names}")
         else:
             known = {name for one in self._catalog.tables for name in (one.name, f"{one.schema}.{one.name}")}
@@ -235,17 +238,25 @@ class _Binding:
 
 
 def tables_called(name: str, catalog: Catalog) -> Sequence[Table]:
-    """The tables that may be meant: by their own name the one on the search path, else all; or by schema and name."""
+    """The tables that may be meant by `name`, each once.
+
+    By their own name the one on the search path, else all; by schema and name (`sales.orders`); or by both in double
+    quotes, as SQL takes them, where that is the only way to tell tables apart whose names hold dots.
+    """
     own = catalog.by_name.get(name, ())
     if len(own) > 1 and (first := table_named((name,), catalog)):
         own = (first,)
-    qualified = tuple(
-        table
-        for place, mark in enumerate(name)
-        if mark == "." and (table := catalog.by_key.get((name[:place], name[place + 1 :])))
-    )
-    return tuple(dict.fromkeys((*own, *qualified)))
+    keys = [(name[:place], name[place + 1 :]) for place, mark in enumerate(name) if mark == "."]
+    if quoted := _QUOTED.fullmatch(name):
+        keys.append((quoted[1].replace('""', '"'), quoted[2].replace('""', '"')))
+    return tuple(dict.fromkeys((*own, *(catalog.by_key[key] for key in keys if key in catalog.by_key))))
+
+
+def in_quotes(key: tuple[str, str]) -> str:
+    """Schema and name, both in double quotes: what always tells tables apart."""
+    schema, name = (part.replace('"', '""') for part in key)
+    return f'"{schema}"."{name}"'
 
 
 def _named(table: Table) -> str:
-    return ".".join('"' + part.replace('"', '""') + '"' for part in table.key)
+    return ".".join(map(quoted, table.key))

@@ -1,1 +1,1 @@
-"""From a question, or a follow-up and the questions before it, to a query structure."""
+"""Understands a question, or a follow-up together with the questions before it, as a `Query`."""

@@ -1,7 +1,6 @@
-"""What a reading takes for granted where the question leaves a choice: which figure, which date, which groups,
-which value by a part of it.
+"""Says what was assumed where the question leaves a choice: which figure, date, groups, or value by a part of it.
 
-The answer says it, and names what else there was, so that a wrong guess is seen and can be put right.
+The answer says it and names the other choices, so that users see a wrong guess and can correct it.
 """
 
 from collections.abc import Iterator
@@ -14,8 +13,8 @@ from rules.query.refusals import enumerated
 from rules.reading.reading import ColumnIdentity
 from rules.schema.links import Link
 
-_NAMED = 0.95  # from this quality on a word is the column's own name, not a part of it
-_AS_GOOD = 0.1  # how much less another column may be called by the word and still be meant
+_NAMED = 0.95  # a word of at least this quality is the column's whole name
+_AS_GOOD = 0.1  # by which the quality of another column may be lower and it may still be meant
 _MOST = 3  # other choices named
 
 
@@ -36,7 +35,7 @@ def _of_figures(plan: Plan, query: Query) -> Iterator[Text]:
 
 
 def _choice(plan: Plan, index: int, used: set[ColumnIdentity]) -> tuple[Link, list[Link]] | None:
-    """The column that the word at `index` was taken for, and those it could have meant as well."""
+    """The column that the word at `index` was taken for, and others that it may mean; None without others."""
     noun = plan.reading.nouns[index]
     if noun is None or noun.is_value:
         return None
@@ -70,7 +69,7 @@ def _of_dates(plan: Plan, query: Query) -> Iterator[Text]:
 
 
 def _of_groups(plan: Plan, query: Query) -> Iterator[Text]:
-    """Which groups an average is over, and which have no figure."""
+    """Says which groups an average is over, and what groups without rows have."""
     table = plan.reading.schema.table
     for measure in query.measures:
         rows = called(table(measure.table))
@@ -86,7 +85,7 @@ def _of_groups(plan: Plan, query: Query) -> Iterator[Text]:
 
 
 def _of_empty_groups(query: Query, measure: Measure, group: Text, rows: Text) -> Iterator[Text]:
-    """What stands for groups without rows: 0 for counts and sums; of nothing there is no average."""
+    """Says what groups without rows have: 0 as a count or sum, nothing as an average."""
     if measure.function not in ("count", "count_distinct", "sum"):
         yield Text(
             f"没有“{rows.zh}”记录的“{group.zh}”没有这个数值。",

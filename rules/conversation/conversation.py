@@ -1,9 +1,10 @@
-"""A question in its conversation: by itself when it stands on its own, else as a change to the one before it.
+"""Understands a question in its conversation: by itself if it is complete, else as a change to the question before.
 
-What the earlier question was understood as stands in its turn. Where a model answered it, nothing does: then it is what
-the rules read out of that one question. The answer to a question back completes the question that was asked before.
+A turn keeps the `Query` of its question. If a model answered it, it keeps none, and the rules read that question
+again. An answer to a question back completes the question before it.
 """
 
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -40,6 +41,7 @@ from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.schema import TableKey
 from rules.sql.statement import Unrenderable
+from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import REWORDED, without_courtesy
 from rules.words.writes import write_request
@@ -50,7 +52,7 @@ class Earlier:
     """The question that a follow-up goes on from.
 
     Attributes:
-        is_latest: whether no question about the data has come after it, not even one that failed.
+        is_latest: whether no other question about the data came after it, answered or not.
     """
 
     question: str
@@ -60,10 +62,10 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was made of a question. It must not hold the catalogue, whose lexicon keeps it.
+    """The result of understanding a question. It must not refer to the catalogue, whose lexicon it is kept with.
 
     Attributes:
-        made: never raised as it is, since what was raised holds its whole stack.
+        made: a refusal in it must not be raised itself, because a raised one keeps the frames of its stack alive.
         goes_on: whether the question continues an earlier one, or completes one that was asked back.
     """
 
@@ -73,12 +75,15 @@ class Outcome:
     goes_on: bool
 
 
+_BEGINS_OR_POINTS_BACK = re.compile(
+    f"{WORDS.begins('follow_ups.noise.lead').pattern}|{WORDS.found('follow_ups.noise.these').pattern}", re.IGNORECASE
+)
 _MOST_KEPT = 32  # questions, the newest
 _OUTCOMES: "WeakKeyDictionary[Lexicon, deque[Outcome]]" = WeakKeyDictionary()
 
 
 def understand_in_context(inquiry: Inquiry) -> Understanding | Refusal:
-    """What the question asks, by itself or together with what was asked before, or why rules can't answer it."""
+    """The question as understood, alone or with those before it; or the reason why rules can't answer it."""
     return _outcome(inquiry).made
 
 
@@ -88,12 +93,17 @@ def is_understood(inquiry: Inquiry) -> bool:
 
 
 def continues(inquiry: Inquiry) -> bool:
-    """Whether the question goes on from an earlier one about the data, or answers a question back."""
+    """Whether the question continues an earlier one about the data, or answers a question back."""
     return _asked_before(inquiry) and _outcome(inquiry).goes_on
 
 
+def is_complete(inquiry: Inquiry) -> bool:
+    """Whether the question says by itself what it asks for, whatever was asked before."""
+    return _Conversation(inquiry).is_complete
+
+
 def written_operation(inquiry: Inquiry) -> str | None:
-    """The operation that the question orders; `改成平均值` after an answer orders none."""
+    """The writing operation that the question asks for; None for a follow-up such as `改成平均值`."""
     operation = write_request(inquiry.question)
     if operation is not None and REWORDED.search(inquiry.question) and continues(inquiry):
         return None
@@ -101,7 +111,7 @@ def written_operation(inquiry: Inquiry) -> str | None:
 
 
 def earlier_query(inquiry: Inquiry) -> Query | None:
-    """The structure of the last answered question about the data, as far as rules know it."""
+    """The query of the last answered question about the data; None where rules don't know it."""
     earlier = _Conversation(inquiry).earlier
     return earlier.query if earlier is not None else None
 
@@ -111,7 +121,7 @@ def _asked_before(inquiry: Inquiry) -> bool:
 
 
 def _outcome(inquiry: Inquiry) -> Outcome:
-    """A question is understood to classify it, to write its SQL and to tell its result, but worked out once."""
+    """The result for the question, which is kept: classifying, writing SQL and telling the result all need it."""
     kept = _OUTCOMES.setdefault(lexicon_of(inquiry.catalog), deque(maxlen=_MOST_KEPT))
     question = (inquiry.question, inquiry.lang, inquiry.table)
     for known in reversed(kept):
@@ -128,7 +138,7 @@ class _Conversation:
     """One question and those before it.
 
     Args:
-        settled: what was said when the question was asked back.
+        settled: what the user has said when asked back.
         turns: that it has taken before.
     """
 
@@ -138,7 +148,7 @@ class _Conversation:
         self._lexicon = lexicon_of(inquiry.catalog)
 
     def outcome(self) -> Understanding | Refusal:
-        """What is understood, or why nothing is."""
+        """The question as understood, or why rules can't answer it."""
         try:
             return self._understood()
         except Refusal as refusal:
@@ -167,6 +177,21 @@ class _Conversation:
             return False
         return goes_on(self._likely, self._question, lambda: self._stands_alone)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the question needs nothing that was said before it."""
+        if any(back is not None for back in (self.resumed, self._pointer, self._pronoun)):
+            return False
+        if _BEGINS_OR_POINTS_BACK.search(self._question):
+            return False
+        change, asked_before = self._likely, _asked_before(self._inquiry)
+        if isinstance(change, Refusal):
+            return self._stands_alone or not asked_before
+        if change.ties or (asked_before and goes_on(change, self._question, lambda: self._stands_alone)):
+            return False
+        is_unknown = bool(change.plan.reading.leftovers()) and not asked_before
+        return change.has_subject or self._stands_alone or is_unknown
+
     @cached_property
     def _likely(self) -> Change | Refusal:
         return likely_change(self._question, self._lexicon, self._inquiry.table)
@@ -175,7 +200,7 @@ class _Conversation:
 
     @cached_property
     def resumed(self) -> "_Conversation | None":
-        """The question before, which was asked back, with this answer to it; None when this is no answer."""
+        """The question before, completed by this answer to its question back; None when this is no such answer."""
         turn = self._history[-1] if self._history else None
         if turn is None or turn.sql is not None or turn.question_type != "DATABASE":
             return None
@@ -198,7 +223,7 @@ class _Conversation:
 
     @cached_property
     def earlier(self) -> Earlier | None:
-        """The last answered question about the data; None when there is none, or rules can't tell what it asked."""
+        """The last answered question about the data; None when there is none, or rules don't understand it."""
         turn = self._answered
         query = self._query_of(turn) if turn is not None else None
         if turn is None or query is None:
@@ -216,7 +241,7 @@ class _Conversation:
         return None if needs_more and made.sql != turn.sql else made.query
 
     def _read_again(self, turn: Turn) -> Understanding | Refusal:
-        """The question of a turn that was not answered by rules, read by itself."""
+        """What rules understand of a turn's question by itself, because a model answered it."""
         return _understood_alone(replace(self._inquiry, question=turn.question, history=()))
 
     @cached_property
@@ -241,7 +266,7 @@ class _Conversation:
         """The question by itself.
 
         Raises:
-            Refusal: rules can't answer it; of a follow-up with a word that names nothing, for that word.
+            Refusal: rules can't answer it. For a follow-up with an unknown word, the refusal names that word.
         """
         if isinstance(self._alone, Understanding):
             return self._alone
@@ -262,12 +287,12 @@ class _Conversation:
 
     @property
     def _means_one(self) -> bool:
-        """Whether a complete question speaks of the one thing that the result before it shows."""
+        """Whether a complete question is about the one thing that the result before it shows."""
         turn = self._answered
         return turn is not None and single_name(turn) and self._pronoun is not None and self._stands_alone
 
     def _pointed(self) -> Understanding | None:
-        """The question about the one thing that it points at in the result before; None where it points at nothing.
+        """The question about the one thing in the result before that it points at; None where it points at nothing.
 
         Raises:
             Refusal: it is not clear which one is meant, or rules can't answer the question.
@@ -275,7 +300,7 @@ class _Conversation:
         turn, pointer = self._answered, self._pointer
         query = self.earlier.query if self.earlier is not None else None
         if pointer is not None and turn is None and pointer.unit is None:
-            pointer = None  # `这家店` where there was nothing before only says what is asked about
+            pointer = None  # without a question before, `这家店` only names a table
         words = pointer.words if pointer is not None else self._pronoun if self._history else None
         if words is None:
             return None
@@ -287,7 +312,7 @@ class _Conversation:
         raise which_one(words)
 
     def _about(self, turn: Turn, condition: Condition, words: str) -> Understanding:
-        """The question under a condition that it only points at by `words`."""
+        """The question with a condition that stands for its `words`, which only point at something."""
         if isinstance(self._alone, Refusal):
             raise self._alone
         if isinstance(self._likely, Refusal):
@@ -304,7 +329,7 @@ class _Conversation:
     # -------------------------------------------------------------------------------------------------------- going on
 
     def _continued(self, earlier: Earlier) -> Understanding:
-        """The question merged with the earlier one; by itself where that is impossible and it can stand alone.
+        """The question merged with the earlier one; alone if they can't be merged and it is complete.
 
         Raises:
             Refusal: neither is possible.
@@ -332,7 +357,7 @@ class _Conversation:
             return replace(self._alone, warnings=(*self._alone.warnings, note.to(self._inquiry.lang)))
 
     def _asked_under(self, plan: Plan, earlier: Earlier, alone: Understanding) -> Understanding:
-        """`那店铺有几家？`: another thing is asked for, among what the earlier question was restricted to."""
+        """The question about another table, under the conditions of the earlier one: `那店铺有几家？`."""
         query = alone.query
         said = {condition.column for condition in query.conditions}
         carried = conditions_for(plan, replace(earlier.query, base=_figured(earlier.query)), query.base)
@@ -342,7 +367,7 @@ class _Conversation:
                 raise which_one(self._pronoun)
             few = [mark.text for mark in plan.reading.marks if mark.arg in ("these", "their")]
             if few and (earlier.query.limit is not None or earlier.query.having):
-                raise unused_words(few)  # `它们` after "the top 3" are three, which no condition tells from the others
+                raise unused_words(few)  # no condition tells the three rows that 它们 means after "top 3" from others
             return alone
         names = listed(named(plan, one.column.table, one.column.column) for one in kept)
         plan.warnings = [
@@ -376,11 +401,11 @@ def _understood_alone(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> U
         return refusal.copy()
 
 
-_SPOKEN_OF, _SHOWN = 0.9, 1.4  # beside a table that the follow-up names itself: 1
+_SPOKEN_OF, _SHOWN = 0.9, 1.4  # weights; a table that the follow-up names itself has 1
 
 
 def _context(query: Query) -> dict[TableKey, float]:
-    """Tables that a follow-up's words are likely about: those whose things were shown before all."""
+    """The tables that a follow-up is likely about, with their weights; those that were shown weigh more."""
     shown = [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
     return dict.fromkeys(touched(query), _SPOKEN_OF) | dict.fromkeys(shown, _SHOWN)
 
@@ -390,7 +415,7 @@ def _figured(query: Query) -> TableKey:
 
 
 def _rendered_as_before(plan: Plan, query: Query, earlier: Query) -> tuple[Query, str]:
-    """The query and its statement; where the follow-up leaves open which reference is meant, the earlier one is."""
+    """The query and its statement; of several references that may be meant, the one of the earlier query is taken."""
     try:
         return rendered(plan, query)
     except AmbiguousPath as ambiguity:

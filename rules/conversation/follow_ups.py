@@ -1,8 +1,8 @@
-"""A question as a change to the one before it, and whether it is one.
+"""Reads a question as a change to the one before it, and decides whether it is one.
 
-A question that names what it wants stands on its own, whatever was said before. One that only has dates, values,
-groups, a limit or an order needs the earlier question; words such as 那, "what about" and "of those" make one that
-could stand alone go on as well.
+A question that names what it wants is complete, whatever was said before. One that only has dates, values, groups, a
+limit or an order needs the earlier question. Words such as 那, "what about" and "of those" make a complete question
+continue the earlier one as well.
 """
 
 import re
@@ -31,20 +31,20 @@ from rules.words.vocabulary import FOLLOW_UP_INTENTS
 
 @dataclass
 class Change:
-    """What a question asks to be different.
+    """What a question changes about the one before it.
 
     Attributes:
         plan: its own conditions, groups, figures, limits and things named.
         cues: what it says about the earlier question, anywhere; see `rules.words.vocabulary`.
         ties: the cues that its first or last words are.
         shift: unit (or `period`: the earlier period's length) and count by which the earlier period moves.
-        function: an aggregate said of nothing in particular: the earlier figure's.
+        function: an aggregate without a column; it applies to the earlier figure.
         per_unit: a unit of time over which the earlier figure is to be averaged.
-        direction: an order said without by what (`asc`, `desc`).
-        counts_value: whether what has a named value is counted ("how many professors").
+        direction: an order (`asc`, `desc`) that names no column.
+        counts_value: whether rows with a named value are counted ("how many professors").
         asks: whether it asks for things it names ("how many shops", "which companies").
-        lifts: columns, or whole tables (column None), whose restrictions it takes away (`不限省份`).
-        inclusion: that groups without rows count as well.
+        lifts: columns, or tables (column None), whose conditions it removes (`不限省份`).
+        inclusion: the words which say that groups without rows count.
     """
 
     plan: Plan
@@ -61,7 +61,7 @@ class Change:
 
     @property
     def figures(self) -> list[Figure]:
-        """The figures it names, in order."""
+        """The figures that it names, in their order."""
         return sorted([*self.plan.asks.figures, *self.plan.bare], key=lambda figure: figure.position)
 
     @property
@@ -75,7 +75,7 @@ class Change:
 
     @property
     def restricts(self) -> bool:
-        """Whether it says which rows."""
+        """Whether it has any condition."""
         filters = self.plan.filters
         return bool(
             filters.conditions or filters.thresholds or filters.spans or filters.related or filters.with_deleted
@@ -83,7 +83,7 @@ class Change:
 
     @property
     def has_slots(self) -> bool:
-        """Whether it says anything that can be changed."""
+        """Whether it says anything that a change can consist of."""
         asks = self.plan.asks
         shapes = asks.dimensions or asks.rankings or asks.limit or asks.trend or asks.share or asks.compare
         turns = self.function or self.per_unit or self.direction or self.shift or self.lifts or self.inclusion
@@ -91,18 +91,18 @@ class Change:
 
     @property
     def says_more_than_all(self) -> bool:
-        """Whether an "all" only goes with something else that it says."""
+        """Whether it says more than "all", so that "all" only belongs to the rest."""
         return bool(self.has_subject or replace(self, cues=self.cues - {"all", "all:dates"}).has_slots)
 
     @property
     def is_half_ranked(self) -> bool:
-        """`前5个服务区`: things are ranked, but by what was said before."""
+        """Whether it ranks things by the figure of the earlier question: `前5个服务区`."""
         half = [one for one in self.plan.asks.rankings if one.figure is None and not one.hint]
         return bool(half and not self.figures and not self.plan.projection)
 
     @property
     def is_date_only(self) -> bool:
-        """Whether it says nothing but when."""
+        """Whether it says nothing but a period."""
         filters, asks = self.plan.filters, self.plan.asks
         other = filters.conditions or filters.thresholds or filters.related or asks.dimensions or asks.rankings
         return bool(filters.spans) and not (other or self.function or self.direction or asks.limit)
@@ -118,10 +118,12 @@ def read_change(
     asks_back: bool = True,
     settled: Settled = NOTHING_SETTLED,
 ) -> Change:
-    """The question's parts, without what it leaves to the earlier question.
+    """What the question says itself; the rest stays as in the earlier question.
 
-    `context` are the tables that question spoke of, with their weights; `year` completes months and quarters said
-    without theirs. Without `asks_back`, the likeliest meaning of every word is good enough.
+    Args:
+        context: the tables of the earlier question, with their weights.
+        year: completes months and quarters that are said without a year.
+        asks_back: whether a word with several meanings is refused; else the likeliest one is taken.
 
     Raises:
         Refusal: a word names nothing, or asks for what rules can't do.
@@ -146,7 +148,7 @@ def read_change(
 
 
 def likely_change(question: str, lexicon: Lexicon, hint: str | None) -> Change | Refusal:
-    """The likeliest reading of a question while it is not known what it goes on from, or why there is none."""
+    """The likeliest reading of a question before it is known what it continues; or why there is none."""
     try:
         year = this_year(language_of(question) == "zh")
         return read_change(question, lexicon, hint=hint, year=year, asks_back=False)
@@ -155,7 +157,7 @@ def likely_change(question: str, lexicon: Lexicon, hint: str | None) -> Change |
 
 
 def goes_on(change: Change | Refusal, question: str, stands_alone: Callable[[], bool]) -> bool:
-    """Whether a question of a conversation continues the one before it; `stands_alone` tries it by itself."""
+    """Whether a question continues the one before it; `stands_alone` says whether it is complete by itself."""
     if isinstance(change, Refusal):
         return False
     if change.plan.reading.leftovers() or not (change.has_slots or change.has_subject):
@@ -178,7 +180,7 @@ _SECOND_PERSON = WORDS.found("talk.citu.to_anybody")
 
 
 def _is_small_talk(change: Change, question: str) -> bool:
-    """`See you tomorrow` has a date, but asks for no data; so has a bare "all"."""
+    """Whether a question with nothing but a date or "all" asks for no data: `See you tomorrow`."""
     vague = change.is_date_only or not (change.restricts or change.plan.asks.rankings or change.plan.asks.dimensions)
     return vague and not change.cues & _TIES and bool(_SECOND_PERSON.search(question))
 
@@ -215,7 +217,7 @@ def _say_cues(change: Change) -> None:
 
 
 def _opens(mark: Mark) -> bool:
-    """Whether a mark may stand before the first word that says something."""
+    """Whether a mark may stand before the first word with a meaning."""
     return mark.means("noise", "and", "list") and not mark.links
 
 
@@ -223,7 +225,7 @@ def _opens(mark: Mark) -> bool:
 
 
 def _unit_averaged_over(reading: Reading) -> str:
-    """`日均呢`: the unit of an average of nothing named."""
+    """The unit of time of an average that names no column: `日均呢`."""
     for index in list(reading.having("avg_per")):
         if reading.measured_beside(index, 1) is None and reading.measured_beside(index, -1) is None:
             reading.use(index)
@@ -232,7 +234,7 @@ def _unit_averaged_over(reading: Reading) -> str:
 
 
 def _say_function(change: Change) -> None:
-    """Aggregates and counts of nothing named."""
+    """Reads aggregates and counts that name no column."""
     plan = change.plan
     reading = plan.reading
     for figure in list(plan.asks.figures):
@@ -251,7 +253,11 @@ def _say_function(change: Change) -> None:
 
 
 def _refuse_verb_nouns(change: Change) -> None:
-    """`The average rent`: a verb that may as well be what is averaged is not passed over."""
+    """Refuses an aggregate before a word that may be a verb or what is aggregated: `The average rent`.
+
+    Raises:
+        Refusal: there is such a word.
+    """
     reading = change.plan.reading
     verbs = [mark.text for mark in reading.marks if mark.means("verb")]
     meant = [text for text in verbs if any(link.kind == "column" for link in reading.lexicon.find(text))]
@@ -260,7 +266,7 @@ def _refuse_verb_nouns(change: Change) -> None:
 
 
 def _counts_value(reading: Reading, index: int) -> bool:
-    """Whether a count of nothing named counts what has the value beside it, or mere records."""
+    """Whether a count that names no table counts rows with the value beside it, or just rows."""
     nouns = [reading.nouns[place] for place in (index - 1, index + 1) if 0 <= place < len(reading)]
     return any(noun is not None and noun.is_value for noun in nouns) or any(
         mark.text.lower() in _RECORDS for mark in reading.marks
@@ -272,26 +278,26 @@ _HOW_MUCH = frozenset(WORDS.both("questions.how_much"))
 
 
 def _say_limit(change: Change) -> None:
-    """`只要10个`, "just 5 of them": a number of nothing else."""
+    """Reads a number that belongs to nothing else as a limit: `只要10个`, "just 5 of them"."""
     reading = change.plan.reading
     numbers = [(at, one.number.value) for at, one in enumerate(reading.marks) if one.number and reading.free(at)]
     if len(numbers) != 1 or change.plan.asks.limit is not None or change.plan.asks.rankings:
         return
     ((index, value),) = numbers
     counted = any(mark.means("unit", "noise") for mark in reading.marks[index + 1 : index + 2])
-    counted = counted and value != 1  # "one more", 再来一个
+    counted = counted and value != 1  # "one more" and 再来一个 are no limits
     if (counted or "only" in change.cues) and value == int(value) and 0 < value <= 10_000:
         reading.use(index)
         change.plan.asks.limit = int(value)
 
 
 def _say_direction(change: Change) -> None:
-    """`升序`, "sort ascending": an order of what is there."""
+    """Reads an order that names no column: 升序, "sort ascending"."""
     asks, reading = change.plan.asks, change.plan.reading
     for ranking in list(asks.rankings):
         columns = [one for one in asks.dimensions if one.column is not None]
         if ranking.is_order and ranking.figure is None and len(columns) == len(asks.dimensions) == 1:
-            # "sorted by opening date" groups nothing
+            # "by" in "sorted by opening date" is no group
             link = column_link(columns[0].table, str(columns[0].column))
             ranking.figure, asks.dimensions = Figure(None, link, position=ranking.position), []
         if ranking.is_order and ranking.figure is None and not ranking.hint:
@@ -302,7 +308,7 @@ def _say_direction(change: Change) -> None:
 
 
 def _say_lifted(change: Change) -> None:
-    """`不限省份`, "any status": a column or thing named only to be free again."""
+    """Reads a column or table whose conditions are to be removed: `不限省份`, "any status"."""
     plan = change.plan
     if "all" not in change.cues or change.figures or change.asks or change.restricts:
         return
@@ -312,7 +318,7 @@ def _say_lifted(change: Change) -> None:
 
 
 def _say_settled(change: Change) -> None:
-    """The figure that was asked back for is what is ranked by, else what is measured."""
+    """Puts the figure that the user has chosen into the ranking, or among the measures without one."""
     plan, figure = change.plan, change.plan.reading.settled.figure
     if figure is None:
         return
@@ -325,7 +331,7 @@ def _say_settled(change: Change) -> None:
 
 
 def _asks_for_things(change: Change) -> bool:
-    """Whether rows of a named table are asked for or counted."""
+    """Whether the question asks for rows of a table that it names, or counts them."""
     plan = change.plan
     counted = any(
         figure.link is None and plan.reading.marks[figure.position].links for figure in plan.asks.figures

@@ -1,4 +1,4 @@
-"""Restrictions of an earlier query as a follow-up wants them: one about the same column replaces, another one adds."""
+"""Merges conditions of a follow-up into the earlier query: one on the same column replaces, others are added."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,10 +21,10 @@ from rules.schema.schema import TableKey, is_year, kind_of
 
 
 def with_restrictions(query: Query, change: Change) -> Query:
-    """The query under the follow-up's conditions and those of its own that it leaves.
+    """The query with the follow-up's conditions, and with those of its own that the follow-up keeps.
 
     Raises:
-        Refusal: a condition can't be placed, or there is none to take away or to move.
+        Refusal: a condition can't be applied, or there is none to remove or to move.
     """
     plan = change.plan
     if change.cues & {"all", "all:dates"}:
@@ -55,7 +55,7 @@ def with_restrictions(query: Query, change: Change) -> Query:
 
 
 def _merged(plan: Plan, before: Query, after: Query, *, adds: bool, narrows: bool) -> Query:
-    """`after` has the follow-up's conditions beside the earlier ones: of each column, only those that hold now."""
+    """`after`, which has the conditions of both, with only those of each column that hold now."""
     new = [one for one in after.conditions if one not in before.conditions]
     kept = [one for one in after.conditions if one in before.conditions]
     measures = after.measures
@@ -70,7 +70,7 @@ def _merged(plan: Plan, before: Query, after: Query, *, adds: bool, narrows: boo
     new_related = [one for one in after.related if one not in before.related]
     sideways = {one.table for one in before.dimensions} - plan.reading.graph.above(before.base).keys()
     if new_related and sideways:
-        raise not_combinable()  # whose rows they are would not be clear
+        raise not_combinable()  # it would not be clear whose rows are meant
     measured = {one.measure for one in after.having}
     having = (*(one for one in before.having if one.measure not in measured), *after.having)
     order = () if after.counts_rows else before.order or after.order
@@ -86,7 +86,7 @@ _POSITIVE, _NEGATIVE = ("=", "in"), ("!=", "not in")
 
 
 def _replaced(before: Sequence[Condition], new: Condition, *, adds: bool) -> list[Condition]:
-    """The conditions with `new` in place of those on its column, or together with them."""
+    """The conditions with `new`, which replaces those on its column or joins them."""
     same = [one for one in before if _same_column(one, new)]
     place = before.index(same[0]) if same else len(before)
     others = [one for one in before if one not in same]
@@ -94,7 +94,7 @@ def _replaced(before: Sequence[Condition], new: Condition, *, adds: bool) -> lis
 
 
 def _together(same: list[Condition], new: Condition, *, adds: bool) -> list[Condition]:
-    """What one column must be, after `new` has been said about it."""
+    """The conditions on one column after `new` was said."""
     excluded = new.operator in _NEGATIVE
     for one in same:
         if excluded and one.operator in _POSITIVE:
@@ -115,7 +115,7 @@ def _among(condition: Condition, operands: tuple[object, ...]) -> Condition:
 
 
 def _without_narrower(plan: Plan, kept: list[Condition], new: Condition) -> list[Condition]:
-    """One thing said before gives way to a wider restriction: `嘉兴服务区`, then `浙江的呢`."""
+    """Removes a condition on one thing where a wider one is new: `嘉兴服务区`, then `浙江的呢`."""
     for one in kept:
         facts = plan.reading.facts(one.column.table)
         single = one.operator in _POSITIVE and one.column.column in (*facts.display, *facts.key)
@@ -127,7 +127,7 @@ def _without_narrower(plan: Plan, kept: list[Condition], new: Condition) -> list
 
 
 def _related(before: tuple[Related, ...], new: list[Related]) -> tuple[Related, ...]:
-    """What must or must not exist: a new one about the same columns replaces."""
+    """The related tables; a new one with conditions on the same columns replaces an earlier one."""
 
     def about(one: Related) -> tuple[TableKey, frozenset[ColumnRef]]:
         return one.table, frozenset(condition.column for condition in one.conditions)
@@ -143,7 +143,7 @@ _OF_YEARS = ("=", "in", ">=", "<", ">", "<=", "between")
 
 
 def _date_columns(query: Query, plan: Plan) -> list[ColumnRef]:
-    """The columns that the earlier periods are about."""
+    """The columns of the earlier periods."""
     found = []
     for condition in query.conditions:
         column = plan.reading.schema.column(condition.column.table, condition.column.column)
@@ -154,14 +154,14 @@ def _date_columns(query: Query, plan: Plan) -> list[ColumnRef]:
 
 
 def _say_column(query: Query, plan: Plan, span: Span) -> None:
-    """A period that names no column is about the one the earlier period was about."""
+    """Gives a period without a column that of the earlier period."""
     columns = _date_columns(query, plan)
     if span.link is None and len(columns) == 1 and columns[0].via is None:
         span.link = column_link(columns[0].table, columns[0].column)
 
 
 def _say_figure(query: Query, threshold: Threshold) -> None:
-    """A comparison with a figure that is shown is about that figure, as is one that says no figure at all."""
+    """Gives a comparison the measure of the shown figure, if it names that figure or none."""
     link = threshold.link
     shown = [one for one in query.measures if link and (one.table, one.column) == (link.table, link.column)]
     if shown and threshold.function is None and shown[0].function in ("avg", "min", "max"):
@@ -183,12 +183,12 @@ _COMPARISONS = ("between", ">", ">=", "<", "<=")
 
 
 def _compared(query: Query, plan: Plan, spans: list[Span]) -> bool:
-    """Whether the follow-up's period is to be held against the earlier one."""
+    """Whether the follow-up compares its period with the earlier one."""
     return len(spans) == 1 and len(_date_columns(query, plan)) == 1 and bool(query.measures)
 
 
 def _by_period(query: Query, plan: Plan) -> Query:
-    """Groups by the unit that both periods are."""
+    """The query grouped by the unit that both periods have."""
     periods = [one for condition in query.conditions for one in condition.operands if isinstance(one, Period)]
     grains = {period.grain for period in periods}
     grain = grains.pop() if len(grains) == 1 else None
@@ -200,7 +200,7 @@ def _by_period(query: Query, plan: Plan) -> Query:
 
 
 def _shifted(query: Query, plan: Plan, unit: str, count: int) -> Query:
-    """`去年同期`: every period of the earlier question moved."""
+    """The query with every period moved: `去年同期`."""
     columns = _date_columns(query, plan)
     if not columns:
         raise nothing_to_change(Text("时间范围", "period"))
@@ -214,10 +214,10 @@ def _shifted(query: Query, plan: Plan, unit: str, count: int) -> Query:
 
 
 def _moved(condition: Condition, unit: str, count: int) -> Condition:
-    """The condition's periods, or the numbers of its years, moved.
+    """The condition with its periods, or the numbers of its years, moved.
 
     Raises:
-        OverflowError, ValueError: beyond the calendar, or by a unit that years don't have.
+        OverflowError, ValueError: the calendar ends before, or years can't be moved by this unit.
     """
 
     def moved(operand: Operand) -> Operand:
@@ -239,10 +239,10 @@ def _moved_period(period: Period, unit: str, count: int) -> Period:
 
 
 def _length(period: Period) -> list[tuple[Unit, int]]:
-    """How long the period is, in units that it can be moved by.
+    """The length of the period, in units by which it can be moved.
 
     Raises:
-        ValueError: it is open, or only one of its ends moves with today's date.
+        ValueError: it is open, or only one of its ends depends on today's date.
     """
     start, end = period.start, period.end
     if period.grain is not None:
@@ -262,7 +262,7 @@ def _length(period: Period) -> list[tuple[Unit, int]]:
 
 
 def _without(query: Query, change: Change) -> Query:
-    """`不限`, "all of them": without the limit, else without the one restriction there is."""
+    """The query without its limit, else without its only condition: 不限, "all of them"."""
     plan = change.plan
     dates = set(_date_columns(query, plan))
     if "all:dates" in change.cues:

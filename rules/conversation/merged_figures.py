@@ -1,4 +1,4 @@
-"""What a follow-up wants measured or shown in place of what the earlier question wanted."""
+"""Merges what a follow-up wants to be measured or shown into the earlier query."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -41,13 +41,13 @@ def with_figures(query: Query, change: Change) -> Query:
 
 
 def ranks_within(change: Change) -> bool:
-    """`每个公司的前三名`: a limit inside each of the groups."""
+    """Whether the limit applies within each group: `每个公司的前三名`."""
     reading = change.plan.reading
     return any(mark.means("each") or mark.text.lower() in ("in each", "per") for mark in reading.marks)
 
 
 def counting(query: Query) -> Query:
-    """The number of rows that a listing lists, or of the values it lists once each."""
+    """The query for the number of rows that a listing shows."""
     measure = Measure("count", query.base)
     if query.distinct and len(query.columns) == 1:
         measure = Measure("count_distinct", query.columns[0].table, query.columns[0].column)
@@ -55,7 +55,7 @@ def counting(query: Query) -> Query:
 
 
 def _measuring(query: Query, measures: Sequence[Measure], dimensions: tuple[Dimension, ...] = ()) -> Query:
-    """The query with these figures in place of what it shows, whole and in no order yet."""
+    """The query with these figures instead of what it shows, without a limit and an order."""
     return replace(
         query,
         base=measures[0].table,
@@ -96,7 +96,7 @@ def _measured(query: Query, change: Change) -> Query:
 
 
 def _as_before(query: Query, change: Change, figure: Figure) -> Measure:
-    """The figure's measure, aggregated as the earlier one was, unless it says how or has its own way."""
+    """The measure of a figure; if it names no function, it gets that of the earlier figure where that makes sense."""
     plan = change.plan
     measure = measure_of(plan, figure)
     old = query.measures[0] if query.measures else None
@@ -111,7 +111,7 @@ def _as_before(query: Query, change: Change, figure: Figure) -> Measure:
 
 
 def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Query:
-    """Figures of listed things: their own columns are shown, what belongs to them is added up."""
+    """The query for figures of listed things: their own columns are shown, those of tables below are added up."""
     plan = change.plan
     above = plan.reading.graph.above(query.base)
     plain = all(figure.function is None and figure.link is not None for figure in change.figures)
@@ -131,7 +131,11 @@ def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Qu
 
 
 def _reordered(query: Query, before: Query) -> Query:
-    """The query with order and comparisons by figures that are gone taken over by its first one, or left out."""
+    """The query, ordered by its first figure if it was ordered by one that is gone.
+
+    Raises:
+        Refusal: a comparison is with a figure that is gone.
+    """
     order = tuple(
         replace(one, measure=query.measures[0]) if one.measure and one.measure not in query.measures else one
         for one in (query.order if query.dimensions else ())
@@ -169,7 +173,7 @@ def _is_count(measure: Measure) -> bool:
 
 
 def _counted(query: Query, change: Change) -> Query:
-    """How many: rows of a listing, groups that were picked out, or what is counted already."""
+    """The query for "how many": counts rows of a listing, or groups that were selected."""
     if not query.measures:
         return counting(query)
     is_count = any(measure.function in ("count", "count_distinct") for measure in query.measures)
@@ -182,7 +186,7 @@ def _counted(query: Query, change: Change) -> Query:
 
 
 def _aggregated_column(query: Query, change: Change, function: Function) -> Query:
-    """`平均呢` after a listing: of the one figure it was ordered by or shows."""
+    """The query for an aggregate after a listing, of the only figure that it shows or is ordered by: `平均呢`."""
     plan = change.plan
     ordered = measured_columns_of(plan, (one.column for one in query.order if one.column is not None))
     shown = measured_columns_of(plan, query.columns)
@@ -198,7 +202,7 @@ def _missing_measure(plan: Plan, query: Query) -> Refusal:
 
 
 def _extreme_of_total(query: Query, change: Change) -> None:
-    """`最高呢` after one figure of everything: the greatest single one, not the first of an order."""
+    """Reads `最高呢` after a total as the greatest single value, because there are no groups to rank."""
     rankings = change.plan.asks.rankings
     single = len(query.measures) == 1 and not query.dimensions and query.measures[0].column is not None
     if not single or len(rankings) != 1 or change.plan.asks.dimensions:
@@ -210,7 +214,7 @@ def _extreme_of_total(query: Query, change: Change) -> None:
 
 
 def _averaged_per_thing(query: Query, change: Change) -> Query:
-    """`平均每个服务区呢`: the figure of each of the things, averaged."""
+    """The query for the average of a figure over things: `平均每个服务区呢`."""
     plan = change.plan
     things = [Dimension(key) for _, key in plan.tables] or [
         one for one in query.dimensions if one.column is None and not plan.asks.dimensions
@@ -222,7 +226,7 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
 
 
 def _averaged_over(query: Query, change: Change) -> Query:
-    """`日均呢`: the total of each day, averaged."""
+    """The query for the average of totals over periods: `日均呢`."""
     if len(query.measures) != 1 or query.measures[0].per is not None:
         raise nothing_to_change(Text("可以求平均的单个指标", "single figure to average"))
     measure, unit = query.measures[0], change.per_unit
@@ -237,7 +241,7 @@ def _averaged_over(query: Query, change: Change) -> Query:
 
 
 def _with_columns(query: Query, change: Change) -> Query:
-    """Columns named: shown beside the listed things' names, or the groups of figures."""
+    """The query with the columns that are named: beside the names of what is listed, or as groups of figures."""
     plan = change.plan
     if query.measures:
         several = len({measure.table for measure in query.measures}) > 1
@@ -254,7 +258,7 @@ def _showing(query: Query, change: Change, columns: list[ColumnRef]) -> Query:
     plan = change.plan
     names = plan.reading.facts(query.base).display
     if "only" in change.cues and any(_is_reference(plan, index) for index in plan.named_at):
-        raise unused_words([plan.reading.marks[index].text for index in plan.named_at])  # "only managers": rows of them
+        raise unused_words([plan.reading.marks[index].text for index in plan.named_at])  # some of the rows
     own = () if "only" in change.cues else (ColumnRef(query.base, name) for name in names)
     shown = tuple(dict.fromkeys([*(query.columns if "add" in change.cues else own), *columns]))
     above = plan.reading.graph.above(query.base)
@@ -270,7 +274,7 @@ def _is_reference(plan: Plan, index: int) -> bool:
 
 
 def _with_thing(query: Query, change: Change) -> Query:
-    """A table named by itself: another thing to list, count or group by; one spoken of already only says whose."""
+    """The query for a table that is named alone: it is listed, counted or grouped by, unless the query has it."""
     plan = change.plan
     if not plan.tables:
         return query
@@ -307,7 +311,7 @@ def _refuse_strangers(plan: Plan, query: Query) -> None:
 
 
 def _listing(query: Query, plan: Plan, key: TableKey) -> Query:
-    """Rows of another table, under the same conditions."""
+    """The query for rows of another table, under the same conditions."""
     facts, before = plan.reading.facts(key), plan.reading.facts(query.base)
     if query.order != tie_break(plan, query.base) and query.order:
         raise nothing_to_change(Text("可以沿用的排序", f"order that fits {called(facts.table).en}"))

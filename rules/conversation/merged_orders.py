@@ -1,4 +1,4 @@
-"""Order and limit of an earlier query as a follow-up wants them."""
+"""Merges a follow-up's order and limit into the earlier query."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def with_order(query: Query, change: Change) -> Query:
     """The query with the follow-up's order and limit.
 
     Raises:
-        Refusal: there is nothing to order, or it is not said by what.
+        Refusal: there is nothing to order, or nothing to order it by.
     """
     plan = change.plan
     ranking = plan.asks.rankings[0] if plan.asks.rankings else None
@@ -54,7 +54,7 @@ def _ranked(query: Query, change: Change, ranking: Ranking) -> Query:
 
 
 def _by_what_is_there(query: Query, plan: Plan, ranking: Ranking) -> Query:
-    """`前三名`, "the lowest 5": by the earlier order, or the figure there is."""
+    """The query with a ranking that names no figure, by the earlier order or the figure: `前三名`, "the lowest 5"."""
     mark = plan.reading.marks[ranking.position]
     if query.measures:
         key = next((one for one in query.order if one.measure is not None), None) or Order(query.measures[0])
@@ -66,7 +66,7 @@ def _by_what_is_there(query: Query, plan: Plan, ranking: Ranking) -> Query:
 
 
 def _listed_key(query: Query, plan: Plan, *, is_top: bool) -> Order:
-    """What a listing is ordered by; a mere tie break is no ranking, but the first rows are the first rows."""
+    """What a listing is ordered by; an order that only breaks ties counts for "the first" (`is_top`) alone."""
     ties = tie_break(plan, query.base)
     if query.order and (query.order[0] not in ties or is_top):
         return query.order[0]
@@ -104,7 +104,7 @@ def _by_figure(query: Query, plan: Plan, ranking: Ranking, figure: Figure) -> Qu
 
 
 def _by_name(query: Query, plan: Plan, link: Link) -> Query:
-    """`sort by name`: by what the groups are called, from A to Z unless it is said otherwise."""
+    """The query ordered by the names of its groups: `sort by name`."""
     first = query.dimensions[0] if query.dimensions else None
     names = plan.reading.facts(first.table).display if first and first.column is None else (first and first.column,)
     if first is None or first.table != link.table or link.column not in names:
@@ -136,7 +136,7 @@ def _by_link(query: Query, plan: Plan, ranking: Ranking, link: Link) -> Query:
 
 
 def _by(query: Query, plan: Plan, first: Order) -> Query:
-    """The query ordered by one key before what keeps ties apart."""
+    """The query ordered by one key, and then by what breaks ties."""
     ties = group_order(query)[-1:] if query.measures else tie_break(plan, query.base)
     rest = [one for one in ties if (one.measure, one.column) != (first.measure, first.column)]
     return replace(query, order=(first, *(replace(one, descending=False) for one in rest)))

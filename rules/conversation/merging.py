@@ -1,6 +1,6 @@
-"""A follow-up laid over the query before it: first what is wanted, then groups, restrictions, order and limit.
+"""Merges a follow-up into the query before it: first what is wanted, then groups, conditions, order and limit.
 
-What the follow-up says replaces what was said about the same thing; everything else stays.
+What the follow-up says replaces what the query has about the same thing; everything else stays.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ def merged(query: Query, change: Change) -> Query:
     """The earlier query as the follow-up wants it.
 
     Raises:
-        Refusal: there is no way to change it so.
+        Refusal: the query can't be changed like this.
     """
     plan = change.plan
     plan.head = next((one.table for one in query.dimensions if one.column is None), query.base)  # what is compared
@@ -42,14 +42,14 @@ def merged(query: Query, change: Change) -> Query:
     if change.inclusion is not None:
         query = with_all_groups(plan, query, change.inclusion)
     elif query.all_of is not None and query.all_of != grouped_table(query):
-        query = replace(query, all_of=None)  # by other groups
+        query = replace(query, all_of=None)  # these groups are others
     if left := plan.reading.leftovers():
         raise unused_words([mark.text for mark in left])
     return query
 
 
 def _keep_rows(query: Query, change: Change) -> None:
-    """`它们的面积` after the first five by revenue: more about the same five, not the five of the largest area."""
+    """Makes more about the same rows an addition: `它们的面积` is not about those of the largest area."""
     picked = query.limit is not None or bool(query.having)
     more = bool(change.figures) and picked or bool(change.plan.projection)
     if "these" in change.cues and query.measures and query.dimensions and more:
@@ -57,7 +57,7 @@ def _keep_rows(query: Query, change: Change) -> None:
 
 
 def _with_groups(query: Query, change: Change) -> tuple[Query, bool]:
-    """The query by the groups the follow-up names, and whether that left any of the earlier order's sense."""
+    """The query with the follow-up's groups, and whether the earlier order still makes sense."""
     plan = change.plan
     wanted = list(plan.asks.dimensions) or _told_apart(query, change)
     if not (wanted or plan.asks.trend):
@@ -81,7 +81,7 @@ def _with_groups(query: Query, change: Change) -> tuple[Query, bool]:
 
 
 def _told_apart(query: Query, change: Change) -> list[Dimension]:
-    """`分别呢`: by the column of which the earlier question names several values."""
+    """The groups for `分别呢`: the columns of which the earlier question names several values."""
     plan = change.plan
     if not plan.asks.compare or plan.filters.spans or plan.filters.conditions or change.shift:
         return []
@@ -100,7 +100,7 @@ def _ranked_within(query: Query, plan: Plan, dimensions: list[Dimension]) -> Que
 
 
 def _note_replaced(plan: Plan, before: tuple[Dimension, ...], after: list[Dimension], *, is_said: bool) -> None:
-    """Groups replaced without it being said so might have been meant as further ones."""
+    """Warns that groups were replaced, if the follow-up may have meant further ones."""
     if is_said:
         return
     old, new = listed(spoken(plan, one) for one in before), listed(spoken(plan, one) for one in after)
@@ -113,7 +113,7 @@ def _note_replaced(plan: Plan, before: tuple[Dimension, ...], after: list[Dimens
 
 
 def _in_order(query: Query, *, keeps: bool) -> Query:
-    """The order after groups or figures have changed: the earlier one where it was asked for and still has sense."""
+    """The query with an order after a change: the earlier one if it was asked for and still makes sense."""
     timed = any(dimension.bucket for dimension in query.dimensions)
     if keeps and not timed and query.order and query.order[0].measure in query.measures:
         return query
@@ -121,7 +121,7 @@ def _in_order(query: Query, *, keeps: bool) -> Query:
 
 
 def _with_shares(query: Query, change: Change) -> Query:
-    """`占比呢`: every figure also as a share of all groups'."""
+    """The query with every figure also as a share of the total: `占比呢`."""
     if not change.plan.asks.share:
         return query
     measures = [measure for measure in query.measures if not measure.is_share and measure.per is None]

@@ -1,7 +1,7 @@
-"""From a question to one `Query` and its statement, or a refusal that says what is missing.
+"""Makes one `Query` and its statement of a question, or a refusal that says what is missing.
 
-`understand` is the only entry. It reads the question, decides which table answers it, gives every wish and condition
-its place, and refuses when a meaningful word found none.
+`understand` is the entry. It reads the question, decides which table answers it, puts every wish and condition into the
+query, and refuses if a word with a meaning has no place there.
 """
 
 from contextlib import suppress
@@ -56,11 +56,11 @@ _DONE = WORDS.chinese.text("questions.done")
 
 @dataclass(frozen=True)
 class Understanding:
-    """A question understood: the structure, its statement, and what the user should know about the reading.
+    """A question as understood: the query, its statement, and what the user should know about the reading.
 
     Attributes:
-        warnings: for beside the answer.
-        assumptions: for the answer itself: what was chosen where the question left a choice.
+        warnings: shown beside the answer.
+        assumptions: shown in the answer: what was chosen where the question left a choice.
     """
 
     query: Query
@@ -70,7 +70,7 @@ class Understanding:
 
 
 def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understanding:
-    """The structure and the statement of a question; `settled` is what was said when it was asked back.
+    """The query and the statement of a question; `settled` is what the user has said when asked back.
 
     Raises:
         Refusal: rules can't answer it.
@@ -99,7 +99,7 @@ def _understood(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], set
         return _read(inquiry, lexicon, marks, settled)
     try:
         return _read(inquiry, lexicon, rest, settled, inclusion)
-    except _NoGroups as other:  # the words are about the rows themselves: "customers without orders too"
+    except _NoGroups as other:  # the words restrict the rows themselves: "customers without orders too"
         try:
             return _read(inquiry, lexicon, marks, settled)
         except Refusal as refusal:
@@ -133,14 +133,14 @@ def _read(
                 raise _unconnected(reading, lexicon) from failure
         else:
             if is_last and not query.measures:
-                raise _unconnected(reading, lexicon)  # figures were asked for, and only rows are left of them
+                raise _unconnected(reading, lexicon)  # the question asks for figures, and the query has only rows
             warnings = tuple(warning.to(inquiry.lang) for warning in plan.warnings)
             return Understanding(query, sql, warnings, assumptions(plan, query))
     raise AssertionError("the last turn returns or raises")
 
 
 class _NoGroups(Exception):
-    """Groups are spoken of, and there are none, or others; or the question is not understood without these words."""
+    """The query has no such groups, or the question is not understood without the words for them."""
 
     def __init__(self, refusal: Refusal | None = None) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class _NoGroups(Exception):
 
 
 def _rendered_with_groups(plan: Plan, query: Query, inclusion: Inclusion | None) -> tuple[Query, str]:
-    """The query and its statement, with the groups without rows where the words ask for them."""
+    """The query and its statement, with groups that have no rows if the question has words for that."""
     if inclusion is None:
         return rendered(plan, query)
     groups = {link.table for links in inclusion.named for link in links if link.kind == "table"}
@@ -160,8 +160,8 @@ def _rendered_with_groups(plan: Plan, query: Query, inclusion: Inclusion | None)
 def rendered(plan: Plan, query: Query) -> tuple[Query, str]:
     """The query and its statement.
 
-    Groups without rows are among the wanted ones where they meet what is asked of the groups. Of several references to
-    a table, the one whose name the question says is taken.
+    Groups without rows are added if they meet the comparisons. Of several references to a table, the one is taken of
+    whose name the question has a word.
     """
     if query.all_of is None and holds_for_none(query):
         with suppress(Unrenderable, LookupError):
@@ -183,7 +183,7 @@ def _rendered(plan: Plan, query: Query) -> tuple[Query, str]:
 
 
 def with_role(query: Query, table: TableKey, via: str) -> Query:
-    """The query with every mention of `table` reached through the referencing column `via`."""
+    """The query in which every use of `table` goes through the referencing column `via`."""
 
     def column(ref_: ColumnRef) -> ColumnRef:
         return replace(ref_, via=via) if ref_.table == table and ref_.via is None else ref_
@@ -225,10 +225,10 @@ def planned(reading: Reading) -> Plan:
 
 
 def _query(plan: Plan) -> Query:
-    """The structure.
+    """The query of a plan.
 
     Raises:
-        Refusal: something is missing, ambiguous, or found no place.
+        Refusal: something is missing, ambiguous, or has no place in the query.
     """
     counts_periods = take_compared_periods(plan)
     sort_heads(plan)
@@ -246,7 +246,7 @@ def _query(plan: Plan) -> Query:
 
 
 def _spoken_events(reading: Reading) -> frozenset[TableKey]:
-    """Tables of the events that verbs speak of: "bought" of orders, "reviewed" of reviews."""
+    """The tables of the events that verbs name: "bought" those of orders, "reviewed" those of reviews."""
     found = set(reading.named_tables())
     for mark in reading.marks:
         verb = key_of(mark.text, stems=True).rstrip(_DONE)

@@ -1,4 +1,4 @@
-"""`这家店上个月的收入`, "traffic of that month": one thing or period of the result before, pointed at, not named."""
+"""Resolves words that point at one thing or period of the result before: `这家店`, "traffic of that month"."""
 
 import datetime
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _GOES_ON, _OF = WORDS.chinese.text("questions.pointing.goes_on"), WORDS.chinese.
 
 @dataclass(frozen=True)
 class Pointer:
-    """What a question points at: a row of `table`, or (None) a `unit` of time; `words` are those that point."""
+    """What a question points at with its `words`: a row of `table`, or a `unit` of time where `table` is None."""
 
     words: str
     table: TableKey | None = None
@@ -40,7 +40,7 @@ def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
         place = index + 2 if marks[index + 1].means("unit") and index + 2 < len(marks) else index + 1
         table = _table(marks[place])
         if mark.text == _GOES_ON and place == index + 1:
-            continue  # `那店铺呢`: no pointing, only going on
+            continue  # `那店铺呢` points at nothing: 那 only continues
         if table is not None and mark.means("noise") and _THING.search(mark.text):
             words = "".join(f"{'' if one.glued else ' '}{one.text}" for one in marks[index : place + 1])
             return Pointer(words.strip(), table)
@@ -48,7 +48,7 @@ def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
 
 
 def pronoun_of(question: str, lexicon: Lexicon) -> str | None:
-    """The word for one thing said before (`它的店铺`, "its shops"); None where the question itself names it earlier."""
+    """The word for one thing of the question before (`它的店铺`, "its shops"); None if this question names it first."""
     if not _PRONOUN.search(question):
         return None
     if (subject := _SUBJECT.search(question)) is not None:
@@ -62,7 +62,7 @@ def pronoun_of(question: str, lexicon: Lexicon) -> str | None:
 
 
 def single_name(turn: Turn, query: Query | None = None) -> bool:
-    """Whether the result of `turn` is one row that begins with a name; `query` counts where it was not counted."""
+    """Whether the result of `turn` is one row that begins with a name; `query` tells where the turn has no count."""
     single = turn.row_count == 1 or (turn.row_count is None and query is not None and query.limit == 1)
     return single and bool(turn.rows) and bool(turn.rows[0]) and isinstance(turn.rows[0][0], str)
 
@@ -76,7 +76,7 @@ def _table(mark: Mark) -> TableKey | None:
 
 
 def row_condition(pointer: Pointer | None, turn: Turn, query: Query | None, lexicon: Lexicon) -> Condition | None:
-    """The condition that a row is of the one thing, or in the one period, that the result of `turn` is about.
+    """The condition that a row belongs to the one thing, or the one period, that the result of `turn` is about.
 
     None when the result does not say which one is meant.
 
@@ -108,7 +108,7 @@ def row_condition(pointer: Pointer | None, turn: Turn, query: Query | None, lexi
 
 
 def _in_period(unit: Unit, value: str, query: Query) -> Condition | None:
-    """The period of that unit which the result's only row is of."""
+    """The period of the result's only row, in this unit."""
     dated = query.dimensions[0] if query.dimensions else None
     if dated is None or dated.bucket != unit or dated.column is None:
         return None

@@ -1,4 +1,4 @@
-"""The answer to a question that was asked back: "heaviest shipment" → "by which figure?" → "total weight"."""
+"""Reads the answer to a question back: "heaviest shipment" → "by which figure?" → "total weight"."""
 
 import re
 from dataclasses import replace
@@ -20,7 +20,7 @@ _PASSED = ("noise", "of", "unit", "by", "which", "and", "list")
 
 
 def settled_by(said: str, missing: Missing, settled: Settled, lexicon: Lexicon, is_chinese: bool) -> Settled | None:
-    """`settled` with what `said` says to what is `missing`; None when it says something else.
+    """`settled` with what `said` answers about what is `missing`; None if it says something else.
 
     Args:
         is_chinese: whether the question that was asked back is.
@@ -38,7 +38,7 @@ def settled_by(said: str, missing: Missing, settled: Settled, lexicon: Lexicon, 
 
 
 def _figure(answer: str, missing: Missing, lexicon: Lexicon) -> Figure | None:
-    """The one figure that the answer names and nothing else; what asks is a question of its own."""
+    """The figure, if the answer names one and nothing else; None for a question."""
     context = {table: 1.0 for table, _ in missing.choices}
     try:
         change = read_change(answer, lexicon, context=context, asks_back=False)
@@ -52,14 +52,14 @@ def _figure(answer: str, missing: Missing, lexicon: Lexicon) -> Figure | None:
 
 
 def _says_more(change: Change) -> bool:
-    """Whether anything but a figure is said."""
+    """Whether the answer says more than a figure."""
     measured = {figure.table or (figure.link and figure.link.table) for figure in change.figures}
     others = {table for _, table in change.plan.tables} - measured
     return change.has_slots or change.asks or bool(others or change.plan.projection or change.ties)
 
 
 def _year(marks: list[Mark], word: str, is_chinese: bool) -> str:
-    """The year that the answer is, or that it puts the month or quarter `word` in."""
+    """The year that the answer names, alone or with the month or quarter `word`."""
     date = marks[0].date if len(marks) == 1 else None
     if date is None or date.missing_year:
         return ""

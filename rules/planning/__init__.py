@@ -1,1 +1,1 @@
-"""Completes what was read: tables, measures, dates and where conditions apply."""
+"""Plans a query from what was read: which table answers, with which measures and dates, and where conditions apply."""

@@ -1,4 +1,4 @@
-"""Taking what an earlier question said along to another figure, as far as references reach."""
+"""Moves the groups and conditions of an earlier query to figures of another table, as far as references reach."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,10 +14,10 @@ from rules.schema.schema import TableKey, is_year, kind_of
 
 
 def carried(plan: Plan, query: Query, table: TableKey) -> Query:
-    """The query's groups and conditions for figures of another `table`; the query's own figures stay.
+    """The query with its groups and conditions moved to another `table`; its figures stay as they are.
 
-    A date of the earlier events becomes the date of the new ones. What the new rows have nothing to do with is left
-    out, and `plan.warnings` says so.
+    A date of the earlier events becomes the date of the new ones. Groups and conditions that the new rows have nothing
+    to do with are left out, and `plan.warnings` says so.
 
     Raises:
         Refusal: none of the groups can be kept.
@@ -40,7 +40,7 @@ def carried(plan: Plan, query: Query, table: TableKey) -> Query:
 
 
 def _with_deleted(plan: Plan, query: Query, conditions: tuple[Condition, ...], table: TableKey) -> frozenset[TableKey]:
-    """Tables whose deleted rows take part, when what is said of deletion has moved to `table`."""
+    """The tables whose deleted rows take part; `table` is one of them if a condition on deletion has moved to it."""
     moved = any(
         (one.column.table, one.column.column) == (table, plan.reading.facts(table).deleted) for one in conditions
     )
@@ -48,7 +48,7 @@ def _with_deleted(plan: Plan, query: Query, conditions: tuple[Condition, ...], t
 
 
 def conditions_for(plan: Plan, query: Query, table: TableKey) -> tuple[Condition, ...]:
-    """The query's conditions as conditions on rows of `table`; `plan.warnings` names those that are none."""
+    """The query's conditions as conditions on rows of `table`; `plan.warnings` names those that can't be moved."""
     kept: list[Condition] = []
     for condition in query.conditions:
         column = _column(plan, query, condition.column, table)
@@ -61,7 +61,7 @@ def conditions_for(plan: Plan, query: Query, table: TableKey) -> tuple[Condition
 
 
 def spoken(plan: Plan, dimension: Dimension) -> Text:
-    """What a group is called."""
+    """The name of a group, for a sentence."""
     if dimension.bucket is not None:
         return _UNITS[dimension.bucket]
     if dimension.column is None:
@@ -70,13 +70,13 @@ def spoken(plan: Plan, dimension: Dimension) -> Text:
 
 
 def named(plan: Plan, table: TableKey, column: str | None = None) -> Text:
-    """What a table, or a column of it, is called."""
+    """The name of a table, or of a column of it, for a sentence."""
     thing = plan.reading.schema.table(table) if column is None else plan.reading.schema.column(table, column)
     return called(thing)
 
 
 def listed(names: Iterable[Text]) -> Text:
-    """Several names, each once."""
+    """Several names in a row, each once."""
     once = list(dict.fromkeys(names))
     return Text("、".join(name.zh for name in once), ", ".join(name.en for name in once))
 
@@ -91,7 +91,7 @@ def _dimension(plan: Plan, query: Query, dimension: Dimension, table: TableKey) 
 def _column(
     plan: Plan, query: Query, column: ColumnRef, table: TableKey, *, above_only: bool = False
 ) -> ColumnRef | None:
-    """The column as one of what rows of `table` belong to; None where they have nothing to do with it."""
+    """The column that restricts rows of `table` in the same way; None where they have nothing to do with it."""
     if column.table == query.base and column.column == plan.reading.facts(column.table).deleted:
         return _deletion(plan, column, table)
     if column.table in plan.reading.graph.above(table):
@@ -105,7 +105,7 @@ def _column(
 
 
 def _deletion(plan: Plan, column: ColumnRef, table: TableKey) -> ColumnRef | None:
-    """Deleted things of one kind become deleted things of another, where both are marked the same way."""
+    """The column that marks deleted rows of `table`, if it marks them in the same way; else None."""
     if column.table == table:
         return column
     schema, name = plan.reading.schema, plan.reading.facts(table).deleted

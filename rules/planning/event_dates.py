@@ -1,4 +1,4 @@
-"""Which date says when something happened, where the question does not name one."""
+"""Chooses the date that says when something happened, if the question names none."""
 
 import re
 
@@ -13,7 +13,7 @@ from rules.words import WORDS
 
 
 def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
-    """The dimension with its date column, when it only names a unit of time.
+    """The dimension; one that only names a unit of time gets a date column.
 
     Raises:
         Refusal: the rows of `base` carry no date.
@@ -30,14 +30,14 @@ def resolved(plan: Plan, dimension: Dimension, base: TableKey) -> Dimension:
 
 
 def _said_date(plan: Plan, base: TableKey) -> ColumnRef | None:
-    """The one date of the rows that the question speaks of: "areas opened per year"."""
+    """The only date of these rows that the question names: "areas opened per year"; None for none or several."""
     links = [noun.column for noun in plan.reading.nouns if noun is not None and not noun.is_table and noun.column]
     found = {link.column for link in links if link.table == base and plan.reading.is_date(link)}
     return ColumnRef(base, str(found.pop())) if len(found) == 1 else None
 
 
 def trend_dimension(plan: Plan, base: TableKey) -> Dimension:
-    """Time as a dimension: days for short periods, else months."""
+    """The dimension of a trend: days in a short period, else months."""
     grains = ("day", "week", "month")
     short = any(span.periods[0].grain in grains or _is_short(span) for span in plan.filters.spans)
     return resolved(plan, Dimension(("", ""), None, "day" if short else "month"), base)
@@ -49,7 +49,7 @@ def _is_short(span: Span) -> bool:
 
 
 def date_column(plan: Plan, table: TableKey, what: str = "") -> str:
-    """The column of `table` that dates its rows.
+    """The column of `table` that says when its rows happened.
 
     Raises:
         Refusal: there is none.
@@ -62,16 +62,16 @@ def date_column(plan: Plan, table: TableKey, what: str = "") -> str:
 
 
 def span_date(plan: Plan, base: TableKey) -> ColumnRef | None:
-    """The date that dates the base's rows: its own, or that of the event it is a part of."""
+    """The date that a period is about: of events that the question names below the base, else of the base's own."""
     below = plan.reading.graph.below(base)
     for key in (*(key for _, key in plan.tables), *(related.table for related in plan.filters.related)):
         if key != base and key in below and (found := event_date(plan, key)) is not None:
-            return found  # "customers who placed orders in 2024": when the orders were
+            return found  # "customers who placed orders in 2024" asks when the orders were placed
     return event_date(plan, base)
 
 
 def event_date(plan: Plan, table: TableKey) -> ColumnRef | None:
-    """The date of a row's event: its own, its year, or the date of the one event it is a part of."""
+    """When a row happened: its date, else its year, else the date of the only event that it is a part of."""
     facts = plan.reading.facts(table)
     own = _default_date(plan, table)
     if own is not None:
@@ -85,7 +85,10 @@ def event_date(plan: Plan, table: TableKey) -> ColumnRef | None:
 
 
 def _default_date(plan: Plan, table: TableKey) -> str | None:
-    """The date meant when none is named: things have many dates, so only their registration is taken for granted."""
+    """The date that is meant if none is named: the first of events; of things only the date of their registration.
+
+    Things have several dates, none of which is more likely than the others.
+    """
     facts = plan.reading.facts(table)
     if (said := plan.reading.settled.among((table, name) for name in facts.dates)) is not None:
         return said[1]
@@ -96,7 +99,7 @@ def _default_date(plan: Plan, table: TableKey) -> str | None:
 
 
 def no_date_of(plan: Plan, table: TableKey) -> Refusal:
-    """Why a period can't be applied to the rows of a table: no date, or several that may be meant."""
+    """The refusal of a period for rows of a table that have no date, or several that may be meant."""
     facts = plan.reading.facts(table)
     word = called(facts.table)
     choices = [(table, name) for name in facts.dates]

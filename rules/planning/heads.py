@@ -1,4 +1,4 @@
-"""The nouns that are neither conditions nor figures: the asked table, plain measures, shown columns."""
+"""Sorts the nouns that are neither conditions nor figures: the asked table, plain measures, shown columns."""
 
 import re
 
@@ -14,7 +14,7 @@ from rules.words import WORDS
 
 
 def sort_heads(plan: Plan) -> None:
-    """Splits the nouns left over into the asked table, plain measures and shown columns."""
+    """Sorts the nouns that nothing has used into the asked table, plain measures and shown columns."""
     reading = plan.reading
     tables: list[tuple[int, TableKey]] = []
     for index in plan.asks.heads:
@@ -34,7 +34,7 @@ def sort_heads(plan: Plan) -> None:
         conditions = [one for one in plan.filters.conditions[:1] if not _names_thing(plan, one)]
         nothing_else = not (tables or plan.asks.figures or plan.bare or plan.projection)
         if nothing_else and conditions and reading.counts_conditions(conditions[0]):
-            reading.use(index)  # "how many records have no amount": rows of the condition's table
+            reading.use(index)  # "how many records have no amount" counts rows of the condition's table
             plan.asks.figures.append(Figure("count", table=conditions[0].column.table, position=index))
     plan.bare = _without_echoes(plan)
     plan.tables = tables
@@ -47,10 +47,10 @@ def sort_heads(plan: Plan) -> None:
 
 
 def _without_echoes(plan: Plan) -> list[Figure]:
-    """The plain measures without those that only say what the one right before is (`保费收入` beside 年收入).
+    """The plain measures without those that only repeat what the one right before means (`保费收入` beside 年收入).
 
     Raises:
-        Refusal: two measures in a row, of which neither is named better.
+        Refusal: two measures stand in a row, and the second is named as well as the first.
     """
     kept: list[Figure] = []
     for figure in plan.bare:
@@ -63,15 +63,15 @@ def _without_echoes(plan: Plan) -> list[Figure]:
 
 
 def _names_thing(plan: Plan, condition: Condition) -> bool:
-    """Whether a condition only says which thing is meant, of which there is one."""
+    """Whether a condition is the name of one thing, which there is no use in counting."""
     return condition.operator == "=" and condition.column.column in plan.reading.facts(condition.column.table).display
 
 
 def _refuse_foreign_state(plan: Plan, index: int, link: Link) -> None:
-    """`open tickets` are not told by when their site was opened.
+    """Refuses a word before a table that names a date of another table: `open tickets`, where only sites are opened.
 
     Raises:
-        Refusal: a word before a thing names a date of something else.
+        Refusal: there is such a word.
     """
     reading = plan.reading
     after = reading.nouns[index + 1] if index + 1 < len(reading) else None
@@ -81,7 +81,7 @@ def _refuse_foreign_state(plan: Plan, index: int, link: Link) -> None:
 
 
 def _person_concerned(plan: Plan) -> TableKey | None:
-    """`Who placed the most orders?`: the nearest people that the rows spoken of belong to."""
+    """The people that `Who placed the most orders?` asks for: the nearest ones that the rows in question belong to."""
     figures = [*plan.asks.figures, *plan.bare, *(ranking.figure for ranking in plan.asks.rankings)]
     spoken = [figure.link.table if figure.link else figure.table for figure in figures if figure]
     spoken += [condition.column.table for condition in plan.filters.conditions]
@@ -96,10 +96,10 @@ def _person_concerned(plan: Plan) -> TableKey | None:
 
 
 def asked_people(reading: Reading) -> list[int]:
-    """The marks that ask for people: `谁`, "who"."""
+    """The places of marks that ask for people: 谁, "who"."""
     found = [index for index in range(len(reading)) if reading.asks_for(index) and reading.marks[index].arg == "person"]
     leads = reading.marks[0].text.lower().split()[0] == _WHO and not reading.asks_for(0)
-    return [*found, 0] if leads else found  # "who has …"
+    return [*found, 0] if leads else found  # "who has …" is one mark
 
 
 def person_of(plan: Plan, table: TableKey) -> TableKey | None:
@@ -118,7 +118,7 @@ def person_of(plan: Plan, table: TableKey) -> TableKey | None:
 
 
 def split_attributes(plan: Plan) -> None:
-    """`各公司名称和成立日期`: columns of the very thing grouped by are shown, not grouped by."""
+    """Shows columns of the thing that is grouped by, instead of grouping by them too: `各公司名称和成立日期`."""
     dimensions = plan.asks.dimensions
     if plan.asks.figures or plan.asks.rankings or len(dimensions) < 2 or dimensions[0].column is not None:
         return
@@ -132,7 +132,7 @@ def split_attributes(plan: Plan) -> None:
 
 
 def _left_column(plan: Plan, index: int) -> Link | None:
-    """The column a noun left over shows; a plain "name" is that of the thing named beside it."""
+    """The column that an unused noun shows; "name" alone is the name of the table beside it."""
     owner = plan.reading.named_thing(index)
     if owner is not None:
         return column_link(owner, plan.reading.facts(owner).display[-1])
@@ -140,7 +140,7 @@ def _left_column(plan: Plan, index: int) -> Link | None:
 
 
 def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
-    """`shipped orders`, `注册用户`: the verb of a date beside the table says that the date is there."""
+    """Reads the verb of a date beside its table as "has that date": `shipped orders`; returns whether it did."""
     reading = plan.reading
     text = reading.marks[index].text
     if not reading.is_date(link) or not 0.68 <= link.quality < 0.9 or _NOT_DONE.search(text):
@@ -156,7 +156,7 @@ def _is_attributive(plan: Plan, index: int, link: Link) -> bool:
 
 
 def _choose_head(plan: Plan, tables: list[tuple[int, TableKey]]) -> TableKey | None:
-    """The table whose rows answer: after `which`, else the last one in Chinese and the first in English."""
+    """The table whose rows answer: the one after "which", else the last one in Chinese and the first in English."""
     if not tables:
         return None
     reading = plan.reading
@@ -168,7 +168,7 @@ def _choose_head(plan: Plan, tables: list[tuple[int, TableKey]]) -> TableKey | N
 
 
 def wants_figures(plan: Plan) -> bool:
-    """Whether the answer is figures rather than rows."""
+    """Whether the answer is figures and not rows; adds a count where one is implied."""
     if plan.asks.figures or plan.asks.share or (plan.asks.per_entity is not None and plan.bare):
         return True
     if _counts_implied(plan):
@@ -180,7 +180,7 @@ def wants_figures(plan: Plan) -> bool:
 
 
 def _counts_implied(plan: Plan) -> bool:
-    """`orders by status`, `shops per company`: rows of a thing by group, without a figure, are counted."""
+    """Whether a table by groups without a figure is counted: `orders by status`, `shops per company`."""
     if plan.head is None or plan.bare or plan.projection:
         return False
     several = any(len(span.periods) > 1 for span in plan.filters.spans) or bool(plan.filters.compared)
@@ -192,7 +192,7 @@ def _counts_implied(plan: Plan) -> bool:
 
 
 def _groups_by_kind(plan: Plan) -> bool:
-    """`orders by status`, `按户型统计房屋`: by columns that say of which kind the thing is, and no list of it."""
+    """Whether all groups are columns that say the kind of a thing, and no list is asked for: `orders by status`."""
     reading = plan.reading
     lists = any(mark.means("list") and mark.text not in _REPORTS for mark in reading.marks)
     by = any(mark.means("by") for mark in reading.marks)
@@ -202,7 +202,7 @@ def _groups_by_kind(plan: Plan) -> bool:
 
 
 def is_attribute_listing(plan: Plan) -> bool:
-    """`各店铺的月租金`: the measure is an attribute of the very entity it is asked for."""
+    """Whether the measures are columns of the thing that is grouped by, so that they are listed: `各店铺的月租金`."""
     if len(plan.asks.dimensions) != 1:
         return False
     (one,) = plan.asks.dimensions
@@ -211,7 +211,7 @@ def is_attribute_listing(plan: Plan) -> bool:
 
 
 def _bare_is_total(plan: Plan) -> bool:
-    """Whether plain measures are to be added up: measures of events are, attributes of things are shown."""
+    """Whether plain measures are added up: those of events are, those of things are shown."""
     figure = plan.bare[0]
     assert figure.link is not None
     facts = plan.reading.facts(figure.link.table)
@@ -224,5 +224,5 @@ _ECHO = 0.15
 _WHO = WORDS.english.text("questions.who")
 _REPORTS = frozenset(WORDS.both("questions.reports"))
 _DATE_WORD = WORDS.found("columns.said.dates")
-# A date, or a state rather than what was done.
+# Words for a date itself or for a state; they don't say that something was done.
 _NOT_DONE = re.compile(f"{_DATE_WORD.pattern}|{WORDS.any_of('columns.said.states')}", re.IGNORECASE)

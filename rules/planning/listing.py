@@ -1,4 +1,4 @@
-"""Queries whose answer is rows: which table, which columns."""
+"""Plans queries whose answer is rows: which table, which columns."""
 
 from rules.planning.heads import is_attribute_listing
 from rules.planning.plan import Plan, all_columns, is_asked, shown_names, tie_break
@@ -16,7 +16,7 @@ _KEY_WORDS, _WHICH_ONES = WORDS.found("columns.said.keys"), WORDS.chinese.text("
 
 
 def listed_query(plan: Plan) -> Query:
-    """Rows of the asked table, or its entities where figures of theirs are compared."""
+    """The query for rows of the asked table; for groups of it, where figures of theirs are compared."""
     thresholds = [threshold for threshold in plan.filters.thresholds if is_aggregate(plan, threshold)]
     by_owner = _is_told_apart_by_owners(plan)
     base = plan.head if by_owner else _listed_base(plan)
@@ -45,7 +45,7 @@ def listed_query(plan: Plan) -> Query:
 
 
 def _is_told_apart_by_owners(plan: Plan) -> bool:
-    """`每个服务区有哪些店铺`: things that have names, each beside what it belongs to."""
+    """Whether things are listed by what they belong to, which is shown beside their names: `每个服务区有哪些店铺`."""
     reading, dimensions, head = plan.reading, plan.asks.dimensions, plan.head
     asked = plan.asks.lists or plan.asks.which
     if head is None or not asked or not dimensions or not reading.facts(head).display or plan.bare:
@@ -83,7 +83,7 @@ def _listed_base(plan: Plan) -> TableKey | None:
 
 
 def _condition_tables(plan: Plan) -> list[TableKey]:
-    """Where nothing but values is named (`翠湖花园的保安`): whose kind or state is said, rather than whose name."""
+    """The table of a question that names only values: whose kind or state is said, else whose name."""
     conditions = [condition.column for condition in plan.filters.conditions]
     kinds = [column.table for column in conditions if not _is_display(plan, column)]
     compared = [threshold.link.table for threshold in plan.filters.thresholds if threshold.link is not None]
@@ -115,7 +115,7 @@ def _listed_columns(plan: Plan, base: TableKey) -> list[ColumnRef]:
 
 
 def _tells_apart(plan: Plan, base: TableKey) -> bool:
-    """`服务区的开业时间`: what is told about many things stands beside their names."""
+    """Whether names are shown beside columns of many things, to tell them apart: `服务区的开业时间`."""
     owned = base in {key for _, key in (*plan.tables, *plan.asks.qualifiers)}
     named = {condition.column.column for condition in plan.filters.conditions}
     known = bool(named & {*plan.reading.facts(base).display, *plan.reading.facts(base).key})
@@ -126,7 +126,7 @@ def _tells_apart(plan: Plan, base: TableKey) -> bool:
 
 
 def _leads_columns(plan: Plan, base: TableKey) -> bool:
-    """`departments and their managers`: the thing itself is shown before what is told about it."""
+    """Whether columns follow the table, so that its names come first: `departments and their managers`."""
     for index, key in plan.tables:
         joint = plan.reading.beside(index, 1, ("noise",))
         if key == base and joint is not None and plan.reading.marks[joint].means("and", "with"):
@@ -136,13 +136,13 @@ def _leads_columns(plan: Plan, base: TableKey) -> bool:
 
 
 def _is_joined(plan: Plan, index: int) -> bool:
-    """Whether the noun stands after an `and`."""
+    """Whether the noun stands after "and"."""
     before = plan.reading.beside(index, -1, ("noise", "of"))
     return before is not None and plan.reading.marks[before].means("and")
 
 
 def shown_column(plan: Plan, index: int, link: Link) -> list[ColumnRef]:
-    """A reference is shown by the name of what it points to, unless its number is asked for."""
+    """The columns that show a column; a reference is shown by names, unless its number is asked for."""
     facts = plan.reading.facts(link.table)
     if link.column in facts.display and plan.reading.named_thing(index) == link.table:
         return [ColumnRef(link.table, name) for name in facts.display]
@@ -156,7 +156,7 @@ def shown_column(plan: Plan, index: int, link: Link) -> list[ColumnRef]:
 
 
 def _is_distinct(plan: Plan, base: TableKey, columns: list[ColumnRef]) -> bool:
-    """A listing of categories, or one that was asked to be: each value once."""
+    """Whether each value is listed once: the question says so, or lists categories."""
     if plan.asks.distinct:
         return True
     asked = [index for index in plan.named_at if is_asked(plan, index)]

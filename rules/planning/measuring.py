@@ -1,4 +1,4 @@
-"""Queries whose answer is figures: totals, averages, counts and shares, by group or alone."""
+"""Plans queries whose answer is figures: totals, averages, counts and shares, by group or alone."""
 
 import itertools
 from dataclasses import replace
@@ -17,7 +17,7 @@ from rules.schema.schema import TableKey
 
 
 def measure_of(plan: Plan, figure: Figure, default: Function | None = None) -> Measure:
-    """The measure a figure asks for; a plain column is added up, rates and prices are averaged."""
+    """The measure that a figure asks for. Without a function, columns are added up, rates and prices averaged."""
     if figure.link is None:
         assert figure.table is not None
         return Measure("count", figure.table)
@@ -34,7 +34,7 @@ def measure_of(plan: Plan, figure: Figure, default: Function | None = None) -> M
 
 
 def figures_query(plan: Plan) -> Query:
-    """Figures, by group where there are groups."""
+    """The query for figures, by group where there are groups."""
     figures = sorted([*plan.asks.figures, *plan.bare], key=lambda figure: figure.position) or _shared_figure(plan)
     _refuse_compounds(plan, figures)
     measures = list(dict.fromkeys(measure_of(plan, figure) for figure in figures))
@@ -61,14 +61,14 @@ def _grouped(base: TableKey, dimensions: list[Dimension], measures: list[Measure
 
 
 def _on_average(plan: Plan, measure: Measure, dimension: Dimension) -> list[int]:
-    """The words that ask for the average over periods of what is added up or counted: "orders per day on average"."""
+    """The places of words that ask for the average of totals over periods: "orders per day on average"."""
     if measure.function not in ("sum", "count") or dimension.bucket is None:
         return []
     return [index for index in plan.reading.having("avg") if plan.reading.marks[index].text.lower() == "on average"]
 
 
 def _is_of_parts(plan: Plan, measure: Measure) -> bool:
-    """`最高营业收入`: the greatest part of a day's figure, where it is not said that single records are meant."""
+    """Whether an extreme would be one of single reports, parts of a day, and the question doesn't ask for these."""
     facts = plan.reading.facts(measure.table)
     if measure.function not in ("max", "min") or measure.column is None or not facts.is_report:
         return False
@@ -78,7 +78,7 @@ def _is_of_parts(plan: Plan, measure: Measure) -> bool:
 
 
 def _refuse_compounds(plan: Plan, figures: list[Figure]) -> None:
-    """`订单金额`, "order value": two figures said in one breath are a third one."""
+    """Refuses two measures right after each other, because together they name a third: `订单金额`, "order value"."""
     said = {figure.position: (figure.link.table, figure.link.column) for figure in figures if figure.link is not None}
     for first, second in itertools.pairwise(sorted(said)):
         named = plan.reading.nouns[first] is not None and plan.reading.nouns[second] is not None
@@ -87,10 +87,12 @@ def _refuse_compounds(plan: Plan, figures: list[Figure]) -> None:
 
 
 def _refuse_foreign_averages(plan: Plan, figures: list[Figure], dimensions: list[Dimension]) -> None:
-    """`cost of parts per ticket` is not the average of the unit costs of a ticket's parts.
+    """Refuses a rate or price by something that its rows don't belong to.
+
+    `cost of parts per ticket` is a total, not the average of the unit costs of a ticket's parts.
 
     Raises:
-        Refusal: a rate or price is asked for by something its rows do not belong to.
+        Refusal: there is such a figure.
     """
     for figure in figures:
         if figure.function is None and figure.link is not None and figure.link.factor is None:
@@ -101,11 +103,11 @@ def _refuse_foreign_averages(plan: Plan, figures: list[Figure], dimensions: list
 
 
 def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
-    """Shares of groups in the total, or, without groups, of what meets the conditions in everything."""
+    """The query for shares: of each group in the total; without groups, of what meets the conditions in everything."""
     if dimensions:
         above = {key for one in dimensions for key in plan.reading.graph.above(one.table)}
         if any(condition.column.table not in above for condition in plan.filters.conditions):
-            # `各服务区新能源车占比`: a share of each area's own, or of all areas'?
+            # `各服务区新能源车占比` may mean shares of each area's traffic, or of the traffic of all areas
             raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
         measures += [replace(measure, is_share=True) for measure in measures]
         return _grouped(base, dimensions, measures)
@@ -118,7 +120,7 @@ def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions
 
 
 def _is_each_row(plan: Plan, dimension: Dimension, measures: list[Measure]) -> bool:
-    """`average fare per trip`: per row of the measured events is no group."""
+    """Whether the dimension is the measured rows themselves, which are no groups: `average fare per trip`."""
     same = dimension.column is None and dimension.bucket is None and dimension.table == measures[0].table
     per = any(mark.text.lower() == "per" for mark in plan.reading.marks)
     averaged = measures[0].function == "avg" and len(measures) == 1
@@ -126,10 +128,10 @@ def _is_each_row(plan: Plan, dimension: Dimension, measures: list[Measure]) -> b
 
 
 def _averaged_over(plan: Plan, measure: Measure, dimensions: list[Dimension]) -> Dimension | None:
-    """`average revenue per day`: of the days' totals, where single rows are parts of a day that nobody speaks of.
+    """What an average of reports is over: for `average revenue per day`, the totals of days; None for single rows.
 
     Raises:
-        Refusal: the average is asked for by period, and it is not said of what.
+        Refusal: the average is asked for by period, and the question doesn't say of what.
     """
     periods = [dimension for dimension in dimensions if dimension.bucket is not None]
     whole = [dimension for dimension in dimensions if dimension.column is None]
@@ -145,7 +147,7 @@ def _averaged_over(plan: Plan, measure: Measure, dimensions: list[Dimension]) ->
 
 
 def _shared_figure(plan: Plan) -> list[Figure]:
-    """A share of nothing named: of the things asked for, or of the one figure of the events grouped or restricted."""
+    """The figure of a share that names none: a count of things; for events, their only figure."""
     named = [dimension.table for dimension in plan.asks.dimensions if dimension.column is not None]
     named += [condition.column.table for condition in plan.filters.conditions]
     table = plan.head or next(iter(named), None)
@@ -162,7 +164,7 @@ def _shared_figure(plan: Plan) -> list[Figure]:
 
 
 def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Dimension]) -> Query:
-    """`平均每个服务区有多少店铺`: one figure, the average over entities."""
+    """The query for one figure, the average over things: `平均每个服务区有多少店铺`."""
     named = [column_dimension(plan.reading, link) for link in plan.named_at.values()]
     entity = next(iter([*dimensions, *named]), None) or (Dimension(plan.head) if plan.head else None)
     others = {key for _, key in plan.tables} - {measures[0].table, entity.table if entity else None}
@@ -172,10 +174,10 @@ def _average_per_entity(plan: Plan, measures: list[Measure], dimensions: list[Di
 
 
 def with_all_groups(plan: Plan, query: Query, inclusion: Inclusion) -> Query:
-    """The query where groups without rows count as well.
+    """The query with groups that have no rows.
 
     Raises:
-        Refusal: there are no groups of which it is known what there is without rows, or others than those spoken of.
+        Refusal: the groups are not rows of one table, or the words name other groups.
     """
     table = grouped_table(query)
     above = plan.reading.graph.above(table) if table is not None else {}
@@ -187,14 +189,14 @@ def with_all_groups(plan: Plan, query: Query, inclusion: Inclusion) -> Query:
 
 
 def grouped_table(query: Query) -> TableKey | None:
-    """The one table whose rows, or whose columns, are the groups; None where the rows measured are their own."""
+    """The only table, beside the measured one, whose rows or columns are the groups; None where there is none."""
     grouped = [*query.dimensions, *(measure.per for measure in query.measures if measure.per is not None)]
     tables = {one.table for one in grouped if one.bucket is None} - {query.base}
     return tables.pop() if len(tables) == 1 else None
 
 
 def holds_for_none(query: Query) -> bool:
-    """Whether a group without rows is among those wanted: it has "fewer than 3 orders"."""
+    """Whether a comparison of counts also holds for groups without rows, as "fewer than 3 orders" does."""
     counts = [one for one in query.having if one.measure.function == "count" and one.measure.table == query.base]
     return bool(counts) and len(counts) == len(query.having) and all(_holds_for_zero(one) for one in counts)
 
@@ -209,13 +211,13 @@ def _holds_for_zero(having: Having) -> bool:
 
 
 def _speaks_of(plan: Plan, links: tuple[Link, ...], base: TableKey, group: TableKey) -> bool:
-    """Whether a noun may mean the groups, or what is measured of them."""
+    """Whether a noun may mean the groups, or what is measured by group."""
     between = plan.reading.graph.below(group).keys() & plan.reading.graph.above(base).keys()
     return any(link.table in between or link.table in (base, group) for link in links)
 
 
 def group_order(query: Query) -> tuple[Order, ...]:
-    """The order of groups when none is asked for: time as it passes, else the greatest figure first."""
+    """The order of groups if none is asked for: by time, else the greatest figure first."""
     if not query.dimensions:
         return ()
     if any(dimension.bucket for dimension in query.dimensions):
@@ -224,9 +226,9 @@ def group_order(query: Query) -> tuple[Order, ...]:
 
 
 def _dimensions_of(plan: Plan, base: TableKey, measures: list[Measure]) -> list[Dimension]:
-    """Groups said, with dates resolved; plus things named beside a figure of something else."""
+    """The groups: those asked for, with their date columns, else things that are named beside a figure."""
     dimensions = [resolved(plan, dimension, base) for dimension in plan.asks.dimensions]
-    for said in plan.asks.dimensions:  # `各月完成的工单数`: of those that are completed
+    for said in plan.asks.dimensions:  # `各月完成的工单数` counts only completed ones
         if said.bucket is not None and said.column is not None:
             column = plan.reading.schema.column(said.table, said.column)
             plan.filters.conditions += [Condition(ColumnRef(said.table, said.column), "not null")] * column.nullable
@@ -240,7 +242,7 @@ def _dimensions_of(plan: Plan, base: TableKey, measures: list[Measure]) -> list[
 
 
 def _compared_dimensions(plan: Plan, base: TableKey, others: list[Dimension]) -> list[Dimension]:
-    """What is set side by side: the values of a column, and periods."""
+    """The groups of a comparison: the columns of the values, and the unit of the periods, that are compared."""
     links = [column_link(column.table, column.column) for column in plan.filters.compared]
     found = [column_dimension(plan.reading, link) for link in links]
     grains = {period.grain for span in plan.filters.spans if len(span.periods) > 1 for period in span.periods}
@@ -250,7 +252,7 @@ def _compared_dimensions(plan: Plan, base: TableKey, others: list[Dimension]) ->
 
 
 def _implied_dimensions(plan: Plan, measures: list[Measure]) -> list[Dimension]:
-    """`服务区的店铺数量`, "customers and their number of orders": per thing named, unless it is restricted."""
+    """The groups that named things imply beside a figure: "customers and their number of orders"."""
     found: list[Dimension] = []
     measured = {measure.table for measure in measures}
     explicit_total = any(figure.function in ("sum", "avg", "max", "min") for figure in plan.asks.figures)

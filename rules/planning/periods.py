@@ -1,4 +1,4 @@
-"""Days, months and the like as what is asked for: "days with revenue above 10 million", `哪几个月的订单超过5万`."""
+"""Plans questions that ask for periods: "days with revenue above 10 million", `哪几个月的订单超过5万`."""
 
 from rules.planning.event_dates import resolved
 from rules.planning.plan import Plan
@@ -7,7 +7,7 @@ from rules.schema.schema import TableKey
 
 
 def take_compared_periods(plan: Plan) -> bool:
-    """Takes the periods whose figures are compared for groups; whether it is asked how many there are."""
+    """Groups by the periods whose figures are compared; returns whether the question counts these periods."""
     reading = plan.reading
     if _compared_table(plan) is None or plan.asks.rankings or plan.asks.figures:
         return False
@@ -25,7 +25,7 @@ def take_compared_periods(plan: Plan) -> bool:
 
 
 def compares_periods(plan: Plan) -> bool:
-    """Whether nothing but periods is asked for, by a figure of theirs."""
+    """Whether the question asks for nothing but periods, by comparing a figure of theirs."""
     others = plan.head is not None or plan.named_at or plan.bare or plan.asks.figures
     dimensions = plan.asks.dimensions
     return (
@@ -34,7 +34,7 @@ def compares_periods(plan: Plan) -> bool:
 
 
 def periods_query(plan: Plan) -> Query:
-    """The periods; what is compared is added with the comparison."""
+    """The query for the periods; the comparison adds its figure later."""
     table = _compared_table(plan)
     assert table is not None
     return Query(table, dimensions=(resolved(plan, plan.asks.dimensions[0], table),))

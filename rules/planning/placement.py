@@ -1,4 +1,4 @@
-"""Whether every named thing found its place; what did not makes the rules refuse."""
+"""Refuses a question if something that it names has no place in the query."""
 
 from dataclasses import replace
 
@@ -14,17 +14,17 @@ from rules.schema.joins import AmbiguousPath
 from rules.schema.links import Link
 from rules.schema.schema import TableKey
 
-_DATE_ITSELF = 0.9  # from this quality on, a word means a date and not what was done then
+_DATE_ITSELF = 0.9  # a word of at least this quality means the date itself and not what was done then
 
 
 def measured_columns(plan: Plan) -> frozenset[ColumnIdentity]:
-    """What the figures were taken from, so that another reading of the same words can be tried."""
+    """The columns of the figures, which another reading of the same words is to avoid."""
     figures = [*plan.asks.figures, *plan.bare, *(ranking.figure for ranking in plan.asks.rankings)]
     return frozenset((figure.link.table, figure.link.column) for figure in figures if figure and figure.link)
 
 
 def said_reference(plan: Plan, ambiguity: AmbiguousPath) -> str | None:
-    """The one referencing column of which a word stands in the question ("trips *started* at Harbor")."""
+    """The only reference of which a word stands in the question: "trips *started* at Harbor"; else None."""
     said = {stem(word) for mark in plan.reading.marks for word in words_of(mark.text)}
     target = {stem(word) for word in words_of(ambiguity.target[1])}
     scored = []
@@ -37,12 +37,16 @@ def said_reference(plan: Plan, ambiguity: AmbiguousPath) -> str | None:
 
 
 def refuse_unplaced(plan: Plan, query: Query) -> None:
-    """Tables and columns that were named must show up somewhere, or at least lie on the way up."""
+    """Refuses if a named table or column is neither in the query nor above a table that is.
+
+    Raises:
+        Refusal: there is such a name.
+    """
     spoken_of = touched(query)
     reachable = {key for table in spoken_of for key in plan.reading.graph.above(table)}
     lost = [plan.reading.marks[index].text for index, key in plan.tables if key not in reachable]
     averaged = any(measure.function == "avg" and measure.per is None for measure in query.measures)
-    if averaged:  # "average revenue of shops" may mean per shop: not the average of all rows
+    if averaged:  # "average revenue of shops" may mean an average over shops, and the query has one over rows
         lost += [plan.reading.marks[index].text for index, key in plan.tables if key not in spoken_of]
     shown = {(column.table, column.column) for column in query.columns}
     shown |= {(dim.table, dim.column or name) for dim in query.dimensions for name in shown_names(plan, dim)}
@@ -64,7 +68,7 @@ def refuse_unplaced(plan: Plan, query: Query) -> None:
 
 
 def _is_reference_to(plan: Plan, link: Link, query: Query) -> bool:
-    """Whether the column only points to a thing that is shown or grouped by."""
+    """Whether the column is a reference to a table, or the key of one, that is grouped by."""
     grouped = {dimension.table for dimension in query.dimensions if dimension.column is None}
     facts = plan.reading.facts(link.table)
     return any(edge.columns == (link.column,) and edge.parent in grouped for edge in facts.edges) or (
@@ -73,23 +77,27 @@ def _is_reference_to(plan: Plan, link: Link, query: Query) -> bool:
 
 
 def _says_event(plan: Plan, link: Link, query: Query) -> bool:
-    """ "who sold the most", asked back by what: the verb of a date says which events are measured."""
+    """Whether the column is a date whose verb only says which events are measured, as in "who sold the most"."""
     measured = {measure.table for measure in query.measures}
     is_verb = plan.reading.is_date(link) and link.quality < _DATE_ITSELF
     return plan.reading.settled.says_anything and is_verb and link.table in measured
 
 
 def refuse_leftovers(plan: Plan, query: Query) -> None:
-    """Refuses when a meaningful word is still unused."""
+    """Refuses if a word with a meaning is still unused.
+
+    Raises:
+        Refusal: there is such a word.
+    """
     left = [*plan.reading.leftovers(), *plan.reading.stray_groups()]
     if query.measures or plan.named_at or plan.bare:
-        left = [mark for mark in left if not mark.means("count")]  # "is how much" asks for what is there already
+        left = [mark for mark in left if not mark.means("count")]  # "is how much" asks for what is there
     if left:
         raise unused_words([mark.text for mark in left])
 
 
 def touched(query: Query) -> set[TableKey]:
-    """Tables that the structure mentions."""
+    """The tables that the query names."""
     keys = {query.base, *(column.table for column in query.columns), *(measure.table for measure in query.measures)}
     keys |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}
     keys |= {condition.column.table for condition in query.conditions}
@@ -98,12 +106,13 @@ def touched(query: Query) -> set[TableKey]:
 
 
 def with_names_asked_for(plan: Plan, query: Query) -> Query:
-    """`Who manages the Sales department?` is not answered by a department, "which customer" not by an order.
+    """The query, if it shows what the question asks for.
 
-    Events that are told after it was asked back which ones are shown with the people they belong to.
+    `Who manages the Sales department?` is not answered by a department, and "which customer" not by an order. Where the
+    user was asked back which events are meant, the people are shown beside the events.
 
     Raises:
-        Refusal: what is asked for is not among what is shown.
+        Refusal: the query doesn't show what is asked for.
     """
     reading = plan.reading
     asked = [index for index in range(len(reading)) if reading.asks_for(index)]

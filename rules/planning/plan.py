@@ -1,4 +1,4 @@
-"""Everything known about a question while its query is built, and what every part of the building needs."""
+"""What is known of a question while its query is planned, and functions that all planners need."""
 
 from dataclasses import dataclass, field
 
@@ -34,32 +34,32 @@ class Plan:
 
 
 def is_asked(plan: Plan, index: int) -> bool:
-    """Whether the noun directly follows a word that asks for it."""
+    """Whether the noun stands right after a word that asks for it."""
     reading = plan.reading
     before = reading.beside(index, -1, ("noise", "of", "unit"))
     return before is not None and (reading.marks[before].means("list") or reading.asks_for(before))
 
 
 def shown_names(plan: Plan, dimension: Dimension) -> tuple[str, ...]:
-    """The columns that show a dimension."""
+    """The names of the columns that show a dimension."""
     facts = plan.reading.facts(dimension.table)
     return (dimension.column,) if dimension.column else facts.shown
 
 
 def all_columns(plan: Plan, table: TableKey) -> list[str]:
-    """The columns of a table that serve the reader."""
+    """The names of a table's columns that are of use to a reader."""
     facts = plan.reading.facts(table)
     names = [column.name for column in facts.table.columns if not facts.is_housekeeping(column)]
     return names or [column.name for column in facts.table.columns]
 
 
 def tie_break(plan: Plan, table: TableKey) -> tuple[Order, ...]:
-    """An order that makes the rows of a table come out the same every time."""
+    """An order that puts rows of a table in the same order every time."""
     facts = plan.reading.facts(table)
     return tuple(Order(column=ColumnRef(table, name), descending=False) for name in (facts.key or facts.display)[:2])
 
 
 def leads(reading: Reading, index: int) -> bool:
-    """Whether a noun is followed by what is told about it: "customers and their orders", `服务区及其店铺数量`."""
+    """Whether a noun is followed by "and" with something of its own: "customers and their orders"."""
     joint = reading.beside(index, 1, ("noise",))
     return joint is not None and reading.marks[joint].means("and", "with")

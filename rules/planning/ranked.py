@@ -1,4 +1,4 @@
-"""Queries for the most and the least: rows, groups, and the extreme value itself."""
+"""Plans queries for the most and the least: rows, groups, and the extreme value itself."""
 
 import re
 from dataclasses import replace
@@ -21,10 +21,10 @@ from rules.words.vocabulary import concept_names
 
 
 def ranked_query(plan: Plan) -> Query:
-    """The most or least of something.
+    """The query for the most or least of something.
 
     Raises:
-        Refusal: it is not said by which figure.
+        Refusal: the question doesn't say by which figure, or asks for more than one ranking shows.
     """
     ranking = plan.asks.rankings[0]
     _refuse_owner(plan, ranking)
@@ -45,7 +45,11 @@ def ranked_query(plan: Plan) -> Query:
 
 
 def _refuse_owner(plan: Plan, ranking: Ranking) -> None:
-    """The owner of the one that has the most (`收入最高的店铺属于哪个服务区`) is another question."""
+    """Refuses to rank the owners if the question asks for the owner of what is ranked: `收入最高的店铺属于哪个服务区`.
+
+    Raises:
+        Refusal: it does.
+    """
     reading = plan.reading
     if not reading.is_chinese and (owned := _restricted_thing(plan, ranking)) is not None:
         raise unused_words([reading.marks[owned].text])
@@ -59,7 +63,7 @@ def _refuse_owner(plan: Plan, ranking: Ranking) -> None:
 
 
 def _drop_single_rows(plan: Plan, ranking: Ranking) -> None:
-    """ "the highest average rent per shop": an average over shops, not one for each."""
+    """Takes away a group by single rows beside an average: "the highest average rent per shop" averages over shops."""
     figure = ranking.figure
     if plan.head is None or figure is None or figure.function != "avg" or figure.link is None:
         return
@@ -69,7 +73,11 @@ def _drop_single_rows(plan: Plan, ranking: Ranking) -> None:
 
 
 def _refuse_joined_share(plan: Plan) -> None:
-    """`收入最高的店铺及占比`: a share beside what is ranked, not the one it is ranked by."""
+    """Refuses a share after "and", because it is shown beside the figure that ranks: `收入最高的店铺及占比`.
+
+    Raises:
+        Refusal: there is such a share.
+    """
     marks = plan.reading.marks
     for index, mark in enumerate(marks):
         before = plan.reading.beside(index, -1, ("noise", "of"), through_used=False) if mark.means("share") else None
@@ -78,7 +86,7 @@ def _refuse_joined_share(plan: Plan) -> None:
 
 
 def _restricted_thing(plan: Plan, ranking: Ranking) -> int | None:
-    """The shop of "which area is the shop with the highest rent in": said after what is asked for, with what it has."""
+    """Where a table stands that is ranked but not asked for: the shop of "which area is the shop with the … in"."""
     reading = plan.reading
     asked = next((index for index in range(ranking.position) if reading.asks_for(index)), None)
     if asked is None:
@@ -97,7 +105,7 @@ _ASKED_OWNERS = WORDS.chinese.phrases("questions.asked_owners")
 
 
 def _ranked_twice(plan: Plan) -> Query:
-    """Highest and lowest of one figure, as values."""
+    """The query for the highest and the lowest value of one figure."""
     rankings = plan.asks.rankings
     first, last = rankings[0].position, rankings[-1].position
     things = any(index > last if plan.reading.is_chinese else index < first for index, _ in plan.tables)
@@ -112,7 +120,7 @@ def _ranked_twice(plan: Plan) -> Query:
 
 
 def _implied_figure(plan: Plan) -> Figure | None:
-    """A figure named elsewhere: a count asked for, or the one plain measure."""
+    """The figure that another part of the question names; uses it up."""
     named = plan.asks.figures or plan.bare
     return named.pop(0) if named else None
 
@@ -129,13 +137,13 @@ def _extreme_value(plan: Plan, ranking: Ranking) -> Query:
 
 
 def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
-    """The thing ranked: its kinds where they are asked for, else the asked table or column, else the only group."""
+    """What is ranked: kinds if they are asked for, else the asked table or column, else the last group."""
     kind = plan.asks.kind
     if kind is not None and kind in plan.asks.dimensions and len(plan.tables) <= 1:
-        plan.asks.dimensions.remove(kind)  # `每类店铺收入最高的店铺` names the thing again, and wants it in every kind
+        plan.asks.dimensions.remove(kind)  # named twice (`每类店铺收入最高的店铺`), things are ranked within kinds
         return kind
     if plan.asks.dimensions and plan.head is not None and ranking.figure and _is_total_of(ranking.figure, plan.head):
-        return plan.asks.dimensions.pop()  # `各省份店铺平均月租金从高到低`: provinces
+        return plan.asks.dimensions.pop()  # `各省份店铺平均月租金从高到低` ranks provinces
     if plan.head is not None and plan.head != (ranking.figure.table if ranking.figure else None):
         return Dimension(plan.head)
     for index, link in plan.named_at.items():
@@ -151,7 +159,10 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
 
 
 def _asked_person(plan: Plan, ranking: Ranking) -> TableKey | None:
-    """The people ranked by a figure that was asked back for; of "who placed the largest order", orders are ranked."""
+    """The people that are ranked, where the user was asked back for the figure; None if a table is ranked.
+
+    "Who placed the largest order" ranks orders.
+    """
     reading, figure = plan.reading, ranking.figure
     if not reading.settled.says_anything or not asked_people(reading) or figure is None:
         return None
@@ -164,7 +175,7 @@ def _asked_person(plan: Plan, ranking: Ranking) -> TableKey | None:
 
 
 def _thing_behind_figure(plan: Plan) -> Dimension | None:
-    """The table whose name was read as a figure: no figure is latest, so "latest sales" are rows of it."""
+    """The table whose name was read as a figure; "latest sales" means its rows, because no figure is latest."""
     for figure in plan.bare:
         noun = plan.reading.nouns[figure.position]
         if noun is not None and noun.table is not None:
@@ -174,16 +185,16 @@ def _thing_behind_figure(plan: Plan) -> Dimension | None:
 
 
 def _is_total_of(figure: Figure, table: TableKey) -> bool:
-    """Whether the figure sums the rows of the table up, so that it is no figure of single ones."""
+    """Whether the figure aggregates rows of the table, so that single rows can't be ranked by it."""
     return figure.function is not None and figure.link is not None and figure.link.table == table
 
 
 def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Figure:
-    """The column an adjective speaks of: the price of the cheapest, the date of the latest."""
+    """The figure of the column that an adjective implies: the price of the cheapest, the date of the latest."""
     reading, facts = plan.reading, _ranked_facts(plan, entity)
     link = concept_column(reading, facts.table.key, ranking.hint) if facts is not None and ranking.hint else None
     if link is None and facts is not None and ranking.hint == "age" and not facts.is_person:
-        link = concept_column(reading, facts.table.key, "date")  # the oldest order is the first one
+        link = concept_column(reading, facts.table.key, "date")  # the oldest order is the one with the earliest date
     if link is None:
         name = called(facts.table) if facts is not None else reading.marks[ranking.position].text
         raise missing_measure(name, facts)
@@ -193,7 +204,7 @@ def _hinted_figure(plan: Plan, ranking: Ranking, entity: Dimension | None) -> Fi
 
 
 def _ranked_facts(plan: Plan, entity: Dimension | None) -> Facts | None:
-    """What is known of the table whose things are ranked; None where periods are, or nothing is named."""
+    """The facts of the table whose rows are ranked; None where periods are ranked, or nothing is named."""
     return plan.reading.facts(entity.table) if entity is not None and entity.table != ("", "") else None
 
 
@@ -211,7 +222,7 @@ def _ranked_by(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimension |
 
 
 def _is_attribute(plan: Plan, link: Link, entity: Dimension) -> bool:
-    """Whether the figure is a column of the ranked thing itself (or of something above it)."""
+    """Whether the figure is a column of the ranked table or of one above it."""
     if entity.column is not None or entity.bucket is not None:
         return False
     return link.table in plan.reading.graph.above(entity.table)
@@ -239,7 +250,7 @@ def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimensi
     measure = measure_of(plan, figure, default)
     entity = resolved(plan, entity, measure.table)
     others = [measure_of(plan, other) for other in [*plan.asks.figures, *plan.bare]]
-    # `单日收入最高的店铺`: shops and days are ranked together.
+    # `单日收入最高的店铺` ranks pairs of a shop and a day.
     together = [resolved(plan, one, measure.table) for one in plan.asks.dimensions if one in plan.asks.ranked_dates]
     top_per = tuple(resolved(plan, one, measure.table) for one in plan.asks.dimensions)
     top_per = tuple(one for one in top_per if one not in together)
@@ -255,7 +266,7 @@ def _ranked_groups(plan: Plan, ranking: Ranking, figure: Figure, entity: Dimensi
 
 
 def concept_column(reading: Reading, table: TableKey, hint: str) -> Link | None:
-    """The table's column for a concept that only an adjective names."""
+    """The table's column for a concept that an adjective implies, such as a price; None without one."""
     facts = reading.facts(table)
     if hint == "date":
         return column_link(table, facts.dates[0]) if facts.dates else None

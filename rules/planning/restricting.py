@@ -1,4 +1,4 @@
-"""Conditions put in their place: on rows, on groups, on what exists, in a period."""
+"""Puts conditions in their place: on rows, on groups, on related rows, on periods."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -20,7 +20,11 @@ from rules.schema.schema import TableKey, is_year, tells_days
 
 
 def with_conditions(plan: Plan, query: Query) -> Query:
-    """The query with every condition in its place."""
+    """The query with all conditions.
+
+    Raises:
+        Refusal: one of them can't be applied.
+    """
     filters = plan.filters
     for threshold in filters.thresholds:
         query = _with_threshold(plan, query, threshold)
@@ -36,7 +40,11 @@ def with_conditions(plan: Plan, query: Query) -> Query:
 
 
 def _refuse_averages_of_parts(plan: Plan, query: Query) -> None:
-    """`收入高于平均的店铺`: what a shop has in all is to be compared, not its single days."""
+    """Refuses a comparison with an average of parts: `收入高于平均的店铺` means totals of shops, not single days.
+
+    Raises:
+        Refusal: there is such a comparison.
+    """
     above = plan.reading.graph.above(query.base)
     for condition in plan.filters.conditions:
         averages = condition.operator in ("above average", "below average")
@@ -46,7 +54,10 @@ def _refuse_averages_of_parts(plan: Plan, query: Query) -> None:
 
 
 def _with_references(plan: Plan, query: Query, related: list[Related]) -> tuple[Query, list[Related]]:
-    """`orders without an employee`: a row points to one thing at most, so that its reference is empty or not."""
+    """The query and the related tables, where a table above becomes a null test: `orders without an employee`.
+
+    A row refers to one row above at most, so its reference is empty or not.
+    """
     kept: list[Related] = []
     conditions = list(query.conditions)
     graph = plan.reading.graph
@@ -61,7 +72,10 @@ def _with_references(plan: Plan, query: Query, related: list[Related]) -> tuple[
 
 
 def _split_lacking(plan: Plan, query: Query) -> tuple[Query, list[Related]]:
-    """`没有加油站的服务区`: another value somewhere below is no answer; there must be no row with that value."""
+    """The query without negated values of other tables, and what must not exist instead.
+
+    `没有加油站的服务区` have no shop of that kind at all; that they have a shop of another kind is not enough.
+    """
     above = plan.reading.graph.above(query.base)
     summed = any(measure.function in ("sum", "avg") for measure in query.measures)
     kept: list[Condition] = []
@@ -74,14 +88,14 @@ def _split_lacking(plan: Plan, query: Query) -> tuple[Query, list[Related]]:
             lacking.append(Related(key, (positive,), negated=True))
         elif beside and condition.operator == "in" and condition.column in plan.filters.conjoined:
             each = [replace(condition, operator="=", operands=(operand,)) for operand in condition.operands]
-            lacking += [Related(key, (one,)) for one in each]  # bought this *and* that
+            lacking += [Related(key, (one,)) for one in each]  # those who bought this and that need a row for each
         else:
             kept.append(condition)
     return replace(query, conditions=tuple(kept)), lacking
 
 
 def _with_existence(plan: Plan, query: Query, related: list[Related]) -> list[Related]:
-    """Tables merely mentioned below the listed one: "customers with orders"."""
+    """The related tables, with those that are only mentioned and lie below the listed one: "customers with orders"."""
     used = {query.base, *(column.table for column in query.columns), *(dim.table for dim in query.dimensions)}
     used |= {measure.table for measure in query.measures} | {one.table for one in related}
     used |= {condition.column.table for condition in query.conditions}
@@ -95,7 +109,7 @@ def _with_existence(plan: Plan, query: Query, related: list[Related]) -> list[Re
 
 
 def is_aggregate(plan: Plan, threshold: Threshold) -> bool:
-    """Whether a comparison is about a figure of the asked thing, not about one of its columns."""
+    """Whether a comparison is about an aggregated figure, and not about a column of the asked table."""
     if threshold.function is not None or threshold.table is not None:
         return True
     counted = [figure.table for figure in plan.asks.figures if figure.link is None]
@@ -106,7 +120,7 @@ def is_aggregate(plan: Plan, threshold: Threshold) -> bool:
     if link is None or head is None:
         return False
     if plan.head is None and plan.reading.facts(head).is_report and plan.reading.is_measure(link):
-        return True  # of a payment type, all rows are compared: single ones are parts of a day
+        return True  # reports are parts of a day, so the total of a group is compared
     return link.table not in plan.reading.graph.above(head)
 
 
@@ -135,12 +149,16 @@ def _with_threshold(plan: Plan, query: Query, threshold: Threshold) -> Query:
 
 
 def _implied_threshold(plan: Plan, query: Query, threshold: Threshold) -> Link | None:
-    """`超过5个的服务区` after the measure was already taken: compare the figure asked for."""
+    """The column of a comparison that names none: that of the figure asked for, else the table's only measure.
+
+    Raises:
+        Refusal: there is no such column, or another noun may be compared.
+    """
     if threshold.operator in ("=", "!="):
-        raise unused_words([plan.reading.marks[threshold.position].text])  # `编号为101的`: a number, but which?
+        raise unused_words([plan.reading.marks[threshold.position].text])  # `编号为101的` may mean any number
     after = plan.reading.beside(threshold.position, 1, ("noise", "unit"), through_used=False)
     if not plan.reading.is_chinese and after is not None and plan.reading.nouns[after] is not None:
-        raise unused_words([plan.reading.marks[threshold.position].text])  # "at least 3 open areas": of the areas
+        raise unused_words([plan.reading.marks[threshold.position].text])  # "at least 3 open areas" compares the areas
     measure = next(iter(query.measures), None)
     own = plan.reading.facts(query.base).measures
     if measure is None and len(own) == 1:
@@ -182,7 +200,7 @@ def _with_spans(plan: Plan, query: Query) -> Query:
 
 
 def _is_of_another(plan: Plan, date: ColumnRef, base: TableKey) -> bool:
-    """`去年开业的店铺`: the date is that of a thing above those asked for, which nobody speaks of."""
+    """Whether the date belongs to a table above that the question doesn't name: `去年开业的店铺`."""
     both = plan.reading.facts(date.table).is_entity and plan.reading.facts(base).is_entity
     above = date.table != base and date.table in plan.reading.graph.above(base)
     return both and above and date.table not in plan.reading.named_tables()
@@ -192,7 +210,7 @@ def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Conditio
     """The period as a condition on a date column, or on a column of years.
 
     Raises:
-        Refusal: it begins or ends within what the column tells apart.
+        Refusal: the period begins or ends within a month or year, and the column tells nothing finer apart.
     """
     column = plan.reading.schema.column(date.table, date.column)
     if not is_year(column):
@@ -209,14 +227,14 @@ def _during_conditions(plan: Plan, date: ColumnRef, span: Span) -> list[Conditio
 
 
 def _are_bounds(spans: list[Span]) -> bool:
-    """Whether several periods are one beginning and one end ("since 2022 … until 2024")."""
+    """Whether two periods are a beginning and an end: "since 2022 … until 2024"."""
     starts = [span for span in spans if span.periods[0].start is None]
     ends = [span for span in spans if span.periods[0].end is None]
     return len(spans) == 2 and len(starts) == len(ends) == 1
 
 
 def year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
-    """A period of whole calendar years as conditions on a number column; empty when it is no such period."""
+    """A period of whole years as conditions on a column of years; none if its bounds are no whole years."""
     bounds = [moment for moment in (period.start, period.end) if moment is not None]
     if any(moment.day is None or (moment.day.month, moment.day.day) != (1, 1) for moment in bounds):
         return []

@@ -1,1 +1,1 @@
-"""Reads conditions, figures, groups and orders out of marks."""
+"""Reads what the marks of a question ask for: conditions, figures, groups and orders."""

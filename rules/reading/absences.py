@@ -1,4 +1,4 @@
-"""What is missing: empty columns, undone events, things without others."""
+"""Reads conditions on what is missing: empty columns, events that did not happen, things that have no others."""
 
 from knowledge.atoms import listed
 from rules.query.conditions import Filters, ref
@@ -9,14 +9,14 @@ from rules.schema.schema import TableKey, is_outcome
 
 
 class AbsenceReader:
-    """Takes null tests and negated nouns out of a reading."""
+    """Turns null tests and negated nouns into conditions, and uses up their marks."""
 
     def __init__(self, reading: Reading, found: Filters) -> None:
         self._reading = reading
         self.found = found
 
     def read(self) -> None:
-        """Null tests, said by words such as 为空 and "missing"."""
+        """Reads the null tests that words such as 为空 and "missing" say."""
         reading = self._reading
         for index in list(reading.having("null", "notnull")):
             operator: Operator = "null" if reading.marks[index].means("null") else "not null"
@@ -31,7 +31,7 @@ class AbsenceReader:
             self.found.conditions.append(Condition(ref(link), operator))
 
     def _null_target(self, index: int) -> int | None:
-        """The column a null test is about: `缺少电话` and "missing phone" before it, `电话为空` after it."""
+        """Where the column of a null test stands: after its word ("missing phone") or before it (`电话为空`)."""
         reading = self._reading
         text = reading.marks[index].text
         trailing = text.endswith(("空", "空的", "空值")) or text.startswith(("is ", "are ", "为", "是", "缺失"))
@@ -48,7 +48,7 @@ class AbsenceReader:
         return not noun.is_table or self._plain_column(place) is not None
 
     def _plain_column(self, place: int) -> Link | None:
-        """The column a word means that is neither its table's key nor its name."""
+        """The column that the word names; of a word that also names a table, only one that is not its key or name."""
         reading = self._reading
 
         def is_plain(link: Link) -> bool:
@@ -59,7 +59,7 @@ class AbsenceReader:
         return reading.pick(place, is_plain) if noun is not None and noun.is_table else reading.pick(place)
 
     def read_possessions(self) -> None:
-        """`employees with a commission`, `有手机号的客户`: the column must not be empty."""
+        """Reads `employees with a commission`, `有手机号的客户`: their column must not be empty."""
         reading = self._reading
         for index in list(reading.having("with")):
             place = reading.free_beside(index, 1, ("noise",))
@@ -88,7 +88,7 @@ class AbsenceReader:
                 self.found.conditions.append(Condition(ref(link), "not null"))
 
     def _has_thing(self, index: int, place: int | None) -> bool:
-        """`orders with an employee`, when nothing more is said about that one."""
+        """Reads a table at the end that must have a row: `orders with an employee`; returns whether it did."""
         noun = self._reading.noun(place)
         last = place is not None and place == len(self._reading) - 1
         if not last or noun is None or not noun.is_table or noun.table is None or place is None:
@@ -98,7 +98,7 @@ class AbsenceReader:
         return True
 
     def read_negated_nouns(self) -> None:
-        """A negation before a noun: a missing value of a column, or no related rows of a table."""
+        """Reads a negation before a noun: the column has no value, or the table no related rows."""
         reading = self._reading
         for index in list(reading.having("not")):
             place = reading.free_beside(index, 1, ("noise", "of", "unit", "with", "verb"))
@@ -111,7 +111,7 @@ class AbsenceReader:
                 self.found.related.append(Related(noun.table.table, self._said_of(place), negated=True))
             elif (link := reading.pick(place)) is not None:
                 if reading.marks[index].text in _NOT_DONE and reading.is_measure(link):
-                    continue  # `未回款金额` is no empty amount
+                    continue  # `未回款金额` is an amount not yet paid, not an empty one
                 reading.use(index, place)
                 if self._happens_below(link):
                     self.found.related.append(self._undone_below(index, link))
@@ -119,7 +119,10 @@ class AbsenceReader:
                     self.found.conditions.append(Condition(ref(link), "null"))
 
     def _undone_below(self, index: int, link: Link) -> Related:
-        """`从未下单的用户` have no order; `未归还的图书` have a loan of which the return is missing."""
+        """Says which related rows are missing, or have no date: users that never ordered, books not returned.
+
+        `从未下单的用户` have no order at all; `未归还的图书` have a loan whose date of return is empty.
+        """
         outcome = is_outcome(self._reading.column_of(link))
         if not outcome:
             return Related(link.table, negated=True)
@@ -128,13 +131,16 @@ class AbsenceReader:
         return Related(link.table, (Condition(ref(link), "null"),))
 
     def _use_verb(self, index: int, table: TableKey) -> None:
-        """`clients who made no offers`: a verb that is also a date of what was not made."""
+        """Uses up a verb before the negation that may name a date of what is missing: `clients who made no offers`."""
         noun = self._reading.noun(index) if index >= 0 and self._reading.marks[index].means("verb") else None
         if noun is not None and noun.column is not None and not noun.is_table and noun.column.table == table:
             self._reading.use(index)
 
     def undone(self, index: int) -> bool:
-        """`not shipped`: where a date says when it was done, a missing date says it better than another status."""
+        """Reads `not shipped` as an empty date, where a column says when that was done; returns whether it did.
+
+        The date is more reliable than "any other status", because later statuses may follow the one that is named.
+        """
         reading = self._reading
         noun = reading.nouns[index]
         dates = [link for _, link in noun.columns if reading.is_date(link) and link.quality >= 0.7] if noun else []
@@ -146,7 +152,7 @@ class AbsenceReader:
         return True
 
     def _said_of(self, place: int) -> tuple[Condition, ...]:
-        """The value right after a negated event belongs to it: "never ordered Laptop Pro"."""
+        """Takes over the condition on a value right after a negated event, as in "never ordered Laptop"."""
         reading = self._reading
         after = reading.beside(place, 1, ("noise", "of", "verb"))
         noun = reading.nouns[after] if after is not None and after in reading.used else None
@@ -157,7 +163,7 @@ class AbsenceReader:
         return said
 
     def _happens_below(self, link: Link) -> bool:
-        """`从未下单的用户`, "shops without revenue": what is said is of their events, which are missing."""
+        """Whether the column is one of a named thing's events, which are then missing: "shops without revenue"."""
         reading = self._reading
         tables = [
             noun.table.table for noun in reading.nouns if noun is not None and noun.is_table and noun.table is not None

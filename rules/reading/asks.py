@@ -1,4 +1,4 @@
-"""What a question wants: figures, groups, rankings, and the things it names as the answer."""
+"""Reads what a question wants: figures, groups, rankings, and the things that it names as the answer."""
 
 from rules.query.wishes import Asks, Figure
 from rules.reading.figures import FigureReader
@@ -9,9 +9,12 @@ from rules.schema.schema import TableKey
 
 
 def read_asks(reading: Reading, restricted: frozenset[TableKey]) -> Asks:
-    """Everything wanted, from a reading whose conditions have been taken out; `restricted` are the tables they are on.
+    """Reads everything that is wanted; the conditions must have been read before.
 
-    What remains unused afterwards are the things named.
+    The nouns that are still unused afterwards are the things that the question names as its answer.
+
+    Args:
+        restricted: the tables that the conditions are on.
     """
     found = Asks()
     reading.skip_used = True
@@ -52,7 +55,7 @@ def _flags(reading: Reading, found: Asks) -> None:
 
 
 def _compounds(reading: Reading, found: Asks) -> None:
-    """`order amount`, `店铺名称`: a table right before one of its columns only says whose column it is."""
+    """Uses up a table right before one of its columns, because it only says whose column it is: `order amount`."""
     for index in range(len(reading) - 1):
         noun, after = reading.noun(index), reading.noun(index + 1)
         if noun is None or after is None or noun.table is None or not noun.is_table or after.is_value or after.is_table:
@@ -63,9 +66,9 @@ def _compounds(reading: Reading, found: Asks) -> None:
         )
         owned = after.column is not None and after.column.table == noun.table.table
         if after.column is not None and after.column.column in reading.facts(after.column.table).reference_columns:
-            continue  # "tickets resolved per worker"
+            continue  # "tickets resolved per worker": the worker is a group
         if after.column is not None and reading.is_date(after.column) and after.column.quality < 0.9:
-            continue  # "employees hired in 2010": a verb, not a column of theirs
+            continue  # "employees hired in 2010": the column's name is said as a verb
         if (
             owned
             and not (leads and reading.is_chinese)
@@ -76,7 +79,7 @@ def _compounds(reading: Reading, found: Asks) -> None:
 
 
 def _heads(reading: Reading, found: Asks) -> None:
-    """The nouns left over, in order: what is listed, measured plainly, or merely mentioned."""
+    """Notes the nouns that nothing has used, in their order: they are listed, measured, or only mentioned."""
     found.heads = [
         index
         for index, noun in enumerate(reading.nouns)
@@ -94,7 +97,7 @@ def _heads(reading: Reading, found: Asks) -> None:
 
 
 def _states(reading: Reading, index: int) -> bool:
-    """`完成的工单`: whether a word that else says nothing is a date of the thing right after it."""
+    """Whether a word that usually says nothing is a date of the table right after it, as in `完成的工单`."""
     noun = reading.nouns[index]
     after = reading.nouns[index + 2] if index + 2 < len(reading) and reading.marks[index + 1].means("of") else None
     link = noun.column if noun is not None else None

@@ -1,4 +1,4 @@
-"""Figures: counts, totals, averages and extremes."""
+"""Reads figures: counts, totals, averages and extremes."""
 
 import re
 
@@ -11,14 +11,14 @@ from rules.schema.schema import TableKey
 
 
 class FigureReader:
-    """Takes counts and aggregates out of a reading."""
+    """Turns words that count or aggregate into figures, and uses up their marks."""
 
     def __init__(self, reading: Reading, found: Asks) -> None:
         self._reading = reading
         self.found = found
 
     def read(self) -> None:
-        """Every figure."""
+        """Reads every figure."""
         reading = self._reading
         for index in list(reading.having("count")):
             if reading.free(index):
@@ -29,7 +29,7 @@ class FigureReader:
         self._earned()
 
     def _earned(self) -> None:
-        """`微信收了多少钱`, "how much did 微信 bring in": the verb alone says that it is the income."""
+        """Reads a question for money in which only the verb says that income is meant: "how much did it bring in"."""
         reading = self._reading
         asked = [*reading.having("count", "sum")]
         asked = [index for index in asked if reading.marks[index].text.lower() in _HOW_MUCH_MONEY]
@@ -40,7 +40,7 @@ class FigureReader:
             self.found.figures.append(Figure("sum", link, position=asked[0]))
 
     def _count(self, index: int) -> None:
-        """Finds what is counted: the noun after `how many` / `多少个`, else the noun before `数量` / `有多少`."""
+        """Reads what is counted: the noun after `how many` or `多少个`, else the one before `数量` or `有多少`."""
         reading = self._reading
         forward = not reading.is_chinese or reading.marks[index].text in _FORWARD_COUNTS
         places = [self._counted_noun(index, 1 if forward else -1), self._counted_noun(index, -1 if forward else 1)]
@@ -58,7 +58,7 @@ class FigureReader:
             self.found.figures.append(Figure("count", table=rows_of, position=place))
             return
         if noun.is_table and reading.marks[index].text in _HOW_MUCH and reading.plain_measure(place) is not None:
-            return  # `收入多少` is `收入是多少`, though the daily reports of it are called so too
+            return  # `收入多少` asks for the income, although the table of daily incomes has the same name
         if noun.is_table and noun.table is not None:
             reading.use(place)
             self._absorb_sum(index, place)
@@ -72,13 +72,13 @@ class FigureReader:
         self.found.figures.append(Figure(self._counting(link), link, position=place))
 
     def _counting(self, link: Link) -> Function:
-        """How values of a column are counted: numbers are added up, and every date is an event (`报修次数`)."""
+        """How a column is counted: numbers are added up, dates count as events (`报修次数`), other values once each."""
         if self.found.distinct:
             return "count_distinct"
         return "sum" if self._reading.is_measure(link) else "count" if self._reading.is_date(link) else "count_distinct"
 
     def _count_more(self, place: int, step: int) -> None:
-        """Further counted things: "number of tracks and albums", `店铺和服务区数量`."""
+        """Reads further counted tables after an "and": "number of tracks and albums", `店铺和服务区数量`."""
         reading = self._reading
         joint = reading.free_beside(place, step, ("noise", "of"))
         other = reading.free_beside(joint, step, ("noise", "of")) if joint is not None else None
@@ -86,21 +86,21 @@ class FigureReader:
         if joint is None or other is None or not reading.marks[joint].means("and") or noun is None:
             return
         if reading.plain_measure(other) is not None:
-            return  # `车流量和店铺数量`: a figure of its own
+            return  # `车流量和店铺数量`: the other noun is a figure already, which is not counted
         if noun.is_table and noun.table is not None and not reading.is_followed_by_figure(other):
             reading.use(joint, other)
             self.found.figures.append(Figure("count", table=noun.table.table, position=other))
             self._count_more(other, step)
 
     def _count_of_value(self, index: int) -> None:
-        """`how many professors`: where only a value is named, rows that have it are counted."""
+        """Counts the rows with a stored value, where the question names no table: `how many professors`."""
         reading = self._reading
         before = reading.beside(index, -1, ("noise", "verb"), through_used=False)
         for place in (index + 1, index + 2, -1 if before is None else before):
             noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
             if noun is not None and noun.is_value and noun.value is not None:
                 if noun.value.column in reading.facts(noun.value.table).display:
-                    return  # of a thing with a name there is one
+                    return  # the value is the name of one thing, which there is no use in counting
                 figure = self._counted_rows(noun.value.table, index)
                 if figure is not None:
                     reading.use(index)
@@ -108,7 +108,7 @@ class FigureReader:
                 return
 
     def _counted_rows(self, table: TableKey, index: int) -> Figure | None:
-        """How many there are of a stored value: rows, or the one quantity of lines (`水龙头用了多少个`)."""
+        """The count for a stored value: of the rows, or the sum of the only quantity they have (`水龙头用了多少个`)."""
         facts = self._reading.facts(table)
         if facts.is_report:
             return figure_of_rows(self._reading, table, index)
@@ -118,7 +118,7 @@ class FigureReader:
         return Figure("sum", column_link(table, counts[0].name), position=index)
 
     def _amount_of_value(self, index: int) -> Link | None:
-        """`物业费总额`, where 物业费 is a stored value: the only amount of its table."""
+        """The only amount in the table of a stored value right before the word: `物业费总额`."""
         reading = self._reading
         before = reading.nouns[index - 1] if index and index - 1 in reading.used else None
         if (
@@ -133,7 +133,7 @@ class FigureReader:
         return column_link(facts.table.key, added[0].name) if len(added) == 1 else None
 
     def _says_value(self, index: int) -> bool:
-        """`是多少` asks for the value of what precedes, not for a count."""
+        """Whether 多少 asks for a value instead of a count, as in `是多少`."""
         before = self._reading.marks[index - 1] if index else None
         return before is not None and before.means("cmp", "noise", "of")
 
@@ -147,7 +147,7 @@ class FigureReader:
         return None if noun is None or noun.is_value else place
 
     def _absorb_sum(self, index: int, place: int) -> None:
-        """`总` beside a count (`店铺总数量`, "total number") adds nothing."""
+        """Uses up a word for "total" beside a count, which means nothing more (`店铺总数量`, "total number")."""
         for at in range(min(index, place) - 1, max(index, place) + 2):
             if self._reading.free(at) and self._reading.marks[at].means("sum"):
                 self._reading.use(at)
@@ -189,7 +189,7 @@ class FigureReader:
             self._extreme_date(index, kind)
 
     def _twin(self, index: int) -> int | None:
-        """The second function of `minimum and maximum price`."""
+        """Where the last of several functions before one column stands: `minimum and maximum price`."""
         reading = self._reading
         place: int | None = index
         while place is not None and reading.marks[place].means("sum", "avg", "max", "min"):
@@ -209,7 +209,7 @@ class FigureReader:
                     return
 
     def _more_aggregated(self, place: int, kind: str) -> None:
-        """`平均月租金和面积`: the function reaches over an `and`; `max and min price`: several functions."""
+        """Reads a second column after an "and", to which the function applies as well: `平均月租金和面积`."""
         reading = self._reading
         joint = place + 1
         if reading.free(joint) and reading.marks[joint].means("and"):
@@ -223,7 +223,7 @@ class FigureReader:
 _INCOME = ("revenue", "income", "收入")
 _HOW_MUCH_MONEY = frozenset(listed("多少|多少钱|how much|how much money", "|"))
 _EARNS = re.compile("收|收了|赚了?|挣了?|(earn|make|made|gross|tak|took|bring|brought)[a-z]*( in)?")
-# Without a word for one piece: an amount as well as a number of things.
+# These have no measure word, so they may ask for an amount as well as for a number of things.
 _HOW_MUCH = frozenset(listed("多少 有多少 共有多少 一共有多少 总共有多少"))
 _FORWARD_COUNTS = frozenset(
     listed(
@@ -238,7 +238,10 @@ _FORWARD_COUNTS = frozenset(
 
 
 def figure_of_rows(reading: Reading, table: TableKey, index: int) -> Figure | None:
-    """A count of rows, but of a report what its rows count: `多少辆货车`; None where that may be several things."""
+    """A count of rows; for a table of reports, the sum of what its rows count (`多少辆货车`).
+
+    None where the rows of reports count several things.
+    """
     facts = reading.facts(table)
     if not facts.is_report:
         return Figure("count", table=table, position=index)

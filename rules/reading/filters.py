@@ -1,4 +1,4 @@
-"""Conditions: from words such as "above 5000", "为空", "in 2024", "微信和支付宝", "without orders" to structure."""
+"""Reads conditions, such as "above 5000", 为空, "in 2024", 微信和支付宝 or "without orders"."""
 
 from rules.query.conditions import Filters
 from rules.reading.absences import AbsenceReader
@@ -10,7 +10,10 @@ from rules.reading.thresholds import ThresholdReader
 
 
 def read_filters(reading: Reading) -> Filters:
-    """Every condition of the question, most specific constructs first; uses up their marks."""
+    """Reads every condition, and uses up its marks.
+
+    The most specific forms come first, because the later ones would take parts of them.
+    """
     found = Filters()
     for index in list(reading.having("deleted")):
         reading.use(index)

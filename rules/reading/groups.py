@@ -1,4 +1,4 @@
-"""Groups: per month, 各服务区, "by region and status"."""
+"""Reads groups, such as "per month", 各服务区 or "by region and status"."""
 
 from knowledge.atoms import listed
 from rules.linking.dates import Unit
@@ -9,11 +9,11 @@ from rules.reading.reading import Reading
 from rules.schema.links import Link
 from rules.schema.schema import TableKey
 
-# What a column may be called that says of which kind a thing is, and how much of its name that must be.
+# Names of columns that say of which kind a thing is, and the least quality of a link to such a column.
 _KINDS = ("类别", "类型", "分类", "category", "type", "kind")
 _LEAST_KIND = 0.6
 _ADJECTIVES = frozenset(listed("daily weekly monthly quarterly yearly annual"))
-# What is itself counted by 种, so that 每种 says each of them.
+# For these things 种 is the measure word, so 每种 means each of them and not each kind.
 _SORTS = tuple(
     listed("产品 商品 货品 货物 物品 用品 药品 药物 药 菜品 菜 食品 饮料 材料 原料 物料 零件 配件 疾病 书 图书")
 )
@@ -21,7 +21,7 @@ _CALLED_SO = 0.7
 
 
 class GroupReader:
-    """Takes the groups out of a reading."""
+    """Turns words that group into dimensions, and uses up their marks."""
 
     def __init__(self, reading: Reading, found: Asks, restricted: frozenset[TableKey]) -> None:
         self._reading = reading
@@ -29,7 +29,7 @@ class GroupReader:
         self._restricted = restricted
 
     def read(self) -> None:
-        """Every group, and averages per day or month."""
+        """Reads every group, and averages per day or month."""
         self._averages_per_unit()
         reading = self._reading
         for index in range(len(reading)):
@@ -47,7 +47,7 @@ class GroupReader:
             reading.use(index)
 
     def _distribution(self, index: int) -> None:
-        """`工单状态分布`: by the column before, how many rows."""
+        """Reads `工单状态分布`: groups by the column before it, and counts rows if no other figure is asked for."""
         reading = self._reading
         place = reading.free_beside(index, -1, ("of",))
         noun = reading.noun(place)
@@ -76,7 +76,7 @@ class GroupReader:
         mark = reading.marks[index]
         unit: Unit = mark.arg  # type: ignore[assignment]
         if mark.means("date_which") and self._asks_for_date(index):
-            reading.use(index)  # `哪年成立`: the date itself
+            reading.use(index)  # `哪年成立` asks for the date itself
             return
         average = reading.free_beside(index, -1)
         if average is not None and reading.marks[average].means("avg") and reading.marks[index].means("bucket"):
@@ -95,7 +95,7 @@ class GroupReader:
         self._more_dimensions(index)
 
     def _asks_for_date(self, index: int) -> bool:
-        """Whether `哪年` asks when one thing was done, rather than of which year a figure is."""
+        """Whether `哪年` asks when something happened, and not for the year of a figure."""
         reading = self._reading
         place = reading.free_beside(index, 1)
         noun = reading.noun(place)
@@ -104,7 +104,7 @@ class GroupReader:
         return noun.column is not None and reading.is_date(noun.column)
 
     def _dated(self, index: int, unit: Unit) -> Dimension | None:
-        """`每年入住的业主数`: by the date that is said right after."""
+        """The group by the date that is named right after: `每年入住的业主数`; None where none is."""
         reading = self._reading
         place = reading.free_beside(index, 1, ("of",)) if reading.is_chinese else None
         noun = reading.noun(place)
@@ -117,7 +117,7 @@ class GroupReader:
         return Dimension(link.table, link.column, unit)
 
     def _grouped_nouns(self, index: int) -> None:
-        """Takes `各公司和各省份`, `by region and status`, unless the words order rather than group."""
+        """Reads `各公司和各省份`, `by region and status`, unless the words say an order instead of groups."""
         reading = self._reading
         place = reading.free_beside(index, 1, ("noise", "of", "unit", "each", "distinct"))
         if place is None:
@@ -129,7 +129,7 @@ class GroupReader:
             reading.marks[index + 1].means("count", "with", "verb")
             or (reading.marks[place].means("count") and reading.nouns[place] is None)
         ):
-            reading.use(index)  # `微信和现金各收了多少`, `男业主和女业主各有多少`
+            reading.use(index)  # `微信和现金各收了多少`: 各 means each of the values before it
             self.found.compare = True
             return
         if reading.marks[place].means("date_part") and reading.nouns[place] is None:
@@ -147,7 +147,7 @@ class GroupReader:
         self._more_dimensions(place)
 
     def _by_category(self, index: int, place: int) -> None:
-        """`按分类统计图书`, where 分类 is also what the statistics are called."""
+        """Reads `按分类统计图书`, where 分类 may also be a part of the word for statistics."""
         reading = self._reading
         thing = reading.free_beside(place, 1)
         noun = reading.noun(thing)
@@ -156,7 +156,7 @@ class GroupReader:
             self.found.dimensions.append(column_dimension(reading, self._kind_column(index, noun.table.table)))
 
     def _kinds(self, index: int) -> None:
-        """`每类店铺的收入`, "which kind of shop": groups by the column that says of which kind a thing is.
+        """Groups by the column that says of which kind a thing is: `每类店铺的收入`, "which kind of shop".
 
         Raises:
             Refusal: no column says so, or several may.
@@ -166,14 +166,14 @@ class GroupReader:
         noun = reading.noun(place)
         if place is None or noun is None or not noun.is_table or noun.table is None:
             if not reading.marks[index].means("which"):
-                self._grouped_nouns(index)  # `每类支付方式`: the column itself
+                self._grouped_nouns(index)  # `每类支付方式`: the column is named, so it is the group
             return
         self.found.kind = column_dimension(reading, self._kind_column(index, noun.table.table))
         reading.use(index)
         self.found.dimensions.append(self.found.kind)
 
     def _speaks_of_kinds(self, index: int) -> bool:
-        """`各种店铺` are kinds of shops, where there are such; `各种商品` are the goods themselves."""
+        """Whether `各种` means each kind: `各种店铺` does if shops have kinds; `各种商品` are the goods."""
         reading = self._reading
         place = reading.free_beside(index, 1)
         noun = reading.noun(place)
@@ -201,7 +201,7 @@ class GroupReader:
         return sorted(found.values(), key=lambda link: -link.quality)
 
     def _is_agent(self, index: int, dimension: Dimension) -> bool:
-        """`orders placed by customers from Japan`: who did it, not a group."""
+        """Whether "by" names who did something instead of a group: `orders placed by customers from Japan`."""
         before = index - 1
         verb = (
             before >= 0
@@ -214,7 +214,7 @@ class GroupReader:
         return [place for place in range(first, last) if self._reading.marks[place].means("each", "unit", "distinct")]
 
     def _more_dimensions(self, last: int) -> None:
-        """Further groups after `和` or "and": only where they are of a kind that groups."""
+        """Reads further groups after 和 or "and", up to the first noun that can't be a group."""
         reading = self._reading
         while True:
             joint = last + 1
@@ -237,7 +237,7 @@ class GroupReader:
             last = place
 
     def _dimension(self, index: int, *, is_by: bool) -> Dimension | None:
-        """The noun as a group; None when it measures (`by revenue` orders) or is a value."""
+        """The noun as a group; None for a value and for a measure, because `by revenue` says an order."""
         reading = self._reading
         noun = reading.noun(index)
         if noun is None or noun.is_value:
@@ -252,7 +252,7 @@ class GroupReader:
         return self._attribute_in_role(index, link) or column_dimension(reading, link)
 
     def _attribute_in_role(self, index: int, link: Link) -> Dimension | None:
-        """`by destination city`: a column of what a reference right before it points to."""
+        """The column of the table that a reference right before it points to: `by destination city`; else None."""
         reading = self._reading
         after = reading.noun(index + 1)
         for edge in reading.facts(link.table).edges if after is not None and not after.is_value else ():
@@ -263,12 +263,15 @@ class GroupReader:
         return None
 
     def _orders(self) -> bool:
-        """Whether the question ranks, so that `by <measure>` names the order."""
+        """Whether the question ranks, so that "by" and a measure say the order."""
         return self._reading.has("rank", "top", "super")
 
 
 def column_dimension(reading: Reading, link: Link) -> Dimension:
-    """A column as a group: references and names stand for their entity, dates are cut to days."""
+    """The group that a column stands for.
+
+    A reference stands for the table it points to, a name for its own table; a time is cut to its day.
+    """
     facts = reading.facts(link.table)
     assert link.column is not None
     for edge in facts.edges:

@@ -1,6 +1,6 @@
-"""Words by which groups without rows count as well: "including those without orders", `没有订单的客户也算`.
+"""Finds words which say that groups without rows count: "including those without orders", `没有订单的客户也算`.
 
-They say nothing of the rows, so they are taken out before the rest of the question is read.
+They are taken out before the rest of the question is read, because they would be read as conditions on the rows.
 """
 
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from rules.schema.links import Link
 from rules.words.vocabulary import INCLUSIONS
 
 _TRAILS = ("trail", "either")
-_NAMED = 0.6  # from this quality on a link says what a word names
-_NOUNS_AFTER = 2  # what is missing, and what it is missing of: `没有订单的客户`
+_NAMED = 0.6  # a link of at least this quality says what a word names
+_NOUNS_AFTER = 2  # at most, after the word for "without": `没有订单的客户` names what is missing and who lacks it
 
 
 @dataclass(frozen=True)
 class Inclusion:
-    """That groups without rows count.
+    """Words which say that groups without rows count.
 
     Attributes:
-        text: the words that say so.
-        is_aside: whether they only say so beside a group of the same name ("across all customers").
-        named: for each noun among them, what it may name.
+        text: the words.
+        is_aside: whether they mean it only if the question also groups by what they name ("across all customers").
+        named: what each noun among them may name.
     """
 
     text: str
@@ -31,7 +31,7 @@ class Inclusion:
 
 
 def without_inclusion(marks: tuple[Mark, ...]) -> tuple[tuple[Mark, ...], Inclusion | None]:
-    """The marks without the words by which groups without rows count, and these words; None where there are none."""
+    """The marks without such words, and the words themselves; None where the question has none."""
     found = next((span for at in range(len(marks)) if (span := _span(marks, at)) is not None), None)
     if found is None:
         return marks, None
@@ -43,7 +43,7 @@ def without_inclusion(marks: tuple[Mark, ...]) -> tuple[tuple[Mark, ...], Inclus
 
 
 def _span(marks: tuple[Mark, ...], at: int) -> tuple[int, int] | None:
-    """First and last of the words of an inclusion that the mark at this place begins or ends."""
+    """The first and last place of such words, if the mark at this place begins or ends them."""
     role = _role(marks[at])
     if role == "zero":
         return at, _with_trail(marks, at)
@@ -60,7 +60,7 @@ def _span(marks: tuple[Mark, ...], at: int) -> tuple[int, int] | None:
 
 
 def _walked(marks: tuple[Mark, ...], start: int, before: int) -> int | None:
-    """The last word of `those without orders`; None when nothing is missing or all of something is meant."""
+    """The last place of words such as `those without orders` that begin at `start`; None where nothing is missing."""
     last, missing, nouns = None, False, 0
     for place in range(start, len(marks)):
         if not _continues(marks, before, place) or not _may_be_within(marks[place]):
@@ -76,7 +76,7 @@ def _walked(marks: tuple[Mark, ...], start: int, before: int) -> int | None:
 
 
 def _began(marks: tuple[Mark, ...], end: int) -> int | None:
-    """The first word of `customers without orders count too`, from its end; None when nothing is missing."""
+    """The first place of words such as `customers without orders count too`, from their end; None as in `_walked`."""
     place, nearest = end, None
     while place and _continues(marks, place - 1, place) and _may_be_within(marks[place - 1]):
         place -= 1
@@ -84,21 +84,21 @@ def _began(marks: tuple[Mark, ...], end: int) -> int | None:
             nearest = place
     if nearest is None:
         return None
-    owner = nearest - 1  # "customers" of "customers without orders"; not that of "per customer"
+    owner = nearest - 1  # "customers" in "customers without orders", unless it is a group ("per customer")
     grouped = owner > 0 and marks[owner - 1].means("each", "by", "of", "count")
     is_owner = owner >= place and bool(_names(marks[owner])) and marks[owner].text.isascii() and not grouped
     return owner if is_owner else nearest
 
 
 def _with_trail(marks: tuple[Mark, ...], last: int) -> int:
-    """The last word, when what follows only says again that it counts: `在内`, "too"."""
+    """The last place after words that only repeat that they count: 在内, "too"."""
     while last + 1 < len(marks) and _continues(marks, last, last + 1) and _role(marks[last + 1]) in _TRAILS:
         last += 1
     return last
 
 
 def _continues(marks: tuple[Mark, ...], before: int, place: int) -> bool:
-    """Whether no comma stands between two neighbours."""
+    """Whether the two neighbours are words with nothing between them, such as a comma."""
     said = all(any(char.isalnum() for char in marks[one].text) for one in (before, place))
     return said and marks[before].end == marks[place].start
 
@@ -112,7 +112,7 @@ def _may_be_within(mark: Mark) -> bool:
 
 
 def _names(mark: Mark) -> tuple[Link, ...]:
-    """The tables and columns that the word names; nothing where it is a stored value."""
+    """The tables and columns that the word names; none where it is a stored value."""
     links = tuple(link for link in mark.links if link.kind != "value" and link.quality >= _NAMED)
     is_value = bool(mark.links) and mark.links[0].kind == "value"
     return links if not is_value or any(link.kind == "table" for link in links) else ()

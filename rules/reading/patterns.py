@@ -1,4 +1,4 @@
-"""Text conditions: names that contain, begin or end with something, things called something."""
+"""Reads conditions on texts: names that contain, begin or end with something, and things that are called something."""
 
 from rules.query.conditions import Filters, ref
 from rules.query.query import ColumnRef, Condition, Operator
@@ -8,14 +8,14 @@ _WHOLE_VALUE = 0.8
 
 
 class PatternReader:
-    """Takes LIKE conditions and "named …" out of a reading."""
+    """Turns words for LIKE and "named …" into conditions, and uses up their marks."""
 
     def __init__(self, reading: Reading, found: Filters) -> None:
         self._reading = reading
         self.found = found
 
     def read(self) -> None:
-        """Every text condition."""
+        """Reads every condition on a text."""
         reading = self._reading
         for index in list(reading.having("like", "named")):
             text = self._pattern_text(index)
@@ -38,7 +38,7 @@ class PatternReader:
             self.found.conditions.append(Condition(target, operator, (written,)))
 
     def _is_possession(self, index: int, text: int, target: ColumnRef) -> bool:
-        """`哪些服务区里有麦当劳`: a stored value of something else is what they have, not a part of their name."""
+        """Whether 有 means "have" and not "contain": `哪些服务区里有麦当劳`, where 麦当劳 is a value elsewhere."""
         noun = self._reading.nouns[text]
         value = noun.value if noun is not None and noun.is_value else None
         if value is None or value.quality < _WHOLE_VALUE or self._reading.marks[text].literal is not None:
@@ -49,7 +49,7 @@ class PatternReader:
         )
 
     def _contain(self, index: int) -> None:
-        """`orders that contain more than 3 items`: no text, so the word only ties."""
+        """Uses up a word for "contain" that is about no text: `orders that contain more than 3 items`."""
         after = self._reading.beside(index, 1, ("noise",))
         noun = self._reading.nouns[after] if after is not None else None
         tied = after is not None and (
@@ -66,7 +66,7 @@ class PatternReader:
         return None
 
     def _pattern_text(self, index: int) -> int | None:
-        """The position of the text of a LIKE: a quotation or word after it, or (`以…开头`) before it."""
+        """Where the text of a LIKE stands: after its word, or before it in `以…开头`."""
         reading = self._reading
         steps = (-1,) if reading.is_chinese and reading.marks[index].arg in ("prefix", "suffix") else (1,)
         for step in steps:
@@ -87,7 +87,7 @@ class PatternReader:
         return None
 
     def _pattern_target(self, index: int) -> ColumnRef | None:
-        """The column a LIKE applies to: a text column named before, else the name of the thing named."""
+        """The column of a LIKE: a column of texts that is named, or the name of a table that is named."""
         reading = self._reading
         for step in (-1, 1):
             place = reading.find(index + step, step, lambda at: self._names_text(at))

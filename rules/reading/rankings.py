@@ -1,4 +1,4 @@
-"""Rankings: the most and least of something, the first few, an order."""
+"""Reads rankings: the most and least of something, the first few, an order."""
 
 import re
 
@@ -9,22 +9,22 @@ from rules.reading.figures import figure_of_rows
 from rules.reading.reading import TIES, Reading
 
 _TRAFFIC = ("traffic", "visitors", "visits", "footfall", "passengers", "客流量", "车流量", "人流量", "访问量")
-# What ranks by a number of things; the largest of them is another matter.
+# Superlatives that rank by a number of things. "Largest" does not: it ranks by a size.
 _SAYS_NUMBER = re.compile("most|fewest|least|number|[多少]", re.IGNORECASE)
-_RECENT = 10  # rows of "recent orders", which says no number
-# A column is meant by the name of its table only where it is nearly called so.
+_RECENT = 10  # rows shown for "recent orders", which names no number
+# A word that is a table's name as well means a column only if it fits the column nearly as well as the table.
 _LESS = 0.1
 
 
 class RankingReader:
-    """Takes superlatives, limits and orders out of a reading."""
+    """Turns superlatives, limits and orders into rankings, and uses up their marks."""
 
     def __init__(self, reading: Reading, found: Asks) -> None:
         self._reading = reading
         self.found = found
 
     def read(self) -> None:
-        """Every ranking."""
+        """Reads every ranking."""
         reading = self._reading
         for index in list(reading.having("super")):
             if reading.free(index):
@@ -42,10 +42,10 @@ class RankingReader:
         self._by_measure()
         self._busiest()
         for ranking in self.found.rankings:
-            self._ranked_dates(ranking, ranking.position)  # "top 3 days by revenue": by what is said after it
+            self._ranked_dates(ranking, ranking.position)  # "top 3 days by revenue": the figure is known only now
 
     def _distinguishes(self, index: int) -> bool:
-        """Whether an extreme tells a thing from the others: "the order with the maximum amount"."""
+        """Whether an extreme says which thing is meant: "the order with the maximum amount"."""
         reading = self._reading
         tie = reading.beside(index, -1, ("noise",))
         if tie is None or not reading.marks[tie].means("with"):
@@ -54,7 +54,7 @@ class RankingReader:
         return owner is not None and reading.free(owner) and self._is_table_noun(owner)
 
     def _superlative(self, index: int, arg: str) -> None:
-        """Takes a ranking; `arg` is `+` or `-`, and the concept that an adjective speaks of."""
+        """Reads a ranking by a superlative; `arg` is `+` or `-`, then the concept that an adjective implies, if any."""
         reading = self._reading
         is_list = arg == "+recent"
         ranking = Ranking(arg[0] == "+", hint="date" if is_list else arg[1:], position=index)
@@ -69,7 +69,7 @@ class RankingReader:
         self.found.rankings.append(ranking)
 
     def _extremes_of_dates(self) -> None:
-        """ "the maximum number of orders in a day": the day that has the most."""
+        """Reads an extreme within a date, "the maximum number of orders in a day", as a ranking of days."""
         reading = self._reading
         dates = [at for at, mark in enumerate(reading.marks) if reading.free(at) and mark.means("date_part")]
         for index in list(reading.having("max", "min")) if len(dates) == 1 and not self.found.rankings else ():
@@ -83,7 +83,7 @@ class RankingReader:
                 self._rank_dates(Dimension(("", ""), None, reading.marks[dates[0]].arg), dates[0])  # type: ignore[arg-type]
 
     def _say_hint(self, ranking: Ranking, index: int) -> None:
-        """Takes the column beside an adjective that implies one (`最早开业`, "latest order date") for its figure."""
+        """Ranks by the column beside an adjective that implies one: `最早开业`, "latest order date"."""
         reading = self._reading
         accept = reading.is_date if ranking.hint == "date" else reading.is_measure
         for step in (1, -1):
@@ -99,7 +99,7 @@ class RankingReader:
                 return
 
     def _ranked_dates(self, ranking: Ranking, index: int) -> None:
-        """`车流量最大的10天`, "the 3 months with the highest revenue": dates are what is ranked."""
+        """Ranks dates where a unit of time stands near the superlative: `车流量最大的10天`, "the best month"."""
         reading = self._reading
         for place, mark in enumerate(reading.marks):
             if not reading.free(place) or not mark.means("date_part") or reading.nouns[place] is not None:
@@ -116,12 +116,12 @@ class RankingReader:
                 return
 
     def _distance(self, first: int, second: int) -> int:
-        """How many marks one is from the other, without mere ties."""
+        """How many marks lie from one to the other; words that only connect others don't count."""
         between = range(min(first, second) + 1, max(first, second))
         return 1 + sum(not self._reading.marks[place].means("noise", "of", "unit") for place in between)
 
     def _rank_dates(self, dates: Dimension, place: int) -> None:
-        """Ranks dates, which may be asked for in so many words as well (`最高的一天是哪天`).
+        """Ranks dates; a word that asks for the same date again adds nothing (`最高的一天是哪天`).
 
         Raises:
             Refusal: another unit is asked for (`最高的一天在哪个月`).
@@ -136,12 +136,12 @@ class RankingReader:
         self.found.ranked_dates.append(dates)
 
     def _is_hinted(self, place: int) -> bool:
-        """Whether a noun beside `latest` is itself the date or measure ("latest order date")."""
+        """Whether the noun may be the column that the adjective implies: "order date" after "latest"."""
         noun = self._reading.noun(place)
         return noun is not None and not noun.is_table and not noun.is_value and bool(noun.columns)
 
     def _number_near(self, index: int) -> int | None:
-        """A count of things beside a superlative or `top`: `最高的3个`, "the 3 cheapest", "top 3"."""
+        """The number beside a superlative or "top": `最高的3个`, "the 3 cheapest", "top 3"; uses it up."""
         reading = self._reading
         for step in (1, -1):
             place = index + step
@@ -168,7 +168,7 @@ class RankingReader:
         return None
 
     def _number_of_things(self) -> int | None:
-        """`the 5 shops with the highest rent`: a whole number right before a table."""
+        """The number right before a table: `the 5 shops with the highest rent`; uses it up."""
         reading = self._reading
         for index, mark in enumerate(reading.marks):
             if not reading.free(index) or mark.number is None or not self._reading.counts_rows(index):
@@ -178,7 +178,7 @@ class RankingReader:
         return None
 
     def _ranked_figure(self, index: int) -> Figure | None:
-        """What a superlative is about: the noun before it in Chinese, after it in English, else the other one."""
+        """What a superlative ranks by: the noun before it in Chinese and after it in English, else the other one."""
         reading = self._reading
         tied = index > 0 and reading.marks[index - 1].means("of")
         for step in (-1, 1) if reading.is_chinese and not tied else (1, -1):
@@ -188,7 +188,7 @@ class RankingReader:
         return self._most_of_value(index)
 
     def _most_of_value(self, index: int) -> Figure | None:
-        """`加油站最多的公司`, "the most 货车": what has the value is counted."""
+        """Ranks by the number of rows with a stored value beside the superlative: `加油站最多的公司`."""
         reading = self._reading
         place = index - 1 if reading.is_chinese else index + 1
         noun = reading.nouns[place] if 0 <= place < len(reading) and place in reading.used else None
@@ -220,7 +220,7 @@ class RankingReader:
         times = counted or reading.marks[index].text.startswith("数")
         if times and not noun.is_table and (event := reading.pick(place, reading.is_date)) is not None:
             reading.use(place)
-            return Figure("count", event, position=place)  # `报修次数最多`, by 报修时间
+            return Figure("count", event, position=place)  # `报修次数最多` counts the dates in 报修时间
         counts = counted or _SAYS_NUMBER.search(reading.marks[index].text) or not reading.marks[index].means("super")
         if noun.is_table and noun.table is not None and counts and not self._is_asked(place, step, counted):
             reading.use(place)
@@ -231,7 +231,7 @@ class RankingReader:
         return None
 
     def _is_asked(self, place: int, step: int, counted: bool) -> bool:
-        """Whether the table beside a superlative is the thing asked for, not the thing counted."""
+        """Whether the table beside a superlative is what the question asks for, and not what is counted."""
         reading = self._reading
         before = reading.beside(place, -1)
         if before is not None and reading.asks_for(before):
@@ -240,7 +240,7 @@ class RankingReader:
             return step == 1
         after = reading.beside(place, 1)
         if step == 1 and after is not None and reading.marks[after].means("by"):
-            return True  # "largest depot by capacity"
+            return True  # "largest depot by capacity": the figure follows "by"
         if counted or any(mark.arg == "person" for mark in reading.marks):
             return False  # "who placed the most orders": people are asked for
         return step == -1 or not self._other_table(place)
@@ -264,7 +264,7 @@ class RankingReader:
         return None
 
     def _wants_value(self, ranking: Ranking, index: int) -> bool:
-        """Whether the extreme itself is asked for: "what is the highest rent", `最高的月租金是多少`."""
+        """Whether the question asks for the extreme itself: "what is the highest rent", `最高的月租金是多少`."""
         reading = self._reading
         figure = ranking.figure
         if figure is None or figure.link is None or ranking.limit is not None:
@@ -310,7 +310,7 @@ class RankingReader:
         return noun is not None and noun.is_table
 
     def _top(self, index: int) -> None:
-        """`前三`, "top 5 …": a limit, with the figure where one is named."""
+        """Reads `前三`, "top 5 …" as a limit, and the figure where one is named."""
         reading = self._reading
         limit = self._number_near(index)
         mark = reading.marks[index]
@@ -329,7 +329,7 @@ class RankingReader:
         self.found.rankings.append(Ranking(descending, figure, limit=limit or 1, position=index))
 
     def _refuse_both_ends(self, index: int) -> None:
-        """`前3名和后3名`, "top 3 and bottom 3": one ranking shows one end.
+        """Refuses `前3名和后3名`, "top 3 and bottom 3", because one ranking shows only one end.
 
         Raises:
             Refusal: the other end is asked for as well.
@@ -340,7 +340,7 @@ class RankingReader:
             raise unused_words([marks[last.position].text, marks[index].text])
 
     def _first_by_date(self, index: int) -> bool:
-        """`hired first`: the least of the date named before."""
+        """Reads `hired first` as the earliest date of the column named before; returns whether it did."""
         reading = self._reading
         place = reading.free_beside(index, -1)
         noun = reading.noun(place)
@@ -375,7 +375,7 @@ class RankingReader:
                 ranking.hint = ""
 
     def _order_figure(self, index: int) -> Figure | None:
-        """What an order is by: `按月租金排序`, "ranked by revenue", `营业收入排行`."""
+        """The figure of an order: `按月租金排序`, "ranked by revenue", `营业收入排行`."""
         reading = self._reading
         for step in (-1, 1) if reading.is_chinese else (1, -1):
             place = reading.free_beside(index, step, ("noise", "of", "by", "unit"))
@@ -396,7 +396,7 @@ class RankingReader:
         return self._counted_order(index)
 
     def _counted_order(self, index: int) -> Figure | None:
-        """`按店铺数量排序`, `店铺数量排行`, "ranked by number of orders"."""
+        """The count that is the figure of an order: `按店铺数量排序`, "ranked by number of orders"."""
         reading = self._reading
         step = -1 if reading.is_chinese else 1
         place = reading.find(index, step, lambda at: reading.marks[at].means("count"))
@@ -411,7 +411,7 @@ class RankingReader:
         return Figure("count", table=noun.table.table, position=noun_place)
 
     def _by_measure(self) -> None:
-        """`by revenue` that groups nothing: the figure of the ranking, or an order of its own."""
+        """Reads "by" with a measure, which can't be a group: it is the figure of the ranking, or an order by itself."""
         reading = self._reading
         for index in list(reading.having("by")):
             place = reading.free_beside(index, 1, ("noise", "of", "each"))
@@ -433,13 +433,16 @@ class RankingReader:
                 raise unused_words([reading.marks[at].text for at in (index, place)])
 
     def _is_figure_open(self, ranking: Ranking) -> bool:
-        """Whether the figure is not said, or was taken from a thing's name: "the largest sale by total amount"."""
+        """Whether "by" may still name the figure: none is known, or a thing's name was taken for it.
+
+        In "the largest sale by total amount", "sale" may name a table as well as an amount.
+        """
         figure = ranking.figure
         noun = self._reading.nouns[figure.position] if figure is not None else None
         return figure is None or (noun is not None and noun.table is not None and figure.link is not None)
 
     def _busiest(self) -> None:
-        """`the busiest day` has the most traffic, where nothing else is said and one column holds that."""
+        """Ranks `the busiest day` by traffic, if no figure is named and one column holds traffic."""
         for ranking in self.found.rankings:
             link = self._reading.measure_called(_TRAFFIC) if ranking.hint == "traffic" else None
             if link is not None and ranking.figure is None:
@@ -461,7 +464,7 @@ class RankingReader:
         behind = reading.free_beside(place, 1)
         if function is None and noun.is_table and behind is not None and reading.marks[behind].means("count"):
             reading.use(behind)
-            function = "count"  # `按订单数`
+            function = "count"  # `按订单数`: 数 counts the table before it
         if function == "count" and noun.table is not None:
             reading.use(place)
             return Figure("count", table=noun.table.table, position=place)
@@ -470,5 +473,5 @@ class RankingReader:
             return None
         reading.use(place)
         if function == "count" and reading.is_measure(link):
-            function = "sum"  # "by number of orders", where a column holds that number
+            function = "sum"  # "by number of orders", where a column holds that number already
         return Figure(function, link, position=place)

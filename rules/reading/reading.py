@@ -1,7 +1,7 @@
-"""The marks of one question while they are being understood: what each names, and which have found their place.
+"""The state of understanding one question: what each mark names, and which marks have been used.
 
-Every mark that carries meaning must be used by some part of the structure; `leftovers` names those that were not, and
-the planner refuses rather than answer only a part of the question.
+Every mark with a meaning has to be used by something. `leftovers` gives those that were not, and the planner then
+refuses, because it would answer only a part of the question.
 """
 
 import re
@@ -21,7 +21,7 @@ from rules.schema.schema import Facts, TableKey, is_year, kind_of
 
 # Words that may stand between two words that belong together.
 TIES = ("noise", "of", "unit", "verb")
-# Intents that change the answer: left unused, the answer would be to another question.
+# Words of these kinds change the answer, so a question in which one is unused is not answered.
 _MEANINGFUL = frozenset(
     listed(
         "not null notnull cmp between like named super top rank share avg_per per_entity min max avg sum each "
@@ -32,7 +32,7 @@ _MEANINGFUL = frozenset(
 )
 
 
-# Used words of these kinds, and used names, are as if they were not there when neighbours are looked for.
+# When neighbours are looked for, used words of these kinds are passed over, and so are used names.
 _TAKEN_OUT = (
     "cmp",
     "not",
@@ -53,23 +53,30 @@ _NAME_WORDS = frozenset(listed("name names full_name 名称 名字 姓名 名"))
 _POINTS = re.compile("that|this|[这那]")
 _CLEAR = 0.6
 _CLEARLY_LESS = 0.2
-_MOST_CHOICES = 5  # columns named when it is asked back which one is meant
+_MOST_CHOICES = 5  # columns that a question back names at most
 _COUNTS_ROWS = re.compile("[条行]|记录")
 ColumnIdentity = tuple[TableKey, str | None]
 
 
 def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
-    """The mark without its links to these columns, unless nothing else would be left."""
+    """The mark without its links to these columns, unless it links to no other column."""
     links = tuple(link for link in mark.links if link.kind != "column" or (link.table, link.column) not in avoided)
     return replace(mark, links=links) if any(link.kind == "column" for link in links) else mark
 
 
 class Reading:
-    """Mutable state of understanding one question.
+    """The mutable state of understanding one question.
 
-    `context` are tables an earlier question spoke of, each with how much it counts beside one named here (1).
-    Without `asks_back`, a word that may mean several columns is taken for the first of them; `settled` is what the
-    user has said when asked back.
+    Args:
+        hint: the table that the caller says the question is about.
+        avoided: columns that no word is taken for, unless it can mean nothing else.
+        context: tables that earlier questions were about, with their weight; a table named in this question weighs 1.
+        asks_back: whether a word that may mean several columns is refused; else the first of them is taken.
+        settled: what the user has said when asked back.
+
+    Attributes:
+        used: places of the marks that some part of the structure has used.
+        skip_used: whether `beside` passes over used names and conditions.
     """
 
     def __init__(
@@ -98,7 +105,7 @@ class Reading:
         return len(self.marks)
 
     def use(self, *indexes: int) -> None:
-        """Marks as having found their place."""
+        """Marks these places as used."""
         self.used.update(indexes)
 
     def free(self, index: int) -> bool:
@@ -106,11 +113,11 @@ class Reading:
         return 0 <= index < len(self.marks) and index not in self.used
 
     def noun(self, index: int | None) -> Noun | None:
-        """What the mark names, None when it is used or names nothing."""
+        """What the mark names; None when it is used or names nothing."""
         return self.nouns[index] if index is not None and self.free(index) else None
 
     def having(self, *kinds: str) -> Iterator[int]:
-        """Unused marks whose intent is of one of these kinds, and that are not names."""
+        """The places of unused marks whose intent is of one of these kinds, without those that are names."""
         return (
             index
             for index, mark in enumerate(self.marks)
@@ -127,9 +134,10 @@ class Reading:
         )
 
     def beside(self, index: int, step: int, skip: tuple[str, ...] = TIES, *, through_used: bool = True) -> int | None:
-        """The nearest mark before (-1) or after (+1) that is not a mere tie; None at the end.
+        """The nearest place before (-1) or after (+1) that is not passed over; None at the end of the question.
 
-        With `skip_used`, conditions that have been taken out of the question are as if they were never there.
+        Words of the kinds `skip` are passed over, because they only connect others. If `skip_used` is set, used names
+        and conditions are too, unless `through_used` is false.
         """
         place = index + step
         while 0 <= place < len(self.marks) and self._is_passed(place, skip, through_used):
@@ -142,12 +150,12 @@ class Reading:
         return self.marks[place].means(*skip) and self.nouns[place] is None
 
     def free_beside(self, index: int, step: int, skip: tuple[str, ...] = TIES) -> int | None:
-        """`beside`, when that mark is still unused."""
+        """As `beside`; None when that mark is used."""
         place = self.beside(index, step, skip)
         return place if place is not None and self.free(place) else None
 
     def find(self, start: int, step: int, accept: Callable[[int], bool]) -> int | None:
-        """The first unused mark from `start` in a direction that is accepted."""
+        """The first place from `start` in a direction whose mark is unused and accepted; None when there is none."""
         place = start
         while 0 <= place < len(self.marks):
             if self.free(place) and accept(place):
@@ -158,7 +166,7 @@ class Reading:
     # ------------------------------------------------------------------------------------------------------- context
 
     def negated(self, index: int, operator: Operator) -> Operator:
-        """The operator, turned round when a negation stands right before."""
+        """The operator, or its opposite when a negation stands right before; uses up the negation."""
         place = self.free_beside(index, -1, ("noise", "cmp", "with"))
         if place is not None and self.marks[place].means("not") and operator in OPPOSITE:
             self.use(place)
@@ -170,7 +178,7 @@ class Reading:
         return self.marks[index].means("cmp") and self.marks[index].arg in ("=", "!=")
 
     def asks_for(self, index: int) -> bool:
-        """Whether the mark asks; the "who" of "customers who ordered" does not, `谁` always does."""
+        """Whether the mark asks for something; 谁 always does, the "who" of "customers who ordered" does not."""
         mark = self.marks[index]
         if not mark.means("which") or mark.arg == "kind" or (mark.arg == "sort" and index in self.used):
             return False
@@ -182,14 +190,14 @@ class Reading:
         return self.marks[index].number is not None
 
     def is_ordinal(self, index: int) -> bool:
-        """Whether the number limits how many rows are wanted rather than being compared."""
+        """Whether the number says how many rows are wanted, and is not compared with anything."""
         after = self.beside(index, 1)
         before = self.beside(index, -1)
         neighbours = [self.marks[place] for place in (before, after) if place is not None]
         return any(mark.means("top", "super", "rank") for mark in neighbours)
 
     def measured_beside(self, index: int, step: int) -> tuple[int, Link] | None:
-        """The measured column next to a position, over ties, negligible words and count words."""
+        """The place and column of the nearest noun, if it is a measure; words that connect or count are passed over."""
         place = self.free_beside(index, step, ("noise", "of", "unit", "distinct", "count"))
         if place is None or self.nouns[place] is None:
             return None
@@ -197,7 +205,7 @@ class Reading:
         return (place, link) if link is not None else None
 
     def use_by_before(self, index: int) -> None:
-        """Uses up a grouping word right before."""
+        """Uses up a word for "by" or "each" right before."""
         before = self.free_beside(index, -1)
         if before is not None and self.marks[before].means("by", "each"):
             self.use(before)
@@ -208,7 +216,7 @@ class Reading:
         return self.free(after) and (self.marks[after].means("count") or self.measure(after) is not None)
 
     def counts_rows(self, index: int) -> bool:
-        """`列出10个客户`, "show 10 customers"."""
+        """Whether the number at this place counts rows of the table after it: `列出10个客户`, "show 10 customers"."""
         after = self.beside(index, 1)
         noun = self.nouns[after] if after is not None else None
         number = self.marks[index].number
@@ -254,10 +262,10 @@ class Reading:
         return best
 
     def chosen_of(self, word: str, links: Sequence[Link]) -> Link:
-        """The one of several columns that the user has said is meant by the word.
+        """The one of several columns that the user has chosen for the word.
 
         Raises:
-            Refusal: it is still to be said.
+            Refusal: the user has not chosen yet; it asks back.
         """
         choices = [(link.table, str(link.column)) for link in links]
         chosen = self.settled.among(choices)
@@ -266,7 +274,7 @@ class Reading:
         return next(link for link in links if (link.table, link.column) == chosen)
 
     def named_thing(self, index: int) -> TableKey | None:
-        """The table whose name a plain "name" / `名称` means: the one named beside it, else the only one named."""
+        """The table whose names "name" or 名称 means: the one beside the word, else the only one in the question."""
         if self.marks[index].text.lower() not in _NAME_WORDS:
             return None
         steps = (-1, 1) if self.is_chinese else (1, -1)
@@ -283,7 +291,7 @@ class Reading:
         return [noun.table.table for noun in self.nouns if noun is not None and noun.is_table and noun.table]
 
     def rows_named(self, index: int) -> TableKey | None:
-        """The table whose rows are spoken of, where the word alone means a figure: "revenue records", `营收有几条`."""
+        """The table whose rows are meant by a word that alone would mean a figure: "revenue records", `营收有几条`."""
         noun = self.nouns[index]
         if noun is None or noun.is_value or not any(self._says_rows(index, step) for step in (1, -1)):
             return None
@@ -292,7 +300,7 @@ class Reading:
         return noun.column.table if noun.column is not None and not self.is_measure(noun.column) else None
 
     def counts_conditions(self, condition: Condition) -> bool:
-        """Whether a count of nothing but a condition may be one of rows: of a report only where these are spoken of."""
+        """Whether a count of nothing but a condition counts rows; in a table of reports only if rows are mentioned."""
         spoken = any(mark.means("noise") and mark.arg == "rows" for mark in self.marks)
         return spoken or condition.operator in ("null", "not null") or not self.facts(condition.column.table).is_report
 
@@ -306,7 +314,7 @@ class Reading:
         return False
 
     def column(self, index: int) -> Link | None:
-        """The column the mark names; a measure before a date that is only called after it.
+        """The column the mark names. A measure comes before a date whose name only contains the word.
 
         Raises:
             Refusal: two columns of different tables are equally likely.
@@ -318,7 +326,7 @@ class Reading:
         return best
 
     def _same_key(self, first: Link, second: Link) -> bool:
-        """Whether one column references the other, so that it doesn't matter which is meant."""
+        """Whether it doesn't matter which is meant, because one references the other, or both reference the same."""
         for one, other in ((first, second), (second, first)):
             for edge in self.facts(one.table).edges:
                 if edge.columns == (one.column,) and edge.parent == other.table:
@@ -328,14 +336,14 @@ class Reading:
         return any(columns == (first.column,) == (second.column,) for columns, _ in first_edges & second_edges)
 
     def measure(self, index: int) -> Link | None:
-        """The measured column the mark names, when it can be one."""
+        """The measure that the mark names; None when it names none."""
         noun = self.nouns[index]
         if noun is None or noun.is_value:
             return None
         return self.pick(index, self.is_measure)
 
     def plain_measure(self, index: int) -> Link | None:
-        """The measured column the mark names, unless the word rather means the table it names as well."""
+        """The measure that the mark names, unless the word more likely means a table or another column."""
         noun, link = self.nouns[index], self.measure(index)
         if noun is None or link is None:
             return link
@@ -347,7 +355,7 @@ class Reading:
         return None if of_another or link.quality < noun.table.quality - 0.08 else link
 
     def measure_called(self, names: Iterable[str]) -> Link | None:
-        """The one measured column of a table that goes by any of the names."""
+        """The only measure in the tables that has one of these names; None when there is none, or several are."""
         links = [link for name in names for link in self.lexicon.find(name)]
         found = {
             (link.table, link.column): link
@@ -372,11 +380,11 @@ class Reading:
     # ------------------------------------------------------------------------------------------------------ leftovers
 
     def unknown(self) -> list[Mark]:
-        """Words that name nothing and that no pattern or name condition took."""
+        """Unused words that name nothing."""
         return [mark for index, mark in enumerate(self.marks) if mark.is_unknown and index not in self.used]
 
     def widened(self, mark: Mark) -> str:
-        """The unknown word with the single characters glued to it that are words by themselves (`星巴` + `克`)."""
+        """The unknown word with single characters beside it that were taken for words (`星巴` + `克`)."""
         place = self.marks.index(mark)
         text = mark.text
         for step in (-1, 1):
@@ -392,11 +400,11 @@ class Reading:
         return glued and len(mark.text) == 1 and not mark.text.isascii() and mark.means("unit") and not mark.links
 
     def leftovers(self) -> list[Mark]:
-        """Marks with a meaning that nothing used."""
+        """The marks with a meaning that nothing has used."""
         return [mark for index, mark in enumerate(self.marks) if index not in self.used and self._matters(index)]
 
     def stray_groups(self) -> list[Mark]:
-        """Words that group before something that nothing groups or ranks by; not the "by" of "albums by AC/DC"."""
+        """Unused words for "by" before something that is no group or order; not the "by" of "albums by AC/DC"."""
         found: list[Mark] = []
         for index, mark in enumerate(self.marks):
             after = self.beside(index, 1, ("noise",), through_used=False)
@@ -421,9 +429,9 @@ class Reading:
         ):
             return True
         if mark.means("date_part") and index and _POINTS.match(self.marks[index - 1].text.lower()):
-            return False  # `那个月`, "that month": pointed at, not named
+            return False  # `那个月`, "that month" points at an earlier answer
         if mark.means("date_part") and self.has("top", "super"):
-            return True  # "top 3 days": without them, something else would be ranked
+            return True  # "top 3 days": if the days were ignored, something else would be ranked
         if mark.means("cmp") and mark.arg == "=":
             return False  # 是 and 为 are copulas unless a value follows
         return mark.intent is not None and mark.intent.kind in _MEANINGFUL

@@ -1,4 +1,4 @@
-"""Stored values, keys and flags said in the question, as conditions on their columns."""
+"""Reads stored values, keys and flags in the question as conditions on their columns."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -17,7 +17,7 @@ from rules.schema.schema import TableKey, flag_codes, kind_of
 
 
 class ValueReader:
-    """Takes values, keys and flags out of a reading."""
+    """Turns values, keys and flags into conditions, and uses up their marks."""
 
     def __init__(self, reading: Reading, found: Filters) -> None:
         self._reading = reading
@@ -25,7 +25,7 @@ class ValueReader:
         self._roles: dict[int, str] = {}
 
     def read(self) -> None:
-        """Every value, number of a thing, and flag."""
+        """Reads every value, key and flag."""
         reading = self._reading
         index = 0
         while index < len(reading):
@@ -37,7 +37,7 @@ class ValueReader:
         self._booleans()
 
     def _after_column(self, index: int) -> bool:
-        """Whether a word that is also a name is used as a value: `status is open`, `类别为餐饮`."""
+        """Whether a word that may also be a name is a value, because its column stands before it: `status is open`."""
         reading = self._reading
         before = reading.beside(index, -1, ("noise", "cmp"))
         noun, own = (reading.nouns[before] if before is not None else None), reading.nouns[index]
@@ -121,7 +121,13 @@ class ValueReader:
         self.found.conditions.append(Condition(column, operator, operands))
 
     def _refuse_lacking_figure(self, negation: int | None, last: int) -> None:
-        """`没有新能源车流量的服务区`: what has no such figure is not what others have of it."""
+        """Refuses a negated value before a figure, as `没有新能源车流量的服务区`.
+
+        It asks for things that have no such figure. A condition "another value" would find those that have others.
+
+        Raises:
+            Refusal: this is such a question.
+        """
         reading = self._reading
         lacks = negation is not None and reading.marks[negation].text.lower() in _LACKS
         after = reading.free_beside(last, 1, ("noise",)) if lacks else None
@@ -129,7 +135,7 @@ class ValueReader:
             raise unused_words([reading.marks[negation].text])
 
     def _note_guesses(self, places: list[int], links: list[Link]) -> None:
-        """Tells the user where a part of a value was taken for the whole."""
+        """Notes for the answer where a part of a value was taken for the whole."""
         for place, link in zip(places, links, strict=True):
             self._refuse_others_name(place, link)
             if link.quality < _WHOLE_VALUE:
@@ -139,10 +145,10 @@ class ValueReader:
                 self.found.notes.append(note)
 
     def _refuse_others_name(self, place: int, link: Link) -> None:
-        """Refuses a name of which only a part is stored, and a part of a name that is stored: both are others'.
+        """Refuses a word that is only a part of a stored name, or has a stored name as a part: it names somebody else.
 
         Raises:
-            Refusal: nothing is called so; the one of the similar name is offered.
+            Refusal: nothing has this name; the similar one is offered.
         """
         reading = self._reading
         if link.is_exact and link.quality < _WHOLE_VALUE:
@@ -158,10 +164,10 @@ class ValueReader:
             self._refuse_torn(place)
 
     def _refuse_torn(self, place: int) -> None:
-        """A part of a value after a surname that is a measure word as well (`张`) is another's name.
+        """Refuses a part of a stored name after a character that may be a surname, such as 张: it is another person.
 
         Raises:
-            Refusal: the two are one unknown word.
+            Refusal: both together are one unknown word.
         """
         marks = self._reading.marks
         before = marks[place - 1] if place and marks[place].glued else None
@@ -170,7 +176,7 @@ class ValueReader:
             raise unknown_words([before.text + marks[place].text], self._reading.lexicon)
 
     def _role_before(self, index: int, link: Link) -> str | None:
-        """The referencing column said right before a value of what it points to: "whose manager is Nancy Fuller"."""
+        """The reference named right before a value of its target: "whose manager is Nancy Fuller"; else None."""
         reading = self._reading
         place = reading.beside(index, -1, ("noise", "cmp", "verb", "with", "to", "by"))
         noun = reading.nouns[place] if place is not None else None
@@ -186,7 +192,7 @@ class ValueReader:
         return None
 
     def _above_children(self, index: int, link: Link) -> str | None:
-        """The reference to the one above, where those below a named one are asked for: `总公司下属的部门`."""
+        """The table's reference to itself, where the rows below a named one are asked for: `总公司下属的部门`."""
         reading = self._reading
         below = index + 1 < len(reading) and reading.marks[index + 1].text in _BELOW
         thing = reading.beside(index + 1, 1) if below else None
@@ -221,7 +227,7 @@ class ValueReader:
         return not others
 
     def _identities(self) -> None:
-        """`order 1001`, `编号为3的服务区`: a table or key column followed by a number or quotation."""
+        """Reads a number or quotation after a table or a key as an identity: `order 1001`, `编号为3的服务区`."""
         reading = self._reading
         for index in range(len(reading)):
             mark = reading.marks[index]
@@ -282,7 +288,7 @@ class ValueReader:
                 self.found.with_deleted.add(link.table)
 
     def _deleted_rows(self, index: int, link: Link) -> bool:
-        """`deleted employees` where a time or a number marks deletion."""
+        """Reads `deleted employees` where a time or a number marks what is deleted; returns whether it did."""
         kind = self._reading.kind(link)
         if kind not in ("date", "timestamp", "number"):
             return False
@@ -294,7 +300,7 @@ class ValueReader:
         return True
 
     def merge_alternatives(self) -> None:
-        """`男读者和女读者`: two values that one row can't have at once are alternatives."""
+        """Joins conditions on values that no row has at once, because either is meant: `男读者和女读者`."""
         kept: list[Condition] = []
         for condition in self.found.conditions:
             other = next((one for one in kept if _are_alternatives(one, condition)), None)

@@ -1,4 +1,4 @@
-"""Periods in the question, what bounds them, and the date column named beside them."""
+"""Reads periods, the words that bound them, and the date column that is named beside them."""
 
 from rules.linking.dates import Moment, Period
 from rules.linking.linking import Noun
@@ -9,14 +9,14 @@ from rules.reading.reading import Reading
 
 
 class SpanReader:
-    """Takes the periods out of a reading."""
+    """Turns dates into periods, and uses up their marks."""
 
     def __init__(self, reading: Reading, found: Filters) -> None:
         self._reading = reading
         self.found = found
 
     def read(self) -> None:
-        """Every period, with its bounds and its column."""
+        """Reads every period, with its bounds and its column."""
         reading = self._reading
         index = 0
         while index < len(reading):
@@ -38,7 +38,7 @@ class SpanReader:
         return not (compared and not self._date_before(before)) and not counted
 
     def _date_before(self, index: int | None) -> bool:
-        """Whether the noun before a comparison is a date column, so that 2020 is a year there."""
+        """Whether the noun before a comparison is a date, so that a number such as 2020 is a year."""
         noun = self._reading.nouns[index - 1] if index else None
         return noun is not None and noun.column is not None and self._reading.is_date(noun.column)
 
@@ -59,7 +59,7 @@ class SpanReader:
         return span.last
 
     def _week_around(self, index: int) -> Period | None:
-        """ "the week of 2026-10-05": the whole week of a day."""
+        """The whole week of a day, where the question says so: "the week of 2026-10-05"; None elsewhere."""
         reading = self._reading
         date, before = reading.marks[index].date, reading.free_beside(index, -1, ("noise", "of"))
         if date is None or before is None or reading.marks[before].arg != "week" or index - before < 2:
@@ -72,7 +72,7 @@ class SpanReader:
         return Period(monday, monday.shifted("week", 1), "week")
 
     def _say_date(self, span: Span) -> None:
-        """Takes in the date column named beside the period (`2020年开业`, "hired in 2019")."""
+        """Finds the date column that is named beside the period: `2020年开业`, "hired in 2019"."""
         reading = self._reading
         for place in (
             reading.free_beside(span.last, 1),
@@ -88,7 +88,7 @@ class SpanReader:
                 return
 
     def _say_other_date(self, span: Span, place: int) -> None:
-        """`opened and closed in May`: the period holds for both dates."""
+        """Adds the period for a second date that is named with "and": `opened and closed in May`."""
         reading = self._reading
         step = 1 if place > span.last else -1
         joint, beyond = place + step, place + 2 * step
@@ -103,7 +103,7 @@ class SpanReader:
             self.found.spans.append(Span(list(span.periods), span.first, span.last, link, span.negated))
 
     def _names_date(self, noun: Noun) -> bool:
-        """Whether a noun beside a period is its date column rather than what is measured in the period."""
+        """Whether a noun beside a period is its date column, and not what is measured in the period."""
         reading = self._reading
         dates = [score for score, link in noun.columns if reading.is_date(link) or reading.is_year(link)]
         measures = [score for score, link in noun.columns if reading.is_measure(link) and link.quality >= 0.75]
@@ -112,7 +112,7 @@ class SpanReader:
         return dates[0] >= noun.columns[0][0] - 0.1 and (not noun.is_value or noun.columns[0][1].quality >= 0.7)
 
     def _extend(self, span: Span) -> None:
-        """Takes in `到 <date>` (a range) and `和 <date>` (further periods)."""
+        """Reads further dates: after 到 or "to" the end of a range, after 和 or "and" another period."""
         reading = self._reading
         while True:
             joint = span.last + 1
@@ -137,10 +137,10 @@ class SpanReader:
             span.last = other
 
     def _dated(self, before: Period, index: int) -> Period:
-        """The period at `index`; without a year, it is in that of the one before.
+        """The period at `index`; one without a year gets the year of the period before.
 
         Raises:
-            Refusal: that one has no year either.
+            Refusal: the period before has no year either.
         """
         mark = self._reading.marks[index]
         assert mark.date is not None
@@ -152,7 +152,10 @@ class SpanReader:
         return period
 
     def _bound(self, span: Span) -> bool:
-        """Applies since / after / before / until, said before (English) or after (Chinese); whether there was any."""
+        """Applies words such as "since", "after" and "until", and a negation; returns whether there was a bound.
+
+        English says bounds before the period, Chinese after it.
+        """
         reading = self._reading
         period = span.periods[0]
         bounded = False

@@ -1,4 +1,4 @@
-"""Comparisons with numbers and averages, and what is compared."""
+"""Reads comparisons with numbers and averages, and finds what is compared."""
 
 from decimal import Decimal
 
@@ -11,14 +11,14 @@ from rules.schema.links import Link
 
 
 class ThresholdReader:
-    """Takes comparisons out of a reading."""
+    """Turns comparisons into thresholds and conditions, and uses up their marks."""
 
     def __init__(self, reading: Reading, found: Filters) -> None:
         self._reading = reading
         self.found = found
 
     def read(self) -> None:
-        """Every comparison."""
+        """Reads every comparison."""
         for index in list(self._reading.having("between", "between_end")):
             self._between(index)
         for index in list(self._reading.having("cmp")):
@@ -46,7 +46,7 @@ class ThresholdReader:
         self._add_range(low, high, min(index, low), max(index, high))
 
     def _pair(self, first: int, step: int) -> tuple[int | None, int | None]:
-        """Two numbers with `到` or `and` between them, in order."""
+        """The places of two numbers with 到 or "and" between them, in their order; None twice without both."""
         reading = self._reading
         joint = reading.beside(first, step)
         other = reading.free_beside(joint, step) if joint is not None else None
@@ -60,7 +60,7 @@ class ThresholdReader:
         return mark.means("to", "and") or mark.text == "to"
 
     def _implicit_ranges(self) -> None:
-        """`1万到3万`, `10-20` without "between"."""
+        """Reads ranges without a word for "between": `1万到3万`, `10-20`."""
         reading = self._reading
         for index in range(len(reading)):
             if reading.free(index) and self._reading.is_number(index):
@@ -75,7 +75,7 @@ class ThresholdReader:
         reading = self._reading
         first, second = reading.marks[low].number, reading.marks[high].number
         assert first is not None and second is not None
-        # `1到2万`, "between 1 and 2 million": the scale said once is that of both.
+        # In `1到2万` and "between 1 and 2 million" the scale belongs to both numbers.
         start = first.value * second.scale if first.scale == 1 and first.value < second.unscaled else first.value
         threshold = Threshold("between", (start, second.value), position=low)
         reading.use(low, high)
@@ -102,7 +102,7 @@ class ThresholdReader:
         self._attach(threshold, min(index, place), max(index, place))
 
     def _duration(self, index: int, place: int, operator: str, count: Decimal) -> None:
-        """`开业超过10年`, "open for more than 10 years": how long ago the date before was."""
+        """Reads a comparison of how long ago the date before was: `开业超过10年`, "open for more than 10 years"."""
         reading = self._reading
         target = reading.free_beside(min(index, place), -1, ("noise", "of", "with"))
         link = (
@@ -126,13 +126,13 @@ class ThresholdReader:
             return
         said = reading.free_beside(first, -1, ("noise",))
         if said is not None and reading.marks[said].means("sum") and reading.noun(said) is None:
-            reading.use(said)  # "with total over 1000": the one measure there is
+            reading.use(said)  # "with total over 1000": the planner takes the only measure
             return
         before = reading.free_beside(first, -1, ("noise", "of", "with", "count", "by", "unit"))
         measured = not reading.is_chinese and last + 1 < len(reading) and reading.marks[last + 1].means("unit")
         after = reading.free_beside(last, 1, ("noise", "unit", "of") if measured else ("noise", "unit"))
         if after is not None and self._has(before, first) and self._compares(after, threshold, is_before=False):
-            return  # "number of companies with more than 20 shops"
+            return  # "number of companies with more than 20 shops": the shops are compared
         if before is not None and self._compares(before, threshold, is_before=True):
             self._take_count_words(before, first)
             self._take_unit(after, threshold)
@@ -144,12 +144,12 @@ class ThresholdReader:
             self._take_count_words(before, first)
 
     def _has(self, before: int | None, first: int) -> bool:
-        """Whether the noun before is what has the number of things compared."""
+        """Whether a word for "with" follows the noun before, so that it only owns what is compared."""
         between = range(before + 1, first) if before is not None else ()
         return not self._reading.is_chinese and any(self._reading.marks[place].means("with") for place in between)
 
     def _continues(self, threshold: Threshold, first: int) -> bool:
-        """`at least 5000 but less than 7000`: the second comparison is about what the first is about."""
+        """Lets a second comparison after "and" be about the same as the first: `at least 5000 but less than 7000`."""
         reading = self._reading
         joint = first - 1
         if len(self.found.thresholds) < 2 or not reading.free(joint) or not reading.marks[joint].means("and"):
@@ -162,7 +162,7 @@ class ThresholdReader:
         return True
 
     def _compares(self, index: int, threshold: Threshold, *, is_before: bool) -> bool:
-        """Takes the noun as the compared thing, when it is a number column, or a counted table after the number."""
+        """Compares the noun, if it is a column of numbers or a table that is counted; returns whether it did."""
         reading = self._reading
         noun = reading.noun(index)
         if noun is None or noun.is_value:
@@ -177,7 +177,7 @@ class ThresholdReader:
         return self._take_table(index, threshold) if not is_before or counted else False
 
     def _take_unit(self, index: int | None, threshold: Threshold) -> None:
-        """`downtime over 400 minutes`, where a column is called downtime_minutes."""
+        """Uses up a unit that is a part of the column's name: `downtime over 400 minutes`, of downtime_minutes."""
         noun = self._reading.noun(index)
         if index is not None and noun is not None and not noun.is_table and threshold.link is not None:
             compared = (threshold.link.table, threshold.link.column)
@@ -229,7 +229,7 @@ class ThresholdReader:
         return None
 
     def _plain_equalities(self) -> None:
-        """A number column right before a number: `rating 5`, `年龄30`."""
+        """Reads a column right before a number as equal to it: `rating 5`, `年龄30`."""
         reading = self._reading
         for index in range(len(reading)):
             if not reading.free(index) or not self._reading.is_number(index):
@@ -247,7 +247,7 @@ class ThresholdReader:
                 self.found.conditions.append(Condition(ref(link), "=", (number.value,)))
 
     def _counted_equality(self, index: int) -> bool:
-        """`courses with 4 credits`, `3个车位的…`: a number before the column it is a value of."""
+        """Reads a number before the column it is a value of: `courses with 4 credits`; returns whether it did."""
         reading = self._reading
         after = reading.free_beside(index, 1, ("unit",))
         before = reading.beside(index, -1, ("noise", "with", "verb"))
@@ -263,7 +263,7 @@ class ThresholdReader:
         return True
 
     def _averages(self) -> None:
-        """`above average`: compared with the average of the same column."""
+        """Reads `above average`: the column is compared with its own average."""
         reading = self._reading
         for index in list(reading.having("above_average", "below_average")):
             operator: Operator = "above average" if reading.marks[index].means("above_average") else "below average"
@@ -276,7 +276,7 @@ class ThresholdReader:
                     break
 
     def _same_noun_again(self, index: int, link: Link) -> None:
-        """`rent above the average rent` says the column twice."""
+        """Uses up the column where it is named again: `rent above the average rent`."""
         after = self._reading.free_beside(index, 1)
         if after is not None and self._reading.noun(after) is not None and self._reading.measure(after) == link:
             self._reading.use(after)

@@ -1,1 +1,1 @@
-"""Renders a query structure as SQL."""
+"""Writes a `Query` as SQL."""

@@ -1,7 +1,7 @@
 """The FROM and WHERE of one statement: which tables are joined, under which aliases, and what restricts their rows.
 
-Conditions on tables above the root are joined; conditions on tables beside or below it become EXISTS, so that they can
-never multiply rows. Soft-deleted rows of every table that takes part are left out unless the query says otherwise.
+Tables above the root are joined. Conditions on tables beside or below it become EXISTS, because a join would repeat
+rows. Soft-deleted rows of every table that takes part are left out unless the query says otherwise.
 """
 
 import re
@@ -40,7 +40,7 @@ class Frame:
         self._taken = set(taken)
         self._nodes: dict[Path, str] = {}
         self._conditions: list[str] = []
-        self._conditions_of_base: list[str] = []  # apart only with `keep_all`: it restricts no groups there
+        self._conditions_of_base: list[str] = []  # used only with `keep_all`, where they must not restrict groups
         self._needed: list[tuple[TableKey, str | None]] = []
         self._must_qualify = bool(taken)
         self._kept: Path = ()
@@ -48,7 +48,7 @@ class Frame:
     def keep_all(self, table: TableKey, via: str | None) -> None:
         """Makes every row of an included table appear, also those to which no row of the base belongs.
 
-        Conditions on that table, and on what lies above it, restrict its rows; all others restrict the base's.
+        Conditions on that table and on those above it restrict its rows; all others restrict rows of the base.
 
         Raises:
             LookupError: the base belongs to no row of the table.
@@ -60,7 +60,7 @@ class Frame:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether rows appear to which none of the base belongs."""
+        """Whether rows appear to which no row of the base belongs."""
         return bool(self._kept)
 
     def is_kept(self, table: TableKey, via: str | None) -> bool:
@@ -82,7 +82,7 @@ class Frame:
         return self._root != self._base
 
     def include(self, needed: Iterable[tuple[TableKey, str | None]], preferred: frozenset[TableKey]) -> bool:
-        """Makes these tables part of the frame, moving the root below the base where that is needed.
+        """Adds tables to the frame; moves the root below the base if they can't be reached otherwise.
 
         Returns whether everything is connected.
         """
@@ -101,13 +101,13 @@ class Frame:
         return True
 
     def is_keyed_by_meeting(self) -> bool:
-        """Whether the root's key is exactly its references to the base and the other side, as link tables have it."""
+        """Whether the root is a link table: its key consists of its references to the base and to the other side."""
         paths = [self._path(table, via) for table, via in [(self._base, None), *self._needed]]
         columns = {column for path in paths if path for column in path[0].columns}
         return set(self._schema.facts[self._root].key) == columns
 
     def _path(self, table: TableKey, via: str | None) -> Path | None:
-        """The way up to a table; None when there is none, or when a table that links the two ties them closer."""
+        """The way up to a table; None when there is none, or when a link table between the two is a shorter way."""
         path = self._graph.up(self._root, table, via)
         if path is None or via is not None or len(path) < 2 or self._root != self._base:
             return path
@@ -154,7 +154,7 @@ class Frame:
     # ---------------------------------------------------------------------------------------------------- conditions
 
     def restrict(self, conditions: Iterable[Condition], related: Iterable[Related]) -> None:
-        """Takes conditions into the frame; those on tables not above the root become EXISTS."""
+        """Adds conditions; those on tables that are not above the root become EXISTS."""
         beside: dict[TableKey, list[Condition]] = {}
         above: list[Condition] = []
         for condition in conditions:
@@ -209,7 +209,7 @@ class Frame:
         return self.comparison(sql, condition.operator, operands)
 
     def _unlike(self, sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
-        """A negative comparison that also holds for NULL: what has no city is not in Berlin."""
+        """A negative comparison that also holds for NULL, because what has no city is not in Berlin."""
         if operator == "!=":
             return f"{sql} IS DISTINCT FROM {_spelled(operands[0])}"
         if operator == "not during":
@@ -280,11 +280,11 @@ class Frame:
         return [f"FROM {self._named(self._kept)}", *self._joins(kept), *measured]
 
     def _kept_nodes(self) -> dict[Path, str]:
-        """The tables whose rows appear whatever belongs to them: all of them, unless one is kept whole."""
+        """The tables that are joined before those of the base: with `keep_all` that table and those above, else all."""
         return {path: alias for path, alias in self._nodes.items() if self._is_above_kept(path)}
 
     def _joins(self, nodes: Mapping[Path, str]) -> list[str]:
-        """The lines that join these tables but for the lowest one."""
+        """The lines that join these tables, without the lowest one."""
         return [f"JOIN {self._named(path)} ON {self._tie(path)}" for path in nodes if path and path != self._kept]
 
     def _named(self, path: Path) -> str:
@@ -326,7 +326,7 @@ def not_deleted(schema: Schema, key: TableKey, name: str, qualifier: str) -> str
 
 
 def _existence(related: list[Related], beside: dict[TableKey, list[Condition]]) -> list[Related]:
-    """Every existence to test: those asked for, with what is said about their rows, and those conditions imply."""
+    """Everything that is tested by EXISTS: related tables with the conditions on them, and other conditions beside."""
     found: list[Related] = []
     for one in related:
         own = [condition for condition in beside.get(one.table, ()) if not one.conditions or _is_period(condition)]
@@ -350,7 +350,7 @@ def _spelled(operand: Operand) -> str:
 
 
 def _as_stored(operand: Operand, kind: str) -> Operand:
-    """The operand in the column's kind of value: codes of numeric columns are numbers, digits of text columns text."""
+    """The operand as the column stores it: as a number in columns of numbers, as a text in columns of texts."""
     if kind == "number" and isinstance(operand, str) and re.fullmatch(r"-?\d+(\.\d+)?", operand):
         try:
             return Decimal(operand)

@@ -1,4 +1,4 @@
-"""SQL spelling of tables' names, literals and dates."""
+"""Writes names of tables, literals and dates as SQL."""
 
 import re
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""A `Query` as PostgreSQL: readable, qualified only where needed, never counting a row twice."""
+"""Writes a `Query` as a statement for PostgreSQL that people can read and that counts no row twice."""
 
 from dataclasses import replace
 
@@ -15,7 +15,8 @@ def render(query: Query, schema: Schema, graph: Graph) -> str:
 
     Raises:
         AmbiguousPath: a table can be reached in several equally good ways.
-        LookupError, Unrenderable: tables that nothing connects, or a figure that the joins would multiply.
+        LookupError: nothing connects the tables.
+        Unrenderable: the joins would count rows of a figure more than once.
     """
     text = _text(Statement(query, schema, graph))
     if query.counts_rows:
@@ -38,7 +39,7 @@ def _indented(text: str) -> str:
 
 
 def _average_of_groups(statement: Statement) -> str:
-    """Averages of per-group figures: the inner statement groups by the dimensions and `per`, the outer one averages."""
+    """The statement for averages of groups: an inner one groups by the dimensions and `per`, the outer one averages."""
     query = statement.query
     measure = query.measures[0]
     if len(query.measures) > 1 or query.having or measure.per is None:
@@ -72,7 +73,7 @@ def _average_of_groups(statement: Statement) -> str:
 
 
 def _outer_names(statement: Statement, inner: Statement, frame: Frame, names: list[str]) -> list[str]:
-    """The inner statement's group columns that are shown, under their own names."""
+    """The group columns of the inner statement that the outer one shows, under their own names."""
     shown: list[str] = []
     remaining = iter(names)
     for dimension in statement.query.dimensions:
@@ -97,7 +98,7 @@ def _outer_order(query: Query, alias: str, outer: list[str]) -> list[str]:
 
 
 def _top_of_groups(statement: Statement) -> str:
-    """The first rows of each group: a ranked inner statement, cut outside."""
+    """The statement for the first rows of each group: an inner one numbers them, the outer one cuts."""
     query = statement.query
     frame = statement.frame()
     outputs = [*statement.dimension_outputs(frame), *statement.column_outputs(frame)]
@@ -110,7 +111,7 @@ def _top_of_groups(statement: Statement) -> str:
     else:
         by = frame.column(order.column or query.columns[0])
     direction = " DESC NULLS LAST" if order.descending else ""
-    # The best of a group may be several; of the best three each place is given once.
+    # All that share the first place are shown; of the first three, each place is given to one row.
     ties = (
         ""
         if (query.limit or 1) == 1
@@ -139,14 +140,14 @@ def _top_of_groups(statement: Statement) -> str:
 
 
 def _several_bases(statement: Statement, bases: list[TableKey]) -> str:
-    """Figures of different tables side by side: each aggregated alone, then joined on the groups."""
+    """The statement for figures of several tables: each is aggregated alone, then they are joined on the groups."""
     query = statement.query
     if query.having or query.top_per or any(measure.per or measure.is_share for measure in query.measures):
         raise Unrenderable("figures of several tables only stand side by side")
     parts: list[tuple[str, str, tuple[Measure, ...]]] = []
     for base in bases:
         measures = tuple(measure for measure in query.measures if measure.table == base)
-        # Each figure has its own date, which restricts no other.
+        # A period on the date of one table restricts only the figures of that table.
         conditions = tuple(
             one
             for one in query.conditions

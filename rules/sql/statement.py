@@ -1,4 +1,4 @@
-"""One SELECT: what is shown, grouped, compared and ordered, over one frame."""
+"""Writes one SELECT over one frame: what is shown, grouped, compared and ordered."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from rules.sql.frame import Frame
 
 
 class Unrenderable(Exception):
-    """The structure can't be put into one correct statement; the message names the reason for the log."""
+    """No correct statement can be made of the query; the message gives the reason, for the log."""
 
 
 @dataclass(frozen=True)
@@ -26,18 +26,22 @@ class Output:
 
 
 class Statement:
-    """Renders one query as one SELECT; `whole` is the query that names the figures, where this is a part of it."""
+    """Writes one query as one SELECT.
+
+    Args:
+        whole: the query of which this one is a part; its figures decide the names of columns.
+    """
 
     def __init__(self, query: Query, schema: Schema, graph: Graph, whole: Query | None = None) -> None:
         self.query, self.schema, self.graph = query, schema, graph
         self._whole = whole or query
 
     def alias(self, measure: Measure) -> str:
-        """The result column's name of a figure."""
+        """The name of a figure's column in the result."""
         return measure_alias(measure, self._whole)
 
     def frame(self) -> Frame:
-        """The FROM and WHERE the query needs."""
+        """The FROM and WHERE that the query needs."""
         query = self.query
         base = query.measures[0].table if query.measures else query.base
         frame = Frame(self.schema, self.graph, base, query.with_deleted, through=query.through)
@@ -65,7 +69,7 @@ class Statement:
             raise Unrenderable("it is not known whether groups or what is measured must have others")
 
     def key_names(self) -> list[str]:
-        """Names of the outputs that identify the entities grouped by, where they are asked for."""
+        """The names of the columns that identify the groups; `text` adds these columns with `with_keys`."""
         keys = [
             name
             for dimension in self.query.dimensions
@@ -84,7 +88,7 @@ class Statement:
         return [Output(sql, name) for sql, name in zip(columns, self.key_names(), strict=True)]
 
     def text(self, *, with_keys: bool = False) -> str:
-        """The statement, of one SELECT; `with_keys` adds what identifies the entities, for joining it with others."""
+        """The statement; `with_keys` adds the columns that identify the groups, on which it is joined with others."""
         frame = self.frame()
         query = self.query
         if frame.multiplies and any(_adds_rows(measure) for measure in query.measures):
@@ -105,7 +109,10 @@ class Statement:
         return "\n".join(lines)
 
     def _deduplicated(self, frame: Frame) -> Frame:
-        """A frame that counts each measured row once per group; only meeting tables keyed by the two sides do."""
+        """The frame, if it counts each measured row once per group.
+
+        Below the base that is so only for a link table whose key consists of its two references.
+        """
         if not frame.is_keyed_by_meeting():
             raise Unrenderable("the joins would count measured rows several times")
         return frame
@@ -114,12 +121,12 @@ class Statement:
         return self.schema.facts[key]
 
     def shown(self, dimension: Dimension) -> tuple[str, ...]:
-        """Columns that show a dimension's entity."""
+        """The names of the columns that show a dimension."""
         facts = self._facts(dimension.table)
         return facts.shown
 
     def dimension_outputs(self, frame: Frame) -> list[Output]:
-        """What a dimension shows."""
+        """The columns of all dimensions."""
         outputs: list[Output] = []
         for dimension in self.query.dimensions:
             if dimension.column is None:
@@ -155,7 +162,7 @@ class Statement:
         return outputs
 
     def measure_output(self, frame: Frame, measure: Measure) -> Output:
-        """One figure."""
+        """The column of one figure."""
         return Output(self._measure_sql(frame, measure), self.alias(measure))
 
     def _measure_sql(self, frame: Frame, measure: Measure) -> str:
@@ -191,7 +198,7 @@ class Statement:
         return f"count(DISTINCT {columns})" if len(key) == 1 else f"count(DISTINCT ({columns}))"
 
     def group_columns(self, frame: Frame, dimension: Dimension) -> list[str]:
-        """What a dimension groups by: its column, or the key and names of its entity."""
+        """What a dimension groups by: its column, or the key and names of its table."""
         if dimension.column is not None:
             return [self._dimension_sql(frame, dimension)]
         names = dict.fromkeys((*self._facts(dimension.table).key, *self.shown(dimension)))
@@ -237,7 +244,7 @@ def where_lines(conditions: Iterable[str]) -> list[str]:
 
 
 def _disambiguated(outputs: list[Output], query: Query, schema: Schema) -> list[Output]:
-    """Two entities shown by columns of one name (customer.name, product.name) get their table's name in front."""
+    """The columns; those with equal names (customer.name, product.name) get the names of their tables in front."""
     bare = [output.sql.split(".")[-1] for output in outputs]
     if len(set(bare)) == len(bare):
         return outputs
@@ -263,7 +270,7 @@ _PREFIXES = {
 
 
 def measure_alias(measure: Measure, query: Query) -> str:
-    """The result column's name of a measure, unique within the query."""
+    """The name of a measure's column in the result, which no other measure of the query has."""
     if measure.column is None:
         name = f"{measure.table[1]}_count"
     elif measure.function == "count_distinct":
@@ -282,5 +289,5 @@ def measure_alias(measure: Measure, query: Query) -> str:
 
 
 def _adds_rows(measure: Measure) -> bool:
-    """Whether the figure grows with a row that is joined twice."""
+    """Whether the figure would be wrong if a row were joined twice."""
     return measure.function in ("sum", "avg") or (measure.function == "count" and measure.column is not None)

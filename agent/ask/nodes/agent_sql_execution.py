@@ -74,6 +74,7 @@ async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: Contex
         "usage": repair.usage,
         "warnings": list(repair.warnings),
         "execution_path": ["agent_sql_execution"],
+        "prompt_parts": repair.sizes,
     }
     if repair.error is None:
         try:

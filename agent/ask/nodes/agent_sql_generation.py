@@ -1,12 +1,16 @@
 """Step 2 of a data question: writes SQL and proves it safe and valid, or says why there is none.
 
-Draft → guard → EXPLAIN → at most one repair, itself guarded and explained. Errors that the user can act on go into the
-state; only failures of the model, the database or time limits are raised.
+An example that answers this very question gives its SQL. Otherwise: draft → guard → EXPLAIN → at most one repair,
+itself guarded and explained. Errors that the user can act on go into the state; only failures of the model, the
+database or time limits are raised.
 """
+
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
 from agent.ask.context import Context, inquiry_of
+from agent.ask.experience import METHOD, Reused, reused
 from agent.ask.sql_repair import FORBIDDEN, NOT_VALID, may_repair, repaired
 from agent.ask.state import State, Update
 from common.errors import (
@@ -29,11 +33,25 @@ async def agent_sql_generation(state: State, runtime: Runtime[Context]) -> Updat
     """
     context = runtime.context
     inquiry = inquiry_of(state, await context.database.catalog())
+    known = state["reused"] if "reused" in state else await reused(inquiry, context.experience, context.database)
+    if known is not None:
+        return _proven_before(known)
+    if context.has_model:  # the rules have no use for it
+        inquiry = replace(inquiry, experience=await context.experience.recalled(inquiry))
+    return {**await _written(inquiry, context), "experience": inquiry.experience}
+
+
+async def _written(inquiry: Inquiry, context: Context) -> Update:
     try:
         draft = await context.skills.write_sql(inquiry)
     except ForbiddenStatement as error:
         return {**_rejected(error), "usage": error.usage}
+    is_by_rules = context.skills.name == context.rules.name
+    if not is_by_rules:
+        context.experience.used(inquiry.experience.examples)
     update = await _prove(draft.value, inquiry, context)
+    if "sql" in update:
+        update["generation_method"] = "rules" if is_by_rules else "llm"
     refusal = update.get("error")
     if isinstance(refusal, InvalidSql):
         update["error"] = with_suggestions(refusal, update["sql"], inquiry.catalog)
@@ -62,7 +80,11 @@ async def _repair(broken: Sql, error: InvalidSql, inquiry: Inquiry, context: Con
         update["execution_path"] += [repair.happened]
     else:
         update = _rejected(repair.error, repair.sql, repair.happened)
-    return {**update, "usage": repair.usage, "warnings": list(repair.warnings)}
+    return {**update, "usage": repair.usage, "warnings": list(repair.warnings), "prompt_parts": repair.sizes}
+
+
+def _proven_before(known: Reused) -> Update:
+    return {**_accepted(Sql(known.sql), known.plan), "reused": known, "generation_method": METHOD}
 
 
 def _accepted(draft: Sql, plan: PlanEstimate | None) -> Update:
@@ -105,4 +127,6 @@ def _rejected(error: StatementRejected, sql: str | None = None, happened: str = 
 def _with_cost(update: Update, thought: Thought[Draft]) -> Update:
     update["usage"] = update.get("usage", Usage()) + thought.usage
     update["warnings"] = [*thought.warnings, *update.get("warnings", [])]
+    if thought.prompt_parts:
+        update["prompt_parts"] = {"write_sql": dict(thought.prompt_parts), **update.get("prompt_parts", {})}
     return update

@@ -3,16 +3,18 @@
 from langgraph.runtime import Runtime
 
 from agent.ask.context import Context, inquiry_of
-from agent.ask.routing import ROUTING_MODES
+from agent.ask.experience import METHOD, reused
+from agent.ask.routing import ROUTING_MODES, SETTLED_BY_EXAMPLES
 from agent.ask.state import State, Update
 from common.errors import DatabaseUnavailable, QueryTimeout, StoreUnavailable
 from common.text import Text
-from common.values import Catalog, Turn
+from common.values import Catalog, Classification, Thought, Turn
 
 _NO_HISTORY = Text(
     "会话存储暂时不可用，本次回答没有参考之前的对话。",
     "The conversation store is unavailable; this answer does not know the earlier turns.",
 )
+_PROVEN_BEFORE = Text("问题与一个已验证的示例相同", "The question is that of a verified example")
 
 
 async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
@@ -33,13 +35,19 @@ async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
         if state["routing_mode"] != "chat_direct" and thought.value.method != "rule_based_chat":
             raise
         catalog = Catalog(())
-    thought = await classify(inquiry_of(state, catalog), context)
+    inquiry, update = inquiry_of(state, catalog), Update(execution_path=["classify"])
+    if state["routing_mode"] in SETTLED_BY_EXAMPLES:
+        update["reused"] = await reused(inquiry, context.experience, context.database)
+    if update.get("reused"):
+        thought = Thought(Classification("DATABASE", 1.0, METHOD, _PROVEN_BEFORE.to(state["lang"])))
+    else:
+        thought = await classify(inquiry, context)
     return {
+        **update,
         "history": history,
         "classification": thought.value,
         "usage": thought.usage,
         "warnings": [*warnings, *thought.warnings],
-        "execution_path": ["classify"],
     }
 
 

@@ -63,19 +63,19 @@ class Told:
         return next((turn for turn in reversed(self.turns) if turn.sql), None)
 
 
-def told(turns: Sequence[Turn], view: View) -> Told:
-    """The latest of `turns` (oldest first) that fit the budget.
+def told(turns: Sequence[Turn], view: View, tokens: int = MAX_HISTORY_TOKENS) -> Told:
+    """The latest of `turns` (oldest first) that fit into `tokens`.
 
     The latest turn and the latest with SQL come first, so that a follow-up works after small talk; of the others the
     oldest are dropped first.
     """
     shares = _VIEWS[view]
-    room = MAX_HISTORY_TOKENS * PER_TOKEN
+    room = tokens * PER_TOKEN
     shown: dict[int, str] = {}
     for index in _by_weight(turns):
         text = _turn_text(turns[index], shares)
         room -= weight(text) + 1  # the line break between turns
-        if room < 0 or len(shown) == MAX_TURNS:
+        if (room < 0 and shown) or len(shown) == MAX_TURNS:
             break
         shown[index] = text
     kept = sorted(shown)

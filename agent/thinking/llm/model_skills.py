@@ -3,10 +3,9 @@
 A prompt that is too long for the model is sent a second time, shortened.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
 
 from agent.answers.figures_check import (
     doubtful_figures,
@@ -15,18 +14,19 @@ from agent.answers.figures_check import (
     figures_warning,
 )
 from agent.thinking.llm.classification_reply import classification_of
+from agent.thinking.llm.experience_text import experience_parts
 from agent.thinking.llm.history_text import Told, told
 from agent.thinking.llm.prompt_files import prompt
 from agent.thinking.llm.reasoning import VisibleText, answer_in, without_reasoning
 from agent.thinking.llm.repair_hints import error_text, mentioned_tables
 from agent.thinking.llm.replies import WITHHELD, sql_from_reply, withheld
 from agent.thinking.llm.rows_text import extent, rows_text
-from agent.thinking.llm.schema_text import OVERVIEW_BUDGET, SCHEMA_BUDGET, SchemaText
+from agent.thinking.llm.schema_text import OVERVIEW_BUDGET, SchemaText
 from common.errors import ForbiddenStatement, InvalidSql, PromptTooLong
 from common.inquiry import Emit, Inquiry
 from common.llm import ChatModel, Completion, Message
 from common.llm.call_failures import CallFailed, unavailable
-from common.llm.tokens import estimated_tokens
+from common.llm.tokens import PER_TOKEN, PromptBudget, estimated_tokens, weight
 from common.text import Lang
 from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Table, Thought, Usage
 from knowledge.index import CatalogIndex, Part
@@ -37,11 +37,31 @@ _MAX_QUESTION = 4_000
 _MAX_SQL = 8_000
 
 
+@dataclass(frozen=True)
+class _Prompt:
+    """Messages, and what they are made of.
+
+    Attributes:
+        parts: their texts by name; what else the messages hold are the instructions.
+    """
+
+    messages: list[Message]
+    parts: Mapping[str, str]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Estimated tokens of each part that is there, and of all of it, in the order of the prompt."""
+        total = sum(weight(message["content"]) for message in self.messages)
+        sizes = {name: estimated_tokens(text) for name, text in self.parts.items() if text}
+        rest = total - sum(map(weight, self.parts.values()))
+        return {"instructions": -(-rest // PER_TOKEN), **sizes, "total": -(-total // PER_TOKEN)}
+
+
 class LlmSkills:
     """`Skills` by a model. Every method raises `LlmUnavailable` when the model has no usable reply.
 
     Args:
-        schema_tokens: the longest description of the database in a prompt, in estimated tokens.
+        budget: the most tokens of each part of a prompt.
         samples: whether stored values may be in it.
         today: gives the day that prompts call today.
     """
@@ -50,14 +70,14 @@ class LlmSkills:
         self,
         model: ChatModel,
         *,
-        schema_tokens: int = SCHEMA_BUDGET,
+        budget: PromptBudget = PromptBudget(),  # noqa: B008 - it can't change
         samples: bool = True,
         today: Callable[[], date] = date.today,
     ) -> None:
         self.name = model.name
         self._model = model
         self._today = today
-        self._schema_tokens = schema_tokens
+        self._budget = budget
         self._samples = samples
         self._described = Part(self._describe)
 
@@ -82,48 +102,47 @@ class LlmSkills:
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`."""
-        schema, history = await self._schema(inquiry), told(inquiry.history, "sql")
+        schema = await self._schema(inquiry)
 
-        def messages(described: str) -> list[Message]:
-            return prompt(
-                "write_sql",
-                inquiry.lang,
-                schema=described,
-                values=_values(schema, inquiry),
-                history=history.text,
-                table_hint=_table_hint(inquiry.table),
-                question=_question(inquiry),
-                today=self._today().isoformat(),
-            )
+        def made(budget: PromptBudget) -> _Prompt:
+            history = told(inquiry.history, "sql", budget.history)
+            parts = {
+                "schema": _relevant(schema, inquiry, history, budget.schema),
+                **experience_parts(inquiry.experience, budget),
+                "history": history.text,
+                "values": _values(schema, inquiry, budget.values),
+                "question": _question(inquiry),
+            }
+            said = {"table_hint": _table_hint(inquiry.table), "today": self._today().isoformat()}
+            return _Prompt(prompt("write_sql", inquiry.lang, **parts, **said), parts)
 
-        completion = await self._complete(partial(_relevant, schema, inquiry, history), messages)
-        return self._draft(completion, inquiry.lang, schema)
+        completion, sizes = await self._complete(made)
+        return self._draft(completion, inquiry.lang, schema, sizes)
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
         """See `Skills.repair_sql`."""
         schema = await self._schema(inquiry)
 
-        def described(budget: int) -> str:
-            return schema.details(inquiry.question, _hints(inquiry, mentioned_tables(sql, schema)), budget)
+        def made(budget: PromptBudget) -> _Prompt:
+            parts = {
+                "schema": schema.details(
+                    inquiry.question, _hints(inquiry, mentioned_tables(sql, schema)), budget.schema
+                ),
+                **experience_parts(inquiry.experience, budget),
+                "history": told(inquiry.history, "sql", budget.history).text,
+                "values": _values(schema, inquiry, budget.values),
+                "question": _question(inquiry),
+                "sql": block(sql, _MAX_SQL),
+                "error": error_text(error, sql, schema),
+            }
+            return _Prompt(prompt("repair_sql", inquiry.lang, **parts, today=self._today().isoformat()), parts)
 
-        def messages(described: str) -> list[Message]:
-            return prompt(
-                "repair_sql",
-                inquiry.lang,
-                schema=described,
-                values=_values(schema, inquiry),
-                history=told(inquiry.history, "sql").text,
-                question=_question(inquiry),
-                sql=block(sql, _MAX_SQL),
-                error=error_text(error, sql, schema),
-                today=self._today().isoformat(),
-            )
-
-        completion = await self._complete(described, messages)
+        completion, sizes = await self._complete(made)
         try:
-            return self._draft(completion, inquiry.lang, schema)
+            return self._draft(completion, inquiry.lang, schema, sizes)
         except ForbiddenStatement as refusal:  # the question asked for no write, so this reply mends nothing
-            return Thought(NoSql("llm_explanation", refusal.message(inquiry.lang)), refusal.usage)
+            draft = NoSql("llm_explanation", refusal.message(inquiry.lang))
+            return Thought(draft, refusal.usage, prompt_parts=sizes)
 
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
@@ -163,9 +182,11 @@ class LlmSkills:
         doubtful = doubtful_figures_about(history.turns, text, inquiry.question)
         return Thought(text, completion.usage, (earlier_figures_warning(doubtful, inquiry.lang),) if doubtful else ())
 
-    def _draft(self, completion: Completion, lang: Lang, schema: SchemaText) -> Thought[Draft]:
+    def _draft(
+        self, completion: Completion, lang: Lang, schema: SchemaText, sizes: Mapping[str, int]
+    ) -> Thought[Draft]:
         if completion.is_withheld:
-            return Thought(withheld(completion.text, lang), completion.usage)
+            return Thought(withheld(completion.text, lang), completion.usage, prompt_parts=sizes)
         reply = completion.text or completion.reasoning
         try:
             draft = sql_from_reply(reply, lang, known_tables=schema.table_names, is_cut=completion.is_cut)
@@ -174,17 +195,18 @@ class LlmSkills:
             raise
         if not completion.text and isinstance(draft, NoSql) and draft.reason == "llm_explanation":
             raise unavailable(CallFailed("empty"))  # don't show the user reasoning as an explanation
-        return Thought(draft, completion.usage)
+        return Thought(draft, completion.usage, prompt_parts=sizes)
 
-    async def _complete(self, described: Callable[[int], str], messages: Callable[[str], list[Message]]) -> Completion:
-        """The reply to `messages` with the schema `described` within the budget. A prompt that the model finds too long
-        is sent once more with half of the tokens that the schema took."""
-        schema = described(self._schema_tokens)
+    async def _complete(self, made: Callable[[PromptBudget], _Prompt]) -> tuple[Completion, Mapping[str, int]]:
+        """The reply to the prompt within the budget, and the sizes of its parts. A prompt that the model finds too long
+        is sent once more with half of the tokens that the schema took, and half of the other parts' budgets."""
+        asked = made(self._budget)
         try:
-            return await self._model.complete(messages(schema))
+            return await self._model.complete(asked.messages), asked.sizes
         except PromptTooLong:
-            completion = await self._model.complete(messages(described(estimated_tokens(schema) // 2)))
-        return replace(completion, usage=completion.usage + Usage(1))
+            asked = made(self._budget.halved(estimated_tokens(asked.parts["schema"])))
+            completion = await self._model.complete(asked.messages)
+        return replace(completion, usage=completion.usage + Usage(1)), asked.sizes
 
     async def _speak(self, messages: list[Message], emit: Emit | None) -> tuple[str, Completion]:
         """The visible text of a reply, and the reply.
@@ -215,11 +237,11 @@ class LlmSkills:
 
     def _describe(self, index: CatalogIndex) -> SchemaText:
         schema = SchemaText(index.catalog, samples=self._samples)
-        schema.prepare(self._schema_tokens)
+        schema.prepare(self._budget.schema)
         return schema
 
     def _overview(self, schema: SchemaText, inquiry: Inquiry) -> str:
-        return schema.overview(inquiry.question, min(OVERVIEW_BUDGET, self._schema_tokens))
+        return schema.overview(inquiry.question, min(OVERVIEW_BUDGET, self._budget.schema))
 
 
 def _say(text: str, emit: Emit | None) -> None:
@@ -232,14 +254,16 @@ def _question(inquiry: Inquiry) -> str:
 
 
 def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) -> str:
-    """The schema text, with the tables of the last query, because a follow-up may name none of them."""
+    """The schema text, with the tables of the last query, because a follow-up may name none of them, and with those
+    that the examples read."""
     table = schema.find(inquiry.table) if inquiry.table else None
     first = [table] if table else []
     last = history.last_query
-    if last is None or last.sql is None:
-        return schema.details(inquiry.question, _hints(inquiry, first), budget)
-    first += mentioned_tables(last.sql, schema)
-    return schema.details(f"{inquiry.question}\n{last.question}", _hints(inquiry, first), budget)
+    question = inquiry.question
+    if last is not None and last.sql is not None:
+        first += mentioned_tables(last.sql, schema)
+        question = f"{question}\n{last.question}"
+    return schema.details(question, _hints(inquiry, first), budget)
 
 
 def _hints(inquiry: Inquiry, first: Iterable[Table]) -> Hints:
@@ -254,9 +278,15 @@ def _hints(inquiry: Inquiry, first: Iterable[Table]) -> Hints:
     )
 
 
-def _values(schema: SchemaText, inquiry: Inquiry) -> str:
-    """The block of stored values that the question names; empty when it names none."""
-    named = schema.named_values(inquiry.question)
+def _values(schema: SchemaText, inquiry: Inquiry, tokens: int) -> str:
+    """The block of stored values that the question names, as many as fit; empty when it names none."""
+    lines = []
+    for line in schema.named_values(inquiry.question).splitlines():
+        tokens -= estimated_tokens(f"{line}\n")
+        if tokens < 0:
+            break
+        lines.append(line)
+    named = "\n".join(lines)
     return f"<values>\n{named}\n</values>\n\n" if named else ""
 
 

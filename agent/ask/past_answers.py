@@ -1,0 +1,116 @@
+"""What a user was answered, found again for feedback: in its run, and later in its conversation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent.runs.desk import RunDesk, RunView
+from common.errors import Conflict, NotFound
+from common.store import Conversations
+from common.text import Lang, Text, language_of
+from common.values import Turn
+
+_MOST_TURNS = 1_000  # of a conversation that are looked through
+_MOST_CONVERSATIONS = 20  # the latest, that are looked through when nobody says which one it is
+_MOST_BEFORE = 10  # turns before the answer
+_GONE = Text(
+    "没有这个回答，或它已不再保存；请给出它的 conversation_id。",
+    "There is no such answer, or it is no longer kept. Give its conversation_id.",
+)
+_NOT_YET = Text("这个问题还没有回答完：请等它结束后再评价。", "The question is still being answered: wait for its end.")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question with what came of it.
+
+    Attributes:
+        sql: what was run, or what was refused; None when none was written.
+        error_type, error: of a question that ended in an error.
+        before: the turns before it, oldest first.
+    """
+
+    run_id: str
+    conversation_id: str
+    question: str
+    lang: Lang
+    sql: str | None = None
+    row_count: int | None = None
+    error_type: str | None = None
+    error: str | None = None
+    before: tuple[Turn, ...] = ()
+
+
+class Answers:
+    """Finds answers of users. What one user was answered does not exist for another."""
+
+    def __init__(self, runs: RunDesk, conversations: Conversations) -> None:
+        self._runs = runs
+        self._conversations = conversations
+
+    async def find(self, user_id: str, run_id: str, conversation_id: str | None) -> Answered:
+        """The answer that this run gave.
+
+        Args:
+            conversation_id: where it was given. Without it, an answer whose run is no longer kept is looked for in the
+                user's latest conversations.
+
+        Raises:
+            NotFound: the user has no such answer, or it is no longer kept.
+            Conflict: the question is still being answered.
+            StoreUnavailable: it can't be read.
+        """
+        try:
+            view = await self._runs.look(user_id, run_id)
+        except NotFound:
+            return await self._kept(user_id, run_id, conversation_id)
+        if view.record.state in ("running", "waiting"):
+            raise Conflict(_NOT_YET, run_id=run_id)
+        head = view.record.head
+        turns = await self._conversations.recent(user_id, head.conversation_id, _MOST_TURNS)
+        return _answered(view, _before(turns, run_id))
+
+    async def _kept(self, user_id: str, run_id: str, conversation_id: str | None) -> Answered:
+        places = [conversation_id] if conversation_id else await self._latest(user_id)
+        for place in places:
+            turns = await self._conversations.recent(user_id, place, _MOST_TURNS)
+            turn = next((turn for turn in turns if turn.run_id == run_id), None)
+            if turn is not None:
+                return Answered(
+                    run_id=run_id,
+                    conversation_id=place,
+                    question=turn.question,
+                    lang=language_of(turn.question),
+                    sql=turn.sql,
+                    row_count=turn.row_count,
+                    before=_before(turns, run_id),
+                )
+        raise NotFound(_GONE)
+
+    async def _latest(self, user_id: str) -> list[str]:
+        page = await self._conversations.page(user_id, _MOST_CONVERSATIONS)
+        return [conversation.conversation_id for conversation in page.conversations]
+
+
+def _before(turns: Sequence[Turn], run_id: str) -> tuple[Turn, ...]:
+    """The turns before that of the run; a run that failed has none, and all of them count as before it."""
+    at = next((number for number, turn in enumerate(turns) if turn.run_id == run_id), len(turns))
+    return tuple(turns[max(0, at - _MOST_BEFORE) : at])
+
+
+def _answered(view: RunView, before: tuple[Turn, ...]) -> Answered:
+    head = view.record.head
+    data: dict[str, Any] = view.last.data if view.last is not None else {}
+    result = data.get("query_result") or {}
+    is_error = view.last is not None and view.last.type == "error"
+    return Answered(
+        run_id=head.run_id,
+        conversation_id=head.conversation_id,
+        question=head.question,
+        lang=head.lang,
+        sql=data.get("sql") or (data.get("state_summary") or {}).get("sql"),
+        row_count=result.get("row_count"),
+        error_type=data.get("error_type") if is_error else None,
+        error=data.get("error") if is_error else None,
+        before=before,
+    )

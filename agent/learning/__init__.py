@@ -1,0 +1,1 @@
+"""What users say of answers: found, proven, and learnt from."""

@@ -1,0 +1,31 @@
+"""`POST /api/v0/feedback`: what a user says of an answer."""
+
+from dataclasses import replace
+
+from flask import Blueprint, Response, request
+
+from agent.learning.feedback_desk import FeedbackDesk
+from api.access.callers import acting_as
+from api.access.rights import speaks_for_themselves
+from api.learning_requests import parse_feedback
+from api.places import Places
+from api.requests import json_object
+from api.responses import reply
+from api.waiting import result_of
+from common.envelope import success
+from common.text import Text
+
+_DONE = Text("感谢反馈", "Thank you for the feedback")
+
+
+def feedback_blueprint(desk: FeedbackDesk, places: Places) -> Blueprint:
+    """The endpoint. A request takes one of the `places` for questions, because it may run SQL."""
+    blueprint = Blueprint("feedback", __name__)
+
+    @blueprint.post("/api/v0/feedback")
+    def give_feedback() -> Response:
+        given, user_id = parse_feedback(json_object(request), request.headers.get("Accept-Language"))
+        given = replace(given, actor=acting_as(user_id), is_credible=speaks_for_themselves())
+        return reply(success(result_of(desk.take(given), places, request.environ), _DONE.to(given.lang)))
+
+    return blueprint

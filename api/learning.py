@@ -1,0 +1,127 @@
+"""`/api/v0/knowledge`: examples and lessons, listed, reviewed, deleted, imported and exported."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, TypeVar
+
+from flask import Blueprint, Response, request
+
+from agent.learning.learning_desk import LearningDesk
+from api.access.callers import acting_as
+from api.access.rights import Rights
+from api.learning_requests import parse_item_id, parse_lines, parse_seen, parse_wanted
+from api.places import Places
+from api.requests import Reader, body_of, json_object, parse_page, parse_reader
+from api.responses import reply
+from api.waiting import from_store, result_of
+from common.actor import Actor
+from common.envelope import success, to_bytes
+from common.errors import Forbidden, InvalidRequest
+from common.runtime import run
+from common.store import InvalidCursor, Kind, Verdict, Wanted
+from common.text import Text
+
+T = TypeVar("T")
+
+_DONE = Text("处理完成", "Done")
+_REVIEWERS_ONLY = Text("只有审核人可以这样做（REVIEWER_GROUPS）。", "Only reviewers may do this (REVIEWER_GROUPS).")
+_CURSOR = Text(
+    "cursor 无效：必须是上一页返回的 next_cursor。",
+    "cursor is not valid: it must be the next_cursor of the page before.",
+)
+_EXPORT_S = 60.0  # for one item of an export
+_KINDS: tuple[tuple[Kind, tuple[Verdict, ...]], ...] = (
+    ("example", ("approve", "certify", "reject")),
+    ("lesson", ("approve", "reject")),
+)
+
+
+def learning_blueprint(desk: LearningDesk, rights: Rights, places: Places) -> Blueprint:
+    """The blueprint of all endpoints. An import takes one of the `places` for questions, because it plans SQL."""
+    blueprint = Blueprint("learning", __name__, url_prefix="/api/v0/knowledge")
+    for kind, verdicts in _KINDS:
+        _add_kind(blueprint, desk, rights, kind, verdicts)
+
+    @blueprint.post("/import")
+    def import_lines() -> Response:
+        reader = _reader()
+        actor = _reviewer(rights, reader)
+        taken = desk.take(parse_lines(body_of(request)), actor, reader.lang)
+        return reply(success(result_of(taken, places, request.environ), _DONE.to(reader.lang)))
+
+    @blueprint.get("/export")
+    def export_lines() -> Response:
+        actor = acting_as(_reader().user_id)
+        items = desk.export(_wanted(rights, actor), actor)
+        return Response(_lines(items), content_type="application/jsonl; charset=utf-8")
+
+    return blueprint
+
+
+def _add_kind(
+    blueprint: Blueprint, desk: LearningDesk, rights: Rights, kind: Kind, verdicts: tuple[Verdict, ...]
+) -> None:
+    """The endpoints of examples, or those of lessons."""
+
+    def list_items() -> Response:
+        reader, (limit, cursor) = _reader(), parse_page(request.args)
+        actor = acting_as(reader.user_id)
+        items, following = _found(desk.page(kind, _wanted(rights, actor), actor, limit, cursor))
+        return reply(success({f"{kind}s": items, "next_cursor": following}, _DONE.to(reader.lang)))
+
+    def delete_item(item_id: str) -> Response:
+        reader, known = _reader(), parse_item_id(item_id)
+        actor = acting_as(reader.user_id)
+        from_store(desk.delete(kind, known, actor, is_reviewer=rights.is_reviewer(actor)))
+        return reply(success({"deleted": 1}, _DONE.to(reader.lang)))
+
+    def review_item(verdict: Verdict) -> Callable[[str], Response]:
+        def view(item_id: str) -> Response:
+            body = json_object(request) if body_of(request) else {}
+            reader = parse_reader({**request.args, **body}, request.headers.get("Accept-Language"))
+            actor = _reviewer(rights, reader)
+            seen = parse_seen(body)
+            item = from_store(desk.review(kind, parse_item_id(item_id), actor, verdict, seen))
+            return reply(success({kind: item}, _DONE.to(reader.lang)))
+
+        return view
+
+    blueprint.add_url_rule(f"/{kind}s", f"list_{kind}s", list_items, methods=["GET"])
+    blueprint.add_url_rule(f"/{kind}s/<item_id>", f"delete_{kind}", delete_item, methods=["DELETE"])
+    for verdict in verdicts:
+        blueprint.add_url_rule(
+            f"/{kind}s/<item_id>/{verdict}", f"{verdict}_{kind}", review_item(verdict), methods=["POST"]
+        )
+
+
+def _reader() -> Reader:
+    return parse_reader(request.args, request.headers.get("Accept-Language"))
+
+
+def _reviewer(rights: Rights, reader: Reader) -> Actor:
+    actor = acting_as(reader.user_id)
+    if not rights.is_reviewer(actor):
+        raise Forbidden(_REVIEWERS_ONLY)
+    return actor
+
+
+def _wanted(rights: Rights, actor: Actor) -> Wanted:
+    """What the query asks for, of what the actor may see: reviewers see everybody's."""
+    wanted = parse_wanted(request.args)
+    return Wanted(None if rights.is_reviewer(actor) else actor.owner, wanted.trusts, wanted.states)
+
+
+def _found(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        return from_store(work)
+    except InvalidCursor as exc:
+        raise InvalidRequest(_CURSOR, field="cursor") from exc
+
+
+async def _next(items: AsyncIterator[dict[str, Any]]) -> dict[str, Any] | None:
+    return await anext(items, None)
+
+
+def _lines(items: AsyncIterator[dict[str, Any]]) -> Iterator[bytes]:
+    """One line per item. An error in the middle breaks the connection, so that nobody takes half of it for all."""
+    while (item := run(_next(items), _EXPORT_S)) is not None:
+        yield to_bytes(item) + b"\n"

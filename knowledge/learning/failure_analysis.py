@@ -1,0 +1,278 @@
+"""Why an answer was wrong, as far as that can be told without a model, and what avoids it next time.
+
+What happened counts before what was said of it: the statement's refusal, then the difference to the corrected
+statement, then the words of the user's comment.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.errors import (
+    CituError,
+    CostExceeded,
+    ForbiddenObject,
+    ForbiddenStatement,
+    InvalidSql,
+    QueryTimeout,
+    StatementRejected,
+)
+from common.learning import FailureType
+from common.text import Lang, Text
+from common.values import PlanEstimate
+from common.word_files import Languages
+from databases.query_parts import Difference, differences, parts_of
+
+_WORDS = Languages(Path(__file__).parent / "words")
+_COMPLAINTS: tuple[FailureType, ...] = (
+    "performance_error",
+    "syntax_error",
+    "semantic_error",
+    "logic_error",
+    "requirement_mismatch",
+)
+_COMPLAINED = {kind: _WORDS.found(f"complaints.{kind}") for kind in _COMPLAINTS}
+# SQLSTATEs of names that the database doesn't have: tables, columns, functions, schemas.
+_UNKNOWN_NAMES = frozenset(("42P01", "42703", "42883", "3F000"))
+_DATA = "22"  # the class of SQLSTATEs about values that a statement met while it ran
+_MAX_COMMENT = 300  # characters of a comment in a sentence
+_MOST_NAMED = 3  # texts of a part
+
+
+@dataclass(frozen=True)
+class Case:
+    """A wrong answer.
+
+    Attributes:
+        lang: language of the analysis.
+        sql: the statement; None when none was written.
+        corrected: the statement that the user gives instead.
+        comment: what the user says.
+        error_type, error: of a run that ended in an error: the name of the error, and what the user was told.
+        refusal: what guard or EXPLAIN say of the statement now.
+        plan: the statement's estimate.
+        row_count: rows of the result; None when there was none.
+    """
+
+    lang: Lang
+    sql: str | None
+    corrected: str | None = None
+    comment: str | None = None
+    error_type: str | None = None
+    error: str | None = None
+    refusal: CituError | None = None
+    plan: PlanEstimate | None = None
+    row_count: int | None = None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What went wrong and what avoids it, in sentences of the case's language."""
+
+    failure_type: FailureType
+    root_cause: str
+    avoidance_hint: str
+
+
+@dataclass(frozen=True)
+class _Finding:
+    type: FailureType
+    cause: Text
+    hint: Text
+
+
+_PARTS: dict[str, tuple[FailureType, Text]] = {
+    "tables": ("semantic_error", Text("表", "tables")),
+    "joins": ("logic_error", Text("关联条件", "joins")),
+    "filters": ("logic_error", Text("筛选条件", "filters")),
+    "figures": ("logic_error", Text("统计指标", "figures")),
+    "groups": ("logic_error", Text("分组", "grouping")),
+    "order": ("requirement_mismatch", Text("排序或条数", "order or number of rows")),
+    "shown": ("requirement_mismatch", Text("显示的列", "columns shown")),
+}
+"""What each part of a query is called, and the failure when it is the first that differs."""
+
+_NOT_WRITTEN = _Finding(
+    "requirement_mismatch",
+    Text("没有为这个问题写出 SQL。", "No SQL was written for the question."),
+    Text(
+        "先弄清问题指的是哪些表和字段；不清楚时请用户补充。",
+        "Find out which tables and columns the question means, and ask the user where that is not clear.",
+    ),
+)
+_FORBIDDEN = _Finding(
+    "requirement_mismatch",
+    Text("SQL 做的不是查询，被拒绝。", "The SQL was refused, because it is not a query."),
+    Text("只写一条 SELECT 查询。", "Write one SELECT and nothing else."),
+)
+_CLOSED = _Finding(
+    "semantic_error",
+    Text("SQL 使用了不允许使用的对象。", "The SQL uses something that may not be used."),
+    Text("只使用所给结构中的表、字段和常用函数。", "Use only the tables and columns described, and plain functions."),
+)
+_UNKNOWN = _Finding(
+    "semantic_error",
+    Text("SQL 使用了数据库里没有的名称。", "The SQL names something that the database does not have."),
+    Text("表名和字段名要与所给结构完全一致。", "Spell tables and columns exactly as they are described."),
+)
+_BAD_VALUES = _Finding(
+    "logic_error",
+    Text("SQL 执行时遇到了无法处理的数据。", "The SQL met values that it can't deal with."),
+    Text(
+        "避免除以零，转换类型前先检查值（NULLIF、CASE）。",
+        "Guard divisions and casts against the values that are stored (NULLIF, CASE).",
+    ),
+)
+_BROKEN = _Finding(
+    "syntax_error",
+    Text("SQL 不符合 PostgreSQL 的语法。", "The SQL is not valid in PostgreSQL."),
+    Text("使用 PostgreSQL 的语法，写法尽量简单。", "Write PostgreSQL's SQL, and keep it simple."),
+)
+_SLOW = _Finding(
+    "performance_error",
+    Text("查询超时，或估计的开销过大。", "The query took too long, or was estimated to be too expensive."),
+    Text(
+        "先按时间或主键缩小范围，再关联和汇总；不要读取不需要的表。",
+        "Narrow by date or key before joining and aggregating, and leave out tables that are not needed.",
+    ),
+)
+_EMPTY = _Finding(
+    "logic_error",
+    Text("查询没有找到任何记录。", "The query found no rows."),
+    Text(
+        "筛选值要与数据库中存储的写法一致，并检查条件是否互相矛盾。",
+        "Write values in filters as they are stored, and see whether conditions exclude each other.",
+    ),
+)
+_COMPLAINT: dict[FailureType, Text] = {
+    "performance_error": _SLOW.hint,
+    "syntax_error": _BROKEN.hint,
+    "semantic_error": Text(
+        "换用与问题所指一致的表和字段。", "Use the tables and columns that the question's words stand for."
+    ),
+    "logic_error": Text(
+        "检查关联是否造成重复、条件是否完整、统计方式是否正确。",
+        "Check that joins duplicate nothing, that no condition is missing, and that figures are made the right way.",
+    ),
+    "requirement_mismatch": Text(
+        "按问题的原意作答，不要换成别的问题。", "Answer what was asked, and not a question like it."
+    ),
+}
+_DISSATISFIED = Text("用户认为回答不对。", "The user says that the answer is wrong.")
+_BY_ERROR_TYPE: dict[str, _Finding] = {
+    InvalidSql.error_type: _BROKEN,
+    ForbiddenStatement.error_type: _FORBIDDEN,
+    ForbiddenObject.error_type: _CLOSED,
+    CostExceeded.error_type: _SLOW,
+    QueryTimeout.error_type: _SLOW,
+    StatementRejected.error_type: _BROKEN,
+}
+
+
+def analysed(case: Case) -> Analysis | None:
+    """Why the answer was wrong; None when nothing is to be learnt, because the service itself had failed."""
+    if case.error_type is not None and case.refusal is None and case.error_type not in _BY_ERROR_TYPE:
+        return None
+    changed = differences(case.sql, case.corrected) if case.sql and case.corrected else ()
+    finding = next(found for look in _LOOKS if (found := look(case, changed)) is not None)
+    lang = case.lang
+    causes = [] if case.comment and finding.cause is _DISSATISFIED else [finding.cause.to(lang)]
+    causes += [*_details(case, finding), *(_difference(each).to(lang) for each in changed)]
+    hints = [*(_advice(each).to(lang) for each in changed), *([] if changed else [finding.hint.to(lang)])]
+    if case.comment:
+        causes.append(_said(case.comment).to(lang))
+    return Analysis(finding.type, _joined(causes, lang), _joined(hints, lang))
+
+
+def _not_written(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
+    return _NOT_WRITTEN if case.sql is None and case.error_type is None else None
+
+
+def _refused(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
+    error = case.refusal
+    if isinstance(error, InvalidSql):
+        if error.sqlstate in _UNKNOWN_NAMES:
+            return _UNKNOWN
+        return _BAD_VALUES if (error.sqlstate or "").startswith(_DATA) else _BROKEN
+    if error is not None:
+        return _BY_ERROR_TYPE.get(error.error_type, _BROKEN)
+    return _BY_ERROR_TYPE.get(case.error_type or "")
+
+
+def _corrected(_case: Case, changed: Sequence[Difference]) -> _Finding | None:
+    if not changed:
+        return None
+    kind = _PARTS[changed[0].part][0]
+    return _Finding(kind, Text("用户改正了 SQL。", "The user corrected the SQL."), _COMPLAINT[kind])
+
+
+def _complained(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
+    kinds = (kind for kind in _COMPLAINTS if case.comment and _COMPLAINED[kind].search(case.comment))
+    kind = next(kinds, None)
+    return _Finding(kind, _DISSATISFIED, _COMPLAINT[kind]) if kind else None
+
+
+def _empty(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
+    return _EMPTY if case.row_count == 0 else None
+
+
+def _mismatched(_case: Case, _changed: Sequence[Difference]) -> _Finding:
+    return _Finding("requirement_mismatch", _DISSATISFIED, _COMPLAINT["requirement_mismatch"])
+
+
+_LOOKS: tuple[Callable[[Case, Sequence[Difference]], _Finding | None], ...] = (
+    _not_written,
+    _refused,
+    _corrected,
+    _complained,
+    _empty,
+    _mismatched,
+)
+"""In this order; the first that finds something counts."""
+
+
+def _details(case: Case, finding: _Finding) -> list[str]:
+    """What the error said; what a slow query reads; by what an empty one filters."""
+    if finding is _EMPTY:
+        filters = sorted(parts_of(case.sql or "").filters)
+        said = Text(f"筛选条件：{_listed(filters)}。", f"It filters by {_listed(filters)}.")
+        return [said.to(case.lang)] if filters else []
+    told = [case.refusal.message(case.lang)] if case.refusal else [case.error] if case.error else []
+    if finding.type == "performance_error" and case.plan and case.plan.scans:
+        scans = _listed(case.plan.scans)
+        told.append(Text(f"开销最大的表：{scans}。", f"Most of the work is in {scans}.").to(case.lang))
+    return [text for text in told if text]
+
+
+def _difference(difference: Difference) -> Text:
+    part, before, after = _PARTS[difference.part][1], difference.without, difference.with_
+    if not before:
+        return Text(f"缺少{part.zh} {_listed(after)}。", f"Missing {part.en}: {_listed(after)}.")
+    if not after:
+        return Text(f"多了{part.zh} {_listed(before)}。", f"Too much among the {part.en}: {_listed(before)}.")
+    return Text(
+        f"{part.zh}写成了 {_listed(before)}，应为 {_listed(after)}。",
+        f"Wrong {part.en}: {_listed(before)} instead of {_listed(after)}.",
+    )
+
+
+def _advice(difference: Difference) -> Text:
+    part, before, after = _PARTS[difference.part][1], difference.without, difference.with_
+    if not after:
+        return Text(f"不要用{part.zh} {_listed(before)}。", f"Leave out of the {part.en}: {_listed(before)}.")
+    return Text(f"{part.zh}用 {_listed(after)}。", f"Use as {part.en}: {_listed(after)}.")
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = len(texts) - _MOST_NAMED
+    return ", ".join(texts[:_MOST_NAMED]) + (f" … (+{more})" if more > 0 else "")
+
+
+def _said(comment: str) -> Text:
+    line = " ".join(comment.split())
+    line = line if len(line) <= _MAX_COMMENT else line[: _MAX_COMMENT - 1] + "…"
+    return Text(f"用户说：“{line}”", f'The user says: "{line}"')
+
+
+def _joined(sentences: Sequence[str], lang: Lang) -> str:
+    return ("" if lang == "zh" else " ").join(sentences)

@@ -1,0 +1,45 @@
+"""Proves a statement that is to be kept as an example: guard and EXPLAIN for who brings it, and what it reads."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from common.actor import NOBODY, Actor
+from common.errors import InvalidSql
+from common.ports import Database
+from common.values import PlanEstimate
+from knowledge.near_names import with_suggestions
+from knowledge.tables_read import tables_hash, tables_read
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What is known of a statement that guard and EXPLAIN accept.
+
+    Attributes:
+        tables: (schema, name) of those it reads.
+        tables_hash: of their definitions as everybody sees them.
+    """
+
+    tables: tuple[tuple[str, str], ...]
+    tables_hash: str
+    plan: PlanEstimate
+
+
+async def proven(sql: str, database: Database, database_of: Callable[[Actor], Database]) -> Proof:
+    """Guards and plans `sql` with the rights of `database`; does not run it.
+
+    Args:
+        database_of: gives the same database as an actor may see it. Definitions are read as everybody sees them: to
+            actors who may read less, a table looks different, and nobody else could tell whether it has changed.
+
+    Raises:
+        StatementRejected: it is refused; names that may have been meant are in the error.
+        QueryTimeout, DatabaseUnavailable: it could not be judged.
+    """
+    try:
+        plan = await database.explain(sql)
+    except InvalidSql as error:
+        raise with_suggestions(error, sql, await database.catalog()) from error
+    whole = await database_of(NOBODY).catalog()
+    tables = tables_read(await database.inspect(sql), whole)
+    return Proof(tables, tables_hash(tables, whole), plan)

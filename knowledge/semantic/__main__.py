@@ -1,0 +1,116 @@
+"""`python -m knowledge.semantic`: drafts a semantic file from a database, and checks one against it."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from dotenv import load_dotenv
+
+from app_config import ConfigurationError, Settings
+from common.errors import CituError
+from common.ports import UrlSource
+from common.values import Catalog
+from databases import AccessRuleError
+from databases.demo import SEMANTIC_FILE
+from databases.embedded_server import EmbeddedServerError
+from databases.options import database_options
+from databases.source import InvalidDatabaseUrl, Unreachable, database_sources, probe
+from knowledge.semantic.checking import doubts_about, problems_of, read_catalog
+from knowledge.semantic.draft import draft
+from knowledge.semantic.format import SCHEMA_PATH
+from knowledge.semantic.problems import Problem, SemanticFileError, listed
+
+_FAILURES = (ConfigurationError, AccessRuleError, EmbeddedServerError, InvalidDatabaseUrl, Unreachable, CituError)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command in `arguments` (default: `sys.argv`).
+
+    Returns:
+        0; 1: the file has problems, which are listed on stderr; 2: the database or a setting can't be used.
+    """
+    logging.basicConfig(handlers=[logging.NullHandler()])  # the user of a command reads its sentences, no log
+    given = _parser().parse_args(arguments)
+    run: Callable[[Settings, argparse.Namespace], int] = given.run
+    try:
+        load_dotenv(Path(".env"))
+        settings = Settings.from_env()
+        return run(replace(settings, database_url=given.database_url or settings.database_url), given)
+    except SemanticFileError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except _FAILURES as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m knowledge.semantic", description="the semantic file (SEMANTIC_FILE)"
+    )
+    commands = parser.add_subparsers(required=True, metavar="draft | check")
+    drafting = commands.add_parser("draft", help="print a first file for a database")
+    drafting.add_argument(
+        "--tables", action="append", metavar="PATTERN", help="only these: name or schema.name, with *"
+    )
+    drafting.set_defaults(run=_draft)
+    checking = commands.add_parser("check", help="say what is wrong with a file, as file:line: message")
+    checking.add_argument("file", nargs="?", metavar="FILE", help="default: SEMANTIC_FILE")
+    checking.set_defaults(run=_check)
+    for command in (drafting, checking):
+        command.add_argument("--database-url", metavar="URL", help="default: DATABASE_URL, else the embedded demo")
+    return parser
+
+
+@contextmanager
+def _asked(settings: Settings) -> Iterator[UrlSource]:
+    sources = database_sources(settings.database_url, settings.app_database_url, settings.data_path)
+    try:
+        if settings.database_url:
+            probe(settings.database_url)
+        yield sources.asked
+    finally:
+        sources.hold.release()
+
+
+def _draft(settings: Settings, given: argparse.Namespace) -> int:
+    with _asked(settings) as source:
+        catalog = read_catalog(source, database_options(settings))
+    sys.stdout.write(draft(_chosen(catalog, given.tables), os.path.relpath(SCHEMA_PATH)))
+    return 0
+
+
+def _chosen(catalog: Catalog, patterns: Sequence[str] | None) -> Catalog:
+    if not patterns:
+        return catalog
+    tables = (
+        table
+        for table in catalog.tables
+        if any(fnmatchcase(name, each) for each in patterns for name in (table.name, f"{table.schema}.{table.name}"))
+    )
+    return replace(catalog, tables=tuple(tables)).coherent()
+
+
+def _check(settings: Settings, given: argparse.Namespace) -> int:
+    path = Path(given.file or settings.semantic_file or SEMANTIC_FILE).expanduser()
+    options = database_options(settings)
+    with _asked(settings) as source:
+        problems = problems_of(path, source, options)
+        doubts = () if problems else tuple(doubts_about(path, read_catalog(source, options)))
+    if problems:
+        sys.stderr.write(f"{listed(str(path), problems)}\n")
+        return 1
+    for doubt in doubts:
+        sys.stderr.write(f"{Problem(doubt.line, f'note: {doubt.text}').at(str(path))}\n")
+    sys.stdout.write(f"{path} fits the database.\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
