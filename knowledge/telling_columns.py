@@ -1,6 +1,5 @@
 """Which columns of a table matter to a question, when there is no room for all of them."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,9 +11,8 @@ from knowledge.words import WORDS
 
 _MAX_COMMENT = 160  # characters that are looked at
 _MOST_SAID, _MOST_LABELS, _MOST_DATES, _MOST_MEASURES = 12, 2, 2, 3  # columns of each sort that are usually enough
-_DATE = re.compile(r"date|timestamp")
-_MEASURE = re.compile(r"numeric|real|double precision|money")
-_TEXT = re.compile(r"text|char|citext|name")
+_DATES, _MEASURES = ("date", "timestamp"), ("numeric", "real", "double precision", "money")
+_TEXTS = ("text", "char", "citext", "name")  # as types begin in PostgreSQL
 _LABELS = frozenset(term for phrase in WORDS.both("relevance.labels") for term in terms_with_roots(phrase))
 
 
@@ -49,7 +47,7 @@ def telling(table: Table, joining: Collection[str], asked: Mapping[str, Form], h
         sorted((at for at in positions if said[at]), key=lambda at: -said[at])[:_MOST_SAID],
         _labels(table)[:_MOST_LABELS],
         _dates(table)[:_MOST_DATES],
-        [at for at in positions if _MEASURE.match(table.columns[at].type)][:_MOST_MEASURES],
+        [at for at in positions if table.columns[at].type.startswith(_MEASURES)][:_MOST_MEASURES],
     ]
     usual = list(dict.fromkeys(at for sort in sorts for at in sort))
     order = dict.fromkeys((*usual, *sorted(positions, key=lambda at: -said[at])))
@@ -78,12 +76,12 @@ def _labels(table: Table) -> list[int]:
     meant = table.meaning.label_columns if table.meaning else ()
     columns = list(enumerate(table.columns))
     return [at for at, column in columns if column.name in meant] or [
-        at for at, column in columns if _TEXT.match(column.type) and _terms(column.name) & _LABELS
+        at for at, column in columns if column.type.startswith(_TEXTS) and _terms(column.name) & _LABELS
     ]
 
 
 def _dates(table: Table) -> list[int]:
     """The dates and times, first the one that the semantic file says periods are about."""
     meant = table.meaning.date_column if table.meaning else None
-    found = [at for at, column in enumerate(table.columns) if _DATE.match(column.type)]
+    found = [at for at, column in enumerate(table.columns) if column.type.startswith(_DATES)]
     return sorted(found, key=lambda at: table.columns[at].name != meant)

@@ -123,11 +123,11 @@ class LlmSkills:
         """See `Skills.repair_sql`."""
         schema = await self._schema(inquiry)
 
+        hints = _hints(inquiry, mentioned_tables(sql, schema))
+
         def made(budget: PromptBudget) -> _Prompt:
             parts = {
-                "schema": schema.details(
-                    inquiry.question, _hints(inquiry, mentioned_tables(sql, schema)), budget.schema
-                ),
+                "schema": schema.details(inquiry.question, hints, budget.schema),
                 **experience_parts(inquiry.experience, budget),
                 "history": told(inquiry.history, "sql", budget.history).text,
                 "values": _values(schema, inquiry, budget.values),
