@@ -1,6 +1,6 @@
 """The composition root: builds every adapter from the settings. Nothing else constructs an adapter."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,7 @@ from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError, DatabaseUnavailable
 from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
+from common.llm.embedding import Embedder, open_embedder
 from common.llm.tokens import prompt_budget
 from common.ports import Database, UrlSource
 from common.store import Retention, Store
@@ -42,6 +43,7 @@ from knowledge.experience.desk import ExperienceDesk
 from knowledge.index import renew
 from knowledge.schema_desk import SchemaDesk
 from knowledge.semantic.layer import SemanticLayer
+from knowledge.table_vectors import TableVectors
 from rules.skills import OfflineSkills
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
@@ -114,7 +116,6 @@ def bootstrap(settings: Settings) -> Services:
     sources = database_sources(settings.database_url, settings.app_database_url, settings.data_path)
     rules = OfflineSkills()
     model = open_model(settings)
-    thinking = _thinking(settings, model) if model else None
     behaviour = _behaviour(settings)
     options, meanings = database_options(settings), _meanings(settings, sources)
     asked = {DEFAULT: Datasource(sources.asked, options, meanings.annotate if meanings else None)}
@@ -126,6 +127,9 @@ def bootstrap(settings: Settings) -> Services:
 
     store, retention = _store(settings, sources.app)
     journal = Journal(store)
+    embedder = open_embedder(settings)
+    vectors = TableVectors(embedder.model, embedder.embed, store.vectors) if embedder else None
+    thinking = _thinking(settings, model, vectors) if model else None
     experience = ExperienceDesk(
         store.learned, DEFAULT, database_of, check=journal.check, reuses=settings.reuse_examples
     )
@@ -160,7 +164,10 @@ def bootstrap(settings: Settings) -> Services:
         for flow in flows.values():
             _ = flow.graph  # the property compiles the graph at its first use
         with suppress(CituError):
-            await _prepare(await database_of(NOBODY).catalog(), rules, thinking)
+            catalog = await database_of(NOBODY).catalog()
+            await _prepare(catalog, rules, thinking)
+            if vectors:
+                await vectors.begin(catalog)
         if model:
             with suppress(CituError):
                 await model.warm()
@@ -168,7 +175,7 @@ def bootstrap(settings: Settings) -> Services:
     thinker = model.name if model else rules.name
     examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
     checks = _checks(datasources, store, model, meanings)
-    aclose = _closing(runs, experience, datasources, store, model)
+    aclose = _closing(runs, experience, datasources, store, (vectors, embedder, model))
     return Services(
         runs=runs,
         flows=tuple(flows),
@@ -208,9 +215,10 @@ def _behaviour(settings: Settings) -> Behaviour:
     )
 
 
-def _thinking(settings: Settings, model: ChatModel) -> LlmSkills:
+def _thinking(settings: Settings, model: ChatModel, vectors: TableVectors | None) -> LlmSkills:
     budget = prompt_budget(context_tokens(model.name), settings.llm_max_tokens, settings.schema_tokens)
-    return LlmSkills(model, budget=budget, samples=settings.schema_samples)
+    nearest = vectors.nearest if vectors else None
+    return LlmSkills(model, budget=budget, samples=settings.schema_samples, nearest=nearest)
 
 
 async def _prepare(catalog: Catalog, rules: OfflineSkills, thinking: LlmSkills | None) -> None:
@@ -220,15 +228,20 @@ async def _prepare(catalog: Catalog, rules: OfflineSkills, thinking: LlmSkills |
 
 
 def _closing(
-    runs: RunDesk, experience: ExperienceDesk, datasources: Datasources, store: Store, model: ChatModel | None
+    runs: RunDesk,
+    experience: ExperienceDesk,
+    datasources: Datasources,
+    store: Store,
+    models: Iterable[TableVectors | Embedder | ChatModel | None],
 ) -> Callable[[], Awaitable[None]]:
     async def aclose() -> None:
         await runs.aclose()
         await experience.aclose()
         datasources.close()
         await store.aclose()
-        if model:
-            await model.aclose()
+        for model in models:
+            if model:
+                await model.aclose()
 
     return aclose
 

@@ -11,9 +11,10 @@ good ones is good as well, also when the question has no word for it.
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest, nsmallest
+from itertools import chain
 from math import log
 
 from common.meanings import TableKey
@@ -28,6 +29,7 @@ _K1, _B = 1.2, 0.3  # BM25's constants; a table of many columns is hardly less l
 _WEIGHTS = {"name": 3, "comment": 3, "meaning": 3, "metric": 2}  # a table's own names say more than its columns'
 _WHOLE_NAME = 0.5  # added to the score, as a share of it, when the question says the whole name of the table
 _MOST_NAMED = 600  # best tables for which that is looked at, because it takes a while
+_RANK_OFFSET = 60  # of the reciprocal ranks by which two rankings become one
 _MOST_ALIKE_QUESTIONS, _ALIKE_DECAY = 5, 0.25  # whose tables are favoured, each by less than the one before
 _VALUE_WEIGHT = 1.0  # of a table that holds a value which the question names, for each unit of the value's rarity
 _PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = 0.35, 0.1, 0.4  # of a table's score that those joined to it get
@@ -67,12 +69,14 @@ class Hints:
         alike: the tables of what answered similar questions, the most similar question first.
         holding: tables with a value that the question names → how many tables have it.
         held: columns with such a value, with their tables.
+        near: tables that mean what the question means, the nearest first.
     """
 
     first: tuple[TableKey, ...] = ()
     alike: tuple[tuple[TableKey, ...], ...] = ()
     holding: Mapping[TableKey, int] = field(default_factory=dict)
     held: tuple[tuple[TableKey, str], ...] = ()
+    near: tuple[TableKey, ...] = ()
 
     def also_holding(self, holding: Mapping[TableKey, int]) -> "Hints":
         """With further tables that hold values."""
@@ -120,6 +124,8 @@ class TableIndex:
         scores, said = self._scores(question, hints.holding)
         self._favour_hinted(scores, hints)
         found = [number for number, _ in self._expanded(scores, said, most)]
+        if hints.near:
+            found = self._fused(found, hints)[:most]
         if len(found) < most:
             known = set(found)
             others = (number for number in range(len(self._tables)) if number not in known)
@@ -127,6 +133,16 @@ class TableIndex:
                 most - len(found), others, key=lambda number: (-len(self._graph.referring(number)), number)
             )
         return [self._tables[number] for number in found]
+
+    def _fused(self, found: Sequence[int], hints: Hints) -> list[int]:
+        """The ranking by words and that by meaning in one, by reciprocal ranks; what has to lead leads."""
+        near = [self._numbers[key] for key in hints.near if key in self._numbers]
+        shares: defaultdict[int, float] = defaultdict(float)
+        for ranking in (found, near):
+            for rank, number in enumerate(ranking):
+                shares[number] += 1 / (_RANK_OFFSET + rank)
+        leading = {*hints.first, *chain(*hints.alike[:_MOST_ALIKE_QUESTIONS])}
+        return sorted(shares, key=lambda number: (self._tables[number].key not in leading, -shares[number], number))
 
     def found(self, question: str, most: int) -> list[Ranked]:
         """The tables that have to do with the question, at most `most`, the most relevant first."""

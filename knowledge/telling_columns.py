@@ -11,8 +11,8 @@ from knowledge.words import WORDS
 
 _MAX_COMMENT = 160  # characters that are looked at
 _MOST_SAID, _MOST_LABELS, _MOST_DATES, _MOST_MEASURES = 12, 2, 2, 3  # columns of each sort that are usually enough
-_DATES, _MEASURES = ("date", "timestamp"), ("numeric", "real", "double precision", "money")
-_TEXTS = ("text", "char", "citext", "name")  # as types begin in PostgreSQL
+# As types begin in PostgreSQL.
+_DATES, _MEASURES, _TEXTS = (WORDS.english.phrases(f"types.{one}") for one in ("dates", "measures", "texts"))
 _LABELS = frozenset(term for phrase in WORDS.both("relevance.labels") for term in terms_with_roots(phrase))
 
 

@@ -3,7 +3,7 @@
 A prompt that is too long for the model is sent a second time, shortened.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -27,11 +27,15 @@ from common.inquiry import Emit, Inquiry
 from common.llm import ChatModel, Completion, Message
 from common.llm.call_failures import CallFailed, unavailable
 from common.llm.tokens import PER_TOKEN, PromptBudget, estimated_tokens, weight
+from common.meanings import TableKey
 from common.text import Lang
 from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Table, Thought, Usage
 from knowledge.index import CatalogIndex, Part
 from knowledge.relevance import Hints
 from knowledge.safe_text import block, one_line
+
+Nearest = Callable[[Catalog, str], Awaitable[tuple[TableKey, ...]]]
+"""The tables nearest to a question, the nearest first."""
 
 _MAX_QUESTION = 4_000
 _MAX_SQL = 8_000
@@ -64,6 +68,7 @@ class LlmSkills:
         budget: the most tokens of each part of a prompt.
         samples: whether stored values may be in it.
         today: gives the day that prompts call today.
+        nearest: the tables that mean what a question means, as far as that is known; None: words alone rank tables.
     """
 
     def __init__(
@@ -73,10 +78,12 @@ class LlmSkills:
         budget: PromptBudget = PromptBudget(),  # noqa: B008 - it can't change
         samples: bool = True,
         today: Callable[[], date] = date.today,
+        nearest: Nearest | None = None,
     ) -> None:
         self.name = model.name
         self._model = model
         self._today = today
+        self._nearest = nearest
         self._budget = budget
         self._samples = samples
         self._described = Part(self._describe)
@@ -103,11 +110,12 @@ class LlmSkills:
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`."""
         schema = await self._schema(inquiry)
+        near = await self._near(schema, inquiry)
 
         def made(budget: PromptBudget) -> _Prompt:
             history = told(inquiry.history, "sql", budget.history)
             parts = {
-                "schema": _relevant(schema, inquiry, history, budget.schema),
+                "schema": _relevant(schema, inquiry, history, near, budget.schema),
                 **experience_parts(inquiry.experience, budget),
                 "history": history.text,
                 "values": _values(schema, inquiry, budget.values),
@@ -123,7 +131,7 @@ class LlmSkills:
         """See `Skills.repair_sql`."""
         schema = await self._schema(inquiry)
 
-        hints = _hints(inquiry, mentioned_tables(sql, schema))
+        hints = _hints(inquiry, mentioned_tables(sql, schema), await self._near(schema, inquiry))
 
         def made(budget: PromptBudget) -> _Prompt:
             parts = {
@@ -231,6 +239,12 @@ class LlmSkills:
             _say("…", emit)
         return text, completion
 
+    async def _near(self, schema: SchemaText, inquiry: Inquiry) -> tuple[TableKey, ...]:
+        """The tables that mean what the question means; not asked for when all tables are shown anyway."""
+        if self._nearest is None or schema.fits(self._budget.schema):
+            return ()
+        return await self._nearest(inquiry.catalog, inquiry.question)
+
     async def _schema(self, inquiry: Inquiry) -> SchemaText:
         """The description of the inquiry's catalogue; made once per catalogue."""
         return await self._described.ready(inquiry.catalog)
@@ -253,7 +267,7 @@ def _question(inquiry: Inquiry) -> str:
     return block(inquiry.question, _MAX_QUESTION)
 
 
-def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) -> str:
+def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, near: tuple[TableKey, ...], budget: int) -> str:
     """The schema text, with the tables of the last query, because a follow-up may name none of them, and with those
     that the examples read."""
     table = schema.find(inquiry.table) if inquiry.table else None
@@ -263,10 +277,10 @@ def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) 
     if last is not None and last.sql is not None:
         first += mentioned_tables(last.sql, schema)
         question = f"{question}\n{last.question}"
-    return schema.details(question, _hints(inquiry, first), budget)
+    return schema.details(question, _hints(inquiry, first, near), budget)
 
 
-def _hints(inquiry: Inquiry, first: Iterable[Table]) -> Hints:
+def _hints(inquiry: Inquiry, first: Iterable[Table], near: tuple[TableKey, ...]) -> Hints:
     """What is known of the question beside its words: tables to show first, those of similar questions, values."""
     found = inquiry.found_values
     holders = {value.said: {one.table for one in found if one.said == value.said} for value in found}
@@ -275,6 +289,7 @@ def _hints(inquiry: Inquiry, first: Iterable[Table]) -> Hints:
         alike=tuple(example.tables for example in inquiry.experience.examples),
         holding={value.table: len(holders[value.said]) for value in found},
         held=tuple((value.table, value.column) for value in found),
+        near=near,
     )
 
 

@@ -106,6 +106,10 @@ class SchemaText:
         left_out = [table for table, shown in zip_longest(candidates, tried) if shown is None]
         return self._with_names([shown.text for shown in tried if shown], left_out, budget)
 
+    def fits(self, budget: int) -> bool:
+        """Whether all tables are shown within `budget` tokens."""
+        return self._all_of_it(budget) is not None
+
     def named_values(self, question: str) -> str:
         """The stored values that `question` names, a line for each column that holds some; no others."""
         if not self._samples:
