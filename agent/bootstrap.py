@@ -168,6 +168,8 @@ def bootstrap(settings: Settings) -> Services:
             await _prepare(catalog, rules, thinking)
             if vectors:
                 await vectors.begin(catalog)
+        with suppress(CituError):
+            await experience.warm()
         if model:
             with suppress(CituError):
                 await model.warm()

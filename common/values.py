@@ -71,7 +71,7 @@ class Table:
     row_estimate: int = -1
     meaning: TableMeaning | None = None
 
-    @property
+    @cached_property  # one object, because what is worked out of thousands of tables refers to it many times
     def key(self) -> tuple[str, str]:
         """(schema, name): what foreign keys refer to."""
         return (self.schema, self.name)

@@ -30,6 +30,7 @@ from databases.server_facts import read_facts
 from databases.unasked import UnaskedReading
 
 _log = logging.getLogger(__name__)
+_WITHOUT_COMPILING = "SET jit = off"  # to compile a query over thousands of tables takes longer than to run it
 _RETRY_S = 5.0  # after a failed reload
 _PLANNING_MS = 500
 _FAULTS_OF_STATEMENTS = ("22", "42")  # SQLSTATEs: of data, such as a division by zero, and of names and types
@@ -137,6 +138,7 @@ def _look_at_failure(loading: "asyncio.Task[Knowledge]") -> None:
 
 async def read_knowledge(connection: Connection, *, show: Show, annotate: Annotate | None = None) -> Knowledge:
     """Reads everything; values only of the columns that `show` leaves in the catalogue. Raises psycopg2's errors."""
+    await connection.query(_WITHOUT_COMPILING)
     relations = await read_relations(connection)
     attributes = await read_columns(connection)
     catalog = await read_catalog(connection, relations, attributes)
@@ -147,6 +149,7 @@ async def read_knowledge(connection: Connection, *, show: Show, annotate: Annota
     catalog = await asyncio.to_thread(show, catalog, facts)
     sampler = Sampler(connection, UnaskedReading(facts))
     await sampler.sample(await samples_of(catalog, relations, attributes))
+    await connection.query("RESET jit")
     return Knowledge(await sampler.known(catalog), facts)
 
 

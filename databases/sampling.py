@@ -1,14 +1,16 @@
-"""Finds values and periods that columns hold: from small tables exactly, for others from the planner's statistics.
+"""Finds values and periods that columns hold: from the planner's statistics, and from small tables exactly.
 
-It stops when its time, or its room for values, is used up; what was found until then stays.
+Statistics take two queries for all tables, but may be out of date; exact values take a query for each table. It stops
+when its time, or its room for values, is used up; what was found until then stays. Tables without statistics are read
+first. Columns that the semantic file calls sensitive are left out.
 """
 
 import asyncio
 import logging
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import psycopg2
 from psycopg2 import errors
@@ -23,7 +25,7 @@ from databases.turns import in_turns
 from databases.unasked import UnaskedReading
 
 _log = logging.getLogger(__name__)
-_SAMPLING_S = 3.0  # for all tables together
+_SAMPLING_S = 3.0  # for reading tables, all together
 _SAMPLING_STATEMENT_MS = 500
 _SAMPLING_TABLE_BYTES = 16 * 1024 * 1024  # larger tables are not read; their statistics are
 _MAX_VALUES = 500  # distinct values of one column; more are not "few"
@@ -36,7 +38,8 @@ _IS_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?!.*BC)").match
 
 @dataclass(frozen=True)
 class Sample:
-    """A relation with the names of its visible columns that hold text, and of those that hold days."""
+    """A relation with the names of its columns that hold text, and of those that hold days, as far as they are shown
+    and not sensitive."""
 
     relation: Relation
     columns: Sequence[str]
@@ -50,14 +53,30 @@ async def samples_of(
     samples = []
     async for relation in in_turns(relations):
         table = catalog.by_key.get((relation.schema, relation.name))
-        names = {column.name for column in table.columns} if table else set()
+        names = {column.name for column in table.columns if not _is_sensitive(column)} if table else set()
         shown = [each for each in attributes[relation.oid] if each.column.name in names]
         texts = [each.column.name for each in shown if each.is_text]
         samples.append(Sample(relation, texts, [each.column.name for each in shown if each.is_day]))
     return samples
 
 
+def _is_sensitive(column: Column) -> bool:
+    return column.meaning is not None and column.meaning.is_sensitive is True
+
+
 _Place = tuple[str, str, str]  # schema, table, column
+
+
+@dataclass(frozen=True)
+class _Statistics:
+    """What the planner knows: values and whether they are all, and moments among which are the first and the last."""
+
+    values: dict[_Place, tuple[list[str], bool]] = field(default_factory=dict)
+    moments: dict[_Place, list[str | None]] = field(default_factory=dict)
+
+    def tables(self) -> frozenset[tuple[str, str]]:
+        """The tables of which it knows something."""
+        return frozenset(place[:2] for known in (self.values, self.moments) for place in known)
 
 
 class Sampler:
@@ -73,24 +92,37 @@ class Sampler:
         self._values: dict[_Place, tuple[tuple[str, ...], bool]] = {}  # values, and whether they are all
         self._periods: dict[_Place, tuple[str, str]] = {}
         self._chars_left = _MAX_TOTAL_CHARS
-        self._until = time.monotonic() + _SAMPLING_S
 
     async def sample(self, samples: Sequence[Sample]) -> None:
-        """Reads the values, small tables first; raises psycopg2's errors when the connection is lost."""
-        for each in sorted(samples, key=lambda each: _sampling_order(each.relation)):
+        """Reads the values; raises psycopg2's errors when the connection is lost."""
+        statistics = await self._statistics(samples)
+        known, until = statistics.tables(), time.monotonic() + _SAMPLING_S
+        for each in sorted(samples, key=lambda each: _sampling_order(each.relation, known)):
             relation, columns = each.relation, each.columns
-            if self._is_spent():
+            if self._chars_left <= 0 or time.monotonic() > until:
                 break
             days = each.days if relation.bytes is not None else ()  # a view would have to be read whole
-            if (columns or days) and _is_small(relation) and await self._may_read(relation):
+            if (columns or days) and _is_worth_reading(relation) and await self._may_read(relation):
                 await self._sample_table(relation, columns, days)
-        await self._take_statistics(samples)
+        async for place, (values, is_complete) in in_turns(statistics.values.items()):
+            if place not in self._values:
+                self._keep(place, values, is_complete=is_complete)
+        async for place, moments in in_turns(statistics.moments.items()):
+            if place not in self._periods:
+                self._keep_period(place, moments)
 
     async def known(self, catalog: Catalog) -> Catalog:
         """The catalogue with the values and periods that were found."""
         found = {place[:2] for place in (*self._values, *self._periods)}
+        alike: dict[Column, Column] = {}  # thousands of tables have the same ones
         tables = [
-            replace(table, columns=tuple(self._known(table, column) for column in table.columns))
+            replace(
+                table,
+                columns=tuple(
+                    alike.setdefault(column, column)
+                    for column in (self._known(table, column) for column in table.columns)
+                ),
+            )
             if table.key in found
             else table
             async for table in in_turns(catalog.tables)
@@ -113,9 +145,6 @@ class Sampler:
             return await asyncio.to_thread(self._unasked.is_harmless, key)
         return relation.kind == "m" or self._unasked.is_harmless(key)
 
-    def _is_spent(self) -> bool:
-        return time.monotonic() > self._until or self._chars_left <= 0
-
     async def _sample_table(self, relation: Relation, columns: Sequence[str], days: Sequence[str]) -> None:
         statement = _sampling_statement(relation, columns, days)
         try:
@@ -134,25 +163,28 @@ class Sampler:
         for name, period in zip(days, rows[0][len(columns) :] if rows else (), strict=False):
             self._keep_period((relation.schema, relation.name, name), parse_array(period or "{}", str))
 
-    async def _take_statistics(self, samples: Iterable[Sample]) -> None:
+    async def _statistics(self, samples: Iterable[Sample]) -> _Statistics:
         shown = {
             (each.relation.schema, each.relation.name, name)
             async for each in in_turns(samples)
             for name in (*each.columns, *each.days)
         }
+        found = _Statistics()
         try:
             rows = (await self._connection.query(queries.STATISTICS)).rows
         except errors.CharacterNotInRepertoire:  # a database with the encoding SQL_ASCII
             _log.warning("a stored value is not UTF-8; the statistics' values are not used")
-            return
-        for schema, table, column, text, is_complete in rows:
-            key = (str(schema), str(table), str(column))
-            if key in shown and key not in self._values and text:
-                self._keep(key, parse_array(text, str)[:_MAX_VALUES], is_complete=is_complete == "t")
-        for schema, table, column, first, last, common in (await self._connection.query(queries.PERIODS)).rows:
-            key = (str(schema), str(table), str(column))
-            if key in shown and key not in self._periods:
-                self._keep_period(key, [first, last, *parse_array(common or "{}", str)])
+            return found
+        async for schema, table, column, text, is_complete in in_turns(rows):
+            place = (str(schema), str(table), str(column))
+            if place in shown and text:
+                found.values[place] = (parse_array(text, str)[:_MAX_VALUES], is_complete == "t")
+        rows = (await self._connection.query(queries.PERIODS)).rows
+        async for schema, table, column, first, last, common in in_turns(rows):
+            place = (str(schema), str(table), str(column))
+            if place in shown:
+                found.moments[place] = [first, last, *parse_array(common or "{}", str)]
+        return found
 
     def _keep_period(self, key: _Place, moments: Iterable[str | None]) -> None:
         """Keeps the first and last of `moments`, ISO texts; without years BC and infinity, which misorder as text."""
@@ -169,14 +201,16 @@ class Sampler:
             self._values[key] = (tuple(kept), is_complete and len(kept) == len(values))
 
 
-def _is_small(relation: Relation) -> bool:
-    """Whether it may be read for its values. Foreign tables are not: the load would fall on another server."""
-    return relation.kind != "f" and (relation.bytes is None or relation.bytes <= _SAMPLING_TABLE_BYTES)
+def _is_worth_reading(relation: Relation) -> bool:
+    """Whether it may be read for its values: neither empty nor large, and not stored elsewhere, where the load would
+    fall on another server."""
+    return relation.kind != "f" and (relation.bytes is None or 0 < relation.bytes <= _SAMPLING_TABLE_BYTES)
 
 
-def _sampling_order(relation: Relation) -> tuple[bool, int]:
-    """Small tables first, views last: they may be slow, and mostly show values that tables hold."""
-    return (relation.bytes is None, relation.bytes or 0)
+def _sampling_order(relation: Relation, known: Collection[tuple[str, str]]) -> tuple[bool, bool, int]:
+    """Tables without statistics first, then small ones; views last: they may be slow, and mostly show values that
+    tables hold."""
+    return (relation.bytes is None, (relation.schema, relation.name) in known, relation.bytes or 0)
 
 
 def _sampling_statement(relation: Relation, columns: Sequence[str], days: Sequence[str]) -> str:

@@ -65,7 +65,7 @@ def normalise(text: str) -> str:
     return "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in text).strip()
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def stem(word: str) -> str:
     """`word` (lower case) without English inflection, so that `categories`, `hired` and `hire` meet their base form."""
     if word in _IRREGULAR:
@@ -160,7 +160,7 @@ def join(atoms: tuple[Atom, ...] | list[Atom], *, stems: bool = False) -> str:
     return "".join(parts)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def key_of(text: str, *, stems: bool = False) -> str:
     """The comparison key of a whole phrase."""
     if _PLAIN_HAN.fullmatch(text):  # most names of a catalogue are cut like this; the long way finds the same
@@ -175,7 +175,7 @@ def _as_quote(text: str) -> list[Atom]:
     return [Atom("quote", folded, folded, folded, 0, len(folded), glued=False)]
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def words_of(identifier: str) -> tuple[str, ...]:
     """The words of a database identifier as `pieces` cuts it, by their keys: lower case, simplified characters."""
     return tuple(word.lower().translate(SIMPLIFIED) for word in pieces(normalise(identifier)))

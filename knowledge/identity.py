@@ -5,6 +5,7 @@ Judged by the names and comments of the column and its table, and by what the st
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from common.values import Column, Table
 from knowledge.cutting import pieces
@@ -64,7 +65,7 @@ def identifies(table: Table, column: Column) -> bool:
     said = _IDENTIFYING_HAN.search(column.name) or _IDENTIFYING_HAN.search((column.comment or "")[:_HEAD])
     keys = {*table.primary_key, *(name for key in table.foreign_keys for name in key.columns)}
     is_key = column.name in keys and not any(" " in value for value in column.values)
-    return named or bool(said) or is_key or _look(column, lambda value: bool(_CODE.fullmatch(value)), _LOOKS_SO)
+    return named or bool(said) or is_key or _look(column, _is_code, _LOOKS_SO)
 
 
 def _is_text(column: Column) -> bool:
@@ -89,8 +90,16 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _look(column: Column, is_one: Callable[[str], bool], part: float) -> bool:
-    values = column.values
-    return len(values) >= _LEAST_VALUES and sum(map(is_one, values)) >= part * len(values)
+    return len(column.values) >= _LEAST_VALUES and _share(column.values, is_one) >= part
+
+
+@lru_cache(maxsize=1024)  # many columns have the same values, and all are judged more than once
+def _share(values: tuple[str, ...], is_one: Callable[[str], bool]) -> float:
+    return sum(map(is_one, values)) / len(values)
+
+
+def _is_code(value: str) -> bool:
+    return _CODE.fullmatch(value) is not None
 
 
 def _is_organisation(value: str) -> bool:

@@ -57,7 +57,7 @@ def has_han(text: str) -> bool:
     return bool(_HAN.search(text))
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def english_words(identifier: str) -> tuple[str, ...]:
     """The words of an identifier: words written together taken apart (`hiredate`), abbreviations spelled out."""
     words = itertools.chain.from_iterable(_apart(word) for word in words_of(_POWERS.sub(r"_\1", identifier)))
@@ -85,7 +85,7 @@ def comment_names(comment: str | None) -> list[str]:
     return list(_comment_names(comment)) if comment else []
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def _comment_names(comment: str) -> tuple[str, ...]:
     text = _ENUMERATED.sub("", before_labels(normalise(comment)))
     head = _NAME_END.split(text, maxsplit=1)[0]
@@ -184,7 +184,7 @@ def owner_traits(table: Table, column: Column) -> tuple[str, ...]:
     return traits
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def _stemmed(identifier: str) -> frozenset[str]:
     return frozenset(_singular_words(english_words(identifier)))
 

@@ -69,9 +69,11 @@ class Privacy(Enum):
 def privacy_of(table: Table, column: Column) -> Privacy:
     """What of the values of `table`'s `column` a model may be sent.
 
-    Everything that shows stored values to a model asks here; what an operator declares about a column would be looked
-    up first.
+    Everything that shows stored values to a model asks here. What the semantic file says of the column decides; else
+    its name, its comment and its values do.
     """
+    if column.meaning is not None and column.meaning.is_sensitive is not None:
+        return Privacy.PRIVATE if column.meaning.is_sensitive else Privacy.OPEN
     calls = (column.name, called(column.comment))
     if any(map(_is_private, calls)) or looks_private(column.values):
         return Privacy.PRIVATE

@@ -15,6 +15,7 @@ from common.text import Text
 from common.values import Catalog, Column, Table
 from knowledge.near_names import near_tables
 from knowledge.personal_data import Privacy, open_values, privacy_of
+from knowledge.schema_meanings import column_meaning, metric, table_meaning
 from knowledge.schema_search import RANKING, RANKING_WITHOUT_VALUES, LinkReason, Match, SchemaSearch, WordReason
 
 _NAMED = 5  # tables that the message about an ambiguous name lists
@@ -84,6 +85,7 @@ class SchemaDesk:
                 for key in other.foreign_keys
                 if key.target == table.key
             ],
+            "metrics": [metric(one) for one in catalog.metrics if one.table == table.key],
         }
 
     def _column(self, table: Table, column: Column) -> dict[str, Any]:
@@ -96,10 +98,11 @@ class SchemaDesk:
             "nullable": column.nullable,
             "comment": column.comment,
             "is_personal": privacy is not Privacy.OPEN,
-            "allowed": list(column.allowed),
+            "allowed": [] if column.meaning and column.meaning.is_sensitive else list(column.allowed),
             "values": list(values),
             "values_are_all": column.is_complete and bool(values) and len(values) == len(column.values),
             "period": list(column.period) if is_shown and column.period else None,
+            "meaning": column_meaning(column.meaning),
         }
 
 
@@ -118,6 +121,7 @@ def _listed(table: Table) -> dict[str, Any]:
         "comment": table.comment,
         "row_estimate": table.row_estimate if table.row_estimate >= 0 else None,
         "column_count": len(table.columns),
+        "meaning": table_meaning(table.meaning),
     }
 
 

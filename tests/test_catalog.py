@@ -8,8 +8,11 @@ from dataclasses import replace
 import pytest
 from psycopg2.extensions import parse_dsn
 
+from common.actor import NOBODY
 from common.errors import DatabaseUnavailable
+from common.meanings import ColumnMeaning
 from common.values import Catalog, Column, ForeignKey, Table
+from databases import DEFAULT, DatabaseOptions, Datasource, Datasources, sampling
 from databases.guard import BUILTIN
 from databases.guard.facts import Key
 from databases.unasked import UnaskedReading
@@ -312,6 +315,45 @@ def test_statistics_stand_in_for_large_tables(make_database: Callable[[str], str
     assert _column(catalog, "large", "filler").values == ()
     assert _column(catalog, "large", "day").period == ("2001-01-01", "2009-03-19")
     assert _column(catalog, "large", "paid").period == ("2020-01-01", "2020-01-03")
+
+
+def test_when_time_is_up_statistics_still_tell_values(
+    make_database: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = make_database(
+        "CREATE TABLE shop (kind text, opened date); CREATE TABLE fresh (kind text);"
+        "INSERT INTO shop SELECT 'k' || n % 5, DATE '2001-01-01' + n % 300 FROM generate_series(1, 900) AS n;"
+        "INSERT INTO fresh VALUES ('new'); ANALYZE shop"
+    )
+    monkeypatch.setattr(sampling, "_SAMPLING_S", -1.0)
+    catalog = asyncio.run(open_asked(url).catalog())
+    kind = _column(catalog, "shop", "kind")
+    assert kind.values == ("k0", "k1", "k2", "k3", "k4") and kind.is_complete
+    assert _column(catalog, "shop", "opened").period == ("2001-01-01", "2001-10-27")
+    assert _column(catalog, "fresh", "kind").values == (), "it would have to be read"
+
+
+def test_nothing_is_known_of_what_sensitive_columns_hold(make_database: Callable[[str], str]) -> None:
+    filled = "SELECT 'secret ' || n % 3, 'k' || n % 3, DATE '2001-01-01' + n % 30 FROM generate_series(1, 90) AS n"
+    url = make_database(
+        "CREATE TABLE read (pay text, kind text, born date); CREATE TABLE analysed (LIKE read);"
+        f"INSERT INTO read {filled}; INSERT INTO analysed {filled}; ANALYZE analysed"
+    )
+
+    async def annotate(catalog: Catalog, *_: object) -> Catalog:
+        def told(column: Column) -> Column:
+            return replace(column, meaning=ColumnMeaning(is_sensitive=column.name in ("pay", "born")))
+
+        tables = (replace(table, columns=tuple(map(told, table.columns))) for table in catalog.tables)
+        return replace(catalog, tables=tuple(tables))
+
+    asked = Datasources({DEFAULT: Datasource(lambda: url, DatabaseOptions(), annotate)})
+    catalog = asyncio.run(asked.open(DEFAULT, NOBODY).catalog())
+    for table in ("read", "analysed"):
+        assert _column(catalog, table, "kind").values == ("k0", "k1", "k2")
+        assert _column(catalog, table, "pay").values == () and _column(catalog, table, "born").period is None
+    kinds = [_column(catalog, table, "kind") for table in ("read", "analysed")]
+    assert kinds[0] is kinds[1], "equal columns are one object"
 
 
 def test_an_empty_database(make_database: Callable[[str], str]) -> None:

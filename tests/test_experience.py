@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 
 from app_config import Settings
-from common.actor import NOBODY
-from common.learning import Document, Example, Lesson, document_id, example_id, lesson_id
+from common.actor import NOBODY, Actor
+from common.inquiry import Inquiry
+from common.learning import Document, Example, Experience, Lesson, document_id, example_id, lesson_id
 from common.runtime import run
 from common.store import Kind, Learned, Wanted
-from databases import DEFAULT
+from databases import DEFAULT, Datasource, Datasources
+from knowledge.experience.desk import ExperienceDesk
 from knowledge.tables_read import tables_hash
 from tests.asking import Asking
-from tests.databases import as_admin, execute, open_asked
+from tests.databases import SMALL, as_admin, execute, open_asked
 from tests.live import eventually
 from tests.openai_replies import Reply
 from tests.openai_server import OpenAiServer
@@ -304,6 +306,43 @@ def test_what_others_have_of_their_own_changes_no_prompt(thinking: Asking, model
     before = prompt()
     teach(thinking, *(example(thinking, f"{text} {n}", author="ann") for text in texts[:3] for n in range(20)))
     assert prompt() == before
+
+
+def test_who_may_read_less_is_shown_and_answered_by_less(database_url: str, app_url: str) -> None:
+    options = replace(SMALL, group_denied_objects={"guests": ("public.purchase.amount",)})
+    datasources = Datasources({DEFAULT: Datasource(lambda: database_url, options)})
+    names = ("names of buyers of Paris", "SELECT name FROM customer WHERE city = 'Paris'")
+    with opened(database_url, app_url) as asking:
+        shared: dict[str, Any] = {"trust": "reviewed", "author": "zoe", "reviewer": "rob"}
+        teach(
+            asking,
+            example(asking, **shared),
+            example(asking, *names, tables=TABLES[:1], **shared),
+            lesson("zoe", is_shared=True),
+            lesson("yan", is_shared=True, root_cause="The amount was left out."),
+            document("The amount is in euros.", "buyers"),
+            document("Buyers live somewhere.", "about buyers"),
+        )
+        desk = ExperienceDesk(asking.services.store.learned, DEFAULT, lambda actor: datasources.open(DEFAULT, actor))
+
+        async def seen(*groups: str) -> tuple[Experience, list[str]]:
+            actor = Actor("ann", groups)
+            database = datasources.open(DEFAULT, actor)
+            view = await desk.view(actor)
+            assert view is not None
+            catalog = await database.catalog()
+            answers = [await view.reusable(Inquiry(asked, "en", catalog)) for asked in (QUESTION, names[0])]
+            found = await view.recalled(Inquiry("spending per buyer of Paris, and names", "en", catalog))
+            return found, [one.sql for answer in answers for one in answer]
+
+        everything, answers = run(seen(), timeout_s=20)
+        assert {one.sql for one in everything.examples} == {SQL, names[1]} and answers == [SQL, names[1]]
+        assert (len(everything.lessons), len(everything.documents)) == (1, 2)
+        less, answers = run(seen("guests"), timeout_s=20)
+        assert [one.sql for one in less.examples] == answers == [names[1]]
+        assert [one.root_cause for one in less.lessons] == ["Unpaid purchases were counted."]
+        assert [one.title for one in less.documents] == ["about buyers"]
+    datasources.close()
 
 
 # ---------------------------------------------------------------------------------------------- tables and store change

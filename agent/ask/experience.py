@@ -11,7 +11,7 @@ from common.inquiry import Inquiry
 from common.learning import NO_EXPERIENCE, Example, Experience
 from common.ports import Database
 from common.values import PlanEstimate
-from knowledge.experience.desk import ExperienceDesk, Reusable
+from knowledge.experience.desk import ExperienceDesk, Reusable, View
 
 _log = logging.getLogger(__name__)
 
@@ -51,31 +51,43 @@ class NothingLearnt:
 NOTHING_LEARNT = NothingLearnt()
 
 
-@dataclass(frozen=True)
 class OwnRecollection:
-    """The `Recollection` of one actor.
+    """The `Recollection` of one actor for one question, which looks once.
 
-    Attributes:
+    Args:
         is_complete: whether a question says by itself what it asks for; others mean something else each time, so that
             no example answers them.
     """
 
-    desk: ExperienceDesk
-    actor: Actor
-    is_complete: Callable[[Inquiry], Awaitable[bool]]
+    def __init__(self, desk: ExperienceDesk, actor: Actor, is_complete: Callable[[Inquiry], Awaitable[bool]]) -> None:
+        self._desk = desk
+        self._actor = actor
+        self._is_complete = is_complete
+        self._has_looked = False
+        self._view: View | None = None
 
     async def recalled(self, inquiry: Inquiry) -> Experience:
         """See `Recollection.recalled`."""
-        return await self.desk.recalled(inquiry, self.actor)
+        view = await self._looked()
+        return await self._desk.safely(view.recalled(inquiry), NO_EXPERIENCE) if view else NO_EXPERIENCE
 
     async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:
         """See `Recollection.reusable`."""
-        found = await self.desk.reusable(inquiry, self.actor)
-        return found if found and await self.is_complete(inquiry) else ()
+        view = await self._looked()
+        return await self._desk.safely(self._same(view, inquiry), ()) if view else ()
 
     def used(self, examples: Iterable[Example]) -> None:
         """See `Recollection.used`."""
-        self.desk.used(examples)
+        self._desk.used(examples)
+
+    async def _same(self, view: View, inquiry: Inquiry) -> tuple[Reusable, ...]:
+        found = await view.reusable(inquiry)
+        return found if found and await self._is_complete(inquiry) else ()
+
+    async def _looked(self) -> View | None:
+        if not self._has_looked:
+            self._has_looked, self._view = True, await self._desk.view(self._actor)
+        return self._view
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,15 @@ When the store is slow or away, questions go on without experience; the log says
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import TypeVar
 
 from common.actor import NOBODY, Actor
 from common.errors import CituError, StoreUnavailable
 from common.inquiry import Inquiry
-from common.learning import NO_EXPERIENCE, Example, Experience, Lesson
+from common.learning import Example, Experience, Lesson
 from common.ports import Database
 from common.store.learned import Learned, Visible
 from common.values import Catalog
@@ -24,6 +25,7 @@ from knowledge.experience.shelves import Shelf, Shelves
 from knowledge.experience.sight import Closed, Sight
 from knowledge.tables_read import tables_hash
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _PATIENCE_S = 0.5  # what a question waits for the store and for shelves that are being made
@@ -77,7 +79,7 @@ class ExperienceDesk:
         self._datasource = datasource
         self._database_of = database_of
         self._check = check
-        self._reuses = reuses
+        self.reuses = reuses
         self._prover = Prover(learned, datasource, lambda: database_of(NOBODY), per_minute=proven_per_minute)
         self._shelves = Shelves()
         self._closed = Closed()
@@ -88,37 +90,35 @@ class ExperienceDesk:
         self._counting: asyncio.Task[None] | None = None
         self._is_away = False
 
-    async def recalled(self, inquiry: Inquiry, actor: Actor) -> Experience:
-        """What may help with the question; nothing when it can't be known in time."""
+    async def view(self, actor: Actor) -> "View | None":
+        """What the actor may see of the experience now; None when it can't be known in time."""
+        return await self.safely(self._view(actor), None)
+
+    async def warm(self) -> None:
+        """Makes the shelf of what is shared, before the first question waits for it."""
+        await self._shelves_of(NOBODY)
+
+    async def safely(self, found: Awaitable[T], otherwise: T) -> T:
+        """What is found in time, else `otherwise`: what people have brought, however strange it is, must not keep
+        anybody from an answer."""
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                shelves = await self._shelves_of(actor)
-                return await self._found(inquiry, shelves, await self._sight(actor))
-        except Exception as error:  # noqa: BLE001 - see `_is_missing`
-            self._is_missing(error)
-            return NO_EXPERIENCE
-
-    async def reusable(self, inquiry: Inquiry, actor: Actor) -> tuple[Reusable, ...]:
-        """Examples that answer this very question with its own literals, the most trusted first.
-
-        Their SQL has passed the guard for the actor, with the literals of the example; it has not been planned.
-        """
-        if not self._reuses:
-            return ()
-        try:
-            async with asyncio.timeout(_PATIENCE_S):
-                shelves = await self._shelves_of(actor)
-                return await self._same(inquiry, shelves, await self._sight(actor), actor.owner)
-        except Exception as error:  # noqa: BLE001 - see `_is_missing`
-            self._is_missing(error)
-            return ()
+                return await found
+        except (TimeoutError, CituError) as error:
+            if not self._is_away:
+                reason = error.error_type if isinstance(error, CituError) else "timeout"
+                _log.warning("questions go on without what was learnt: %s", reason)
+            self._is_away = True
+        except Exception:  # noqa: BLE001 - see above
+            _log.exception("what was learnt could not be used")
+        return otherwise
 
     def used(self, examples: Iterable[Example]) -> None:
         """Counts an answer for each of the examples; a crash or a store that is away may lose it."""
         self._uses += [example.example_id for example in examples]
         del self._uses[_MOST_USES:]
         counting = self._counting
-        if self._uses and (counting is None or counting.done()):
+        if counting is None or counting.done() or counting.get_loop() is not asyncio.get_running_loop():
             self._counting = asyncio.create_task(self._count())
 
     async def aclose(self) -> None:
@@ -152,16 +152,8 @@ class ExperienceDesk:
         if not task.cancelled():
             task.exception()  # whoever waited has it; nobody may have
 
-    def _is_missing(self, error: Exception) -> None:
-        """Says that a question goes on without experience, whatever the reason: what people have brought, however
-        strange it is, must not keep anybody from an answer."""
-        if isinstance(error, TimeoutError | CituError):
-            if not self._is_away:
-                reason = error.error_type if isinstance(error, CituError) else "timeout"
-                _log.warning("questions go on without what was learnt: %s", reason)
-            self._is_away = True
-        else:
-            _log.exception("what was learnt could not be used", exc_info=error)
+    async def _view(self, actor: Actor) -> "View":
+        return View(self, actor.owner, await self._shelves_of(actor), await self._sight(actor))
 
     async def _sight(self, actor: Actor) -> Sight:
         database = self._database_of(actor)
@@ -171,7 +163,7 @@ class ExperienceDesk:
             self._hashed, self._hashes = whole, {}
         return Sight(database, catalog, self._closed.names(whole, catalog))
 
-    def _is_proven(self, example: Example) -> bool:
+    def is_proven(self, example: Example) -> bool:
         """Whether the example holds for the tables as they are; otherwise has it proven again."""
         assert self._hashed is not None
         now = self._hashes.get(example.tables)
@@ -182,60 +174,74 @@ class ExperienceDesk:
         self._prover.ask(example, now)
         return False
 
-    # --------------------------------------------------------------------------------------------------- for a question
+    async def _count(self) -> None:
+        while self._uses:
+            await asyncio.sleep(_USES_PAUSE_S)
+            uses, self._uses = self._uses, []
+            try:
+                await self._learned.count_use(self._datasource, uses)
+            except StoreUnavailable:
+                _log.info("uses of %d examples were not counted", len(uses))
 
-    async def _found(self, inquiry: Inquiry, shelves: _Shelves, sight: Sight) -> Experience:
-        own, shared, question = shelves.own, shelves.shared, inquiry.question
-        examples = map(shelves.example, ranked(question, (own.example_index, shared.example_index), _LOOKED_AT))
+
+@dataclass(frozen=True)
+class View:
+    """What one actor may see of the experience, for one question."""
+
+    desk: ExperienceDesk
+    user: str
+    shelves: _Shelves
+    sight: Sight
+
+    async def recalled(self, inquiry: Inquiry) -> Experience:
+        """What may help with the question."""
+        own, shared, question = self.shelves.own, self.shelves.shared, inquiry.question
+        examples = map(self.shelves.example, ranked(question, (own.example_index, shared.example_index), _LOOKED_AT))
         lessons = (
             own.lessons.get(key) or shared.lessons[key]
             for key in ranked(question, (own.lesson_index, shared.lesson_index), _LOOKED_AT)
         )
         documents = (shared.documents[key] for key in ranked(question, (shared.document_index,), _LOOKED_AT))
         return Experience(
-            await self._usable(examples, sight),
-            tuple(islice(filter(sight.may_learn, _apart(lessons)), _MOST_LESSONS)),
-            tuple(islice(filter(sight.may_see, documents), _MOST_DOCUMENTS)),
+            await self._usable(examples),
+            tuple(islice(_apart(filter(self.sight.may_learn, lessons)), _MOST_LESSONS)),
+            tuple(islice(filter(self.sight.may_see, documents), _MOST_DOCUMENTS)),
         )
 
-    async def _usable(self, examples: Iterable[Example], sight: Sight) -> tuple[Example, ...]:
+    async def _usable(self, examples: Iterable[Example]) -> tuple[Example, ...]:
         """The first of the examples that are proven and may be shown; candidates stand behind the others."""
         chosen: dict[tuple[str, str], Example] = {}
         for example in sorted(examples, key=lambda one: one.trust == "candidate"):
             said = (example.question, example.sql)
             if len(chosen) == _MOST_EXAMPLES or said in chosen:
                 continue
-            if self._is_proven(example) and await sight.may_use(example):
+            if self.desk.is_proven(example) and await self.sight.may_use(example):
                 chosen[said] = example
         return tuple(chosen.values())
 
-    async def _same(self, inquiry: Inquiry, shelves: _Shelves, sight: Sight, user: str) -> tuple[Reusable, ...]:
+    async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:
+        """Examples that answer this very question with its own literals, the most trusted first.
+
+        Their SQL has passed the guard for the actor, with the literals of the example; it has not been planned.
+        """
+        if not self.desk.reuses:
+            return ()
         asked = phrasing_of(inquiry.question)
         known = Known(inquiry.catalog, inquiry.found_values)
         alike = sorted(
-            chain(shelves.own.alike(asked), shelves.shared.alike(asked)),
+            chain(self.shelves.own.alike(asked), self.shelves.shared.alike(asked)),
             key=lambda each: each[0].created_at,
             reverse=True,
         )
-        alike.sort(key=lambda each: _rank(each[0], user))  # of equal rank the newest stay first
+        alike.sort(key=lambda each: _rank(each[0], self.user))  # of equal rank the newest stay first
         found: dict[str, Reusable] = {}
         for example, shape in alike[:_MOST_REUSABLE]:
             sql = bound(shape, asked, known)
             if sql is None or sql in found or not _is_about(example, inquiry):
                 continue
-            if self._is_proven(example) and await sight.may_use(example):
+            if self.desk.is_proven(example) and await self.sight.may_use(example):
                 found[sql] = Reusable(example, sql)
         return tuple(found.values())
-
-    # ------------------------------------------------------------------------------------------------------------- uses
-
-    async def _count(self) -> None:
-        await asyncio.sleep(_USES_PAUSE_S)
-        uses, self._uses = self._uses, []
-        try:
-            await self._learned.count_use(self._datasource, uses)
-        except StoreUnavailable:
-            _log.info("uses of %d examples were not counted", len(uses))
 
 
 _RANKS = ("certified", "reviewed", "personal", "candidate")

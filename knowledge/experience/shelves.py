@@ -17,7 +17,7 @@ from knowledge.experience.shapes import Shape, shape_of
 from knowledge.terms import terms_with_roots
 
 _MOST_CHARS = 2_000  # of an entry that are looked at
-_MOST_OWNERS = 500  # users whose own shelf is kept
+_MOST_OWNERS = 100  # users whose own shelf is kept
 _End = tuple[str, str] | None
 """Kind and text of a question's first or last piece; None where it may differ."""
 

@@ -6,10 +6,11 @@ take seconds and little memory.
 """
 
 import gc
+from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, MutableSequence, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -52,19 +53,12 @@ K = TypeVar("K")
 _Identity = tuple[str, TableKey, str | None, str | None, str | None]
 
 
-@dataclass(eq=False, slots=True)
-class _Source:
-    """A table, or a column and all that are equal to it, from whose names phrases come.
+_Places = MutableSequence[int]
+"""Where tables and columns stand that go by the same phrases, in order. A place is the number of the table, shifted by
+`_COLUMN_BITS`, plus the number of the column, if it is one."""
 
-    Attributes:
-        places: where they stand: the number of the table, shifted by `_COLUMN_BITS`, plus the number of the column.
-    """
-
-    places: list[int] = field(default_factory=list)
-
-
-_Sense = tuple[Link, _Source]
-"""What a phrase means: the link of one of the source's places."""
+_Sense = tuple[Link, _Places]
+"""What a phrase means: a link to the thing at one of the places, to be changed for those at the others."""
 
 
 class Lexicon:
@@ -76,60 +70,78 @@ class Lexicon:
         self._tables = catalog.tables
         self._own: dict[str, list[_Sense]] = {}
         self._borrowed: dict[str, list[_Sense]] = {}
-        self._columns: list[tuple[_Source, ...]] = []  # of each table
+        self._columns: list[tuple[_Places, ...]] = []  # of each table: the places of the columns that are equal
         self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
         self._least = _least_quality(catalog)
         self._known: dict[str, tuple[Link, ...]] = {}
         self._known_near: dict[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = {}  # of phrases of very many
-        sources: dict[object, _Source] = {}
-        for number, table in enumerate(catalog.tables):
-            if number % _SPARED == _SPARED - 1:
-                gc.freeze()
-            self._add_table(number, table, sources)
+        for number, table in enumerate(_spared(catalog.tables)):
+            self._add_table(number, table)
+        equal: dict[object, _Places] = {}
+        for number, table in enumerate(_spared(catalog.tables)):
+            self._add_columns(number, table, equal)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
         self._crowded = frozenset(key for key, senses in self._own.items() if _size(senses) > _MOST_LINKS)
 
-    def _add_table(self, number: int, table: Table, sources: dict[object, _Source]) -> None:
-        place = number << _COLUMN_BITS
-        self._add(self._own, table_phrases(self.schema, table), _Source([place]))
-        # A figure that goes by several names stands where its column does, a product of two after all columns.
-        numbers = {column.name: index for index, column in enumerate(table.columns, 1)}
+    def _add_table(self, number: int, table: Table) -> None:
         for phrases, senses in (
+            (table_phrases(self.schema, table), self._own),
             (measure_phrases(self.schema, table), self._own),
             (borrowed_table_phrases(self.schema, table), self._borrowed),
         ):
-            for phrase, link in phrases:
-                at = _AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0)
-                self._add(senses, ((phrase, link),), _Source([place + at]))
-        found = []
-        for index, column in enumerate(table.columns, 1):
-            kind = (column, column_traits(table, column))
-            source = sources.get(kind)
-            if source is None:
-                source = sources[kind] = _Source()
-                self._add(self._own, column_phrases(table, column), source)
-                self._add(self._borrowed, borrowed_column_phrases(table, column), source)
-            source.places.append(place + index)
-            found.append(source)
-        self._columns.append(tuple(found))
+            self._add_shared(number, phrases, senses)
         for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
             self._owners[owner].append(number)
 
-    def _add(self, senses: dict[str, list[_Sense]], phrases: Iterable[tuple[str, Link]], to: _Source) -> None:
+    def _add_columns(self, number: int, table: Table, equal: dict[object, _Places]) -> None:
+        """Adds the columns' phrases.
+
+        Args:
+            equal: the places of the columns with the same phrases, among them those of tables before.
+        """
+        found = []
+        for index, column in enumerate(table.columns, 1):
+            kind = (column, column_traits(table, column))
+            places = equal.get(kind)
+            if places is None:
+                places = equal[kind] = _places()
+                self._add(self._own, column_phrases(table, column), places)
+                self._add(self._borrowed, borrowed_column_phrases(table, column), places)
+            places.append((number << _COLUMN_BITS) + index)
+            found.append(places)
+        self._columns.append(tuple(found))
+
+    def _add_shared(self, number: int, phrases: Iterable[tuple[str, Link]], senses: dict[str, list[_Sense]]) -> None:
+        """Adds phrases of one table. Tables, or their figures, that go by the same phrase share its sense."""
+        place, numbers = number << _COLUMN_BITS, dict[str, int]()
+        for key, link in self._best(phrases):
+            if link.column is not None and not numbers:
+                numbers = {column.name: index for index, column in enumerate(self._tables[number].columns, 1)}
+            # A figure that goes by several names stands where its column does, a product of two after all columns.
+            at = place + (_AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0))
+            known = senses.setdefault(key, [])
+            alike = None if link.derived else next((places for one, places in known if _are_alike(one, link)), None)
+            if alike is not None:
+                alike.append(at)
+            else:
+                known.append((link, _places(at)))
+
+    def _add(self, senses: dict[str, list[_Sense]], phrases: Iterable[tuple[str, Link]], to: _Places) -> None:
+        for key, link in self._best(phrases):
+            senses.setdefault(key, []).append((link, to))
+
+    def _best(self, phrases: Iterable[tuple[str, Link]]) -> Iterator[tuple[str, Link]]:
+        """The best link to each thing by each phrase's key."""
         best: dict[tuple[str, _Identity], Link] = {}
         for phrase, link in phrases:
             if link.quality < self._least and link.kind == "column":
                 continue
-            sense = (key_of(phrase, stems=True), link.identity)
+            key = key_of(phrase, stems=True)
+            sense = (link.spelling if link.spelling == key else key, link.identity)  # one string, not two
             known = best.get(sense)
             if known is None or known.quality < link.quality:
                 best[sense] = link
-        for (key, _), link in best.items():
-            meant = senses.get(key)
-            if meant is None:
-                senses[key] = [(link, to)]
-            else:
-                meant.append((link, to))
+        return ((key, link) for (key, _), link in best.items())
 
     # ------------------------------------------------------------------------------------------------- looking up
 
@@ -193,16 +205,16 @@ class Lexicon:
             chosen = [*self._near_places(senses, near), *_best_places(senses)]
             placed = list(dict.fromkeys(chosen))[:_MOST_LINKS]
         else:
-            placed = [(place, index) for index, (_, source) in enumerate(senses) for place in source.places]
+            placed = [(place, index) for index, (_, places) in enumerate(senses) for place in places]
         return [self._at(place, senses[index][0]) for place, index in sorted(placed)]
 
     def _near_places(self, senses: list[_Sense], near: Collection[TableKey]) -> Iterator[tuple[int, int]]:
         for key in near:
             first = self._numbers[key] << _COLUMN_BITS
-            for index, (_, source) in enumerate(senses):
-                at = bisect_left(source.places, first)
-                while at < len(source.places) and source.places[at] <= first + _AFTER_COLUMNS:
-                    yield source.places[at], index
+            for index, (_, places) in enumerate(senses):
+                at = bisect_left(places, first)
+                while at < len(places) and places[at] <= first + _AFTER_COLUMNS:
+                    yield places[at], index
                     at += 1
 
     @cached_property
@@ -224,10 +236,10 @@ class Lexicon:
         for owner, rest in _cuts(stem_key):
             numbers = self._owners.get(owner, ())
             named = self._own.get(rest, ()) if numbers else ()
-            called = {id(source) for link, source in named if link.kind == "column"}
+            called = {id(places) for link, places in named if link.kind == "column"}
             for number in self._limited(numbers, near) if called else ():
-                for index, source in enumerate(self._columns[number]):
-                    if id(source) in called:
+                for index, places in enumerate(self._columns[number]):
+                    if id(places) in called:
                         found += self._owned_by(number, index, stem_key)
         return found
 
@@ -239,10 +251,10 @@ class Lexicon:
 
     def _owned_by(self, number: int, index: int, stem_key: str) -> Iterator[_Sense]:
         table = self._tables[number]
-        source = _Source([(number << _COLUMN_BITS) + index + 1])
+        places = _places((number << _COLUMN_BITS) + index + 1)
         for phrase, link in owned_phrases(table, table.columns[index]):
             if key_of(phrase, stems=True) == stem_key:
-                yield link, source
+                yield link, places
 
     # ------------------------------------------------------------------------------------------------- suggesting
 
@@ -301,6 +313,25 @@ class Lexicon:
         _ = self._suggested, self._words, self._numbers, self.people
 
 
+def _spared(tables: Iterable[Table]) -> Iterator[Table]:
+    """The tables, while collecting garbage among all that is made of them does not stop every question."""
+    for number, table in enumerate(tables, 1):
+        yield table
+        if number % _SPARED == 0:
+            gc.freeze()
+
+
+def _places(*places: int) -> _Places:
+    return array("L", places)
+
+
+def _are_alike(one: Link, other: Link) -> bool:
+    """Whether the links differ in what they point to only."""
+    return (
+        one.quality == other.quality and one.spelling == other.spelling and one.kind == other.kind and not one.derived
+    )
+
+
 def _least_quality(catalog: Catalog) -> float:
     """The least quality of phrases that are kept: of very many names, parts would take too much memory."""
     named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
@@ -309,7 +340,7 @@ def _least_quality(catalog: Catalog) -> float:
 
 def _size(senses: list[_Sense]) -> int:
     """How many tables and columns a phrase with these senses may mean."""
-    return sum([len(source.places) for _, source in senses])
+    return sum([len(places) for _, places in senses])
 
 
 def _remember(known: dict[K, tuple[Link, ...]], key: K, links: tuple[Link, ...], most: int) -> None:
@@ -326,7 +357,7 @@ def _take(found: dict[_Identity, Link], link: Link) -> None:
 
 def _best_places(senses: list[_Sense]) -> Iterator[tuple[int, int]]:
     for index in sorted(range(len(senses)), key=lambda index: -senses[index][0].quality):
-        yield from ((place, index) for place in senses[index][1].places[:_MOST_LINKS])
+        yield from ((place, index) for place in senses[index][1][:_MOST_LINKS])
 
 
 def _cuts(stem_key: str) -> Iterator[tuple[str, str]]:

@@ -3,8 +3,8 @@
 A catalogue that fits is shown whole, in the same text for every question, so that the endpoint can cache it. Of a
 larger one the best matching tables are shown, with those by which they are joined (a model can't join along a table it
 has not seen) and with the columns that matter, until the budget is used; the others are only named. Comments are always
-shown, because in many databases only they say what a column means. The stored values that a question names are a
-separate text.
+shown, because in many databases only they say what a column means; so is what the semantic file says (`meaning_text`).
+The stored values that a question names are a separate text.
 """
 
 import re
@@ -12,10 +12,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, zip_longest
+from types import MappingProxyType
 
+from agent.thinking.llm.meaning_text import column_remark, metric_line, table_lines, table_remark, values_called
 from agent.thinking.llm.schema_part import Described, Shown, packed
 from common.llm.tokens import PER_TOKEN, weight
-from common.meanings import TableKey
+from common.meanings import Metric, TableKey
 from common.values import Catalog, Column, ForeignKey, Table
 from knowledge.index import Part
 from knowledge.named_values import NamedValues
@@ -81,7 +83,7 @@ class SchemaText:
         """One line per table within `budget` tokens, the relevant ones first when there is no room for all."""
 
         def line(table: Table) -> str:
-            return f"{self._name(table)}{_comment(table.comment)}"
+            return f"{self._name(table)}{_comment(table.comment)}{table_remark(table)}"
 
         lines = list(_within(budget, map(line, self.catalog.tables)))
         if len(lines) == len(self.catalog.tables):
@@ -177,13 +179,27 @@ class SchemaText:
         described = self._described.get(table.key)
         if described is None:
             head = f"{table.kind.upper()} {self._name(table)}{_rows(table)}{_comment(table.comment)}"
+            head = "\n".join((head, *table_lines(table, self._shown_name)))
             columns = tuple(self._line(table, column) for column in table.columns)
-            described = self._described[table.key] = Described(head, columns, tuple(self._keys(table)))
+            below = (*self._keys(table), *map(metric_line, self._metrics.get(table.key, ())))
+            described = self._described[table.key] = Described(head, columns, below)
         return described
+
+    @cached_property
+    def _metrics(self) -> Mapping[tuple[str, str], Sequence[Metric]]:
+        metrics: dict[tuple[str, str], list[Metric]] = {}
+        for metric in self.catalog.metrics:
+            metrics.setdefault(metric.table, []).append(metric)
+        return metrics
+
+    def _shown_name(self, key: tuple[str, str]) -> str | None:
+        table = self.catalog.by_key.get(key)
+        return self._name(table) if table else None
 
     def _line(self, table: Table, column: Column) -> str:
         facts = [identifier(column.name), column.type, *self._constraints(table, column)]
-        return f"  {' '.join(facts)}{_comment(column.comment)}{self._content(table, column)}"
+        remarks = f"{_comment(column.comment)}{column_remark(column)}"
+        return f"  {' '.join(facts)}{remarks}{self._content(table, column)}"
 
     def _constraints(self, table: Table, column: Column) -> Iterator[str]:
         alone = (column.name,)
@@ -218,20 +234,34 @@ class SchemaText:
         return f"{self._name(target)}{_listed(key.target_columns)}"
 
     def _content(self, table: Table, column: Column) -> str:
-        """What is known of the column's values: the allowed ones, else its first and last day, or stored ones."""
+        """What is known of the column's values: the allowed ones, else its first and last day, or stored ones.
+
+        Values that the semantic file names are shown with these names, and whether or not any are known.
+        """
+        if column.meaning is not None and column.meaning.is_sensitive:
+            return ""
+        called = values_called(column.meaning)
         if column.allowed:
             plain = _NUMBER_TYPE.match(column.type) and all(map(_NUMBER.fullmatch, column.allowed))
             shown = [value for value in column.allowed if _is_showable(value)][:_MAX_ALLOWED]
-            listed = ", ".join(shown) if plain else _literals(shown)
+            listed = _literals(shown, called, plain=bool(plain))
             return f" [one of: {listed}{_more(len(shown) < len(column.allowed))}]" if shown else ""
-        if not self._samples or not (column.period or _is_short(column)):
-            return ""
-        if privacy_of(table, column) is not Privacy.OPEN:
-            return ""
-        if column.period:
+        named = [value for value in called if _is_showable(value)]
+        stored = self._stored(table, column)
+        if column.period and stored is not None:
             return f" [from {column.period[0]} to {column.period[1]}]"
-        shown = [value for value in column.values if _is_showable(value) and not is_private_value(value)]
-        return f" [values: {_literals(shown)}{_more(len(shown) < len(column.values))}]" if shown else ""
+        shown = list(dict.fromkeys((*named[:_MAX_ALLOWED], *(stored or ()))))
+        plain = bool(_NUMBER_TYPE.match(column.type)) and all(map(_NUMBER.fullmatch, shown))
+        is_cut = stored is None or len(stored) < len(column.values)
+        return f" [values: {_literals(shown, called, plain=plain)}{_more(is_cut)}]" if shown else ""
+
+    def _stored(self, table: Table, column: Column) -> Sequence[str] | None:
+        """The few stored values that may be shown; None when none may."""
+        if not self._samples or not (column.period or _is_short(column)):
+            return None
+        if privacy_of(table, column) is not Privacy.OPEN:
+            return None
+        return [value for value in column.values if _is_showable(value) and not is_private_value(value)]
 
 
 def _within(budget: int, texts: Iterable[str]) -> Iterator[str]:
@@ -285,8 +315,10 @@ def _is_showable(value: str) -> bool:
     return one_line(value, _MAX_VALUE_CHARS) == value
 
 
-def _literals(values: Iterable[str]) -> str:
-    return ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+def _literals(values: Iterable[str], called: Mapping[str, str] = MappingProxyType({}), *, plain: bool = False) -> str:
+    """The values as SQL takes them, each with what it is called."""
+    written = ((value, value if plain else "'" + value.replace("'", "''") + "'") for value in values)
+    return ", ".join(f"{literal}{called.get(value, '')}" for value, literal in written)
 
 
 def _more(is_more: bool) -> str:
