@@ -43,7 +43,7 @@ from knowledge.experience.desk import ExperienceDesk
 from knowledge.index import renew
 from knowledge.schema_desk import SchemaDesk
 from knowledge.semantic.layer import SemanticLayer
-from knowledge.table_vectors import TableVectors
+from knowledge.table_vectors import Nearest, TableVectors
 from rules.skills import OfflineSkills
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
@@ -129,7 +129,8 @@ def bootstrap(settings: Settings) -> Services:
     journal = Journal(store)
     embedder = open_embedder(settings)
     vectors = TableVectors(embedder.model, embedder.embed, store.vectors) if embedder else None
-    thinking = _thinking(settings, model, vectors) if model else None
+    nearest = vectors.nearest if vectors else None
+    thinking = _thinking(settings, model, nearest) if model else None
     experience = ExperienceDesk(
         store.learned, DEFAULT, database_of, check=journal.check, reuses=settings.reuse_examples
     )
@@ -157,7 +158,7 @@ def bootstrap(settings: Settings) -> Services:
         request_timeout_s=settings.request_timeout_s,
     )
     learning = LearningDesk(*learnt, request_timeout_s=settings.request_timeout_s)
-    schema = SchemaDesk(database_of, samples=settings.schema_samples)
+    schema = SchemaDesk(database_of, samples=settings.schema_samples, nearest=nearest)
 
     async def warm() -> None:
         runs.watch_over()
@@ -217,9 +218,8 @@ def _behaviour(settings: Settings) -> Behaviour:
     )
 
 
-def _thinking(settings: Settings, model: ChatModel, vectors: TableVectors | None) -> LlmSkills:
+def _thinking(settings: Settings, model: ChatModel, nearest: Nearest | None) -> LlmSkills:
     budget = prompt_budget(context_tokens(model.name), settings.llm_max_tokens, settings.schema_tokens)
-    nearest = vectors.nearest if vectors else None
     return LlmSkills(model, budget=budget, samples=settings.schema_samples, nearest=nearest)
 
 

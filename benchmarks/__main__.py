@@ -36,7 +36,6 @@ def main() -> None:
         "--questions", type=Path, nargs="+", default=[], help="retrieval, accuracy: files of JSON lines"
     )
     parser.add_argument("--schemas", type=Path, help="retrieval: folder of .sql files or JSON file of their databases")
-    parser.add_argument("--database-url", default="", help="retrieval: database that the questions are about")
     parser.add_argument("--pool", type=int, default=retrieval.POOL, help="retrieval: tables of the one schema")
     accuracy.add_options(parser)
     options = parser.parse_args()

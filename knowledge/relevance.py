@@ -125,7 +125,9 @@ class TableIndex:
         self._favour_hinted(scores, hints)
         found = [number for number, _ in self._expanded(scores, said, most)]
         if hints.near:
-            found = self._fused(found, hints)[:most]
+            leading = {*hints.first, *chain(*hints.alike[:_MOST_ALIKE_QUESTIONS])}
+            shares = self._fused(found, hints.near)
+            found = sorted(shares, key=lambda number: (self._tables[number].key not in leading, -shares[number]))[:most]
         if len(found) < most:
             known = set(found)
             others = (number for number in range(len(self._tables)) if number not in known)
@@ -134,24 +136,30 @@ class TableIndex:
             )
         return [self._tables[number] for number in found]
 
-    def _fused(self, found: Sequence[int], hints: Hints) -> list[int]:
-        """The ranking by words and that by meaning in one, by reciprocal ranks; what has to lead leads."""
-        near = [self._numbers[key] for key in hints.near if key in self._numbers]
-        shares: defaultdict[int, float] = defaultdict(float)
-        for ranking in (found, near):
-            for rank, number in enumerate(ranking):
-                shares[number] += 1 / (_RANK_OFFSET + rank)
-        leading = {*hints.first, *chain(*hints.alike[:_MOST_ALIKE_QUESTIONS])}
-        return sorted(shares, key=lambda number: (self._tables[number].key not in leading, -shares[number], number))
+    def found(self, question: str, most: int, near: Sequence[TableKey] = ()) -> list[Ranked]:
+        """The tables that have to do with the question, at most `most`, the most relevant first.
 
-    def found(self, question: str, most: int) -> list[Ranked]:
-        """The tables that have to do with the question, at most `most`, the most relevant first."""
+        Args:
+            near: those that mean what it means, the nearest first.
+        """
         scores, said = self._scores(question, {})
         by_words = dict(scores)
+        expanded = self._expanded(scores, said, max(most, len(near)))
+        if near:
+            shares = self._fused([number for number, _ in expanded], near)
+            expanded = sorted(shares.items(), key=lambda share: -share[1])
         return [
-            Ranked(self._tables[number], score, self._led_by(number, by_words))
-            for number, score in self._expanded(scores, said, most)
+            Ranked(self._tables[number], score, self._led_by(number, by_words)) for number, score in expanded[:most]
         ]
+
+    def _fused(self, found: Sequence[int], near: Sequence[TableKey]) -> dict[int, float]:
+        """What the tables have of the ranking by words and that by meaning, by their reciprocal ranks in both."""
+        nearest = [self._numbers[key] for key in near if key in self._numbers]
+        shares: defaultdict[int, float] = defaultdict(float)
+        for ranking in (found, nearest):
+            for rank, number in enumerate(ranking):
+                shares[number] += 1 / (_RANK_OFFSET + rank)
+        return shares
 
     def _led_by(self, number: int, by_words: Mapping[int, float]) -> tuple[tuple[Table, bool], ...]:
         above, own = self._graph.above[number], by_words.get(number, 0.0)

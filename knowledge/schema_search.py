@@ -4,9 +4,10 @@ The tables are ranked without the values that may not be shown, so that neither 
 tells whether such a value is stored. The same ranking serves prompts.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from common.meanings import TableKey
 from common.values import Column, Table
 from knowledge.index import Part
 from knowledge.personal_data import open_values
@@ -57,12 +58,14 @@ class Match:
 
     Attributes:
         score: only means something beside those of the same answer.
+        is_near: whether a model's vectors say that it means what the question means.
     """
 
     table: Table
     score: float
     words: tuple[WordReason, ...]
     links: tuple[LinkReason, ...]
+    is_near: bool
 
 
 class SchemaSearch:
@@ -75,10 +78,17 @@ class SchemaSearch:
     def __init__(self, ranking: TableIndex) -> None:
         self._ranking = ranking
 
-    def matches(self, question: str, most: int) -> list[Match]:
-        """The tables that have to do with the question, at most `most`, the most relevant first."""
+    def matches(self, question: str, most: int, near: Sequence[TableKey] = ()) -> list[Match]:
+        """The tables that have to do with the question, at most `most`, the most relevant first.
+
+        Args:
+            near: those that mean what it means, the nearest first.
+        """
         asked = forms(question)
-        return [_match(one, self._ranking.texts_of(one.table), asked) for one in self._ranking.found(question, most)]
+        return [
+            _match(one, self._ranking.texts_of(one.table), asked, is_near=one.table.key in near)
+            for one in self._ranking.found(question, most, near)
+        ]
 
 
 def _no_values(_table: Table, _column: Column) -> tuple[str, ...]:
@@ -91,10 +101,13 @@ RANKING = Part(lambda index: TableIndex(index.catalog, open_values), ignores_row
 RANKING_WITHOUT_VALUES = Part(lambda index: TableIndex(index.catalog, _no_values), ignores_row_counts=True)
 
 
-def _match(ranked: Ranked, texts: Iterable[Said], asked: Mapping[str, Form]) -> Match:
-    reasons = sorted(_word_reasons(texts, asked), key=lambda reason: (not reason.is_literal, -len(reason.words)))
+def _match(ranked: Ranked, texts: Iterable[Said], asked: Mapping[str, Form], *, is_near: bool) -> Match:
+    telling = {term: form for term, form in asked.items() if not form.is_faint}
+    texts = list(texts)
+    said = list(_word_reasons(texts, telling)) or _word_reasons(texts, asked)
+    reasons = sorted(said, key=lambda reason: (not reason.is_literal, -len(reason.words)))
     links = tuple(_link(ranked.table, other, points=points) for other, points in ranked.led_by)
-    return Match(ranked.table, ranked.score, tuple(reasons[:_MOST_REASONS]), links)
+    return Match(ranked.table, ranked.score, tuple(reasons[:_MOST_REASONS]), links, is_near)
 
 
 def _word_reasons(texts: Iterable[Said], asked: Mapping[str, Form]) -> Iterator[WordReason]:

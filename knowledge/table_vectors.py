@@ -34,6 +34,9 @@ _NOT_SENT: tuple[Kind, ...] = ("value", "column_meaning")  # of the latter, some
 Embed = Callable[[Sequence[str]], Awaitable[list[Vector]]]
 """See `common.llm.embedding.Embedder.embed`."""
 
+Nearest = Callable[[Catalog, str], Awaitable[tuple[TableKey, ...]]]
+"""See `TableVectors.nearest`."""
+
 
 class _Tables:
     """The tables of a catalogue by vectors, as soon as all of these are there."""

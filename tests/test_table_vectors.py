@@ -16,6 +16,7 @@ from common.store import Retention, Store
 from common.store.opening import open_store
 from common.values import Catalog, Column, Table
 from knowledge.relevance import Hints, TableIndex
+from knowledge.schema_search import SchemaSearch
 from knowledge.table_vectors import TableVectors
 from tests.databases import as_admin
 from tests.openai_replies import Gate, Reply, Request
@@ -94,6 +95,8 @@ def test_tables_are_found_that_share_no_word_with_the_question(server: OpenAiSer
             assert near[0] == KENNEL.key and len(near) == 4
             ranked = TableIndex(CATALOG).ranked("which hound is barking", 1, Hints(near=near))
             assert ranked == [KENNEL]
+            found = SchemaSearch(TableIndex(CATALOG)).matches("hound barking", 2, near)
+            assert (found[0].table, found[0].is_near, found[0].words) == (KENNEL, True, ())
 
     asyncio.run(main())
     assert {request.headers["authorization"] for request in server.requests} == {"Bearer none"}, "no other's key"

@@ -3,7 +3,7 @@
 A prompt that is too long for the model is sent a second time, shortened.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -33,9 +33,7 @@ from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Ta
 from knowledge.index import CatalogIndex, Part
 from knowledge.relevance import Hints
 from knowledge.safe_text import block, one_line
-
-Nearest = Callable[[Catalog, str], Awaitable[tuple[TableKey, ...]]]
-"""The tables nearest to a question, the nearest first."""
+from knowledge.table_vectors import Nearest
 
 _MAX_QUESTION = 4_000
 _MAX_SQL = 8_000
