@@ -38,6 +38,7 @@ MAX_ROWS = 200  # most rows of one answer; more are cut and the answer says is_l
 MAX_RESULT_BYTES = 4194304  # most bytes of one answer's rows, as text
 EXPORT_MAX_ROWS = 1000000  # most rows of one exported file, at most 1048575
 STATEMENT_TIMEOUT_S = 30.0  # seconds one SQL statement may run
+VALUE_LOOKUP_TIMEOUT_S = 0.5  # seconds for looking up the stored values that a question names; 0: none are looked up
 MAX_PLAN_COST = 0  # most a plan may be estimated to cost, in the planner's units; 0: no limit
 MAX_PLAN_ROWS = 0  # most rows a plan may be estimated to return; 0: no limit
 DATABASE_POOL_SIZE = 8  # connections to the asked database in one worker
@@ -179,8 +180,19 @@ def _ping_interval(text: str) -> float:
 
 
 # Parsers for settings that need more than a conversion to the type of the default.
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError as exc:
+        raise ValueError("seconds, 0 or more") from exc
+    if not 0 <= value < float("inf"):
+        raise ValueError("seconds, 0 or more")
+    return value
+
+
 _PARSERS: dict[str, Any] = {
     "PORT": _port,
+    "VALUE_LOOKUP_TIMEOUT_S": _seconds,
     "PING_INTERVAL_S": _ping_interval,
     "EXPORT_MAX_ROWS": _sheet_rows,
     "MAX_PLAN_COST": _count,
@@ -224,6 +236,7 @@ class Settings:
     max_result_bytes: int = MAX_RESULT_BYTES
     export_max_rows: int = EXPORT_MAX_ROWS
     statement_timeout_s: float = STATEMENT_TIMEOUT_S
+    value_lookup_timeout_s: float = VALUE_LOOKUP_TIMEOUT_S
     max_plan_cost: int = MAX_PLAN_COST
     max_plan_rows: int = MAX_PLAN_ROWS
     database_pool_size: int = DATABASE_POOL_SIZE

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from agent.ask.export_desk import ExportDesk
 from agent.ask.past_answers import Answers
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
+from agent.ask.value_lookup import looking_up
 from agent.flow import Flow, Question
 from agent.learning.feedback_desk import FeedbackDesk
 from agent.learning.learning_desk import LearningDesk
@@ -44,6 +45,7 @@ from knowledge.index import renew
 from knowledge.schema_desk import SchemaDesk
 from knowledge.semantic.layer import SemanticLayer
 from knowledge.table_vectors import Nearest, TableVectors
+from knowledge.value_search import ValueSearch
 from rules.skills import OfflineSkills
 
 _REMEMBERED_TURNS = 10  # turns a question can look back on
@@ -121,6 +123,7 @@ def bootstrap(settings: Settings) -> Services:
     asked = {DEFAULT: Datasource(sources.asked, options, meanings.annotate if meanings else None)}
     datasources = Datasources(asked, audit=_audit(settings), prepare=renew)
     database_of = partial(datasources.open, DEFAULT)
+    values = ValueSearch(settings.value_lookup_timeout_s)
 
     def open_database(occasion: Occasion) -> Database:
         return datasources.open(DEFAULT, occasion.actor, occasion)
@@ -139,7 +142,9 @@ def bootstrap(settings: Settings) -> Services:
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(thinking, rules) if thinking else rules
         recollection = OwnRecollection(experience, occasion.actor, rules.is_complete)
-        return Context(open_database(occasion), skills, rules, behaviour, recall, occasion.actor, recollection)
+        look_up = looking_up(values, open_database(replace(occasion, source="value_lookup")))
+        database = open_database(occasion)
+        return Context(database, skills, rules, behaviour, recall, occasion.actor, recollection, look_up)
 
     dependencies = FlowDependencies(
         settings, lambda question: new_context(_occasion(question), _recall(question, store, journal)), store

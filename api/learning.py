@@ -52,7 +52,7 @@ def learning_blueprint(desk: LearningDesk, rights: Rights, places: Places) -> Bl
     def export_lines() -> Response:
         actor = acting_as(_reader().user_id)
         items = desk.export(_wanted(rights, actor), actor)
-        return Response(_lines(items), content_type="application/jsonl; charset=utf-8")
+        return Response(_lines(items), content_type="application/x-ndjson; charset=utf-8")
 
     return blueprint
 
@@ -68,29 +68,29 @@ def _add_kind(
         items, following = _found(desk.page(kind, _wanted(rights, actor), actor, limit, cursor))
         return reply(success({f"{kind}s": items, "next_cursor": following}, _DONE.to(reader.lang)))
 
-    def delete_item(item_id: str) -> Response:
-        reader, known = _reader(), parse_item_id(item_id)
+    def delete_item(**address: str) -> Response:
+        reader, known = _reader(), parse_item_id(address[f"{kind}_id"])
         actor = acting_as(reader.user_id)
         from_store(desk.delete(kind, known, actor, is_reviewer=rights.is_reviewer(actor)))
         return reply(success({"deleted": 1}, _DONE.to(reader.lang)))
 
-    def review_item(verdict: Verdict) -> Callable[[str], Response]:
-        def view(item_id: str) -> Response:
+    def review_item(verdict: Verdict) -> Callable[..., Response]:
+        def view(**address: str) -> Response:
             body = json_object(request) if body_of(request) else {}
             reader = parse_reader({**request.args, **body}, request.headers.get("Accept-Language"))
             actor = _reviewer(rights, reader)
             seen = parse_seen(body)
-            item = from_store(desk.review(kind, parse_item_id(item_id), actor, verdict, seen))
+            known = parse_item_id(address[f"{kind}_id"])
+            item = from_store(desk.review(kind, known, actor, verdict, seen))
             return reply(success({kind: item}, _DONE.to(reader.lang)))
 
         return view
 
     blueprint.add_url_rule(f"/{kind}s", f"list_{kind}s", list_items, methods=["GET"])
-    blueprint.add_url_rule(f"/{kind}s/<item_id>", f"delete_{kind}", delete_item, methods=["DELETE"])
+    one = f"/{kind}s/<{kind}_id>"
+    blueprint.add_url_rule(one, f"delete_{kind}", delete_item, methods=["DELETE"])
     for verdict in verdicts:
-        blueprint.add_url_rule(
-            f"/{kind}s/<item_id>/{verdict}", f"{verdict}_{kind}", review_item(verdict), methods=["POST"]
-        )
+        blueprint.add_url_rule(f"{one}/{verdict}", f"{verdict}_{kind}", review_item(verdict), methods=["POST"])
 
 
 def _reader() -> Reader:

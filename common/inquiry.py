@@ -20,7 +20,9 @@ class StoredValue:
         table: (schema, name) of the column's table.
         value: as it is stored.
         is_exact: whether `said` differs from it at most in case, width, spaces and traditional or simplified writing;
-            else by spelling.
+            else by a word for the kind of place or company, or by spelling.
+        is_meant: whether it is what `said` stands for; else it only resembles it: it may be offered to the user, never
+            used, and never shown to a model.
     """
 
     said: str
@@ -28,6 +30,7 @@ class StoredValue:
     column: str
     value: str
     is_exact: bool = True
+    is_meant: bool = True
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ Judged by the names and comments of the column and its table, and by what the st
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from common.values import Column, Table
 from knowledge.cutting import pieces
-from knowledge.spelling import COMPANIES, KINDS, PLACES
+from knowledge.spelling import COMPANIES, KINDS, PLACES, accents_apart, misspelt, same, units_apart
 from knowledge.words import WORDS
 
 _EN, _ZH = WORDS.english, WORDS.chinese
@@ -30,6 +30,8 @@ _HEAD = 20  # characters of a comment that say what a thing is
 _LOOKS_SO = 0.8  # share of the values that must look like it
 _LEAST_VALUES = 4
 _FEW = 0.2
+
+Nearness = Callable[[str, str], bool]
 
 
 def names_people(table: Table, column: Column) -> bool:
@@ -66,6 +68,33 @@ def identifies(table: Table, column: Column) -> bool:
     keys = {*table.primary_key, *(name for key in table.foreign_keys for name in key.columns)}
     is_key = column.name in keys and not any(" " in value for value in column.values)
     return named or bool(said) or is_key or _look(column, _is_code, _LOOKS_SO)
+
+
+def allowed(table: Table, column: Column) -> tuple[Nearness, ...]:
+    """The tests by which a text may mean a value of the column, the surest first."""
+    if identifies(table, column):
+        return (same,)
+    if names_people(table, column):
+        return (same, _companies_apart)  # a customer may be a company, and no person is called "Ltd"
+    return (same, _units_apart, accents_apart, misspelt)
+
+
+def _companies_apart(one: str, other: str) -> bool:
+    return units_apart(one, other, COMPANIES)
+
+
+def _units_apart(one: str, other: str) -> bool:
+    return units_apart(one, other, (*PLACES, *COMPANIES, *KINDS))
+
+
+def near_value(literal: str, values: Iterable[str], ways: Iterable[Nearness]) -> str | None:
+    """The value that `literal` spells differently, by the first of `ways` that finds any; None when several match."""
+    stored = tuple(values)
+    for is_near in ways:
+        near = [value for value in stored if is_near(literal, value)]
+        if near:
+            return near[0] if len(near) == 1 else None
+    return None
 
 
 def _is_text(column: Column) -> bool:

@@ -25,7 +25,9 @@ class Part(Generic[T]):
 
     Attributes:
         make: works it out of an index; may ask it for other parts, but not for this one. What it returns may keep
-            `CatalogIndex.catalog`, not the index itself, or neither would ever be freed.
+            `CatalogIndex.catalog`, not the index itself, or neither would ever be freed. Of thousands of tables it
+            should hold few objects but texts, numbers and arrays and tuples of those: the garbage collector, which
+            stops all threads meanwhile, looks at every other one.
         ignores_row_counts: whether it stays the same when only the tables' estimated numbers of rows have changed.
     """
 

@@ -6,9 +6,9 @@ server's language. Most failed queries are wrong names, so the answer is for the
 
 import re
 import unicodedata
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import lru_cache
 
 from common.errors import InvalidSql
@@ -18,6 +18,7 @@ from databases.references import References, references
 from knowledge.cutting import pieces
 from knowledge.index import Part
 from knowledge.likeness import LikeNames
+from knowledge.spelling import likeness
 
 UNKNOWN_TABLE, UNKNOWN_COLUMN = "42P01", "42703"
 _MOST = 5
@@ -28,6 +29,8 @@ _SAID_SCORE = 0.95  # of names that their comment explains by what was written
 _PART_SCORE = 0.7  # of names one of which contains the other
 _SAME_WORDS = 0.8  # of names whose words are the same, but for their number and order
 _LEAST_PART = 3  # characters; shorter parts are shared by chance
+
+_NOWHERE = array("I")
 
 _NAME = r'(?:"(?:[^"]|"")+"|[^\W\d][\w$]*)'
 _DOTTED = re.compile(rf"{_NAME}(?:\s*\.\s*{_NAME})*")
@@ -143,10 +146,10 @@ class KnownNames:
         self._tables = catalog.tables
         names = [" ".join((table.name, *_said(table.comment))) for table in catalog.tables]
         self._like = LikeNames(names, few=_FEW_TABLES)
-        self._columns: dict[str, list[tuple[Table, str]]] = {}
-        for table in catalog.tables:
-            for column in table.columns:
-                self._columns.setdefault(_folded(column.name), []).append((table, column.name))
+        self._columns: dict[str, array[int]] = {}  # the number of the table, then of the column, of each
+        for number, table in enumerate(catalog.tables):
+            for place, column in enumerate(table.columns):
+                self._columns.setdefault(_folded(column.name), array("I")).extend((number, place))
 
     def tables_like(self, name: str) -> Iterator[Table]:
         """Tables whose name or comment may resemble `name`; all of them where there are few."""
@@ -154,7 +157,9 @@ class KnownNames:
 
     def columns_called(self, name: str) -> Sequence[tuple[Table, str]]:
         """Columns of that name, with their tables, as many as are worth comparing."""
-        return self._columns.get(_folded(name), ())[:_MOST_COLUMNS]
+        called = self._columns.get(_folded(name), _NOWHERE)[: 2 * _MOST_COLUMNS]
+        tables = ((self._tables[number], place) for number, place in zip(called[::2], called[1::2], strict=True))
+        return [(table, table.columns[place].name) for table, place in tables]
 
 
 KNOWN_NAMES = Part(lambda index: KnownNames(index.catalog), ignores_row_counts=True)
@@ -180,12 +185,9 @@ def _likeness(wanted: str, name: str) -> float:
     one, other = _folded(wanted), _folded(name)
     if one == other:
         return 1.0
-    return max(_ratio(one, other), _PART_SCORE * _is_part(one, other), _SAME_WORDS * _share_words(wanted, name))
-
-
-def _ratio(one: str, other: str) -> float:
-    matcher = SequenceMatcher(None, one, other)
-    return matcher.ratio() if matcher.real_quick_ratio() >= _LEAST_SCORE else 0.0
+    return max(
+        likeness(one, other, _LEAST_SCORE), _PART_SCORE * _is_part(one, other), _SAME_WORDS * _share_words(wanted, name)
+    )
 
 
 def _is_part(one: str, other: str) -> bool:
@@ -198,7 +200,7 @@ def _share_words(wanted: str, name: str) -> float:
     wanted_words, words = _words(wanted), _words(name)
     if not wanted_words or not words:
         return 0.0
-    return min(max(_ratio(word, other) for other in words) for word in wanted_words)
+    return min(max(likeness(word, other, _LEAST_SCORE) for other in words) for word in wanted_words)
 
 
 def _words(name: str) -> list[str]:

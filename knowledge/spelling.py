@@ -8,6 +8,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from rapidfuzz import process
+from rapidfuzz.distance import OSA, Indel
+
 from common.text import Text
 from knowledge.words import SIMPLIFIED, WORDS
 
@@ -25,8 +28,8 @@ _BEGINS, _OTHER_BEGINNING = 0.8, 0.9
 
 def same(one: str, other: str) -> bool:
     """Whether they differ only in case, width, blanks, punctuation, or traditional and simplified characters."""
-    folded = _folded(one)
-    return any(map(str.isalnum, folded)) and folded == _folded(other) and _same_digits(one, other)
+    ours = folded(one)
+    return any(map(str.isalnum, ours)) and ours == folded(other) and _same_digits(one, other)
 
 
 def units_apart(one: str, other: str, units: tuple[str, ...]) -> bool:
@@ -38,6 +41,22 @@ def units_apart(one: str, other: str, units: tuple[str, ...]) -> bool:
     if rest.isascii():
         return rest.startswith(" ") and all(word in units for word in rest.split())
     return rest in units and len(shorter) >= _LEAST_NAME
+
+
+def accents_apart(one: str, other: str) -> bool:
+    """Whether they are the same but for accents of Latin letters, which many keyboards don't have."""
+    ours = folded(unaccented(plain(one)))
+    return any(map(str.isalnum, ours)) and ours == folded(unaccented(plain(other))) and _same_digits(one, other)
+
+
+def unaccented(text: str) -> str:
+    """The text with plain letters for accented Latin ones; other scripts stay as they are."""
+    return text if text.isascii() else "".join(map(_unaccented, text))
+
+
+def _unaccented(char: str) -> str:
+    base = unicodedata.normalize("NFD", char)[0]
+    return base if base.isascii() else char
 
 
 def misspelt(one: str, other: str) -> bool:
@@ -52,28 +71,24 @@ def misspelt(one: str, other: str) -> bool:
 
 def edits(one: str, other: str, most: int) -> int:
     """Letters added, left out, changed or swapped with their neighbour; counts no further than beyond `most`."""
-    if abs(len(one) - len(other)) > most:
-        return most + 1
-    if not one:
-        return len(other)
-    rows = [list(range(len(other) + 1))]
-    for i, a in enumerate(one):
-        above, row = rows[i], [i + 1]
-        for j, b in enumerate(other):
-            steps = [above[j + 1] + 1, row[j] + 1, above[j] + (a != b)]
-            if i and j and a == other[j - 1] and b == one[i - 1]:
-                steps.append(rows[i - 1][j - 1] + 1)
-            row.append(min(steps))
-        rows.append(row)
-        if min(row) > most:
-            return most + 1
-    return rows[-1][-1]
+    return OSA.distance(one, other, score_cutoff=most)
 
 
 def alike(text: str, values: Iterable[str]) -> tuple[str, ...]:
     """Those of `values` that resemble `text`, the most alike first: for asking, not for taking."""
     scored = sorted((-_likeness(plain(text), plain(value)), value) for value in values)
     return tuple(value for score, value in scored if -score >= _LEAST_LIKENESS)
+
+
+def likeness(one: str, other: str, least: float = 0.0) -> float:
+    """The share of letters that both have in the same order, 0 to 1; 0 for less than `least`."""
+    return Indel.normalized_similarity(one, other, score_cutoff=least)
+
+
+def closest(word: str, names: Iterable[str], most: int, least: float) -> list[str]:
+    """At most `most` of the names, those most like `word` first, of a `likeness` of at least `least`."""
+    scored = process.extract(word, names, scorer=Indel.normalized_similarity, limit=most, score_cutoff=least)
+    return [name for name, _, _ in scored]
 
 
 def did_you_mean(said: str, choices: Iterable[str]) -> Text:
@@ -99,20 +114,21 @@ def plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(SIMPLIFIED).split())
 
 
-def _folded(text: str) -> str:
-    """The letters, digits and signs that say something."""
+def folded(text: str) -> str:
+    """The letters, digits and signs that say something, all in one writing."""
     text = plain(text)
     last = len(text) - 1
-    return "".join(char for at, char in enumerate(text) if _says(char) or (char == "-" and at in (0, last)))
+    return "".join(char for at, char in enumerate(text) if says(char) or (char == "-" and at in (0, last)))
 
 
-def _says(char: str) -> bool:
+def says(char: str) -> bool:
+    """Whether the character makes a difference: a letter, a digit, or one of few signs."""
     return char in _MEANT_SIGNS or unicodedata.category(char)[0] not in "PZC"
 
 
 def _words(text: str) -> str:
     """Words apart by one blank, without the punctuation around them."""
-    return " ".join("".join(char if _says(char) else " " for char in plain(text)).split())
+    return " ".join("".join(char if says(char) else " " for char in plain(text)).split())
 
 
 def _same_digits(one: str, other: str) -> bool:

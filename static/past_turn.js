@@ -2,7 +2,7 @@
 
 import { element } from "./dom.js";
 import { NumberText } from "./exact_json.js";
-import { resultTable } from "./result_table.js";
+import { resultView } from "./result_view.js";
 import { sqlBlock } from "./sql_block.js";
 import { label } from "./texts.js";
 
@@ -16,7 +16,7 @@ export function pastTurn(turn) {
     element("p", { class: "answer-text", dir: "auto" }, turn.response),
   );
   article.children[1].className = "asked-at";
-  if (turn.columns.length) article.append(resultTable(preview(turn)));
+  if (turn.columns.length) article.append(resultView(preview(turn), { runId: turn.run_id }));
   if (turn.sql) article.append(sqlBlock(turn.sql, "sql"));
   return article;
 }

@@ -1,66 +1,91 @@
-/** The rows of an answer as a table. */
+/** The rows of an answer as a table that can be sorted. */
 
-import { cell, groupThousands, isNumeric } from "./cells.js";
-import { element, setTranslatedAttribute } from "./dom.js";
-import { label, setLabel } from "./texts.js";
+import { cell, isNumeric } from "./cells.js";
+import { element, glyph, setTranslatedAttribute } from "./dom.js";
+import { asPeriod } from "./periods.js";
+import { setLabel } from "./texts.js";
 
 const ROWS_AT_ONCE = 200; // more are added on demand, so that a long result does not freeze the page
 
-/**
- * `<section>` for a `query_result` `{columns, column_types, rows, row_count, is_limited}`; a `total` beyond `row_count`
- * says that these are only the first rows of an earlier result.
- */
-export function resultTable(result) {
-  const head = element("header", { class: "block-head" }, label("rows_title", {}, "h3"), countNote(result));
-  const section = element("section", { class: "rows" }, head);
-  if (result.rows.length === 0) {
-    section.append(label("no_rows", {}, "p"));
-    return section;
+/** A `<div>` with the table of a `query_result` `{columns, column_types, labels?, units?, periods?, rows}`. */
+export class ResultTable {
+  #result;
+  #rows; // in the order shown
+  #body = element("tbody");
+  #heads;
+  #more = null;
+
+  constructor(result) {
+    this.#result = result;
+    this.#rows = result.rows;
+    this.#heads = result.columns.map((_name, index) => this.#head(index));
+    const table = element("table", {}, element("thead", {}, element("tr", {}, ...this.#heads)), this.#body);
+    const scroller = element("div", { class: "table-scroll", tabindex: "0", role: "region" }, table);
+    setTranslatedAttribute(scroller, "aria-label", "rows_title");
+    this.element = element("div", { class: "table-place" }, scroller);
+    this.#fill();
   }
-  const body = element("tbody");
-  const table = element("table", {}, element("thead", {}, headRow(result)), body);
-  const scroller = element("div", { class: "table-scroll", tabindex: "0", role: "region" }, table);
-  setTranslatedAttribute(scroller, "aria-label", "rows_title");
-  section.append(scroller);
-  addRows(section, body, result, 0);
-  return section;
+
+  /** The rows as they are sorted now, header first, each value as text. */
+  texts() {
+    const heads = this.#result.columns.map((name, index) => this.#result.labels?.[index] ?? name);
+    return [heads, ...this.#rows.map((row) => row.map((value, index) => (value === null ? "" : String(this.#shown(value, index)))))];
+  }
+
+  #head(index) {
+    const { columns, column_types: types, labels, units } = this.#result;
+    const name = labels?.[index] ?? columns[index];
+    const unit = units?.[index] ? element("span", { class: "unit" }, units[index]) : null;
+    const button = element("button", { type: "button", class: "sort" }, element("span", {}, name), unit, glyph("sort"));
+    button.addEventListener("click", () => this.#sort(index));
+    const type = types?.[index] ?? "";
+    const title = name === columns[index] ? type : `${columns[index]} · ${type}`;
+    return element("th", { scope: "col", class: isNumeric(type) ? "number" : "", title, "aria-sort": "none" }, button);
+  }
+
+  /** Down first, because the most is what is mostly looked for; then up; then as they came. */
+  #sort(index) {
+    const before = this.#heads[index].getAttribute("aria-sort");
+    const order = { none: "descending", descending: "ascending", ascending: "none" }[before];
+    for (const head of this.#heads) head.setAttribute("aria-sort", "none");
+    this.#heads[index].setAttribute("aria-sort", order);
+    const sign = order === "descending" ? -1 : 1;
+    const rows = [...this.#result.rows];
+    this.#rows = order === "none" ? rows : rows.sort((one, other) => compared(one[index], other[index], sign));
+    this.#body.replaceChildren();
+    this.#fill();
+  }
+
+  #fill() {
+    this.#more?.remove();
+    this.#more = null;
+    const start = this.#body.childElementCount;
+    const end = Math.min(start + ROWS_AT_ONCE, this.#rows.length);
+    this.#body.append(...this.#rows.slice(start, end).map((row) => this.#row(row)));
+    if (end < this.#rows.length) this.element.append((this.#more = this.#moreButton(end)));
+  }
+
+  #row(row) {
+    const { columns, column_types: types } = this.#result;
+    return element("tr", {}, ...row.map((value, index) => cell(this.#shown(value, index), columns[index], types?.[index] ?? "")));
+  }
+
+  #shown(value, index) {
+    return asPeriod(value, this.#result.periods?.[index]);
+  }
+
+  #moreButton(start) {
+    const button = element("button", { type: "button", class: "secondary" });
+    setLabel(button, "more_rows", { count: Math.min(ROWS_AT_ONCE, this.#rows.length - start) });
+    button.addEventListener("click", () => this.#fill());
+    return button;
+  }
 }
 
-function countNote({ row_count: count, is_limited: isLimited, total = count }) {
-  const counts = { count: groupThousands(String(count)), total: groupThousands(String(total)) };
-  const note = label(total > count ? "rows_preview" : isLimited ? "rows_limited" : "row_count", counts);
-  note.className = isLimited ? "count limited" : "count";
-  return note;
-}
-
-function headRow(result) {
-  const cells = result.columns.map((name, index) => {
-    const type = result.column_types?.[index] ?? "";
-    return element("th", { scope: "col", class: isNumeric(type) ? "number" : "", title: type }, name);
-  });
-  return element("tr", {}, ...cells);
-}
-
-function addRows(section, body, result, start) {
-  const end = Math.min(start + ROWS_AT_ONCE, result.rows.length);
-  body.append(...result.rows.slice(start, end).map((row) => tableRow(row, result)));
-  if (end < result.rows.length) section.append(moreButton(section, body, result, end));
-}
-
-function tableRow(row, result) {
-  return element(
-    "tr",
-    {},
-    ...row.map((value, index) => cell(value, result.columns[index], result.column_types?.[index] ?? "")),
-  );
-}
-
-function moreButton(section, body, result, start) {
-  const button = element("button", { type: "button", class: "secondary" });
-  setLabel(button, "more_rows", { count: Math.min(ROWS_AT_ONCE, result.rows.length - start) });
-  button.addEventListener("click", () => {
-    button.remove();
-    addRows(section, body, result, start);
-  });
-  return button;
+/** Empty cells stand last, whatever the order. */
+function compared(one, other, sign) {
+  if (one === null || other === null) return (one === null) - (other === null);
+  const [a, b] = [Number(one), Number(other)];
+  if (typeof one !== "string" && !Number.isNaN(a) && !Number.isNaN(b)) return sign * (a - b);
+  return sign * String(one).localeCompare(String(other));
 }

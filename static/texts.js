@@ -106,6 +106,21 @@ const TEXTS = {
   copy: ["复制", "Copy"],
   copied: ["已复制", "Copied"],
   copy_failed: ["已选中，请按 Ctrl+C", "Selected: press Ctrl+C"],
+  copy_impossible: ["浏览器不允许复制", "The browser doesn't allow it"],
+  copy_tsv: ["复制为表格", "Copy as table"],
+  copy_markdown: ["复制为 Markdown", "Copy as Markdown"],
+  download: [({ format }) => `下载 ${format}`, ({ format }) => `Download ${format}`],
+  download_failed: [({ format }) => `${format} 下载失败`, ({ format }) => `${format} failed`],
+  feedback_question: ["这个回答对吗？", "Is this answer right?"],
+  feedback_right: ["对", "It is right"],
+  feedback_wrong: ["不对", "It is wrong"],
+  feedback_comment: ["哪里不对？", "What is wrong?"],
+  feedback_sql: ["正确的 SQL（可选）", "The SQL that would be right (optional)"],
+  feedback_send: ["提交", "Send"],
+  feedback_thanks: ["感谢反馈。", "Thank you."],
+  feedback_failed: ["反馈未能保存，请重试。", "It could not be kept. Try again."],
+  view_chart: ["图表", "Chart"],
+  view_table: ["表格", "Table"],
 
   rows_title: ["查询结果", "Result"],
   row_count: [({ count }) => `${count} 行`, ({ count }) => plural(count, "row", "rows")],
@@ -196,6 +211,14 @@ export function speak(chosen) {
   document.documentElement.lang = LANGUAGE_TAGS[current];
   document.title = translate("page_title");
   translateTree(document.body);
+  for (const listener of listeners) listener();
+}
+
+const listeners = new Set();
+
+/** Calls `listener` whenever the page changes its language. */
+export function onSpeak(listener) {
+  listeners.add(listener);
 }
 
 /** The sentence `key` in the current language. */

@@ -2,7 +2,8 @@
 
 import { element, glyph } from "./dom.js";
 import { failureBox } from "./failure.js";
-import { resultTable } from "./result_table.js";
+import { feedback } from "./feedback.js";
+import { resultView } from "./result_view.js";
 import { runDetails } from "./run_details.js";
 import { sqlBlock } from "./sql_block.js";
 import { Steps } from "./steps.js";
@@ -84,12 +85,17 @@ export class Turn {
 
   #completed(data) {
     this.#end("done", data.timings_ms?.total);
+    this.#steps.collapse();
     const notes = [...(data.warnings ?? [])];
     this.#answer.replaceChildren(...answerParts(data));
     this.#outcome.replaceChildren(...notesList(notes, data.sql_repair_applied));
-    if (data.query_result) this.#outcome.append(resultTable(data.query_result));
+    if (data.query_result) {
+      const { chart, run_id: runId, conversation_id: conversationId } = data;
+      this.#outcome.append(resultView(data.query_result, { chart, runId, conversationId }));
+    }
     if (data.sql) this.#showSql(data.sql, "sql");
     else this.#sql.replaceChildren();
+    if (data.run_id) this.element.append(feedback(data));
     this.element.append(runDetails(data));
   }
 

@@ -16,7 +16,7 @@ ROOMS = {
 # Classes that only `Datasources.open` may construct.
 GUARDED = {"PostgresDatabase", "GuardedDatabase", "AuditedDatabase"}
 # Settings are given to whoever needs them; only these read them.
-READ_SETTINGS = {"agent.bootstrap", "unified_api", "api.keys", "knowledge.semantic.__main__"}
+READ_SETTINGS = {"agent.bootstrap", "unified_api", "api.keys", "knowledge.load", "knowledge.semantic.__main__"}
 PATHS = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for layer in LAYERS

@@ -15,12 +15,18 @@ from common.actor import NOBODY, Actor
 from common.inquiry import Inquiry
 from common.learning import Document, Example, Experience, Lesson, document_id, example_id, lesson_id
 from common.runtime import run
-from common.store import Kind, Learned, Wanted
+from common.store import Kind, Learned, Stock, Wanted
 from databases import DEFAULT, Datasource, Datasources
 from knowledge.experience.desk import ExperienceDesk
+from knowledge.experience.phrasing import phrasing_of
+from knowledge.experience.proving import Prover
+from knowledge.experience.ranking import TextIndex, ranked
+from knowledge.experience.shelves import Shelves
 from knowledge.tables_read import tables_hash
+from knowledge.terms import terms_with_roots
 from tests.asking import Asking
-from tests.databases import SMALL, as_admin, execute, open_asked
+from tests.databases import SMALL, as_admin, execute, open_asked, until
+from tests.experiences import EXAMPLE
 from tests.live import eventually
 from tests.openai_replies import Reply
 from tests.openai_server import OpenAiServer
@@ -147,6 +153,27 @@ def test_rules_are_not_asked_either(asking: Asking) -> None:
     assert (data["sql"], data["generation_method"]) == (SQL, "verified_example")
     forced = ask(asking, QUESTION, routing_mode="database_direct")
     assert (forced["classification_info"]["method"], forced["generation_method"]) == ("direct", "verified_example")
+
+
+def rate(asking: Asking, answer: dict[str, Any], rating: str, user: str = "ann", **more: Any) -> None:
+    body = {"run_id": answer["run_id"], "conversation_id": answer["conversation_id"], "rating": rating, "user_id": user}
+    response = asking.client.post("/api/v0/feedback", json={**body, **more})
+    assert response.status_code == 200, response.get_data()
+
+
+def test_an_answer_that_somebody_called_right_or_corrected_answers_them_again(asking: Asking) -> None:
+    question = "how many customers are there in Paris"
+    first = ask(asking, question)
+    assert first["generation_method"] == "rules"
+    rate(asking, first, "satisfied")
+    again = ask(asking, question.replace("Paris", "Berlin"))
+    assert (again["generation_method"], again["query_result"]["rows"]) == ("verified_example", [[1]])
+    assert ask(asking, question, user="bob")["generation_method"] == "rules"
+    wiser = "SELECT count(DISTINCT name) AS people FROM customer WHERE city = 'Paris'"
+    rate(asking, ask(asking, question), "need_modification", modified_sql=wiser)
+    assert ask(asking, question)["sql"] == wiser
+    rate(asking, ask(asking, question), "unsatisfied", comment="wrong")
+    assert ask(asking, question)["generation_method"] == "rules"
 
 
 def test_another_question_goes_the_usual_way(thinking: Asking) -> None:
@@ -294,6 +321,14 @@ def test_nobody_is_shown_what_is_anothers_own(thinking: Asking, model: OpenAiSer
         assert said == ([False, False, False, True] if user == "bob" else [True] * 4)
 
 
+def test_whom_another_user_has_asked_about_is_told_to_no_model(thinking: Asking, model: OpenAiServer) -> None:
+    named = ("spending of Ann", "SELECT 1 FROM customer WHERE name = 'Ann'")
+    teach(thinking, example(thinking, *named, tables=TABLES[:1], author="zoe", trust="certified", reviewer="rob"))
+    for user in ("bob", "zoe"):
+        ask(thinking, "spending of buyers", Reply("SELECT 1 AS n"), user=user, routing_mode="database_direct")
+        assert ("spending of Ann" in prompts(model)) == (user == "zoe")
+
+
 def test_what_others_have_of_their_own_changes_no_prompt(thinking: Asking, model: OpenAiServer) -> None:
     texts = ("spending of buyers by city", "spending of buyers by state", "buyers", "spending by day", "cities", "days")
     teach(thinking, *(example(thinking, text, trust="reviewed", author="zoe", reviewer="rob") for text in texts))
@@ -378,6 +413,80 @@ def test_an_example_of_a_changed_table_is_proven_again_or_stays_unused(
         assert eventually(lambda: method() != "verified_example" and kept().is_stale)
         assert eventually(lambda: ask(asking, "how many purchases are there")["generation_method"] == "rules")
         assert method() != "verified_example" and kept().is_stale
+
+
+def test_examples_are_proven_again_a_few_at_a_time_and_what_fails_once_per_change(
+    database_url: str, app_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    datasources = Datasources({DEFAULT: Datasource(lambda: database_url, SMALL)})
+    with opened(database_url, app_url) as asking:
+        learned = asking.services.store.learned
+        names = [f"SELECT {number} FROM customer" for number in range(4)]
+        stale = [example(asking, sql, sql, tables=TABLES[:1], tables_hash="old") for sql in names]
+        broken = example(asking, "gone", "SELECT gone FROM customer", tables=TABLES[:1], tables_hash="old")
+        now = example(asking, tables=TABLES[:1]).tables_hash
+        teach(asking, *stale, broken)
+
+        async def proven() -> list[bool]:
+            found = [await learned.find(DEFAULT, one.example_id) for one in stale]
+            return [isinstance(one, Example) and one.tables_hash == now and not one.is_stale for one in found]
+
+        async def prove(per_minute: float, *examples: Example, happened: Callable[[], bool]) -> list[bool]:
+            prover = Prover(learned, DEFAULT, lambda: datasources.open(DEFAULT, NOBODY), per_minute=per_minute)
+            for one in (*examples, *examples):
+                prover.ask(one, now)
+            await until(happened)
+            prover.ask(broken, now)
+            await asyncio.sleep(0)
+            await prover.aclose()
+            return await proven()
+
+        def failures() -> int:
+            return sum("stays stale" in record.message for record in caplog.records)
+
+        assert run(prove(0.001, broken, *stale, happened=lambda: failures() == 1), timeout_s=30) == [False] * 4
+        assert run(prove(60_000, *stale, broken, happened=lambda: failures() == 2), timeout_s=30) == [True] * 4
+        assert failures() == 2
+        found = run(learned.find(DEFAULT, broken.example_id), timeout_s=20)
+        assert isinstance(found, Example) and found.is_stale
+    datasources.close()
+
+
+def test_a_shelf_is_made_once_for_all_who_wait_and_takes_over_what_has_not_changed() -> None:
+    def stock(count: int) -> Stock:
+        return Stock(str(count), tuple(replace(EXAMPLE, example_id=str(n), question=f"what {n}") for n in range(count)))
+
+    async def main() -> None:
+        shelves = Shelves()
+        one, two = stock(50), stock(51)
+        made = await asyncio.gather(*(shelves.ready(None, one) for _ in range(10)), shelves.ready("ann", stock(2)))
+        assert len({id(shelf) for shelf in made}) == 2
+        later = await asyncio.gather(*(shelves.ready(None, each) for each in (two, one, two)))
+        assert [shelf.stock for shelf in later] == [two, one, two]
+        again = await shelves.ready(None, two)
+        asked = phrasing_of("What 50?")
+        (found,) = again.alike(asked)
+        assert found[0].example_id == "50" and not list(made[0].alike(asked))
+        (first,), (second,) = (list(shelf.alike(phrasing_of("what 7"))) for shelf in (made[0], again))
+        assert first[1] is second[1]
+
+    asyncio.run(main())
+
+
+def test_others_words_don_t_count_and_the_nearest_question_comes_first() -> None:
+    def index(*questions: str) -> TextIndex:
+        return TextIndex({question: terms_with_roots(question) for question in questions})
+
+    shared = index("revenue per shop", "shops per city", "orders of last month", "average revenue of shops per city")
+    own = index("revenue of shops in each city")
+    assert ranked("revenue of the shops per city", (own, shared), 3) == [
+        "average revenue of shops per city",
+        "revenue of shops in each city",
+        "shops per city",
+    ]
+    assert ranked("revenue of the shops per city", (shared,), 1) == ["average revenue of shops per city"]
+    assert ranked("weather", (own, shared), 3) == ranked("anything", (), 3) == []
 
 
 def test_questions_go_on_without_a_store(

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openapi_schema_validator import OAS31Validator
+from referencing import Registry, Resource
 
 from api.access.key_file import KeyFile
 from app_config import Settings
@@ -20,6 +22,14 @@ IMPORT, EXPORT = "/api/v0/knowledge/import", "/api/v0/knowledge/export"
 QUESTION = "top 3 service areas by revenue"
 RIGHT = "SELECT count(*) FROM shop"
 DENIED = "SELECT count(*) FROM daily_traffic"
+
+
+SPECIFICATION: dict[str, Any] = json.loads(Path("api/openapi.json").read_text())
+
+
+def _check_schema(name: str, data: dict[str, Any]) -> None:
+    registry = Registry().with_resource("urn:api", Resource.opaque(SPECIFICATION))
+    OAS31Validator({"$ref": f"urn:api#/components/schemas/{name}"}, registry=registry).validate(data)
 
 
 class People:
@@ -48,11 +58,13 @@ class People:
     def say(self, who: str, run_id: str, rating: str, **fields: Any) -> dict[str, Any]:
         code, data = self.call(who, FEEDBACK, {"run_id": run_id, "rating": rating, **fields})
         assert code == 200, data
+        _check_schema("Learnt", data)
         return data
 
     def examples(self, who: str, query: str = "") -> list[dict[str, Any]]:
         code, data = self.call(who, f"{EXAMPLES}?limit=100{query}")
         assert code == 200, data
+        _check_schema("ExampleList", data)
         return list(data["examples"])
 
     def forget_all(self) -> None:
@@ -140,6 +152,7 @@ def test_an_unsatisfied_user_leaves_a_lesson_and_takes_the_example_back(people: 
     assert people.examples("alice") == []
     code, listed = people.call("alice", LESSONS)
     assert (code, listed["lessons"]) == (200, [data["lesson"]])
+    _check_schema("LessonList", listed)
     assert people.call("bob", LESSONS)[1]["lessons"] == []
     data = people.say("alice", answer["run_id"], "skip")
     assert (data["example"], data["lesson"]) == (None, None)
@@ -298,6 +311,7 @@ def test_an_import_says_what_became_of_each_line(people: People) -> None:
     body = "\n".join(lines).encode()
     code, data = people.call("rev", IMPORT, method="POST", data=body)
     assert code == 200
+    _check_schema("Imported", data)
     statuses = [(line["line"], line["status"], line["error_type"]) for line in data["lines"]]
     assert statuses == [
         (1, "added", None),
@@ -327,7 +341,7 @@ def test_what_is_exported_can_be_imported(people: People) -> None:
     def exported(who: str) -> list[dict[str, Any]]:
         headers = {"Authorization": f"Bearer {people._keys[who]}"}  # noqa: SLF001
         response = people.asking.client.get(EXPORT, headers=headers, buffered=True)
-        assert response.content_type == "application/jsonl; charset=utf-8"
+        assert response.content_type == "application/x-ndjson; charset=utf-8"
         return [json.loads(line) for line in response.get_data().decode().splitlines()]
 
     lines = exported("rev")

@@ -4,6 +4,7 @@ Work is counted in calls of functions, which no other load of the machine change
 """
 
 import asyncio
+import gc
 import sys
 import threading
 import weakref
@@ -21,14 +22,15 @@ from common.values import Catalog, Column, Sql, Table
 from databases.catalog import CatalogReader, Knowledge
 from databases.guard import BUILTIN
 from knowledge.index import CatalogIndex, Part, index_of, renew
-from knowledge.near_names import near_names
+from knowledge.near_names import KNOWN_NAMES, near_names
 from knowledge.relevance import TableIndex
+from knowledge.schema_search import RANKING
 from rules.schema import lexicon
 from rules.schema.lexicon import LEXICON, Lexicon
 from rules.skills import OfflineSkills
 from tests.databases import Opener, as_admin, execute
 
-SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 800, 2400))
+SMALL, LARGE, HUGE = map(synthetic_catalog, (150, 500, 1500))
 QUESTIONS = (
     "how many crm customers are there",
     "销售订单的金额",
@@ -207,6 +209,18 @@ def test_while_a_changed_catalogue_is_prepared_the_one_before_answers(
         assert part in index_of(catalog).parts and await part.ready(catalog) is not before
 
     asyncio.run(main())
+
+
+def test_what_questions_leave_behind_does_not_keep_an_index() -> None:
+    """Errors that were caught may keep a question, and its catalogue, until garbage is collected: not for longer."""
+    catalog = replace(SMALL)
+    known = [weakref.ref(part.of(catalog)) for part in (LEXICON, KNOWN_NAMES, RANKING)]
+    for question in ("zzyx by citty", "hello"):
+        ask(question, catalog)
+    asyncio.run(renew(replace(catalog, tables=catalog.tables[1:]), catalog))
+    del catalog
+    gc.collect()
+    assert [one() for one in known] == [None] * 3
 
 
 def test_a_part_that_fails_is_tried_again() -> None:

@@ -13,18 +13,16 @@ from hypothesis import strategies as st
 from common.learning import (
     Document,
     Example,
-    Feedback,
     Lesson,
     Rating,
     Trust,
     document_id,
     example_id,
-    lesson_id,
 )
-from common.store import InvalidCursor, Learned, Learning, State, Visible, Wanted
+from common.store import InvalidCursor, Learned, State, Visible, Wanted
+from tests.learnt import example, learning, lesson, second
 from tests.store_places import Place
 
-AT = "2026-01-02T03:04:05.678+00:00"
 # Ids and texts that users choose may hold anything.
 STRANGE = "O'Brien \\ \x00\ud800 '); DROP 表 {} %s"
 
@@ -45,72 +43,6 @@ def play(place: Place, scenario: Callable[[Learned], Awaitable[None]], **retenti
             await store.aclose()
 
     asyncio.run(main())
-
-
-def second(number: int) -> str:
-    return f"2026-01-02T03:{number // 60:02}:{number % 60:02}.678+00:00"
-
-
-def example(within: str, author: str = "ann", question: str = "多少?", sql: str = "SELECT 1", **more: Any) -> Example:
-    """A personal example in the datasource `within`."""
-    made = Example(
-        example_id=example_id(within, author, question, sql),
-        datasource=within,
-        question=question,
-        sql=sql,
-        lang="zh",
-        trust="personal",
-        author=author,
-        source="feedback",
-        tables=(("public", "a"), ("s", "b.c")),
-        tables_hash="h",
-        created_at=AT,
-        proven_at=AT,
-    )
-    return replace(made, **more)
-
-
-def lesson(
-    within: str, author: str = "ann", question: str = "多少?", sql: str | None = "SELECT 1", **more: Any
-) -> Lesson:
-    """A lesson of the author's own in the datasource `within`."""
-    made = Lesson(
-        lesson_id=lesson_id(within, author, question, sql),
-        datasource=within,
-        question=question,
-        sql=sql,
-        lang="zh",
-        author=author,
-        failure_type="logic_error",
-        root_cause="why",
-        avoidance_hint="how",
-        created_at=AT,
-    )
-    return replace(made, **more)
-
-
-def learning(
-    within: str,
-    rating: Rating = "satisfied",
-    *,
-    user: str = "ann",
-    run: str = "run_1",
-    question: str = "多少?",
-    sql: str | None = "SELECT 1",
-    corrected: str | None = None,
-    at: str = AT,
-) -> Learning:
-    """What the desk makes of feedback of this kind."""
-    new: Example | None = None
-    wrong: Lesson | None = None
-    if rating == "satisfied" and sql is not None:
-        new = example(within, user, question, sql, created_at=at)
-    elif rating == "need_modification":
-        new = example(within, user, question, corrected or "SELECT 2", source="correction", created_at=at)
-    if rating in ("unsatisfied", "need_modification"):
-        wrong = lesson(within, user, question, sql, created_at=at)
-    said = Feedback(run, user, rating, at, comment="c", modified_sql=corrected)
-    return Learning(within, said, question, sql, new, wrong)
 
 
 async def sqls(learned: Learned, source: str, user: str = "ann") -> list[str]:
@@ -394,6 +326,16 @@ def test_loads_may_be_repeated(place: Place, source: str) -> None:
         assert "mine" in [each.question for each in (await learned.visible(source, "bob")).examples]
 
     play(place, scenario)
+
+
+def test_a_load_displaces_nothing(place: Place, source: str) -> None:
+    async def scenario(learned: Learned) -> None:
+        many = [example(source, question=f"q{number}", source="load") for number in range(5)]
+        outcomes = await learned.add(source, many)
+        assert [outcomes[each.example_id] for each in many] == ["added"] * 3 + ["full"] * 2
+        assert sorted(each.question for each in (await learned.visible(source, "ann")).examples) == ["q0", "q1", "q2"]
+
+    play(place, scenario, own_examples=3)
 
 
 def test_documents_of_a_source_are_replaced(place: Place, source: str) -> None:

@@ -32,6 +32,7 @@ from knowledge.relevance import Hints
 from knowledge.safe_text import block, one_line
 from knowledge.terms import terms
 from tests.catalogs import CATALOG, COMPANY, SERVICE_AREA, wide_catalog
+from tests.experiences import EXPERIENCE
 from tests.histories import HISTORY
 
 GOLDEN = Path(__file__).parent / "fixtures" / "prompts"
@@ -96,6 +97,8 @@ CASES: dict[str, tuple[str, tuple[Any, ...], Inquiry]] = {
     "classify_history": ("classify", (), inquiry(question="为什么第一名这么高", history=HISTORY)),
     "write_sql_history": ("write_sql", (), inquiry(question="只看浙北的", history=HISTORY)),
     "repair_sql_history": ("repair_sql", (SQL, UNKNOWN), inquiry(question="只看浙北的", history=HISTORY)),
+    "write_sql_experience": ("write_sql", (), inquiry(experience=EXPERIENCE)),
+    "repair_sql_experience": ("repair_sql", (SQL, UNKNOWN), inquiry(experience=EXPERIENCE, history=HISTORY)),
     "chat_history_en": ("chat", (), inquiry(question="why is the first so high?", lang="en", history=HISTORY)),
 }
 
@@ -375,7 +378,7 @@ def shown_values(question: str, *tables: Table, samples: bool = True) -> list[st
     ],
 )
 def test_a_value_is_shown_when_the_question_names_it(question: str, shown: str | None) -> None:
-    assert shown_values(question) == ([f"place.c: {shown}"] if shown else [])
+    assert shown_values(question) == ([f"place.c = {shown}"] if shown else [])
 
 
 PEOPLE = ("李娜", "王芳", "张伟", "陈杰", "刘洋", "赵敏")
@@ -463,13 +466,14 @@ def test_other_values_are(column: Column) -> None:
 def test_a_persons_name_is_confirmed_only_when_the_question_says_it(question: str, shown: str | None) -> None:
     column = Column("name", "text", values=(*PEOPLE, "Ann Lee"), is_complete=True)
     table = Table("public", "tb_employee_info", "table", (column,))
-    names = ", ".join(f"'{name}'" for name in (shown or "").split("|"))
-    assert shown_values(question, table) == ([f"tb_employee_info.name: {names}"] if shown else [])
+    names = [f"'{name}'" for name in (shown or "").split("|")]
+    equals = f"= {names[0]}" if len(names) == 1 else f"IN ({', '.join(names)})"
+    assert shown_values(question, table) == ([f"tb_employee_info.name {equals}"] if shown else [])
 
 
 def test_a_longer_value_beats_one_within_it_and_a_name_beats_a_value() -> None:
     shop = Table("public", "门店", "table", (Column("channel", "text", values=("门店", "线上", "线上商城", "a-1")),))
-    assert shown_values("线上商城的门店订单", shop) == ["门店.channel: '线上商城'".replace("门店.", '"门店".')]
+    assert shown_values("线上商城的门店订单", shop) == ["门店.channel = '线上商城'".replace("门店.", '"门店".')]
 
 
 def test_without_samples_no_value_is_shown() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.ask.second_look import allowed, looks_empty, near_value, replacements, rewritten
+from agent.ask.second_look import looks_empty, replacements, rewritten
 from agent.thinking.llm.repair_hints import error_text
 from agent.thinking.llm.schema_text import SchemaText
 from app_config import Settings
@@ -15,6 +15,7 @@ from common.values import Catalog, Column, QueryResult, Table
 from databases.discretion import discreet
 from databases.guard import BUILTIN
 from databases.references import references
+from knowledge.identity import allowed, near_value
 from knowledge.near_names import near_names
 from tests.asking import Asking
 from tests.openai_replies import Reply

@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -59,18 +59,24 @@ def database(make_database: Callable[[str], str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def start(
+def one_more(
     store: dict[str, str],
     model: OpenAiServer,
     database: str,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Callable[..., Citu]]:
-    """Starts one more process over the same store."""
+) -> Callable[..., AbstractContextManager[Citu]]:
+    """One more process over the same store."""
     settings = {"DATABASE_URL": database, "PING_INTERVAL_S": "0.2", **LONG_LEASE, **store}
+    return lambda **changes: serving(
+        tmp_path_factory.mktemp("citu") / "log", model=model, program=SURVEY_TOO, **settings | changes
+    )
+
+
+@pytest.fixture
+def start(one_more: Callable[..., AbstractContextManager[Citu]]) -> Iterator[Callable[..., Citu]]:
+    """Starts a process that ends with the test; those that wait for nothing take time as well."""
     with ExitStack() as stack:
-        yield lambda **changes: stack.enter_context(
-            serving(tmp_path_factory.mktemp("citu") / "log", model=model, program=SURVEY_TOO, **settings | changes)
-        )
+        yield lambda **changes: stack.enter_context(one_more(**changes))
 
 
 @pytest.fixture(params=["ask", "survey"])
@@ -80,13 +86,15 @@ def hello(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def here(start: Callable[..., Citu]) -> Citu:
-    return start()
+def here(one_more: Callable[..., AbstractContextManager[Citu]]) -> Iterator[Citu]:
+    with one_more() as citu:
+        yield citu
 
 
 @pytest.fixture(scope="module")
-def there(start: Callable[..., Citu]) -> Citu:
-    return start(**SHORT_LEASE)
+def there(one_more: Callable[..., AbstractContextManager[Citu]]) -> Iterator[Citu]:
+    with one_more(**SHORT_LEASE) as citu:
+        yield citu
 
 
 def blocks(stream: Stream) -> list[str]:

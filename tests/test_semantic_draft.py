@@ -59,9 +59,11 @@ def test_what_is_wrong_with_a_file_is_listed_as_compilers_do(
     assert main(["check", str(path), "--database-url", demo_url]) == 0
     assert capsys.readouterr().err == f"{path}:5: note: no row has the value '饭店' in 'category'\n"
     path.write_text("tables: [")
-    assert main(["check", str(path), "--database-url", demo_url]) == 1
-    assert f"{path}:1: not YAML" in capsys.readouterr().err.replace(":2:", ":1:")
-    assert main(["check", str(path), "--database-url", "postgresql://127.0.0.1:1/nowhere"]) == 2
+    nowhere = "postgresql://127.0.0.1:1/nowhere"
+    assert main(["check", str(path), "--database-url", nowhere]) == 1
+    assert f"{path}:1: not YAML" in capsys.readouterr().err
+    path.write_text("")
+    assert main(["check", str(path), "--database-url", nowhere]) == 2
     assert "does not lead to a database" in capsys.readouterr().err
 
 

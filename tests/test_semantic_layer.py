@@ -25,6 +25,7 @@ from unified_api import create_app, main
 DDL = """
 CREATE TABLE person (id integer PRIMARY KEY, name text, salary integer, bonus integer, hired date, gone boolean);
 INSERT INTO person SELECT n, 'Han', n, n, '2024-01-01', false FROM generate_series(1, 3) AS n;
+CREATE TABLE leave (person_id integer, days integer);
 CREATE TABLE visit (person_id integer, seen date, minutes integer);
 CREATE FUNCTION twice(integer) RETURNS integer LANGUAGE sql VOLATILE AS 'SELECT $1 * 2';
 """
@@ -94,9 +95,10 @@ def test_everybody_sees_the_meanings_of_what_they_may_read(url: str, path: Path)
 def test_expressions_are_proven_by_the_guard_and_by_postgresql(url: str, path: Path) -> None:
     path.write_text("""
 tables:
-  person: {filter: salary}
+  leave: {filter: days}
   visit: {filter: minutes > 0}
 metrics:
+  unfiltered: {table: leave, expression: sum(days)}
   good: {table: person, expression: "sum(salary) / nullif(count(*), 0)"}
   writes: {table: person, expression: sum(twice(salary))}
   sleeps: {table: person, expression: max(pg_sleep(9)::text)}
@@ -112,9 +114,9 @@ metrics:
     with _opened(url, layer) as datasources:
         catalog = _catalog(datasources)
     assert [metric.name for metric in catalog.metrics] == ["good"]
-    assert [problem.line for problem in layer.problems or ()] == [3, *range(7, 16)]
+    assert [problem.line for problem in layer.problems or ()] == [3, *range(8, 17)]
     filters = {table.name: table.meaning and table.meaning.default_filter for table in catalog.tables}
-    assert filters == {"person": None, "visit": "minutes > 0"}
+    assert filters == {"leave": None, "person": None, "visit": "minutes > 0"}
     allowed = SemanticLayer(path, allowed_functions=["public.twice"])
     with _opened(url, allowed) as datasources:
         assert [metric.name for metric in _catalog(datasources).metrics] == ["good", "writes"]

@@ -11,7 +11,7 @@ from agent.ask.state import State
 from agent.thinking import Skills
 from agent.token_batches import emitting
 from common.actor import NOBODY, Actor
-from common.inquiry import Emit, Inquiry
+from common.inquiry import Emit, Inquiry, StoredValue
 from common.learning import NO_EXPERIENCE
 from common.ports import Database
 from common.values import Catalog, PlanEstimate, Turn
@@ -22,6 +22,15 @@ Recall = Callable[[], Awaitable[tuple[Turn, ...]]]
 
 async def nothing_before() -> tuple[Turn, ...]:
     """The `Recall` of a new conversation."""
+    return ()
+
+
+LookUp = Callable[[Inquiry], Awaitable[tuple[StoredValue, ...]]]
+"""Gives the stored values that a question names in columns of which not all values are known; never raises."""
+
+
+async def nothing_stored(_inquiry: Inquiry) -> tuple[StoredValue, ...]:
+    """The `LookUp` of whoever looks nothing up."""
     return ()
 
 
@@ -49,6 +58,7 @@ class Context:
         recall: gives the earlier turns of the conversation.
         experience: gives what has been learnt for the question.
         actor: who asks; what they may see and change depends on it.
+        look_up: finds stored values that the question names.
     """
 
     database: Database
@@ -58,6 +68,7 @@ class Context:
     recall: Recall = nothing_before
     actor: Actor = NOBODY
     experience: Recollection = NOTHING_LEARNT
+    look_up: LookUp = nothing_stored
 
     @property
     def has_model(self) -> bool:
@@ -82,6 +93,7 @@ def inquiry_of(state: State, catalog: Catalog) -> Inquiry:
         table=state["table"],
         context_type=state["context_type"],
         history=state.get("history", ()),
+        found_values=state.get("found_values", ()),
         experience=state.get("experience", NO_EXPERIENCE),
     )
 

@@ -6,24 +6,23 @@ only says what kind of place or company it is ("陕西", "陕西省"), or that d
 companies as well, because any other difference means somebody else. A value that is only similar is never used: the
 answer stays empty and asks the user.
 
-Only columns whose stored values are all known are judged.
+Columns are judged whose stored values are all known; of others, the values that were looked up for the question.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from common.inquiry import StoredValue
 from common.text import Text
-from common.values import Catalog, Column, QueryResult, Table
+from common.values import Catalog, QueryResult
 from databases.references import Comparison, references
-from knowledge.identity import identifies, names_people
-from knowledge.spelling import COMPANIES, KINDS, PLACES, alike, did_you_mean, misspelt, same, units_apart
+from knowledge.identity import allowed, near_value
+from knowledge.spelling import alike, did_you_mean
 
 _MOST_JUDGED = 20  # comparisons of one query; a longer list rarely is the reason for an empty result
 _MOST_OFFERED = 3
 _WILDCARDS = re.compile(r"[%_\\]")
-
-Nearness = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True)
@@ -65,53 +64,55 @@ def looks_empty(result: QueryResult) -> bool:
     )
 
 
-def replacements(sql: str, catalog: Catalog) -> tuple[Replacement, ...]:
+def replacements(sql: str, catalog: Catalog, found: Sequence[StoredValue] = ()) -> tuple[Replacement, ...]:
     """The literals of `sql` that no row has, each with the stored value that they spell differently."""
-    found = ((comparison, _stored_for(comparison)) for comparison in _unfounded(sql, catalog))
+    meant = [one for one in found if one.is_meant]
+    judged = ((comparison, _stored_for(comparison, meant)) for comparison in _unfounded(sql, catalog, found))
     return tuple(
         Replacement(comparison, stored)
-        for comparison, stored in found
+        for comparison, stored in judged
         # Skip values with wildcards for a pattern: there they would match other values.
         if stored is not None and not (comparison.is_pattern and _WILDCARDS.search(stored))
     )
 
 
-def missing(sql: str, catalog: Catalog) -> tuple[Missing, ...]:
+def missing(sql: str, catalog: Catalog, found: Sequence[StoredValue] = ()) -> tuple[Missing, ...]:
     """The literals of `sql` that no row has, where stored values are only similar."""
-    found: dict[str, Missing] = {}
-    for comparison in _unfounded(sql, catalog):
-        choices = alike(comparison.text, comparison.column.values)[:_MOST_OFFERED]
-        if choices and _stored_for(comparison) is None:
-            found.setdefault(comparison.text, Missing(comparison, choices))
-    return tuple(found.values())
+    meant = [one for one in found if one.is_meant]
+    judged: dict[str, Missing] = {}
+    for comparison in _unfounded(sql, catalog, found):
+        choices = alike(comparison.text, _known(comparison, found))[:_MOST_OFFERED]
+        if choices and _stored_for(comparison, meant) is None:
+            judged.setdefault(comparison.text, Missing(comparison, choices))
+    return tuple(judged.values())
 
 
-def _stored_for(comparison: Comparison) -> str | None:
-    return near_value(comparison.text, comparison.column.values, allowed(comparison.table, comparison.column))
+def taken_for(sql: str, found: Iterable[StoredValue]) -> tuple[Text, ...]:
+    """Sentences about words of the question that `sql` compares with a value spelled otherwise."""
+    return tuple(
+        Text(f"“{one.said}”按“{one.value}”查询。", f'"{one.said}" was taken to mean "{one.value}".')
+        for one in found
+        if one.is_meant and not one.is_exact and "'{}'".format(one.value.replace("'", "''")) in sql
+    )
 
 
-def _unfounded(sql: str, catalog: Catalog) -> Iterator[Comparison]:
+def _stored_for(comparison: Comparison, meant: Sequence[StoredValue]) -> str | None:
+    return near_value(comparison.text, _known(comparison, meant), allowed(comparison.table, comparison.column))
+
+
+def _unfounded(sql: str, catalog: Catalog, found: Sequence[StoredValue]) -> Iterator[Comparison]:
     for comparison in references(sql, catalog).comparisons[:_MOST_JUDGED]:
-        column = comparison.column
-        if column.is_complete and not any(map(comparison.finds, column.values)):
+        known = _known(comparison, found)
+        if (known or comparison.column.is_complete) and not any(map(comparison.finds, known)):
             yield comparison
 
 
-def allowed(table: Table, column: Column) -> tuple[Nearness, ...]:
-    """The tests by which a text may mean a value of the column, the surest first."""
-    if identifies(table, column):
-        return (same,)
-    if names_people(table, column):
-        return (same, _companies_apart)  # a customer may be a company, and no person is called "Ltd"
-    return (same, _units_apart, misspelt)
-
-
-def _companies_apart(one: str, other: str) -> bool:
-    return units_apart(one, other, COMPANIES)
-
-
-def _units_apart(one: str, other: str) -> bool:
-    return units_apart(one, other, (*PLACES, *COMPANIES, *KINDS))
+def _known(comparison: Comparison, found: Sequence[StoredValue]) -> tuple[str, ...]:
+    """The values of the column: all, or those that were looked up."""
+    table, column = comparison.table, comparison.column
+    if column.is_complete:
+        return column.values
+    return tuple(one.value for one in found if (one.table, one.column) == (table.key, column.name))
 
 
 def rewritten(sql: str, changes: Iterable[Replacement]) -> str:
@@ -121,13 +122,3 @@ def rewritten(sql: str, changes: Iterable[Replacement]) -> str:
         literal = f"{where.before}{change.stored}{where.after}".replace("'", "''")
         sql = f"{sql[: where.start]}'{literal}'{sql[where.end :]}"
     return sql
-
-
-def near_value(literal: str, values: Iterable[str], ways: Iterable[Nearness]) -> str | None:
-    """The value that `literal` spells differently, by the first of `ways` that finds any; None when several match."""
-    stored = tuple(values)
-    for is_near in ways:
-        near = [value for value in stored if is_near(literal, value)]
-        if near:
-            return near[0] if len(near) == 1 else None
-    return None

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from agent.ask.experience import Reused
 from common.errors import CituError
+from common.inquiry import StoredValue
 from common.learning import Experience
 from common.text import Lang
 from common.values import Classification, FailureReason, PlanEstimate, QueryResult, Turn, Usage
@@ -47,6 +48,7 @@ class Update(Path, total=False):
 
     Attributes:
         history: earlier turns of the conversation, oldest first.
+        found_values: stored values that the question names, looked up in the database.
         reused: the example that answers the question as it is; None when it was found that there is none.
         experience: what was learnt that may help with the question.
         generation_method: who wrote `sql`: `verified_example`, `llm` or `rules`.
@@ -62,6 +64,7 @@ class Update(Path, total=False):
     usage: Annotated[Usage, operator.add]
     warnings: Annotated[list[str], operator.add]
     history: tuple[Turn, ...]
+    found_values: tuple[StoredValue, ...]
     classification: Classification
     reused: Reused | None
     experience: Experience

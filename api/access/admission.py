@@ -16,7 +16,11 @@ from api.access.rate_limits import RateLimits
 _OPEN = frozenset({"health.health", "health.ready", "openapi.openapi", "page.index", "static"})
 _API = "/api/"
 # Addresses whose requests cost a model call or a statement; RATE_LIMIT counts these.
-_COSTLY = frozenset(f"/api/v0/{name}" for name in ("ask_agent", "ask_agent_stream", "sql/run", "sql/validate"))
+_QUESTIONS_AND_SQL = (
+    *("ask_agent", "ask_agent_stream", "sql/run", "sql/validate"),
+    *("feedback", "knowledge/import"),
+)
+_COSTLY = frozenset(f"/api/v0/{name}" for name in _QUESTIONS_AND_SQL)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ Verdict = Literal["approve", "reject", "certify"]
 Kept = Literal["kept", "full"]
 """`full`: the feedback is kept, but the datasource holds as much as it may, so that nothing was learnt from it."""
 Added = Literal["added", "known", "full"]
-"""`known`: the same is there already, with no less trust."""
+"""`known`: the same is there already, with no less trust. `full`: there is no room."""
 ReviewOutcome = Literal["done", "unknown", "own", "changed", "full"]
 """`own`: nobody reviews what they brought themselves. `changed`: it is no longer as the reviewer saw it. `full`: as
 much is shared as may be."""
@@ -143,8 +143,8 @@ class Learned(Protocol):
     async def add(self, datasource: str, items: Sequence[Item]) -> Mapping[str, Added]:
         """Adds examples, lessons and documents as they are, each under its id; what became of each, by its id.
 
-        An example that is there with less trust gets that of the new one. Shared trust is for the operator's loading
-        tool alone: no endpoint may pass it on.
+        An example that is there with less trust gets that of the new one. Nothing gives way to what is added: what has
+        no room is `full`. Shared trust is for the operator's loading tool alone: no endpoint may pass it on.
         """
 
     async def replace_documents(

@@ -139,7 +139,7 @@ class LearnedBook:
             outcomes: dict[str, Added] = {known: "added" if known in changed else "known" for known in items}
             if not changed:
                 return outcomes
-            room = Room(self._most(datasource), self._own_room(datasource, changed.values()))
+            room = Room(self._most(datasource) | self._own_most(datasource, changed.values()))
             applied = await self._shelves.apply(_changes(changed, there), room)
             if applied == "done":
                 return outcomes
@@ -154,7 +154,7 @@ class LearnedBook:
             await _others()
         raise StoreUnavailable(BUSY)
 
-    def _own_room(self, datasource: str, items: Iterable[Item]) -> dict[bytes, int]:
+    def _own_most(self, datasource: str, items: Iterable[Item]) -> dict[bytes, int]:
         most = {"example": self._retention.own_examples, "lesson": self._retention.own_lessons}
         return {
             own_shelf(datasource, kind_of(item), item.author): most[kind_of(item)]

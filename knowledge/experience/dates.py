@@ -11,7 +11,7 @@ from datetime import date, timedelta
 
 from knowledge.experience.phrasing import Piece
 
-_DATE = re.compile(r"(?P<date>\d{4}-\d{2}-\d{2})(?P<time>(?:[ T].*)?)", re.DOTALL)
+_DATE = re.compile(r"(?P<date>\d{4}(?:-\d{2}){0,2})(?P<rest>%|(?:(?<=-\d\d-\d\d)[ T].*)?)", re.DOTALL)
 _LIKE_A_DATE = re.compile(r"(?:19|20)\d\d(?:$|%|[-/.\u5e74]\d|\d\d(?:\d\d)?$)")
 _LAST_MONTH = 12
 _YEARS = range(1900, 2100)
@@ -33,9 +33,9 @@ def expressions(piece: Piece) -> Mapping[str, str]:
 
 
 def split(text: str) -> tuple[str, str]:
-    """A date and the time of day that is written after it; else the text as it is."""
+    """A date and what is written after it: a time of day, or the sign that anything may follow; else the whole text."""
     match = _DATE.fullmatch(text)
-    return (match["date"], match["time"]) if match else (text, "")
+    return (match["date"], match["rest"]) if match else (text, "")
 
 
 def is_like_a_date(text: str) -> bool:

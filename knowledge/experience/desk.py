@@ -13,7 +13,7 @@ from typing import TypeVar
 from common.actor import NOBODY, Actor
 from common.errors import CituError, StoreUnavailable
 from common.inquiry import Inquiry
-from common.learning import Example, Experience, Lesson
+from common.learning import Document, Example, Experience, Lesson
 from common.ports import Database
 from common.store.learned import Learned, Visible
 from common.values import Catalog
@@ -31,6 +31,7 @@ _log = logging.getLogger(__name__)
 _PATIENCE_S = 0.5  # what a question waits for the store and for shelves that are being made
 _MOST_EXAMPLES, _MOST_LESSONS, _MOST_DOCUMENTS = 5, 3, 3
 _LOOKED_AT = 24  # of each kind, the best, of which those are taken that the actor may see
+_MOST_CHARS = 1_000  # of a question that are looked at
 _MOST_REUSABLE = 20  # examples of one wording that are tried
 _USES_PAUSE_S = 1.0  # uses of this time are counted together
 _MOST_USES = 1_000
@@ -51,8 +52,17 @@ class _Shelves:
     own: Shelf
     shared: Shelf
 
-    def example(self, key: str) -> Example:
-        return self.own.examples.get(key) or self.shared.examples[key]
+    def alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
+        """What has to do with the question, the most alike first; takes milliseconds where there is much."""
+        own, shared, question = self.own, self.shared, question[:_MOST_CHARS]
+        examples = ranked(question, (own.example_index, shared.example_index), _LOOKED_AT)
+        lessons = ranked(question, (own.lesson_index, shared.lesson_index), _LOOKED_AT)
+        documents = ranked(question, (shared.document_index,), _LOOKED_AT)
+        return (
+            [own.examples.get(key) or shared.examples[key] for key in examples],
+            [own.lessons.get(key) or shared.lessons[key] for key in lessons],
+            [shared.documents[key] for key in documents],
+        )
 
 
 class ExperienceDesk:
@@ -195,13 +205,7 @@ class View:
 
     async def recalled(self, inquiry: Inquiry) -> Experience:
         """What may help with the question."""
-        own, shared, question = self.shelves.own, self.shelves.shared, inquiry.question
-        examples = map(self.shelves.example, ranked(question, (own.example_index, shared.example_index), _LOOKED_AT))
-        lessons = (
-            own.lessons.get(key) or shared.lessons[key]
-            for key in ranked(question, (own.lesson_index, shared.lesson_index), _LOOKED_AT)
-        )
-        documents = (shared.documents[key] for key in ranked(question, (shared.document_index,), _LOOKED_AT))
+        examples, lessons, documents = await asyncio.to_thread(self.shelves.alike, inquiry.question)
         return Experience(
             await self._usable(examples),
             tuple(islice(_apart(filter(self.sight.may_learn, lessons)), _MOST_LESSONS)),
@@ -209,13 +213,14 @@ class View:
         )
 
     async def _usable(self, examples: Iterable[Example]) -> tuple[Example, ...]:
-        """The first of the examples that are proven and may be shown; candidates stand behind the others."""
+        """The first of the examples that are proven and may be shown to a model; candidates stand behind the others."""
         chosen: dict[tuple[str, str], Example] = {}
         for example in sorted(examples, key=lambda one: one.trust == "candidate"):
             said = (example.question, example.sql)
             if len(chosen) == _MOST_EXAMPLES or said in chosen:
                 continue
-            if self.desk.is_proven(example) and await self.sight.may_use(example):
+            may_be_told = example.author == self.user or not self.sight.names_somebody(example)
+            if may_be_told and self.desk.is_proven(example) and await self.sight.may_use(example):
                 chosen[said] = example
         return tuple(chosen.values())
 
@@ -224,10 +229,10 @@ class View:
 
         Their SQL has passed the guard for the actor, with the literals of the example; it has not been planned.
         """
-        if not self.desk.reuses:
+        if not self.desk.reuses or len(inquiry.question) > _MOST_CHARS:
             return ()
         asked = phrasing_of(inquiry.question)
-        known = Known(inquiry.catalog, inquiry.found_values)
+        known = Known(inquiry.catalog, tuple(one for one in inquiry.found_values if one.is_meant))
         alike = sorted(
             chain(self.shelves.own.alike(asked), self.shelves.shared.alike(asked)),
             key=lambda each: each[0].created_at,

@@ -136,6 +136,8 @@ def _texts(
     for constant, _ in slot.constants:
         comparison = compared.get(constant.start)
         value = _stored(said, comparison, known) if comparison else None
+        if value is None and comparison and _may_be_any(comparison, asked.pieces[place[0] : place[1]]):
+            value = said
         if comparison is None or value is None or _is_elsewhere(value, comparison, read, known):
             return None
         changes[constant] = f"{comparison.before}{value}{comparison.after}"
@@ -149,6 +151,12 @@ def _stored(said: str, comparison: Comparison, known: Known) -> str | None:
         return None
     value = values.pop()
     return None if comparison.is_pattern and _WILDCARDS & set(value) else value
+
+
+def _may_be_any(comparison: Comparison, pieces: Sequence[Piece]) -> bool:
+    """Whether the SQL looks for a text anywhere in the column, and the question says one in quotation marks."""
+    is_quoted = len(pieces) == 1 and pieces[0].kind == "quote" and not _WILDCARDS & set(pieces[0].text)
+    return bool(comparison.before and comparison.after) and is_quoted
 
 
 def _is_said(said: str, value: str) -> bool:

@@ -8,6 +8,8 @@ from common.errors import StatementRejected
 from common.learning import Document, Example, Lesson
 from common.ports import Database
 from common.values import Catalog
+from databases.references import references
+from knowledge.personal_data import Privacy, privacy_of
 
 _WORD = re.compile(r"\w+")
 _MOST_KEPT = 8  # pairs of catalogues
@@ -55,6 +57,12 @@ class Sight:
         if not all(key in self.catalog.by_key for key in example.tables):
             return False
         return not self._tells(example.question) and await self._may_read(example.sql)
+
+    def names_somebody(self, example: Example) -> bool:
+        """Whether the example holds a value of a column with personal data or names of persons: other people's
+        questions don't send it to a model."""
+        compared = references(example.sql, self.catalog).comparisons
+        return any(privacy_of(one.table, one.column) is not Privacy.OPEN for one in compared)
 
     def may_learn(self, lesson: Lesson) -> bool:
         """Whether the lesson speaks of nothing that is closed to the actor."""

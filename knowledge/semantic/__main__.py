@@ -23,7 +23,7 @@ from databases.options import database_options
 from databases.source import InvalidDatabaseUrl, Unreachable, database_sources, probe
 from knowledge.semantic.checking import doubts_about, problems_of, read_catalog
 from knowledge.semantic.draft import draft
-from knowledge.semantic.format import SCHEMA_PATH
+from knowledge.semantic.format import SCHEMA_PATH, read_file
 from knowledge.semantic.problems import Problem, SemanticFileError, listed
 
 _FAILURES = (ConfigurationError, AccessRuleError, EmbeddedServerError, InvalidDatabaseUrl, Unreachable, CituError)
@@ -99,6 +99,7 @@ def _chosen(catalog: Catalog, patterns: Sequence[str] | None) -> Catalog:
 
 def _check(settings: Settings, given: argparse.Namespace) -> int:
     path = Path(given.file or settings.semantic_file or SEMANTIC_FILE).expanduser()
+    read_file(path)  # what is wrong with the file itself is said without a database
     options = database_options(settings)
     with _asked(settings) as source:
         problems = problems_of(path, source, options)

@@ -4,8 +4,9 @@ Whatever does not fit is left out and named with its line and the nearest real n
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from common.meanings import ColumnMeaning, Metric, PreferredJoin, TableMeaning, ValueMeaning
 from common.postgres.identifiers import quoted
@@ -18,6 +19,7 @@ from knowledge.semantic.problems import Problem
 
 _BOOLEAN = "boolean"
 _QUOTED = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)"')
+_SUGGESTIONS = 100  # mistakes for which near names are looked for, which takes 10 ms each among thousands of tables
 _LISTED = 5  # tables that a message about an ambiguous name lists
 
 
@@ -52,12 +54,16 @@ class Bound:
     statements: tuple[Statement, ...]
 
     def without(self, failed: Iterable[tuple[Statement, str]]) -> "Bound":
-        """Without the filters and metrics whose statements failed, for the reasons given."""
+        """Without the filters and metrics whose statements failed, for the reasons given.
+
+        With a filter go the metrics over its table: of more rows they would be other figures.
+        """
         failed = tuple(failed)
         if not failed:
             return self
-        metrics = {statement.metric for statement, _ in failed}
         tables = {statement.table.key for statement, _ in failed if statement.metric is None}
+        metrics = {statement.metric for statement, _ in failed}
+        metrics |= {metric.name for metric in self.catalog.metrics if metric.table in tables}
         problems = [Problem(statement.line, f"{statement.what} can't be used: {why}") for statement, why in failed]
         catalog = replace(
             self.catalog,
@@ -83,6 +89,7 @@ class _Binding:
         self._problems: list[Problem] = []
         self._statements: list[Statement] = []
         self._lines: dict[tuple[str, str], int] = {}  # where each table is described
+        self._unfiltered: set[tuple[str, str]] = set()  # tables whose filter can't be used
 
     def bound(self, said: SemanticFile) -> Bound:
         tables: dict[tuple[str, str], Table] = {}
@@ -97,6 +104,15 @@ class _Binding:
 
     def _problem(self, line: int, text: str) -> None:
         self._problems.append(Problem(line, text))
+
+    @cached_property
+    def _names(self) -> Collection[str]:
+        """What tables may be called in the file."""
+        return {name for one in self._catalog.tables for name in (one.name, f"{one.schema}.{one.name}")}
+
+    def _near(self, name: str, known: Collection[str]) -> str:
+        """The nearest name; of a file that fits hardly anything, only for the first mistakes."""
+        return did_you_mean(name, known) if len(self._problems) < _SUGGESTIONS else ""
 
     def _is_first(self, spot: Spot, table: Table) -> bool:
         before = self._lines.setdefault(table.key, spot.line)
@@ -114,14 +130,13 @@ class _Binding:
             names = ", ".join(map(in_quotes, (table.key for table in found[:_LISTED])))
             self._problem(spot.line, f"several tables are called {spot.text!r}: write one of {names}")
         else:
-            known = {name for one in self._catalog.tables for name in (one.name, f"{one.schema}.{one.name}")}
-            self._problem(spot.line, f"there is no table {spot.text!r}{did_you_mean(spot.text, known)}")
+            self._problem(spot.line, f"there is no table {spot.text!r}{self._near(spot.text, self._names)}")
         return None
 
     def _column(self, spot: Spot, table: Table) -> Column | None:
         column = table.column(spot.text)
         if column is None:
-            near = did_you_mean(spot.text, (one.name for one in table.columns))
+            near = self._near(spot.text, [one.name for one in table.columns])
             self._problem(spot.line, f"the table {table.name!r} has no column {spot.text!r}{near}")
         return column
 
@@ -134,6 +149,8 @@ class _Binding:
 
     def _described(self, table: Table, entry: TableEntry) -> Table:
         condition = self._filter(entry.filter, table)
+        if entry.filter and not condition:
+            self._unfiltered.add(table.key)
         date = self._column(entry.date, table) if entry.date else None
         meaning = TableMeaning(
             names=entry.names,
@@ -143,6 +160,7 @@ class _Binding:
             default_filter=condition.text if condition else None,
             filter_columns=condition.columns if condition else (),
             joins=tuple(join for said in entry.joins if (join := self._join(said, table))),
+            verbs=entry.verbs,
         )
         said = {column.name.text: column for column in entry.columns if self._column(column.name, table)}
         columns = tuple(
@@ -157,7 +175,7 @@ class _Binding:
             value = spot.text.lower() if column.type == _BOOLEAN else spot.text
             known = ("true", "false") if column.type == _BOOLEAN else column.allowed
             if known and value not in known:
-                near = did_you_mean(value, known)
+                near = self._near(value, known)
                 self._problem(spot.line, f"the column {column.name!r} can't have the value {spot.text!r}{near}")
             elif names.all:
                 values.append(ValueMeaning(value, names))
@@ -167,6 +185,9 @@ class _Binding:
             unit=entry.unit,
             values=tuple(values),
             is_sensitive=entry.is_sensitive,
+            most=entry.most,
+            least=entry.least,
+            is_kind=entry.is_kind,
         )
 
     def _join(self, entry: JoinEntry, table: Table) -> PreferredJoin | None:
@@ -197,6 +218,9 @@ class _Binding:
         if table is None:
             return None
         what = f"the metric {entry.name.text!r}"
+        if table.key in self._unfiltered:
+            self._problem(entry.name.line, f"{what} can't be used without the filter of {table.name!r}")
+            return None
         figure = self._expression(entry.expression, table, what)
         condition = self._filter(entry.filter, table, of=what)
         date = self._column(entry.date, table) if entry.date else None
@@ -223,6 +247,8 @@ class _Binding:
             grain=grain,
             date_column=date.name if date else meaning.date_column if meaning else None,
             columns=tuple(dict.fromkeys((*figure.columns, *(condition.columns if condition else ())))),
+            most=entry.most,
+            least=entry.least,
         )
 
     def _expression(self, spot: Spot, table: Table, what: str) -> Expression | None:

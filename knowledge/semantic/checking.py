@@ -31,7 +31,7 @@ def problems_of(path: Path, source: UrlSource, options: DatabaseOptions) -> tupl
         SemanticFileError: the file can't be read or is not valid.
         DatabaseUnavailable, QueryTimeout: the database can't be read.
     """
-    layer = SemanticLayer(path, allowed_functions=options.allowed_functions)
+    layer = SemanticLayer(path, allowed_functions=options.allowed_functions, logs=False)
     _catalog(Datasource(source, options, layer.annotate))
     return layer.problems or ()
 

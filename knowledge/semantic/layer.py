@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from common.errors import CituError
@@ -29,6 +30,7 @@ class SemanticLayer:
 
     Args:
         allowed_functions: functions that its expressions may call beyond PostgreSQL's own harmless ones.
+        logs: whether problems are logged.
 
     Attributes:
         name: the file's, as messages call it.
@@ -38,10 +40,11 @@ class SemanticLayer:
         SemanticFileError: the file can't be read or is not valid.
     """
 
-    def __init__(self, path: Path, *, allowed_functions: Collection[str] = ()) -> None:
+    def __init__(self, path: Path, *, allowed_functions: Collection[str] = (), logs: bool = True) -> None:
         self.name = str(path)
         self.problems: tuple[Problem, ...] | None = None
         self._path = path
+        self._logs = logs
         self._guard = Guard(allowed_functions=allowed_functions)
         self._stamp = _stamp(path)
         self._said = read_file(path)
@@ -59,10 +62,9 @@ class SemanticLayer:
         self._read_again()
         self._guard.learn(facts)
         bound = bind(self._said, catalog)
-        refused = [(each, why) for each in bound.statements if (why := self._refusal(each))]
-        proven = tuple(each for each in bound.statements if each not in {one for one, _ in refused})
-        left = bound.without(refused)
-        return Bound(left.catalog, left.problems, proven)
+        judged = [(each, self._refusal(each)) for each in bound.statements]
+        proven = tuple(each for each, why in judged if why is None)
+        return replace(bound.without((each, why) for each, why in judged if why is not None), statements=proven)
 
     def _read_again(self) -> None:
         stamp = _stamp(self._path)
@@ -99,7 +101,7 @@ class SemanticLayer:
         if problems == self.problems:
             return
         self.problems = problems
-        for problem in problems:
+        for problem in problems if self._logs else ():
             _log.warning("%s", problem.at(self.name))
 
 

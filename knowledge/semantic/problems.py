@@ -32,7 +32,7 @@ class SemanticFileError(Exception):
 
     def __init__(self, name: str, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems))
-        super().__init__(f"The semantic file is not valid.\n{listed(name, self.problems)}")
+        super().__init__(f"The semantic file can't be used as it is.\n{listed(name, self.problems)}")
 
 
 def listed(name: str, problems: Sequence[Problem]) -> str:

@@ -97,7 +97,8 @@ def _said(error: yaml.YAMLError, text: str) -> Problem:
     if mark is not None:
         context = getattr(error, "context", None)
         said = f"{error.problem} ({context})" if context else str(error.problem)  # type: ignore[attr-defined]
-        return Problem(mark.line + 1, f"not YAML: {said}")
+        lines = len(text.rstrip().splitlines()) or 1  # the parser finds what is missing at the end below the last one
+        return Problem(min(mark.line + 1, lines), f"not YAML: {said}")
     at = getattr(error, "position", None)
     return Problem(text.count("\n", 0, at) + 1 if isinstance(at, int) else 1, "not YAML: a character is not allowed")
 

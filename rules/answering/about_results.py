@@ -10,11 +10,11 @@ from common.inquiry import Inquiry
 from common.text import Text
 from common.values import QueryResult, Turn
 from knowledge.naming import spoken_name
-from rules.answering.summarize import column_labels, spoken
+from rules.answering.summarize import headings_of
 from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.query.query import Query
 from rules.query.refusals import Refusal
-from rules.schema.lexicon import lexicon_of
+from rules.schema.looked_up import lexicon_for
 from rules.schema.schema import Schema, kind_of
 from rules.words.result_questions import Doubt
 
@@ -74,10 +74,10 @@ def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
     if not turn.rows or len(turn.rows[0]) != len(turn.columns):
         return ""
     result = QueryResult(turn.columns, ("",) * len(turn.columns), tuple(map(list, turn.rows)))
-    labels = column_labels(query, result, lexicon_of(inquiry.catalog).schema, inquiry.lang)
+    headings = headings_of(query, result, lexicon_for(inquiry).schema, inquiry.lang)
     sign = Text(" ", ": ").to(inquiry.lang)
-    pairs = list(zip(labels, turn.rows[0], strict=True))[:_MOST_SHOWN]
-    fields = [f"{name}{sign}{spoken(value, inquiry.lang)}" for name, value in pairs]
+    pairs = list(zip(headings, turn.rows[0], strict=True))[:_MOST_SHOWN]
+    fields = [f"{heading.name}{sign}{heading.spoken(value, inquiry.lang)}" for heading, value in pairs]
     return Text("，", ", ").to(inquiry.lang).join(fields)[:_MOST_CHARACTERS]
 
 
@@ -105,7 +105,7 @@ def _is_answered(question: str, query: Query, inquiry: Inquiry) -> bool:
 
 def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:
     """What the measured rows may be grouped by: time, what they belong to, and columns of few values."""
-    lexicon = lexicon_of(inquiry.catalog)
+    lexicon = lexicon_for(inquiry)
     schema: Schema = lexicon.schema
     table = query.measures[0].table if query.measures else query.base
     if schema.facts[table].dates and not schema.facts[table].is_entity:

@@ -7,7 +7,7 @@ from rules.answering.about_results import last_result, result_pieces
 from rules.answering.classify import ABOUT_CITU
 from rules.answering.offers import about_mentioned, example_questions, main_tables
 from rules.conversation.follow_ups import goes_on, likely_change
-from rules.schema.lexicon import lexicon_of
+from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import SMALL_TALK
@@ -65,13 +65,13 @@ def _lacks_beginning(inquiry: Inquiry) -> bool:
     """Whether the question goes on from a question about the data that this conversation does not have."""
     if any(turn.question_type == "DATABASE" for turn in inquiry.history):
         return False
-    change = likely_change(inquiry.question, lexicon_of(inquiry.catalog), inquiry.table)
+    change = likely_change(inquiry.question, lexicon_for(inquiry), inquiry.table)
     return goes_on(change, inquiry.question, lambda: False)
 
 
 def _offer(inquiry: Inquiry) -> list[str]:
     lang = inquiry.lang
-    tables = main_tables(lexicon_of(inquiry.catalog))
+    tables = main_tables(lexicon_for(inquiry))
     if not tables:
         return [Text("当前数据库中没有可以查询的表。", "The connected database has no table I may read.").to(lang)]
     names = [spoken_name(table, lang) for table in tables[:_MAX_TABLES]]

@@ -9,7 +9,7 @@ from common.values import Classification, QuestionType
 from rules.conversation.conversation import continues, is_understood, written_operation
 from rules.linking.marks import Mark, marks_of
 from rules.query.refusals import in_quotes, similar_names
-from rules.schema.lexicon import lexicon_of
+from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import SMALL_TALK, signs_of_talk
@@ -87,12 +87,19 @@ class _Words:
         )
 
 
+def _read(said: str) -> set[str]:
+    """Words of a question that resemble a stored value, as they are and together."""
+    return {said, *said.split()}
+
+
 def _words_of(inquiry: Inquiry) -> _Words:
-    marks = marks_of(inquiry.question.strip(), lexicon_of(inquiry.catalog))
+    lexicon = lexicon_for(inquiry)
+    marks = marks_of(inquiry.question.strip(), lexicon)
+    near = {word for said, _ in lexicon.offered for word in _read(said)}
     return _Words(
         tuple(mark for mark in marks if mark.quality >= _CLEAR_QUALITY and not mark.means("noise")),
         tuple(mark for mark in marks if mark.means(*_DATA_INTENTS) or mark.date is not None),
-        tuple(mark for mark in marks if mark.is_unknown),
+        tuple(mark for mark in marks if mark.is_unknown and mark.text not in near),
         signs_of_talk(inquiry.question),
         len(marks) <= _BRIEF and any(mark.links and mark.links[0].kind == "table" for mark in marks),
     )
@@ -165,7 +172,7 @@ def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
 
 def _is_misspelt(inquiry: Inquiry, words: _Words) -> bool:
     unknown = [mark.text for mark in words.unknown]
-    lexicon = lexicon_of(inquiry.catalog)
+    lexicon = lexicon_for(inquiry)
     return 0 < len(unknown) <= _MOST_MISSPELT and all(similar_names([word], lexicon) for word in unknown)
 
 

@@ -1,6 +1,5 @@
 """Mending a statement that names a table or column that does not exist, when one real name is clearly meant."""
 
-import difflib
 import re
 
 from common.errors import InvalidSql
@@ -8,6 +7,7 @@ from common.postgres.identifiers import quoted
 from common.text import Text
 from common.values import Catalog
 from knowledge.likeness import LikeNames
+from knowledge.spelling import likeness
 from rules.query.refusals import Refusal
 from rules.sql.identifiers import table_name
 from rules.words import WORDS
@@ -57,7 +57,7 @@ def _unknown_name(error: InvalidSql) -> str | None:
 def _ranked(name: str, choices: dict[str, str]) -> list[tuple[float, str]]:
     names = list(choices)
     likely = [names[number] for number in LikeNames(names).like(name)]
-    scored = [(difflib.SequenceMatcher(None, name.lower(), choice.lower()).ratio(), choice) for choice in likely]
+    scored = [(likeness(name.lower(), choice.lower()), choice) for choice in likely]
     return sorted((item for item in scored if item[0] >= _LEAST_RATIO and item[1] != name), reverse=True)
 
 

@@ -7,17 +7,18 @@ things by each of them, what could not be placed left out; and as a last resort 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import islice
 
 from common.inquiry import Inquiry
 from common.text import Lang, Text, language_of
 from common.values import Table
 from knowledge.naming import called, plural
+from knowledge.spelling import closest
 from rules.conversation.planner import understand
 from rules.linking.marks import marks_of
 from rules.query.refusals import Refusal
-from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.schema.lexicon import Lexicon
+from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
 
 _OFFERED = 2
@@ -31,7 +32,7 @@ _PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 
 
 def rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[str, ...]:
     """At most two questions near to the refused one, each of which rules have understood."""
-    lexicon = lexicon_of(inquiry.catalog)
+    lexicon = lexicon_for(inquiry)
     candidates = dict.fromkeys(map(_tidied, _candidates(inquiry.question, refusal, lexicon)))
     candidates.pop(_tidied(inquiry.question), None)
     tried = islice((one for one in candidates if one), _TRIED)
@@ -75,7 +76,7 @@ def _with_choice(question: str, words: tuple[str, ...], choice: str) -> Iterator
 def _respelt(question: str, words: tuple[str, ...], lexicon: Lexicon, which: int) -> str:
     """The question with each unknown word replaced by the word of the database that is spelled most like it."""
     for word in words:
-        close = get_close_matches(word.lower(), lexicon.words_like(word), n=2, cutoff=_NEAR)
+        close = closest(word.lower(), lexicon.words_like(word), 2, _NEAR)
         if close:
             question = question.replace(word, close[min(which, len(close) - 1)], 1)
     return question

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
-from common.inquiry import Inquiry
+from common.inquiry import Inquiry, StoredValue
 from common.text import Lang, Text, language_of
 from common.values import Turn
 from rules.conversation.assumptions import assumptions
@@ -39,6 +39,7 @@ from rules.query.refusals import (
 from rules.query.years import year_of
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.schema.looked_up import lexicon_for
 from rules.schema.schema import TableKey
 from rules.sql.statement import Unrenderable
 from rules.words import WORDS
@@ -69,7 +70,7 @@ class Outcome:
         goes_on: whether the question continues an earlier one, or completes one that was asked back.
     """
 
-    question: tuple[str, Lang, str | None]
+    question: tuple[str, Lang, str | None, tuple[StoredValue, ...]]
     history: tuple[Turn, ...]
     made: Understanding | Refusal
     goes_on: bool
@@ -123,7 +124,7 @@ def _asked_before(inquiry: Inquiry) -> bool:
 def _outcome(inquiry: Inquiry) -> Outcome:
     """The result for the question, which is kept: classifying, writing SQL and telling the result all need it."""
     kept = _OUTCOMES.setdefault(lexicon_of(inquiry.catalog), deque(maxlen=_MOST_KEPT))
-    question = (inquiry.question, inquiry.lang, inquiry.table)
+    question = (inquiry.question, inquiry.lang, inquiry.table, inquiry.found_values)
     for known in reversed(kept):
         if known.question == question and known.history == inquiry.history:
             return known
@@ -145,7 +146,7 @@ class _Conversation:
     def __init__(self, inquiry: Inquiry, settled: Settled = NOTHING_SETTLED, turns: int = 0) -> None:
         self._inquiry, self._question, self._history = inquiry, inquiry.question, inquiry.history
         self._settled, self._turns = settled, turns
-        self._lexicon = lexicon_of(inquiry.catalog)
+        self._lexicon = lexicon_for(inquiry)
 
     def outcome(self) -> Understanding | Refusal:
         """The question as understood, or why rules can't answer it."""

@@ -16,7 +16,13 @@ from rules.conversation.assumptions import assumptions
 from rules.linking.marks import Mark, marks_of
 from rules.planning.heads import sort_heads, split_attributes, wants_figures
 from rules.planning.listing import listed_query
-from rules.planning.measuring import figures_query, grouped_table, holds_for_none, with_all_groups
+from rules.planning.measuring import (
+    figures_query,
+    grouped_table,
+    holds_for_none,
+    refuse_foreign_grain,
+    with_all_groups,
+)
 from rules.planning.periods import compares_periods, periods_query, take_compared_periods
 from rules.planning.placement import (
     measured_columns,
@@ -44,7 +50,8 @@ from rules.reading.filters import read_filters
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.reading import ColumnIdentity, Reading
 from rules.schema.joins import AmbiguousPath
-from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.schema.lexicon import Lexicon
+from rules.schema.looked_up import lexicon_for
 from rules.schema.schema import TableKey
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
@@ -75,7 +82,7 @@ def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understa
     Raises:
         Refusal: rules can't answer it.
     """
-    lexicon = lexicon_of(inquiry.catalog)
+    lexicon = lexicon_for(inquiry)
     marks = marks_of(inquiry.question, lexicon)
     try:
         return _understood(inquiry, lexicon, marks, settled)
@@ -240,6 +247,7 @@ def _query(plan: Plan) -> Query:
     else:
         query = figures_query(plan) if wants_figures(plan) else listed_query(plan)
     query = replace(with_conditions(plan, query), through=_spoken_events(plan.reading))
+    refuse_foreign_grain(plan, query)
     refuse_leftovers(plan, query)
     refuse_unplaced(plan, query)
     return with_names_asked_for(plan, query)

@@ -1,13 +1,12 @@
 """Why the rules give no statement, in words the user can act on. Answering something else would be worse."""
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 
 from common.text import Lang, Text
 from common.values import FailureReason, NoSql
 from knowledge.naming import called, has_han
-from knowledge.spelling import alike, did_you_mean
+from knowledge.spelling import alike, closest, did_you_mean
 from rules.query.pending import Missing, Pending
 from rules.schema.lexicon import Lexicon
 from rules.schema.schema import Facts, TableKey
@@ -60,6 +59,7 @@ class Refusal(Exception):
 _NOT_A_WRONG_ONE = Text("，为避免答非所问，没有生成SQL", ", so no SQL was written rather than a wrong one")
 _ADVICE = Text("。请(?!说明)[^。]*。?$", r"\. Please (?!say)[^.]*\.?$")  # patterns of what a refusal ends with
 _MOST_NAMED = 4  # figures
+_LEAST_LIKENESS = 0.72  # of names that are suggested
 _UNSUPPORTED = {
     "why": Text("解释原因", "explain why something is so"),
     "forecast": Text("预测或发现异常", "forecast, estimate or find anomalies"),
@@ -113,7 +113,7 @@ def similar_names(words: Iterable[str], lexicon: Lexicon, count: int = 3) -> lis
     for word in words:
         lowered = word.lower()
         names = lexicon.names_like(lowered)
-        close = difflib.get_close_matches(lowered, names, n=count, cutoff=0.72)
+        close = closest(lowered, names, count, _LEAST_LIKENESS)
         if has_han(word):
             close += [name for name in names if len(set(name) & set(word)) >= 2 and name not in close][:count]
         found.update(dict.fromkeys(close))
@@ -122,7 +122,9 @@ def similar_names(words: Iterable[str], lexicon: Lexicon, count: int = 3) -> lis
 
 def _similar_values(words: Iterable[str], lexicon: Lexicon) -> list[str]:
     """Stored names of people and things that resemble one of the words."""
-    return [value for word in words for column in lexicon.people for value in alike(word, column.values)]
+    words = tuple(words)
+    looked_up = [value for said, value in lexicon.offered if any(word in said for word in words)]
+    return looked_up + [value for word in words for column in lexicon.people for value in alike(word, column.values)]
 
 
 def _tables(lexicon: Lexicon, count: int = 6) -> Text:

@@ -5,11 +5,9 @@ and names that begin with the table's (`order amount`) are put together when the
 take seconds and little memory.
 """
 
-import gc
-from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
@@ -31,7 +29,20 @@ from rules.schema.phrases import (
     owned_phrases,
     table_phrases,
 )
+from rules.schema.said_words import said_words
 from rules.schema.schema import Schema
+from rules.schema.senses import (
+    AFTER_COLUMNS,
+    COLUMN_BITS,
+    Places,
+    Sense,
+    Senses,
+    link_to,
+    no_places,
+    places_of,
+    sense_of,
+    size,
+)
 
 MAX_PHRASE_ATOMS = 16
 """Longest phrase looked up, in atoms."""
@@ -41,47 +52,45 @@ _MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
 _MOST_REMEMBERED_NEAR = 200  # the same, of phrases with the most links
 _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
 _MOST_NAMED_IN_PART = 30_000  # different columns; of more, parts of their names are not looked up
-_SPARED = 500  # after so many tables, freeze their objects: collecting garbage among them would stop all questions
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
-_INFLECTION, _OTHER_WORD = 0.03, 0.25
+_INFLECTION, _OTHER_WORD, _OTHER_THING = 0.03, 0.25, 0.4
 _BORROWED_BESIDE_OWN = 0.25
 _MISSPELT = 2  # letters more or fewer than the word that is meant
-_COLUMN_BITS = 12  # a column's number in a place; PostgreSQL allows 1,600
-_AFTER_COLUMNS = (1 << _COLUMN_BITS) - 1
 
 K = TypeVar("K")
 _Identity = tuple[str, TableKey, str | None, str | None, str | None]
 
 
-_Places = MutableSequence[int]
-"""Where tables and columns stand that go by the same phrases, in order. A place is the number of the table, shifted by
-`_COLUMN_BITS`, plus the number of the column, if it is one."""
-
-_Sense = tuple[Link, _Places]
-"""What a phrase means: a link to the thing at one of the places, to be changed for those at the others."""
-
-
 class Lexicon:
-    """Phrases of one catalogue. Build it through `lexicon_of`, which keeps it as long as its catalogue lives."""
+    """Phrases of one catalogue. Build it through `lexicon_of`, which keeps it as long as its catalogue lives.
+
+    Attributes:
+        intents: what the semantic file's words ask for, by comparison key; see `said_words`.
+        adjectives: the figures that the semantic file's adjectives are about, by the adjective's key.
+        said: words of the question at hand that name stored values looked up for it, and the values.
+        offered: words of it that nothing is called by, each with a stored value that resembles them.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self.schema = Schema(catalog)
         self.graph = Graph(self.schema)
         self._tables = catalog.tables
-        self._own: dict[str, list[_Sense]] = {}
-        self._borrowed: dict[str, list[_Sense]] = {}
-        self._columns: list[tuple[_Places, ...]] = []  # of each table: the places of the columns that are equal
+        self._own, self._borrowed = Senses(), Senses()
+        self._columns: list[tuple[Places, ...]] = []  # of each table: the places of the columns that are equal
         self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
+        self.said: tuple[tuple[str, tuple[Link, ...]], ...] = ()
+        self.offered: tuple[tuple[str, str], ...] = ()
         self._least = _least_quality(catalog)
         self._known: dict[str, tuple[Link, ...]] = {}
         self._known_near: dict[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = {}  # of phrases of very many
-        for number, table in enumerate(_spared(catalog.tables)):
+        for number, table in enumerate(catalog.tables):
             self._add_table(number, table)
-        equal: dict[object, _Places] = {}
-        for number, table in enumerate(_spared(catalog.tables)):
+        equal: dict[object, Places] = {}
+        for number, table in enumerate(catalog.tables):
             self._add_columns(number, table, equal)
+        self.intents, self.adjectives = said_words(catalog, self._own)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
-        self._crowded = frozenset(key for key, senses in self._own.items() if _size(senses) > _MOST_LINKS)
+        self._crowded = frozenset(key for key, senses in self._own.items() if size(senses) > _MOST_LINKS)
 
     def _add_table(self, number: int, table: Table) -> None:
         for phrases, senses in (
@@ -93,7 +102,7 @@ class Lexicon:
         for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
             self._owners[owner].append(number)
 
-    def _add_columns(self, number: int, table: Table, equal: dict[object, _Places]) -> None:
+    def _add_columns(self, number: int, table: Table, equal: dict[object, Places]) -> None:
         """Adds the columns' phrases.
 
         Args:
@@ -104,31 +113,26 @@ class Lexicon:
             kind = (column, column_traits(table, column))
             places = equal.get(kind)
             if places is None:
-                places = equal[kind] = _places()
+                places = equal[kind] = no_places()
                 self._add(self._own, column_phrases(table, column), places)
                 self._add(self._borrowed, borrowed_column_phrases(table, column), places)
-            places.append((number << _COLUMN_BITS) + index)
+            places.append((number << COLUMN_BITS) + index)
             found.append(places)
         self._columns.append(tuple(found))
 
-    def _add_shared(self, number: int, phrases: Iterable[tuple[str, Link]], senses: dict[str, list[_Sense]]) -> None:
+    def _add_shared(self, number: int, phrases: Iterable[tuple[str, Link]], senses: Senses) -> None:
         """Adds phrases of one table. Tables, or their figures, that go by the same phrase share its sense."""
-        place, numbers = number << _COLUMN_BITS, dict[str, int]()
+        place, numbers = number << COLUMN_BITS, dict[str, int]()
         for key, link in self._best(phrases):
             if link.column is not None and not numbers:
                 numbers = {column.name: index for index, column in enumerate(self._tables[number].columns, 1)}
             # A figure that goes by several names stands where its column does, a product of two after all columns.
-            at = place + (_AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0))
-            known = senses.setdefault(key, [])
-            alike = None if link.derived else next((places for one, places in known if _are_alike(one, link)), None)
-            if alike is not None:
-                alike.append(at)
-            else:
-                known.append((link, _places(at)))
+            at = place + (AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0))
+            senses.add_shared(key, link, at)
 
-    def _add(self, senses: dict[str, list[_Sense]], phrases: Iterable[tuple[str, Link]], to: _Places) -> None:
+    def _add(self, senses: Senses, phrases: Iterable[tuple[str, Link]], to: Places) -> None:
         for key, link in self._best(phrases):
-            senses.setdefault(key, []).append((link, to))
+            senses.add(key, link, to)
 
     def _best(self, phrases: Iterable[tuple[str, Link]]) -> Iterator[tuple[str, Link]]:
         """The best link to each thing by each phrase's key."""
@@ -180,9 +184,9 @@ class Lexicon:
         return tuple(near)[:_MOST_NEAR]
 
     def _found(self, stem_key: str, near: tuple[TableKey, ...]) -> tuple[Link, ...]:
-        own = self._own.get(stem_key, [])
+        own = self._own.of(stem_key)
         owned = self._owned(stem_key, near)
-        borrowed = self._borrowed.get(stem_key, [])
+        borrowed = self._borrowed.of(stem_key)
         if not own and not borrowed and not owned:
             return ()
         found: dict[_Identity, Link] = {}
@@ -193,27 +197,27 @@ class Lexicon:
             has_rival = _has_rival(link, clear)
             _take(found, replace(link, quality=link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
         links = tuple(found.values())
-        if _size(own) + _size(owned) + _size(borrowed) <= _MOST_LINKS:
+        if size(own) + size(owned) + size(borrowed) <= _MOST_LINKS:
             _remember(self._known, stem_key, links, _MOST_REMEMBERED)
         else:
             _remember(self._known_near, (stem_key, near), links, _MOST_REMEMBERED_NEAR)
         return links
 
-    def _placed(self, senses: list[_Sense], near: Collection[TableKey]) -> list[Link]:
+    def _placed(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[Link]:
         """A link for each place of the senses, in the order of tables and columns."""
-        if _size(senses) > _MOST_LINKS:
+        if size(senses) > _MOST_LINKS:
             chosen = [*self._near_places(senses, near), *_best_places(senses)]
             placed = list(dict.fromkeys(chosen))[:_MOST_LINKS]
         else:
-            placed = [(place, index) for index, (_, places) in enumerate(senses) for place in places]
-        return [self._at(place, senses[index][0]) for place, index in sorted(placed)]
+            placed = [(place, index) for index, sense in enumerate(senses) for place in places_of(sense)]
+        return [self._at(place, senses[index]) for place, index in sorted(placed)]
 
-    def _near_places(self, senses: list[_Sense], near: Collection[TableKey]) -> Iterator[tuple[int, int]]:
+    def _near_places(self, senses: Sequence[Sense], near: Collection[TableKey]) -> Iterator[tuple[int, int]]:
         for key in near:
-            first = self._numbers[key] << _COLUMN_BITS
-            for index, (_, places) in enumerate(senses):
+            first = self._numbers[key] << COLUMN_BITS
+            for index, places in enumerate(map(places_of, senses)):
                 at = bisect_left(places, first)
-                while at < len(places) and places[at] <= first + _AFTER_COLUMNS:
+                while at < len(places) and places[at] <= first + AFTER_COLUMNS:
                     yield places[at], index
                     at += 1
 
@@ -221,22 +225,20 @@ class Lexicon:
     def _numbers(self) -> dict[TableKey, int]:
         return {table.key: number for number, table in enumerate(self._tables)}
 
-    def _at(self, place: int, link: Link) -> Link:
-        table = self._tables[place >> _COLUMN_BITS]
-        if link.table == table.key and (link.column is None or link.derived):
-            return link
-        column = table.columns[(place & _AFTER_COLUMNS) - 1].name if link.column is not None else None
-        return replace(link, table=table.key, column=column)
+    def _at(self, place: int, sense: Sense) -> Link:
+        table, number = self._tables[place >> COLUMN_BITS], place & AFTER_COLUMNS
+        is_column = 0 < number < AFTER_COLUMNS
+        return link_to(sense, table.key, table.columns[number - 1].name if is_column else None)
 
-    def _owned(self, stem_key: str, near: Collection[TableKey]) -> list[_Sense]:
+    def _owned(self, stem_key: str, near: Collection[TableKey]) -> list[Sense]:
         """What the phrase means as the name of a table and one of its columns."""
         if stem_key[:1] not in self._beginnings:
             return []
-        found: list[_Sense] = []
+        found: list[Sense] = []
         for owner, rest in _cuts(stem_key):
             numbers = self._owners.get(owner, ())
-            named = self._own.get(rest, ()) if numbers else ()
-            called = {id(places) for link, places in named if link.kind == "column"}
+            named = self._own.of(rest) if numbers else ()
+            called = {id(sense[-1]) for sense in named if sense[0] == "column"}
             for number in self._limited(numbers, near) if called else ():
                 for index, places in enumerate(self._columns[number]):
                     if id(places) in called:
@@ -249,12 +251,12 @@ class Lexicon:
         close = {self._numbers[key] for key in near}
         return sorted(numbers, key=lambda number: number not in close)[:_MOST_LINKS]
 
-    def _owned_by(self, number: int, index: int, stem_key: str) -> Iterator[_Sense]:
+    def _owned_by(self, number: int, index: int, stem_key: str) -> Iterator[Sense]:
         table = self._tables[number]
-        places = _places((number << _COLUMN_BITS) + index + 1)
+        place = (number << COLUMN_BITS) + index + 1
         for phrase, link in owned_phrases(table, table.columns[index]):
             if key_of(phrase, stems=True) == stem_key:
-                yield link, places
+                yield sense_of(link, place)
 
     # ------------------------------------------------------------------------------------------------- suggesting
 
@@ -266,9 +268,9 @@ class Lexicon:
     @cached_property
     def _suggested(self) -> tuple[tuple[str, ...], LikeNames]:
         spoken: dict[str, str] = {}
-        for key, link in self._spoken():
-            if link.quality >= _CLEARLY_NAMED and link.kind != "value":
-                spoken.setdefault(key, link.spelling)
+        for key, (kind, quality, spelling, *_) in self._spoken():
+            if quality >= _CLEARLY_NAMED and kind != "value":
+                spoken.setdefault(key, spelling)
         names = tuple(spoken.values())
         return names, LikeNames(names)
 
@@ -298,49 +300,26 @@ class Lexicon:
             if column.values and names_people(table, column)
         )
 
-    def _spoken(self) -> Iterator[tuple[str, Link]]:
-        yield from ((key, link) for key, senses in self._own.items() for link, _ in senses)
+    def _spoken(self) -> Iterator[tuple[str, Sense]]:
+        yield from ((key, sense) for key, senses in self._own.items() for sense in senses)
         if sum(map(len, self._columns)) <= _MOST_OWNED_NAMES:
             for table in self._tables:
                 for column in table.columns:
-                    yield from ((key_of(phrase, stems=True), link) for phrase, link in owned_phrases(table, column))
+                    for phrase, link in owned_phrases(table, column):
+                        yield key_of(phrase, stems=True), sense_of(link, 0)
         for key, senses in self._borrowed.items():
-            own = {link.kind for link, _ in self._own.get(key, ()) if link.quality >= _CLEAR}
-            yield from ((key, link) for link, _ in senses if link.kind not in own)
+            own = {kind for kind, quality, *_ in self._own.of(key) if quality >= _CLEAR}
+            yield from ((key, sense) for sense in senses if sense[0] not in own)
 
     def prepare(self) -> None:
         """Builds what unknown words are looked up in, so that the first such question need not wait for it."""
         _ = self._suggested, self._words, self._numbers, self.people
 
 
-def _spared(tables: Iterable[Table]) -> Iterator[Table]:
-    """The tables, while collecting garbage among all that is made of them does not stop every question."""
-    for number, table in enumerate(tables, 1):
-        yield table
-        if number % _SPARED == 0:
-            gc.freeze()
-
-
-def _places(*places: int) -> _Places:
-    return array("L", places)
-
-
-def _are_alike(one: Link, other: Link) -> bool:
-    """Whether the links differ in what they point to only."""
-    return (
-        one.quality == other.quality and one.spelling == other.spelling and one.kind == other.kind and not one.derived
-    )
-
-
 def _least_quality(catalog: Catalog) -> float:
     """The least quality of phrases that are kept: of very many names, parts would take too much memory."""
     named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
     return _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
-
-
-def _size(senses: list[_Sense]) -> int:
-    """How many tables and columns a phrase with these senses may mean."""
-    return sum([len(places) for _, places in senses])
 
 
 def _remember(known: dict[K, tuple[Link, ...]], key: K, links: tuple[Link, ...], most: int) -> None:
@@ -355,9 +334,9 @@ def _take(found: dict[_Identity, Link], link: Link) -> None:
         found[link.identity] = link
 
 
-def _best_places(senses: list[_Sense]) -> Iterator[tuple[int, int]]:
-    for index in sorted(range(len(senses)), key=lambda index: -senses[index][0].quality):
-        yield from ((place, index) for place in senses[index][1][:_MOST_LINKS])
+def _best_places(senses: Sequence[Sense]) -> Iterator[tuple[int, int]]:
+    for index in sorted(range(len(senses)), key=lambda index: -senses[index][1]):
+        yield from ((place, index) for place in places_of(senses[index])[:_MOST_LINKS])
 
 
 def _cuts(stem_key: str) -> Iterator[tuple[str, str]]:
@@ -377,7 +356,9 @@ def _has_rival(borrowed: Link, own: set[_Identity]) -> bool:
 
 
 def _inflection(link: Link, key: str) -> float:
-    """What another form of the word costs: more for `scans` of the column scanned_at, which is a time."""
+    """What another form of the word costs: more for `scans` of the column scanned_at, and for `opened` of `open`."""
+    if link.kind == "value" and key.endswith("ed") and not link.spelling.endswith("ed"):
+        return _OTHER_THING
     is_event = link.kind == "column" and link.spelling.endswith("ed") and " " not in link.spelling
     return _OTHER_WORD if is_event and not key.endswith("ed") else _INFLECTION
 

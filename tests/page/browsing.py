@@ -20,7 +20,12 @@ def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[
 
     Fails the test when a script fails, the content security policy is violated or anything foreign is loaded.
     """
-    options: dict[str, Any] = {"locale": "zh-CN", "viewport": {"width": 1280, "height": 900}, **context_options}
+    options: dict[str, Any] = {
+        "locale": "zh-CN",
+        "reduced_motion": "reduce",
+        "viewport": {"width": 1280, "height": 900},
+        **context_options,
+    }
     context = browser.new_context(**options)
     page = context.new_page()
     problems: list[str] = []

@@ -114,8 +114,8 @@ def test_sql_can_be_copied(browser: Browser, live_server: str) -> None:
     with opened(browser, live_server, permissions=permissions) as page:
         turn = ask(page, RANKING)
         expect_state(turn, "done")
-        turn.get_by_role("button", name="复制").click()
-        expect(turn.locator(".copy")).to_have_text("已复制")
+        turn.get_by_role("button", name="复制", exact=True).click()
+        expect(turn.locator(".sql .copy")).to_have_text("已复制")
         assert page.evaluate("navigator.clipboard.readText()") == turn.locator("pre code").inner_text()
 
 

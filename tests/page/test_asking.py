@@ -45,7 +45,9 @@ def test_rows_shown_are_the_rows_the_api_sends(page: Page, live_server: str) -> 
     turn = ask(page, RANKING)
     expect_state(turn, "done")
 
-    expect(turn.locator("thead th")).to_have_text(expected["columns"])
+    turn.locator(".view[data-view=table]").click()
+    heads = [f"{label}{unit or ''}" for label, unit in zip(expected["labels"], expected["units"], strict=True)]
+    expect(turn.locator("thead th")).to_have_text(heads)
     shown = [
         [cell.replace(",", "") for cell in row.locator("td").all_inner_texts()]
         for row in turn.locator("tbody tr").all()
@@ -71,7 +73,7 @@ def test_every_example_has_an_answer(browser: Browser, live_server: str, lang: s
         for question in page.locator(".example").all_inner_texts():
             turn = ask(page, question)
             expect_state(turn, "done")
-            expect(turn.locator("tbody tr").first).to_be_visible()
+            expect(turn.locator(".chart, tbody tr").first).to_be_visible()
 
 
 def test_a_stream_in_tiny_pieces_is_read_like_any_other(browser: Browser, live_server: str) -> None:

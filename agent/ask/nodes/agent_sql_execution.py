@@ -1,16 +1,17 @@
 """Step 3 of a data question: runs the proven SQL and puts the rows into words."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from langgraph.runtime import Runtime
 
 from agent.ask.context import Context, emitter, inquiry_of
-from agent.ask.second_look import looks_empty, missing, replacements, rewritten
+from agent.ask.second_look import looks_empty, missing, replacements, rewritten, taken_for
 from agent.ask.sql_repair import may_repair, repaired
 from agent.ask.state import State, Update
 from common.errors import CituError, InvalidSql, LlmUnavailable
-from common.inquiry import Inquiry
+from common.inquiry import Inquiry, StoredValue
 from common.text import Lang, Text
 from common.values import PlanEstimate, QueryResult, Thought, Usage
 from knowledge.near_names import with_suggestions
@@ -35,14 +36,17 @@ async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update
     if "error" in update:
         return update
     result, sql = update["query_result"], update.get("sql", state["sql"])
+    found = state.get("found_values", ())
+    notices = taken_for(sql, found)
     if context.behaviour.auto_repair and looks_empty(result):
-        second = await _second_look(sql, context)
+        second = await _second_look(sql, context, found)
         if second is not None:
             result = second.result
             update |= {"sql": second.sql, "query_result": result}
             if second.plan is not None:
                 update["plan"] = second.plan
-        notices = second.notices if second else await _doubts(sql, context)
+        notices += second.notices if second else await _doubts(sql, context, found)
+    if notices:
         update["notices"] = tuple(notice.to(state["lang"]) for notice in notices)
         update["warnings"] += update["notices"]
     if result.cut_columns:
@@ -103,10 +107,10 @@ class _SecondLook:
     notices: tuple[Text, ...]
 
 
-async def _second_look(sql: str, context: Context) -> _SecondLook | None:
+async def _second_look(sql: str, context: Context, values: Sequence[StoredValue]) -> _SecondLook | None:
     """Runs the query with stored spellings for the literals that no row has; None when that finds nothing either."""
     try:
-        found = replacements(sql, await context.database.catalog())
+        found = replacements(sql, await context.database.catalog(), values)
         if not found:
             return None
         sql = rewritten(sql, found)
@@ -120,9 +124,9 @@ async def _second_look(sql: str, context: Context) -> _SecondLook | None:
     return _SecondLook(sql, result, plan, tuple(change.notice for change in found))
 
 
-async def _doubts(sql: str, context: Context) -> tuple[Text, ...]:
+async def _doubts(sql: str, context: Context, values: Sequence[StoredValue]) -> tuple[Text, ...]:
     """Questions to the user about texts in filters that are not stored."""
-    return tuple(one.notice for one in missing(sql, await context.database.catalog()))
+    return tuple(one.notice for one in missing(sql, await context.database.catalog(), values))
 
 
 async def _summary(state: State, runtime: Runtime[Context], update: Update, result: QueryResult) -> Thought[str]:

@@ -1,4 +1,4 @@
-"""Step 1: decides whether the question is about the data or is conversation."""
+"""Step 1: looks up which stored values the question names, and decides whether it is about the data or conversation."""
 
 from langgraph.runtime import Runtime
 
@@ -35,6 +35,8 @@ async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
         if state["routing_mode"] != "chat_direct" and thought.value.method != "rule_based_chat":
             raise
         catalog = Catalog(())
+    if state["routing_mode"] != "chat_direct":
+        state = {**state, "found_values": await context.look_up(inquiry_of(state, catalog))}
     inquiry, update = inquiry_of(state, catalog), Update(execution_path=["classify"])
     if state["routing_mode"] in SETTLED_BY_EXAMPLES:
         update["reused"] = await reused(inquiry, context.experience, context.database)
@@ -45,6 +47,7 @@ async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
     return {
         **update,
         "history": history,
+        "found_values": state.get("found_values", ()),
         "classification": thought.value,
         "usage": thought.usage,
         "warnings": [*warnings, *thought.warnings],

@@ -37,6 +37,7 @@ from knowledge.table_vectors import Nearest
 
 _MAX_QUESTION = 4_000
 _MAX_SQL = 8_000
+_LEADING, _MOST_LED = 2, 6  # examples whose tables are shown before others, and how many these are at most
 
 
 @dataclass(frozen=True)
@@ -267,7 +268,7 @@ def _question(inquiry: Inquiry) -> str:
 
 def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, near: tuple[TableKey, ...], budget: int) -> str:
     """The schema text, with the tables of the last query, because a follow-up may name none of them, and with those
-    that the examples read."""
+    that the best examples read."""
     table = schema.find(inquiry.table) if inquiry.table else None
     first = [table] if table else []
     last = history.last_query
@@ -284,7 +285,7 @@ def _hints(inquiry: Inquiry, first: Iterable[Table], near: tuple[TableKey, ...])
     holders = {value.said: {one.table for one in found if one.said == value.said} for value in found}
     return Hints(
         first=tuple(table.key for table in first),
-        alike=tuple(example.tables for example in inquiry.experience.examples),
+        alike=tuple(example.tables[:_MOST_LED] for example in inquiry.experience.examples[:_LEADING]),
         holding={value.table: len(holders[value.said]) for value in found},
         held=tuple((value.table, value.column) for value in found),
         near=near,
@@ -294,7 +295,7 @@ def _hints(inquiry: Inquiry, first: Iterable[Table], near: tuple[TableKey, ...])
 def _values(schema: SchemaText, inquiry: Inquiry, tokens: int) -> str:
     """The block of stored values that the question names, as many as fit; empty when it names none."""
     lines = []
-    for line in schema.named_values(inquiry.question).splitlines():
+    for line in schema.named_values(inquiry.question, inquiry.found_values).splitlines():
         tokens -= estimated_tokens(f"{line}\n")
         if tokens < 0:
             break

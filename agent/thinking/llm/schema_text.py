@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from agent.thinking.llm.meaning_text import column_remark, metric_line, table_lines, table_remark, values_called
 from agent.thinking.llm.schema_part import Described, Shown, packed
+from common.inquiry import StoredValue
 from common.llm.tokens import PER_TOKEN, weight
 from common.meanings import Metric, TableKey
 from common.values import Catalog, Column, ForeignKey, Table
@@ -38,6 +39,7 @@ _MAX_COMMENT = 160
 _MAX_VALUES = 12  # stored values shown of one column
 _MAX_ALLOWED = 40  # values shown of an enum or a CHECK
 _MAX_VALUE_CHARS = 40
+_MAX_NAMED_CHARS = 200  # of a value that the question names
 _NUMBER_TYPE = re.compile(r"smallint|integer|bigint|numeric|real|double precision")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _CANDIDATES = 400  # least number of tables of a large catalogue that are tried
@@ -112,18 +114,29 @@ class SchemaText:
         """Whether all tables are shown within `budget` tokens."""
         return self._all_of_it(budget) is not None
 
-    def named_values(self, question: str) -> str:
-        """The stored values that `question` names, a line for each column that holds some; no others."""
+    def named_values(self, question: str, looked_up: Sequence[StoredValue] = ()) -> str:
+        """The stored values that `question` names, a line for each column that holds some; no others.
+
+        Args:
+            looked_up: what was found in columns of which not all values are known.
+        """
         if not self._samples:
             return ""
         values: dict[str, list[str]] = {}
         for named in self._values.find(question):
             is_listed = bool(named.column.allowed) or _is_short(named.column)
             if not (is_listed and named.privacy is Privacy.OPEN):
-                place = f"{self._name(named.table)}.{identifier(named.column.name)}"
-                values.setdefault(place, []).extend(filter(_is_showable, named.values))
-        lines = (f"{place}: {_literals(dict.fromkeys(shown))}" for place, shown in values.items() if shown)
-        return "\n".join(lines)
+                values.setdefault(self._place(named.table, named.column), []).extend(named.values)
+        for one in looked_up:
+            table = self.catalog.by_key.get(one.table)
+            column = table.column(one.column) if table is not None else None
+            if table is not None and column is not None and _may_be_told(one, table, column):
+                values.setdefault(self._place(table, column), []).append(one.value)
+        shown = {place: list(dict.fromkeys(filter(_may_be_named, named))) for place, named in values.items()}
+        return "\n".join(f"{place} {_equals(named)}" for place, named in shown.items() if named)
+
+    def _place(self, table: Table, column: Column) -> str:
+        return f"{self._name(table)}.{identifier(column.name)}"
 
     def find(self, name: str) -> Table | None:
         """The table of that name, qualified or not, in any case."""
@@ -310,9 +323,24 @@ def _is_short(column: Column) -> bool:
     return column.is_complete and len(column.values) <= _MAX_VALUES
 
 
-def _is_showable(value: str) -> bool:
+def _is_showable(value: str, most: int = _MAX_VALUE_CHARS) -> bool:
     """Whether the prompt can show it exactly as it is stored; a shortened value would match nothing."""
-    return one_line(value, _MAX_VALUE_CHARS) == value
+    return one_line(value, most) == value
+
+
+def _may_be_told(found: StoredValue, table: Table, column: Column) -> bool:
+    """Whether a model may see a value that was looked up: of a column of names, only what the question says itself."""
+    privacy = privacy_of(table, column)
+    is_said = privacy is Privacy.OPEN or (privacy is Privacy.NAMES and found.is_exact)
+    return found.is_meant and is_said and not is_private_value(found.value)
+
+
+def _equals(values: Sequence[str]) -> str:
+    return f"= {_literals(values)}" if len(values) == 1 else f"IN ({_literals(values)})"
+
+
+def _may_be_named(value: str) -> bool:
+    return _is_showable(value, _MAX_NAMED_CHARS)
 
 
 def _literals(values: Iterable[str], called: Mapping[str, str] = MappingProxyType({}), *, plain: bool = False) -> str:

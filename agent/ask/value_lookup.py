@@ -1,0 +1,20 @@
+"""Looks up the stored values that a question names where nothing that is known explains its words."""
+
+from agent.ask.context import LookUp
+from common.inquiry import Inquiry, StoredValue
+from common.ports import Database
+from knowledge.value_search import ValueSearch
+from rules.linking.unexplained import wanted_values
+from rules.schema.lexicon import LEXICON
+
+
+def looking_up(search: ValueSearch, database: Database) -> LookUp:
+    """The `LookUp` of one question, over its guarded and audited database."""
+
+    async def look_up(inquiry: Inquiry) -> tuple[StoredValue, ...]:
+        if not search.is_on or not inquiry.catalog.tables:
+            return ()
+        await LEXICON.ready(inquiry.catalog)
+        return await search.find(wanted_values(inquiry), inquiry.catalog, database)
+
+    return look_up

@@ -1,0 +1,128 @@
+"""Which of the values that were found in a column the words of a question mean, and which only resemble them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from common.inquiry import StoredValue
+from common.values import Column, Table
+from knowledge.identity import Nearness, allowed, near_value
+from knowledge.personal_data import Privacy, is_private_value, privacy_of
+from knowledge.spelling import alike, edits, folded, same, unaccented
+from knowledge.value_patterns import Stretch
+
+_MOST_OFFERED = 3
+
+Place = tuple[tuple[str, str], str]
+"""A column: its table's (schema, name), and its own name."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A column that is searched, with its table."""
+
+    table: Table
+    column: Column
+
+    @property
+    def place(self) -> Place:
+        """What the column is known by."""
+        return self.table.key, self.column.name
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A value that a span of a stretch names, or that resembles it.
+
+    Attributes:
+        part_of: the longer span that may be a name; then the value counts only beside others (see `joined`).
+    """
+
+    stretch: Stretch
+    span: tuple[int, int]
+    value: StoredValue
+    part_of: tuple[int, int] | None = None
+
+    @property
+    def is_meant(self) -> bool:
+        """Whether the words stand for the value, as it is."""
+        return self.value.is_meant and self.part_of is None
+
+    def is_apart(self, other: "Hit") -> bool:
+        """Whether they have no word in common."""
+        return self.span[1] <= other.span[0] or other.span[1] <= self.span[0]
+
+
+def hits_in(held: Held, values: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[Hit]:
+    """What the stretches say of the column's values; nothing when the column turns out to be personal."""
+    privacy = privacy_of(held.table, held.column)
+    if privacy is Privacy.PRIVATE:
+        return
+    tests = allowed(held.table, held.column)
+    is_open = privacy is Privacy.OPEN and len(tests) > 2  # else it holds persons or codes
+    keys = {value: unaccented(folded(value)) for value in values if not is_private_value(value)}
+    for stretch in stretches:
+        for span in stretch.spans:
+            yield from _named(held, stretch, span, keys, tests if is_open else tests[:1], is_open=is_open)
+
+
+def _is_near(one: str, other: str) -> bool:
+    """Whether comparing is worth its time."""
+    return one.startswith(other) or other.startswith(one) or edits(one, other, 1) <= 1
+
+
+def _named(
+    held: Held,
+    stretch: Stretch,
+    span: tuple[int, int],
+    values: Mapping[str, str],
+    tests: Iterable[Nearness],
+    *,
+    is_open: bool,
+) -> Iterator[Hit]:
+    """What a span says of the values, which are given with the one writing in which texts are compared."""
+    said, wide, key = stretch.said(*span), stretch.widened(*span), stretch.keys[span]
+    meant = _meant(said, [value for value, other in values.items() if _is_near(key, other)], tests)
+    is_part = not is_open and wide != span  # a part of a person's name is another's
+    if meant is not None:
+        stored = StoredValue(said, held.table.key, held.column.name, meant, is_exact=same(said, meant))
+        yield Hit(stretch, span, stored, part_of=wide if is_part else None)
+    if (is_part and meant is not None) or (meant is None and wide == span and stretch.is_unknown(*span)):
+        said = stretch.said(*wide)
+        for value in alike(said, values)[:_MOST_OFFERED]:
+            stored = StoredValue(said, held.table.key, held.column.name, value, is_exact=False, is_meant=False)
+            yield Hit(stretch, wide, stored)
+
+
+def _meant(said: str, values: Sequence[str], tests: Iterable[Nearness]) -> str | None:
+    """The value that is meant: the one written so, else the only one that the words may stand for."""
+    return said if said in values else near_value(said, values, tests)
+
+
+def joined(hits: Sequence[Hit]) -> Iterator[Hit]:
+    """Parts of names that make up a whole one in several columns of a table: first and last name."""
+    names = dict.fromkeys((id(hit.stretch), hit.part_of, hit.value.table) for hit in hits)
+    for stretch, whole, table in names:
+        parts = [hit for hit in hits if (id(hit.stretch), hit.part_of, hit.value.table) == (stretch, whole, table)]
+        chosen: dict[str, Hit] = {}
+        at, end = whole or (0, -1)
+        while at < end:
+            free = (hit for hit in parts if hit.span[0] == at and hit.value.column not in chosen)
+            part = next(free, None)
+            if part is None:
+                break
+            chosen[part.value.column], at = part, part.span[1]
+        if at == end:
+            yield from (replace(part, part_of=None) for part in chosen.values())
+
+
+def longest(hits: Sequence[Hit], stretch: Stretch) -> Iterator[Hit]:
+    """The hits that count: what is meant before what is similar, long ones before what is within or beside them."""
+    taken: list[Hit] = []
+    for hit in sorted((hit for hit in hits if hit.stretch is stretch), key=_rank):
+        if all(_rank(hit) == _rank(other) and hit.span == other.span or hit.is_apart(other) for other in taken):
+            taken.append(hit)
+            yield hit
+
+
+def _rank(hit: Hit) -> tuple[bool, int, bool]:
+    return (not hit.value.is_meant, hit.span[0] - hit.span[1], not hit.value.is_exact)

@@ -1,0 +1,277 @@
+"""Finds the stored values that a question names, in columns of too many values to be known: looked up in the database.
+
+Nothing is looked up where all words of a question are explained. What is looked up is bounded: few columns, cheap plans
+only, few rows, and a time after which the question goes on without. A statement compares a column with a pattern where
+reading the whole column is cheap, else with the likeliest writings, for which an index serves.
+
+What comes back is compared again by the rules that hold for every stored value (`knowledge.identity.allowed`): one
+person or code never stands for another. Values of personal columns are dropped here, before anybody sees them.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from common.errors import CituError, CostExceeded, QueryTimeout, StatementRejected
+from common.inquiry import StoredValue
+from common.ports import Database
+from common.postgres.identifiers import quoted
+from common.values import Catalog
+from knowledge.index import Part
+from knowledge.personal_data import Privacy, privacy_of
+from knowledge.value_matching import Held, Hit, Place, hits_in, joined, longest
+from knowledge.value_patterns import Pattern, Stretch, exact_pattern, misspelt_pattern, writings
+
+_log = logging.getLogger(__name__)
+
+_MOST_COLUMNS = 12  # for one question
+_AT_ONCE = 4  # columns of one statement
+_MOST_ROWS = 20  # of one column
+_MOST_WRITINGS = 60  # compared with a column that is too large for a pattern
+_MOST_FOUND = 12
+_LONGEST = 200  # characters of a value that a question may name
+_MOST_BYTES = 4 * _LONGEST
+_SURELY_SMALL = 100_000  # rows; a pattern is tried on so many without asking the planner
+_CHEAP = 8_000.0  # of a plan, in the planner's units: to read about 200,000 short rows, or to use an index
+_SAMPLE_ROWS = 40  # rows from which is judged what a column holds
+_KEPT_S = 60.0  # what was found is used again for so long
+_LEFT_ALONE_S = 10.0  # a table that took too long
+_MOST_KEPT = 500  # answers of one catalogue
+_IS_TEXT = re.compile(r"(text|character|varchar|char|citext|name|bpchar)\b(?!.*\[\])", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be looked up for a question.
+
+    Attributes:
+        stretches: parts of the question that nothing known explains.
+        places: the columns that may hold it, the likeliest first.
+    """
+
+    stretches: tuple[Stretch, ...] = ()
+    places: Callable[[], Iterable[Place]] = tuple
+
+
+@dataclass
+class _Known:
+    """What was learnt of one catalogue's columns, and found in them."""
+
+    rows: "OrderedDict[str, tuple[float, tuple[tuple[int, str], ...]]]" = field(default_factory=OrderedDict)
+    ways: dict[tuple[Place, bool], bool] = field(default_factory=dict)  # whether a pattern, or writings, are cheap
+    samples: dict[Place, tuple[str, ...]] = field(default_factory=dict)
+    slow: dict[tuple[str, str], float] = field(default_factory=dict)  # tables, until when they are left alone
+
+    def found(self, sql: str) -> tuple[tuple[int, str], ...] | None:
+        kept = self.rows.get(sql)
+        return kept[1] if kept is not None and kept[0] > time.monotonic() else None
+
+    def keep(self, sql: str, rows: tuple[tuple[int, str], ...]) -> None:
+        self.rows[sql] = (time.monotonic() + _KEPT_S, rows)
+        while len(self.rows) > _MOST_KEPT:
+            self.rows.popitem(last=False)
+
+    def is_slow(self, held: Held) -> bool:
+        return self.slow.get(held.table.key, 0.0) > time.monotonic()
+
+
+_KNOWN = Part(lambda _: _Known())
+"""Kept with the catalogue object, which callers with other rights don't share."""
+
+
+class ValueSearch:
+    """Looks values up in the asked database.
+
+    What is found is kept for a minute.
+
+    Args:
+        timeout_s: seconds for all lookups of one question together; 0 switches lookups off.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is looked up at all."""
+        return self._timeout_s > 0
+
+    async def find(self, wanted: Wanted, catalog: Catalog, database: Database) -> tuple[StoredValue, ...]:
+        """The stored values that are named; what was found in time when the time is over or the database fails.
+
+        Cancelling it stops the statement in the server.
+        """
+        if not (wanted.stretches and self.is_on):
+            return ()
+        lookup = _Lookup(wanted, catalog, database, _KNOWN.of(catalog))
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await lookup.run()
+        except TimeoutError:
+            lookup.give_up()
+            _log.info("looking up stored values took too long; the question goes on without")
+        except CituError as error:
+            if isinstance(error, QueryTimeout):
+                lookup.give_up()
+            _log.info("stored values could not be looked up: %s", error.error_type)
+        return lookup.found()
+
+
+class _Lookup:
+    """The lookups of one question."""
+
+    def __init__(self, wanted: Wanted, catalog: Catalog, database: Database, known: _Known) -> None:
+        self._wanted, self._database, self._known = wanted, database, known
+        searched = (held for held in _searched(wanted, catalog) if not known.is_slow(held))
+        self._columns = list(islice(searched, _MOST_COLUMNS))
+        self._asked: Sequence[Held] = ()
+        self._hits: list[Hit] = []
+
+    async def run(self) -> None:
+        """Looks for values as they are said; for what is still unexplained then, for misspelt ones."""
+        await self._search(exact_pattern(self._wanted.stretches), self._wanted.stretches)
+        rest = tuple(
+            stretch for stretch in self._wanted.stretches if not (stretch.is_quoted or self._explains(stretch))
+        )
+        pattern = misspelt_pattern(rest)
+        if pattern is not None:
+            await self._search(pattern, rest)
+
+    def found(self) -> tuple[StoredValue, ...]:
+        """What was found until now."""
+        hits = [*(hit for hit in self._hits if hit.part_of is None), *joined(self._hits)]
+        chosen = (hit.value for stretch in self._wanted.stretches for hit in longest(hits, stretch))
+        return tuple(dict.fromkeys(chosen))[:_MOST_FOUND]
+
+    def give_up(self) -> None:
+        """Leaves the tables alone for a while that took too long."""
+        until = time.monotonic() + _LEFT_ALONE_S
+        self._known.slow |= {held.table.key: until for held in self._asked}
+
+    def _explains(self, stretch: Stretch) -> bool:
+        """Whether all that nothing explained names values that were found."""
+        explained = [hit.span for hit in self._hits if hit.stretch is stretch and hit.is_meant]
+        return all(
+            not unexplained or any(start <= at < end for start, end in explained)
+            for at, unexplained in enumerate(stretch.unexplained)
+        )
+
+    async def _search(self, pattern: Pattern | None, stretches: Sequence[Stretch]) -> None:
+        if pattern is None:
+            return
+        for first in range(0, len(self._columns), _AT_ONCE):
+            if all(map(self._explains, stretches)):
+                break
+            self._asked = self._columns[first : first + _AT_ONCE]
+            branches = [await self._branch(number, held, pattern, stretches) for number, held in enumerate(self._asked)]
+            cheap = [branch for branch in branches if branch is not None]
+            rows = await self._rows(_united(cheap, pattern)) if cheap else ()
+            for number, held in enumerate(self._asked):
+                values = [value for at, value in rows if at == number and value and len(value) <= _LONGEST]
+                if values:
+                    self._hits += hits_in(await self._judged(held), values, stretches)
+        self._asked = ()
+
+    async def _branch(self, number: int, held: Held, pattern: Pattern, stretches: Sequence[Stretch]) -> str | None:
+        by_pattern = _branch(number, held, _matches(held, pattern))
+        if 0 < held.table.row_estimate <= _SURELY_SMALL and held.table.kind == "table":
+            return by_pattern
+        if await self._is_cheap(held, by_pattern, is_pattern=True):
+            return by_pattern
+        by_writing = _branch(number, held, f"{quoted(held.column.name)} IN ({_literals(stretches)})")
+        return by_writing if await self._is_cheap(held, by_writing, is_pattern=False) else None
+
+    async def _is_cheap(self, held: Held, branch: str, *, is_pattern: bool) -> bool:
+        """Whether the planner finds the branch cheap: the table is small, or an index serves."""
+        kind = (held.place, is_pattern)
+        if kind not in self._known.ways:
+            try:
+                plan = await self._database.explain(_united([branch], Pattern((), "")))
+                self._known.ways[kind] = plan.total_cost <= _CHEAP
+            except (CostExceeded, StatementRejected):
+                self._known.ways[kind] = False
+        return self._known.ways[kind]
+
+    async def _judged(self, held: Held) -> Held:
+        """The column with some of its values, by which is judged whether it is personal."""
+        if held.place not in self._known.samples:
+            sql = f"SELECT 0 AS place, {_text(held)} AS value FROM {_source(held)} WHERE {_is_there(held)}"
+            rows = await self._rows(f"{sql} LIMIT {_SAMPLE_ROWS}")
+            self._known.samples[held.place] = tuple(sorted({value for _, value in rows if len(value) <= _LONGEST}))
+        sample = (*self._known.samples[held.place], *held.column.values)
+        return Held(held.table, replace(held.column, values=tuple(dict.fromkeys(sample))))
+
+    async def _rows(self, sql: str) -> tuple[tuple[int, str], ...]:
+        rows = self._known.found(sql)
+        if rows is None:
+            result = await self._database.run(sql)
+            rows = tuple((int(row[0]), str(row[1])) for row in result.rows if row[1] is not None)
+            self._known.keep(sql, rows)
+        return rows
+
+
+def _searched(wanted: Wanted, catalog: Catalog) -> Iterator[Held]:
+    """The columns that may hold what is wanted: of text, with more values than are known, none that look personal."""
+    seen: set[Place] = set()
+    for key, name in wanted.places():
+        table = catalog.by_key.get(key)
+        column = table.column(name) if table is not None else None
+        if table is None or column is None or (key, name) in seen:
+            continue
+        seen.add((key, name))
+        is_known = column.is_complete or bool(column.allowed)
+        if not is_known and _IS_TEXT.match(column.type) and privacy_of(table, column) is not Privacy.PRIVATE:
+            yield Held(table, column)
+
+
+# ----------------------------------------------------------------------------------------------------------- statements
+
+
+def _united(branches: Sequence[str], pattern: Pattern) -> str:
+    return f"WITH said(pattern) AS (SELECT {_literal(pattern.expression)}) {' UNION ALL '.join(branches)}"
+
+
+def _branch(number: int, held: Held, condition: str) -> str:
+    """The values of one column that meet the condition, each once."""
+    found = f"SELECT DISTINCT {_text(held)} AS value FROM {_source(held)} WHERE {condition} LIMIT {_MOST_ROWS}"
+    return f"(SELECT {number} AS place, found{number}.value FROM ({found}) AS found{number})"
+
+
+def _matches(held: Held, pattern: Pattern) -> str:
+    # With the collation of bytes a pattern needs no locale, and works on columns whose collation allows none. The size
+    # is known without reading a long text, which no question names.
+    text = _text(held)
+    begins = [
+        f'left({text}, {size}) COLLATE "C" IN ({", ".join(map(_literal, some))})'
+        for size in (1, 2)
+        if (some := [beginning for beginning in pattern.beginnings if len(beginning) == size])
+    ]
+    return (
+        f"octet_length({text}) <= {_MOST_BYTES} AND CASE WHEN {' OR '.join(begins)}"
+        f' THEN {text} COLLATE "C" ~ (SELECT said.pattern FROM said) ELSE false END'
+    )
+
+
+def _is_there(held: Held) -> str:
+    return f"{quoted(held.column.name)} IS NOT NULL AND octet_length({_text(held)}) <= {_MOST_BYTES}"
+
+
+def _text(held: Held) -> str:
+    return f"CAST({quoted(held.column.name)} AS text)"
+
+
+def _source(held: Held) -> str:
+    return f"{quoted(held.table.schema)}.{quoted(held.table.name)}"
+
+
+def _literals(stretches: Sequence[Stretch]) -> str:
+    return ", ".join(map(_literal, writings(stretches, _MOST_WRITINGS)))
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,118 @@
+"""Rows are shown as a chart where one says more, as a table that can be sorted, and can be taken elsewhere."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.page.browsing import answer_with, ask, completed, expect_state, frame, opened
+
+MONTHS = "每个月的营业收入"
+CLIPBOARD = ["clipboard-read", "clipboard-write"]
+
+
+def _answer(page: Page, chart: dict[str, Any] | None, **result: Any) -> None:
+    body = {"column_types": ["text", "int8"], "row_count": len(result["rows"]), "is_limited": False, **result}
+    more = {"chart": chart} if chart else {}
+    answer_with(page, frame(completed(sql="SELECT 1", query_result=body, **more)))
+
+
+def _bars(**changes: Any) -> dict[str, Any]:
+    return {"type": "bar", "x": "c", "y": "n", "series": None, "title": "数量（按类别）", "unit": None, **changes}
+
+
+def test_months_are_a_chart_and_a_table_of_months(page: Page) -> None:
+    turn = ask(page, MONTHS)
+    expect_state(turn, "done")
+    expect(turn.locator("canvas")).to_be_visible()
+    expect(turn.locator("table")).to_be_hidden()
+    turn.locator(".view[data-view=table]").click()
+    expect(turn.locator("canvas")).to_be_hidden()
+    first = turn.locator("tbody td").first
+    assert len(first.inner_text()) == len("2026-10")
+    assert first.inner_text()[4] == "-"
+
+
+def test_a_table_is_sorted_by_figures_and_by_words(page: Page) -> None:
+    _answer(page, None, columns=["c", "n"], labels=["类别", "数量"], rows=[["b", 9], ["a", 10], ["c", None]])
+    turn = ask(page, "?")
+    expect(turn.locator(".views")).to_have_count(0)
+    expect(turn.locator("thead th")).to_have_text(["类别", "数量"])
+    head = turn.locator("th").nth(1)
+    for order, shown in (
+        ("descending", ["a10", "b9", "cNULL"]),
+        ("ascending", ["b9", "a10", "cNULL"]),
+        ("none", ["b9", "a10", "cNULL"]),
+    ):
+        head.locator(".sort").click()
+        expect(head).to_have_attribute("aria-sort", order)
+        expect(turn.locator("tbody tr")).to_have_text(shown)
+    turn.locator("th").nth(0).locator(".sort").click()
+    expect(turn.locator("tbody tr")).to_have_text(["cNULL", "b9", "a10"])
+
+
+def test_a_table_can_be_copied(browser: Browser, live_server: str) -> None:
+    with opened(browser, live_server, permissions=CLIPBOARD) as page:
+        _answer(page, None, columns=["c", "n"], labels=["类|别", "数量"], rows=[["a\tb", 10], ["c\nd", None]])
+        turn = ask(page, "?")
+        turn.get_by_role("button", name="复制为表格").click()
+        expect(turn.locator(".result-tools")).to_contain_text("已复制")
+        assert page.evaluate("navigator.clipboard.readText()") == "类|别\t数量\na b\t10\nc d\t"
+        turn.get_by_role("button", name="复制为 Markdown").click()
+        page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('|'))")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied == "| 类\\|别 | 数量 |\n| --- | --- |\n| a\tb | 10 |\n| c d |  |"
+
+
+def test_all_rows_are_downloaded(page: Page, tmp_path: Path) -> None:
+    turn = ask(page, MONTHS)
+    expect_state(turn, "done")
+    with page.expect_download() as started:
+        turn.get_by_role("button", name="下载 JSON").click()
+    started.value.save_as(tmp_path / "rows.json")
+    rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
+    turn.locator(".view[data-view=table]").click()
+    expect(turn.locator("tbody tr")).to_have_count(len(rows))
+
+
+def test_the_table_stands_in_for_a_chart_that_cannot_be_drawn(page: Page) -> None:
+    page.route("**/vendor/**", lambda route: route.abort())
+    _answer(page, _bars(), columns=["c", "n"], rows=[["a", 1], ["b", 2]])
+    turn = ask(page, "?")
+    expect(turn.locator("tbody tr")).to_have_text(["a1", "b2"])
+    expect(turn.locator(".views")).to_have_count(0)
+
+
+def test_one_figure_is_written_large(page: Page) -> None:
+    _answer(page, _bars(type="number", x=None), columns=["n"], column_types=["int8"], rows=[[1234567]])
+    turn = ask(page, "?")
+    expect(turn.locator(".big-number")).to_have_text("1,234,567")
+
+
+def test_an_answer_can_be_rated_and_corrected(page: Page) -> None:
+    said: list[Any] = []
+
+    def take(route: Route) -> None:
+        said.append(route.request.post_data_json)
+        data: dict[str, Any] = {"warnings": []} if len(said) > 1 else {"type": "error", "error": "SQL 不可用"}
+        code = 200 if len(said) > 1 else 422
+        envelope = {"code": code, "success": code == 200, "message": "", "data": data}
+        route.fulfill(status=code, json=envelope)
+
+    page.route("**/api/v0/feedback", take)
+    turn = ask(page, MONTHS)
+    expect_state(turn, "done")
+    turn.get_by_role("button", name="不对").click()
+    turn.locator("textarea.code").fill("SELECT 2")
+    turn.get_by_role("button", name="提交").click()
+    expect(turn.locator(".feedback-status")).to_have_text("SQL 不可用")
+    turn.get_by_role("button", name="提交").click()
+    expect(turn.locator(".feedback-status")).to_have_text("感谢反馈。")
+    expect(turn.locator(".correction")).to_have_count(0)
+    turn.get_by_role("button", name="对", exact=True).click()
+    page.wait_for_function("document.querySelectorAll('.rate[aria-pressed=true]').length === 1")
+    expect(turn.locator(".feedback-status")).to_have_text("感谢反馈。")
+    assert [one["rating"] for one in said] == ["need_modification", "need_modification", "satisfied"]
+    assert said[0]["modified_sql"] == "SELECT 2"
+    assert {one["run_id"] for one in said} == {turn.get_attribute("data-run")}
