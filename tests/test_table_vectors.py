@@ -18,7 +18,9 @@ from common.values import Catalog, Column, Table
 from knowledge.relevance import Hints, TableIndex
 from knowledge.schema_search import SchemaSearch
 from knowledge.table_vectors import TableVectors
+from tests.asking import Asking
 from tests.databases import as_admin
+from tests.live import eventually
 from tests.openai_replies import Gate, Reply, Request
 from tests.openai_server import OpenAiServer
 
@@ -221,6 +223,24 @@ def test_a_question_does_not_wait_for_a_slow_endpoint(server: OpenAiServer) -> N
         assert sent(server).count("hounds") == 1, "what came late is used"
 
     asyncio.run(main())
+
+
+def test_a_search_of_the_schema_finds_what_is_meant(server: OpenAiServer, make_database: Callable[[str], str]) -> None:
+    url = make_database("CREATE TABLE kennel (id int); CREATE TABLE debtor (id int)")
+    settings = Settings(database_url=url, embedding_model="m", embedding_base_url=server.url)
+
+    def found(asking: Asking) -> list[dict[str, Any]]:
+        response = asking.client.get("/api/v0/schema/search", query_string={"q": "barking"})
+        assert response.status_code == 200 and response.json is not None
+        tables: list[dict[str, Any]] = response.json["data"]["tables"]
+        return tables
+
+    with Asking(settings) as asking:
+        tables = eventually(lambda: found(asking))
+    assert [(table["name"], table["reasons"]) for table in tables] == [
+        ("kennel", [{"kind": "similar"}]),
+        ("debtor", [{"kind": "similar"}]),
+    ]
 
 
 def test_without_a_model_nothing_is_asked() -> None:
