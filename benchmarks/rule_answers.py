@@ -1,7 +1,8 @@
 """Counts how many questions the rules answer rightly, wrongly or not at all, on tuned databases and on held-out ones.
 
 *Tuned* are the demo and the databases of `tests/fixtures/offline`, with which the rules were developed. *Held out* are
-those of `benchmarks/held_out`, which nobody may tune to. Every question goes to the whole application over its
+those of `benchmarks/held_out`, which nobody may tune to, and English questions about the demo, whose words only its
+semantic file knows. Every question goes to the whole application over its
 HTTP interface, without a model. The SQL of its answer and the SQL that a person wrote are run on one connection:
 
 - right: some choice of the answer's columns gives exactly the rows of the person's SQL, and in its order if that ends
@@ -29,6 +30,7 @@ from psycopg2.extensions import make_dsn
 
 from app_config import Settings
 from databases.app_database import ensure_app_database
+from databases.demo import SEMANTIC_FILE
 from databases.demo.reader import READER, create_reader, grant_reading
 from databases.embedded_server import EmbeddedServer
 from tests.asking import Asking
@@ -37,7 +39,8 @@ from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
 HELD_OUT = Path(__file__).parent / "held_out"
 CHAT = "CHAT"
 _KINDS = FIXTURES / "offline" / "kinds.txt"
-_DEMO_QUESTIONS = ("questions_zh.sql", "questions_en.sql", "questions_more.sql")
+_DEMO_QUESTIONS = ("questions_zh.sql", "questions_en.sql", "questions_more.sql", "questions_semantic.sql")
+_DEMO_IN_ENGLISH = HELD_OUT / "demo_in_english.sql"
 _MAX_ROWS = 10_000  # large enough to cut no answer
 
 Rows = list[tuple[Any, ...]]
@@ -62,10 +65,10 @@ class Found:
         """The findings as a row of a table."""
         right, wrong, refused = (_share(self.answerable, verdict) for verdict in ("right", "wrong", "refused"))
         answered = f"{self.unanswerable['wrong']} of {self.unanswerable.total()}"
-        return f"{name:12}{right:>21}{wrong:>21}{refused:>21}{answered:>23}{_share(self.kinds, True):>22}"
+        return f"{name:15}{right:>21}{wrong:>21}{refused:>21}{answered:>23}{_share(self.kinds, True):>22}"
 
 
-HEADING = f"{'':12}{'right':>21}{'wrong':>21}{'refused':>21}{'unanswerable answered':>23}{'kind told':>22}"
+HEADING = f"{'':15}{'right':>21}{'wrong':>21}{'refused':>21}{'unanswerable answered':>23}{'kind told':>22}"
 
 
 def _share(counts: Counter[Any], verdict: object) -> str:
@@ -91,9 +94,11 @@ def run(demo_url: str, data_dir: Path) -> Iterator[str]:
     try:
         app_url = ensure_app_database(server, "rule_answers_app")
         found = Found()
-        with _asking(demo_url, app_url) as ask:
+        in_english = Found()
+        with _asking(demo_url, app_url, str(SEMANTIC_FILE)) as ask:
             for name in _DEMO_QUESTIONS:
                 measure(found, ask, demo_url, cases_of(FIXTURES / name))
+            measure(in_english, ask, demo_url, cases_of(_DEMO_IN_ENGLISH))
         for name in sorted(path.stem for path in (FIXTURES / "offline").glob("*_questions.sql")):
             database = name.removesuffix("_questions")
             cases = [*cases_of(FIXTURES / "offline" / f"{name}.sql"), *_talk(database)]
@@ -107,6 +112,7 @@ def run(demo_url: str, data_dir: Path) -> Iterator[str]:
             cases = cases_of(HELD_OUT / f"{name}_questions.sql")
             _measure_made(held_out, server, app_url, HELD_OUT / f"{name}.sql", cases)
         yield held_out.line("held out")
+        yield in_english.line("demo, held out")
     finally:
         server.release()
 
@@ -129,8 +135,14 @@ Ask = Callable[[str], dict[str, Any]]
 
 
 @contextmanager
-def _asking(url: str, app_url: str) -> Iterator[Ask]:
-    settings = Settings(database_url=url, app_database_url=app_url, max_rows=_MAX_ROWS, audit_log="off")
+def _asking(url: str, app_url: str, semantic_file: str = "") -> Iterator[Ask]:
+    settings = Settings(
+        database_url=url,
+        app_database_url=app_url,
+        max_rows=_MAX_ROWS,
+        audit_log="off",
+        semantic_file=semantic_file,
+    )
     with Asking(settings) as asking:
 
         def ask(question: str) -> dict[str, Any]:

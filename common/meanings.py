@@ -53,6 +53,8 @@ class ColumnMeaning:
         unit: of its numbers, as it is written after one: 元, kg, %.
         values: of stored values that people call otherwise.
         is_sensitive: whether its values are kept from models and answers' suggestions; None: the file doesn't say.
+        most, least: words for what has the highest or the lowest number of it, in all (busiest, quietest).
+        is_kind: whether a value's name alone means the rows that have it: restaurants are shops of that category.
     """
 
     names: Names = field(default_factory=Names)
@@ -60,6 +62,9 @@ class ColumnMeaning:
     unit: Text | None = None
     values: tuple[ValueMeaning, ...] = ()
     is_sensitive: bool | None = None
+    most: Names = field(default_factory=Names)
+    least: Names = field(default_factory=Names)
+    is_kind: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ class TableMeaning:
         date_column: the one that periods are about unless a question names another.
         default_filter: an SQL condition over the table's own columns that holds unless a question says otherwise.
         filter_columns: the columns that it reads.
+        verbs: words that say that one of its rows happened (entered, passed through).
     """
 
     names: Names = field(default_factory=Names)
@@ -89,6 +95,7 @@ class TableMeaning:
     default_filter: str | None = None
     filter_columns: tuple[str, ...] = ()
     joins: tuple[PreferredJoin, ...] = ()
+    verbs: Names = field(default_factory=Names)
 
     def among(self, key: TableKey, columns: Columns) -> "TableMeaning":
         """What it says of the table `key` where only these columns are there."""
@@ -122,6 +129,7 @@ class Metric:
         grain: columns of the table it is meaningful by; empty: any.
         date_column: the column of the table that its periods are about; without one of its own, the table's.
         columns: the columns of the table that `expression` and `filter` read.
+        most, least: words for what has the highest or the lowest of it.
     """
 
     name: str
@@ -133,6 +141,8 @@ class Metric:
     filter: str | None = None
     grain: tuple[str, ...] = ()
     date_column: str | None = None
+    most: Names = field(default_factory=Names)
+    least: Names = field(default_factory=Names)
     columns: tuple[str, ...] = ()
 
     def among(self, own: frozenset[str]) -> "Metric | None":

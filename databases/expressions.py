@@ -15,6 +15,7 @@ from common.errors import CituError, InvalidSql
 from databases.guard.parsing import Node, parse
 
 _SELECT_KEYS = frozenset(("targetList", "limitOption", "op"))  # of a SELECT with nothing but its list
+_CALL_KEYS = frozenset(("funcname", "args", "agg_star", "funcformat", "location"))  # of f(column) and f(*)
 _TARGET_KEYS = frozenset(("val", "location"))
 _COMMENTS = frozenset(("SQL_COMMENT", "C_COMMENT"))
 # Kinds of nodes that reach beyond the table's rows.
@@ -40,12 +41,14 @@ class Expression:
         columns: names of the columns that it reads, each once, in order.
         calls: whether it calls a function; an aggregate is one.
         places: where its columns stand in the text, in characters.
+        call: the function's name where it is one plain call, of a column or of all rows: sum(amount), count(*).
     """
 
     text: str
     columns: tuple[str, ...]
     calls: bool
     places: tuple[int, ...]
+    call: str | None = None
 
     def of(self, alias: str) -> str:
         """The text with its columns qualified by `alias`, which is written as SQL takes it."""
@@ -79,7 +82,15 @@ def expression(text: str) -> Expression:
             place = len(data[: node.get("location", 0)].decode("utf-8", "replace")) - begin
             columns[place] = _column_name(node)
     ordered = sorted(columns)
-    return Expression(text, tuple(dict.fromkeys(columns[place] for place in ordered)), calls, tuple(ordered))
+    names = tuple(dict.fromkeys(columns[place] for place in ordered))
+    return Expression(text, names, calls, tuple(ordered), _plain_call(alone))
+
+
+def _plain_call(node: Node) -> str | None:
+    call: Node = node.get("FuncCall", {})
+    names, of = call.get("funcname", ()), call.get("args", ())
+    is_plain = call.keys() <= _CALL_KEYS and len(names) == 1 and all("ColumnRef" in one for one in of)
+    return str(names[0]["String"]["sval"]) if is_plain and len(of) <= 1 else None
 
 
 def _only_value(text: str, before: str, after: str) -> Node:

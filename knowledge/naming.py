@@ -95,22 +95,25 @@ def _comment_names(comment: str) -> tuple[str, ...]:
     return tuple(name for name in names if name and (has_han(name) or len(name.split()) <= _MAX_COMMENT_WORDS))
 
 
-def label(thing: Table | Column) -> str:
-    """What to call it in a sentence: the comment's name, else the identifier."""
-    names = comment_names(thing.comment)
-    return names[0] if names else thing.name
+def meant_names(thing: Table | Column) -> tuple[str, ...]:
+    """What the semantic file says that people call it, in all languages."""
+    return thing.meaning.names.all if thing.meaning is not None else ()
 
 
 def spoken_name(thing: Table | Column, lang: Lang) -> str:
-    """What it is called in the language, as far as the catalogue knows."""
+    """What to call it in a sentence: its display name, else the comment's name, else the identifier."""
+    if thing.meaning is not None and (meant := thing.meaning.names.label(lang)) is not None:
+        return meant
     if lang == "zh":
-        return label(thing)
+        return next(iter(comment_names(thing.comment)), thing.name)
     names = [name for name in comment_names(thing.comment) if not has_han(name)]
     return names[0] if names and has_han(thing.name) else " ".join(english_words(thing.name))
 
 
 def plural(name: str) -> str:
-    """The plural of an English name."""
+    """The plural of an English name; a Chinese one has none."""
+    if has_han(name):
+        return name
     if re.search("(?<!s)s$", name) and key_of(name, stems=True) != key_of(name):
         return name
     if re.search("[^aeiou]y$", name):
@@ -126,7 +129,7 @@ def called(thing: Table | Column) -> Text:
 def table_names(table: Table) -> dict[str, float]:
     """Everything people may call the table, keyed by comparison key, with the best quality of each."""
     names: list[Name] = []
-    for text, quality in [(table.name, 1.0), *((name, 0.98) for name in comment_names(table.comment))]:
+    for text, quality in _spelled(table):
         if has_han(text):
             names.extend(_han_table_names(normalise(text), quality))
         else:
@@ -139,14 +142,14 @@ def column_names(table: Table, column: Column, *, with_owner: bool = True) -> di
 
     Without `with_owner`, only what does not name its table as well.
     """
-    owner = _owner(table.name, table.comment)
+    owner = _owner(table.name, table.comment, meant_names(table))
     names = _bare_names(column, owner.words, owner.han if with_owner else ())
     return _best([*names, *_owned_names(column, owner)] if with_owner else names)
 
 
 def bare_names(table: Table, column: Column) -> dict[str, float]:
     """Those `column_names` that do not begin with the table's name."""
-    owner = _owner(table.name, table.comment)
+    owner = _owner(table.name, table.comment, meant_names(table))
     return _best(_bare_names(column, owner.words, owner.han))
 
 
@@ -161,19 +164,19 @@ def _bare_names(column: Column, owner: tuple[str, ...], han_owners: tuple[str, .
 
 def owned_names(table: Table, column: Column) -> dict[str, float]:
     """Those `column_names` that begin with the table's name: `order amount`."""
-    return _best(_owned_names(column, _owner(table.name, table.comment)))
+    return _best(_owned_names(column, _owner(table.name, table.comment, meant_names(table))))
 
 
 def owner_names(table: Table) -> tuple[str, ...]:
     """The names of the table with which its columns' `owned_names` begin."""
-    owner = _owner(table.name, table.comment)
+    owner = _owner(table.name, table.comment, meant_names(table))
     english = {" ".join(owner.words), owner.words[-1]} if owner.words else set()
     return (*english, *owner.han)
 
 
 def owner_traits(table: Table, column: Column) -> tuple[str, ...]:
     """What the column's `bare_names` depend on in the table's name; equal traits give equal names."""
-    owner = _owner(table.name, table.comment)
+    owner = _owner(table.name, table.comment, meant_names(table))
     traits: tuple[str, ...] = () if owner.words else ("",)
     for text, _ in _spelled(column):
         if has_han(text):
@@ -189,8 +192,10 @@ def _stemmed(identifier: str) -> frozenset[str]:
     return frozenset(_singular_words(english_words(identifier)))
 
 
-def _spelled(column: Column) -> list[Name]:
-    return [(column.name, 1.0), *((name, 0.98) for name in comment_names(column.comment))]
+def _spelled(thing: Table | Column) -> list[Name]:
+    """Its names as they are written."""
+    whole = [(name, 1.0) for name in (thing.name, *meant_names(thing))]
+    return [*whole, *((name, 0.98) for name in comment_names(thing.comment))]
 
 
 @dataclass(frozen=True)
@@ -202,10 +207,11 @@ class _Owner:
 
 
 @lru_cache(maxsize=4096)
-def _owner(name: str, comment: str | None) -> _Owner:
-    texts = [text for text in (name, *comment_names(comment)) if has_han(text)]
+def _owner(name: str, comment: str | None, meant: tuple[str, ...]) -> _Owner:
+    texts = [text for text in (name, *meant, *comment_names(comment)) if has_han(text)]
     cores = (_han_core(normalise(text)) for text in texts)
-    return _Owner(_singular_words(english_words(name)), tuple(core for core in cores if len(core) > 1))
+    english = next((text for text in (name, *meant) if not has_han(text)), name)
+    return _Owner(_singular_words(english_words(english)), tuple(core for core in cores if len(core) > 1))
 
 
 def _best(names: Iterable[Name]) -> dict[str, float]:

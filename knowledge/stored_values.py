@@ -52,6 +52,12 @@ def negated_names(names: dict[str, float], value: str) -> Iterator[ValueName]:
             yield from ((value, prefix + name, quality - 0.02) for prefix in _NEGATIONS)
 
 
+def meant_values(column: Column) -> Iterator[ValueName]:
+    """(stored value, name, quality) for the values that the semantic file names."""
+    for meant in column.meaning.values if column.meaning is not None else ():
+        yield from ((meant.value, name, 1.0) for name in meant.names.all)
+
+
 def has_labels(column: Column) -> bool:
     """Whether the comment explains the column's values as codes."""
     return bool(labels_of(column.comment))

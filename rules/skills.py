@@ -11,8 +11,8 @@ from rules.answering.classify import classified
 from rules.answering.repair import repaired
 from rules.answering.rewrites import rewrites, with_rewrites
 from rules.answering.summarize import (
-    column_labels,
     cuts_rows,
+    headings_of,
     spoken_assumptions,
     summary_pieces,
     with_spoken_periods,
@@ -74,9 +74,9 @@ class OfflineSkills:
         schema = lexicon_of(inquiry.catalog).schema
         understanding = _understanding_of(inquiry, sql)
         query = understanding.query if understanding is not None else None
-        labels = column_labels(query, result, schema, inquiry.lang)
+        headings = headings_of(query, result, schema, inquiry.lang)
         is_whole = not result.is_limited and not cuts_rows(sql)
-        pieces = summary_pieces(with_spoken_periods(query, result), inquiry.lang, labels, is_whole=is_whole)
+        pieces = summary_pieces(with_spoken_periods(query, result), inquiry.lang, headings, is_whole=is_whole)
         if understanding is not None:
             pieces += spoken_assumptions(understanding.assumptions, inquiry.lang)
         return Thought(_emitted(pieces, emit))

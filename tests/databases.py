@@ -11,8 +11,11 @@ from psycopg2.extensions import make_dsn, parse_dsn
 
 from common.actor import NOBODY
 from common.ports import UrlSource
-from common.values import QueryResult
+from common.values import Catalog, QueryResult
 from databases import DEFAULT, DatabaseOptions, Datasource, Datasources, GuardedDatabase
+from databases.demo import SEMANTIC_FILE
+from knowledge.semantic.binding import bind
+from knowledge.semantic.format import read_file
 
 SMALL = DatabaseOptions(pool_size=3, pool_wait_s=5.0, statement_timeout_s=20.0, max_rows=50, max_result_bytes=1_000_000)
 """Limits that tests reach quickly."""
@@ -29,6 +32,13 @@ def open_asked(source: str | UrlSource, *, prepare: Any = None, **changes: Any) 
     database = datasources.open(DEFAULT, NOBODY)
     assert isinstance(database, GuardedDatabase)
     return database
+
+
+def demo_meant(catalog: Catalog) -> Catalog:
+    """The demo's catalogue with what its semantic file says, all of which must fit."""
+    bound = bind(read_file(SEMANTIC_FILE), catalog)
+    assert bound.problems == ()
+    return bound.catalog
 
 
 def run(database: GuardedDatabase, sql: str) -> QueryResult:

@@ -12,7 +12,7 @@ from rules.words import WORDS
 from rules.words.numerals import numerals_of
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import signs_of_talk, without_courtesy
-from rules.words.vocabulary import DOMAIN, FOLLOW_UP_INTENTS, INTENTS, Intent, common_phrases, concept_names, intents_of
+from rules.words.vocabulary import FOLLOW_UP_INTENTS, INTENTS, Intent, common_phrases, concept_names, intents_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -76,21 +76,16 @@ def test_english_words_are_whole_words_and_chinese_ones_stand_anywhere(tmp_path:
         languages.both("b")
 
 
-def test_intents_of_both_languages_and_of_the_domain() -> None:
+def test_intents_of_both_languages() -> None:
     assert INTENTS["how many"] == INTENTS["多少"] == Intent("count")
     assert INTENTS["cheapest"] == INTENTS["the cheapest"] == INTENTS["最便宜"] == Intent("super", "-price")
-    assert INTENTS["busiest"] == INTENTS["最忙"] == Intent("super", "+traffic")
+    assert not {"busiest", "最忙", "辆次"} & INTENTS.keys()
     assert FOLLOW_UP_INTENTS["what about"] == FOLLOW_UP_INTENTS["那"] == Intent("noise", "lead")
     assert concept_names("weight") == ("weight", "重量")
-    assert "辆次" in DOMAIN.phrases("intents.unit")
     assert {"how many", "多少", "monday"} <= {phrase.lower() for phrase in common_phrases()}
 
 
-def test_another_domain_may_stand_in_its_place(tmp_path: Path) -> None:
-    another = words_of(tmp_path, '[intents]\nverb = "transplant | transplanted"')
-    intents = intents_of("intents", WORDS.english, WORDS.chinese, another)
-    assert intents["transplanted"] == Intent("verb")
-    assert "busiest" in INTENTS and "busiest" not in intents
+def test_a_word_is_said_in_one_file(tmp_path: Path) -> None:
     with pytest.raises(WordsError, match="says 'how many'"):
         intents_of("intents", WORDS.english, words_of(tmp_path, '[intents]\nnoise = "how many"'))
 
@@ -123,8 +118,7 @@ for path in paths:
 code = "".join(path.read_text("utf-8") for path in paths)
 from knowledge.words import THESAURUS, WORDS as KNOWN
 from rules.words import WORDS
-from rules.words.vocabulary import DOMAIN
-for words in (DOMAIN, WORDS.english, WORDS.chinese, KNOWN.english, KNOWN.chinese, THESAURUS):
+for words in (WORDS.english, WORDS.chinese, KNOWN.english, KNOWN.chinese, THESAURUS):
     for place in words.places:
         parts = place.split(".")
         tables = {".".join(parts[:length]) for length in range(1, len(parts) + 1)}

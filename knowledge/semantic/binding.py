@@ -160,6 +160,7 @@ class _Binding:
             default_filter=condition.text if condition else None,
             filter_columns=condition.columns if condition else (),
             joins=tuple(join for said in entry.joins if (join := self._join(said, table))),
+            verbs=entry.verbs,
         )
         said = {column.name.text: column for column in entry.columns if self._column(column.name, table)}
         columns = tuple(
@@ -184,6 +185,9 @@ class _Binding:
             unit=entry.unit,
             values=tuple(values),
             is_sensitive=entry.is_sensitive,
+            most=entry.most,
+            least=entry.least,
+            is_kind=entry.is_kind,
         )
 
     def _join(self, entry: JoinEntry, table: Table) -> PreferredJoin | None:
@@ -243,6 +247,8 @@ class _Binding:
             grain=grain,
             date_column=date.name if date else meaning.date_column if meaning else None,
             columns=tuple(dict.fromkeys((*figure.columns, *(condition.columns if condition else ())))),
+            most=entry.most,
+            least=entry.least,
         )
 
     def _expression(self, spot: Spot, table: Table, what: str) -> Expression | None:

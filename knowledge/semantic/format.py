@@ -47,6 +47,9 @@ class ColumnEntry:
     unit: Text | None
     is_sensitive: bool | None
     values: tuple[tuple[Spot, Names], ...]
+    most: Names
+    least: Names
+    is_kind: bool
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class TableEntry:
     filter: Spot | None
     joins: tuple[JoinEntry, ...]
     columns: tuple[ColumnEntry, ...]
+    verbs: Names
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ class MetricEntry:
     filter: Spot | None
     date: Spot | None
     grain: tuple[Spot, ...]
+    most: Names
+    least: Names
 
 
 @dataclass(frozen=True)
@@ -216,11 +222,13 @@ def _table(name: Spot, fields: Fields) -> TableEntry:
         if isinstance(joins, Items)
         else (),
         columns=tuple(_column(spot, column) for spot, column in _entries(fields, "columns")),
+        verbs=_names(fields.nodes.get("verbs")),
     )
 
 
 def _column(name: Spot, fields: Fields) -> ColumnEntry:
     sensitive, values = fields.nodes.get("sensitive"), fields.nodes.get("values")
+    kind = fields.nodes.get("kind")
     named = values if isinstance(values, Fields) else Fields(fields.line)
     return ColumnEntry(
         name=name,
@@ -229,6 +237,9 @@ def _column(name: Spot, fields: Fields) -> ColumnEntry:
         unit=_text(fields.nodes.get("unit")),
         is_sensitive=sensitive.value if isinstance(sensitive, Scalar) else None,
         values=tuple((Spot(named.keys[value], value), _names(node)) for value, node in named.nodes.items()),
+        most=_names(fields.nodes.get("most")),
+        least=_names(fields.nodes.get("least")),
+        is_kind=isinstance(kind, Scalar) and kind.value is True,
     )
 
 
@@ -253,6 +264,8 @@ def _metric(name: Spot, fields: Fields) -> MetricEntry:
         filter=_spot(fields.nodes.get("filter")),
         date=_spot(fields.nodes.get("date")),
         grain=_spots(fields.nodes.get("grain")),
+        most=_names(fields.nodes.get("most")),
+        least=_names(fields.nodes.get("least")),
     )
 
 

@@ -10,7 +10,7 @@ from common.inquiry import Inquiry
 from common.text import Text
 from common.values import QueryResult, Turn
 from knowledge.naming import spoken_name
-from rules.answering.summarize import column_labels, spoken
+from rules.answering.summarize import headings_of
 from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.query.query import Query
 from rules.query.refusals import Refusal
@@ -74,10 +74,10 @@ def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
     if not turn.rows or len(turn.rows[0]) != len(turn.columns):
         return ""
     result = QueryResult(turn.columns, ("",) * len(turn.columns), tuple(map(list, turn.rows)))
-    labels = column_labels(query, result, lexicon_for(inquiry).schema, inquiry.lang)
+    headings = headings_of(query, result, lexicon_for(inquiry).schema, inquiry.lang)
     sign = Text(" ", ": ").to(inquiry.lang)
-    pairs = list(zip(labels, turn.rows[0], strict=True))[:_MOST_SHOWN]
-    fields = [f"{name}{sign}{spoken(value, inquiry.lang)}" for name, value in pairs]
+    pairs = list(zip(headings, turn.rows[0], strict=True))[:_MOST_SHOWN]
+    fields = [f"{heading.name}{sign}{heading.spoken(value, inquiry.lang)}" for heading, value in pairs]
     return Text("，", ", ").to(inquiry.lang).join(fields)[:_MOST_CHARACTERS]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from common.inquiry import Inquiry
 from common.text import Lang, Text
 from common.values import Catalog, Table
-from knowledge.naming import has_han, spoken_name
+from knowledge.naming import plural, spoken_name
 from rules.conversation.planner import understand
 from rules.linking.marks import marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
@@ -95,26 +95,20 @@ def _candidates(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_Example
         figure = Measure(function, key, measures[0].name)
         yield _Example("rank", asked, Query(key, dimensions=(Dimension(parents[0].key),), measures=(figure,)))
     if facts.is_entity:
-        asked = Text(f"一共有多少个{name}？", f"How many {_plural(name)} are there?")
+        asked = Text(f"一共有多少个{name}？", f"How many {plural(name)} are there?")
         yield _Example("count", asked, Query(key, measures=(count,)))
     if facts.is_entity and measures:
         measure = spoken_name(measures[0], lang)
         order = Order(column=ColumnRef(key, measures[0].name))
-        asked = Text(f"{measure}最高的5个{name}", f"top 5 {_plural(name)} by {measure}")
+        asked = Text(f"{measure}最高的5个{name}", f"top 5 {plural(name)} by {measure}")
         yield _Example("top", asked, Query(key, order=(order,), limit=5))
     for column in table.columns:
         says_who = column.name in facts.display or facts.is_identifier(column)
         if kind_of(column) == "text" and 2 <= len(column.values) <= 12 and not says_who:
             group = spoken_name(column, lang)
-            asked = Text(f"各{group}的{name}数量", f"number of {_plural(name)} by {group}")
+            asked = Text(f"各{group}的{name}数量", f"number of {plural(name)} by {group}")
             yield _Example("group", asked, Query(key, dimensions=(Dimension(key, column.name),), measures=(count,)))
             break
-
-
-def _plural(name: str) -> str:
-    if name.endswith("s") or has_han(name):
-        return name
-    return f"{name[:-1]}ies" if name.endswith("y") and name[-2:-1] not in "aeiou" else f"{name}s"
 
 
 def about_mentioned(inquiry: Inquiry) -> list[str]:
@@ -140,7 +134,7 @@ def _valued(link: Link, lexicon: Lexicon, lang: Lang) -> _Example:
         spoken_name(lexicon.schema.column(link.table, link.column), lang),
     )
     asked = Text(
-        f"{column}为“{link.value}”的{name}有多少？", f'How many {_plural(name)} have the {column} "{link.value}"?'
+        f"{column}为“{link.value}”的{name}有多少？", f'How many {plural(name)} have the {column} "{link.value}"?'
     )
     condition = Condition(ColumnRef(link.table, link.column), "=", (link.value,))
     return _Example(

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from common.text import Lang, Text
-from common.values import QueryResult
-from knowledge.naming import plural, spoken_name
+from common.values import Column, QueryResult
+from knowledge.naming import has_han, plural, spoken_name
 from rules.linking.dates import Unit
 from rules.query.query import Dimension, Measure, Query
 from rules.schema.schema import Schema
@@ -29,31 +29,45 @@ _FUNCTIONS = {
 }
 
 
-def summary_pieces(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whole: bool = True) -> list[str]:
+@dataclass(frozen=True)
+class Heading:
+    """What a column of the result is called, and the unit that its figures are written with."""
+
+    name: str
+    unit: str = ""
+
+    def spoken(self, value: Any, lang: Lang) -> str:
+        """A value of the column for a sentence."""
+        text = spoken(value, lang)
+        if not self.unit or not _is_number(value):
+            return text
+        return f"{text} {self.unit}" if self.unit[0].isalnum() and not has_han(self.unit) else f"{text}{self.unit}"
+
+
+def summary_pieces(result: QueryResult, lang: Lang, headings: Sequence[Heading], *, is_whole: bool = True) -> list[str]:
     """Sentences that concatenate to the summary.
 
     Args:
-        labels: what the result's columns are called.
         is_whole: whether there are no more such rows; the least of a top 3 is not the least of all.
     """
     if not result.rows:
         return [Text("没有符合条件的记录。", "No rows match.").to(lang)]
     if result.row_count == 1:
-        return [_single(result, lang, labels)]
-    return _several(result, lang, labels, is_whole=is_whole)
+        return [_single(result, lang, headings)]
+    return _several(result, lang, headings, is_whole=is_whole)
 
 
-def _single(result: QueryResult, lang: Lang, labels: Sequence[str]) -> str:
+def _single(result: QueryResult, lang: Lang, headings: Sequence[Heading]) -> str:
     row = result.rows[0]
-    fields = [_field(name, value, lang) for name, value in zip(labels, row, strict=True)]
+    fields = [_field(heading, value, lang) for heading, value in zip(headings, row, strict=True)]
     text = Text("，", ", ").to(lang).join(fields[:_MAX_FIELDS])
     if len(row) == 1:
         return Text(f"{text}。", f"{_capitalised(text)}.").to(lang)
     return Text(f"查到 1 条记录：{text}。", f"Found 1 row: {text}.").to(lang)
 
 
-def _field(name: str, value: Any, lang: Lang) -> str:
-    text, about = spoken(value, lang), _ABOUT.zh.format("")
+def _field(heading: Heading, value: Any, lang: Lang) -> str:
+    name, text, about = heading.name, heading.spoken(value, lang), _ABOUT.zh.format("")
     if text.startswith(about):
         return Text(f"{name}约为 {text.removeprefix(about)}", f"{name}: {text}").to(lang)
     return Text(f"{name}为 {text}", f"{name}: {text}").to(lang)
@@ -72,7 +86,7 @@ def cuts_rows(sql: str) -> bool:
 _CUTS = re.compile(r"\bLIMIT\b|\bFETCH\s+(FIRST|NEXT)\b|\brow_number\b|\brank\b", re.IGNORECASE)
 
 
-def _several(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whole: bool) -> list[str]:
+def _several(result: QueryResult, lang: Lang, headings: Sequence[Heading], *, is_whole: bool) -> list[str]:
     count = result.row_count
     if result.is_limited:
         head = Text(
@@ -80,11 +94,11 @@ def _several(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whole
         )
     else:
         head = Text(f"共 {count} 条记录。", f"{count} rows.")
-    extremes = _extremes(result, lang, labels, is_whole=is_whole)
+    extremes = _extremes(result, lang, headings, is_whole=is_whole)
     return [head.to(lang), *([_BLANK.to(lang) + extremes] if extremes else [])]
 
 
-def _extremes(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whole: bool) -> str:
+def _extremes(result: QueryResult, lang: Lang, headings: Sequence[Heading], *, is_whole: bool) -> str:
     """The rows with the greatest and least figure, named by their text; of cut rows only the end they begin at."""
     figure = _figure_column(result)
     if figure is None:
@@ -94,8 +108,8 @@ def _extremes(result: QueryResult, lang: Lang, labels: Sequence[str], *, is_whol
         return ""
     top = max(numbered, key=lambda row: row[figure])
     bottom = min(numbered, key=lambda row: row[figure])
-    name = labels[figure]
-    high, low = spoken(top[figure], lang), spoken(bottom[figure], lang)
+    name = headings[figure].name
+    high, low = headings[figure].spoken(top[figure], lang), headings[figure].spoken(bottom[figure], lang)
     if top[figure] == bottom[figure] and is_whole:
         return Text(f"{name}均为 {high}。", _capitalised(f"{name} is {high} throughout.")).to(lang)
     top_name, bottom_name = _row_name(top, figure, lang), _row_name(bottom, figure, lang)
@@ -163,14 +177,15 @@ def _spoken_fraction(value: float | Decimal, lang: Lang) -> str:
     return text
 
 
-def column_labels(query: Query | None, result: QueryResult, schema: Schema, lang: Lang) -> list[str]:
+def headings_of(query: Query | None, result: QueryResult, schema: Schema, lang: Lang) -> list[Heading]:
     """What the result's columns are called, from the structure that produced them when it is known."""
+    plain = [Heading(name) for name in result.columns]
     if query is None or query.counts_rows:
-        return list(result.columns)
-    names = [name for dimension in query.dimensions for name in _dimension_labels(dimension, schema, lang)]
-    names += [spoken_name(schema.column(column.table, column.column), lang) for column in query.columns]
-    names += [_measure_label(measure, schema, lang) for measure in query.measures]
-    return names if len(names) == len(result.columns) else list(result.columns)
+        return plain
+    found = [heading for dimension in query.dimensions for heading in _of_dimension(dimension, schema, lang)]
+    found += [_of_column(schema.column(column.table, column.column), lang) for column in query.columns]
+    found += [_of_measure(measure, schema, lang) for measure in query.measures]
+    return found if len(found) == len(plain) else plain
 
 
 def with_spoken_periods(query: Query | None, result: QueryResult) -> QueryResult:
@@ -203,20 +218,28 @@ _PERIODS: dict[Unit | None, Callable[[date], str]] = {
 }
 
 
-def _dimension_labels(dimension: Dimension, schema: Schema, lang: Lang) -> list[str]:
-    facts = schema.facts[dimension.table]
-    if dimension.column is not None:
-        return [spoken_name(schema.column(dimension.table, dimension.column), lang)]
-    return [spoken_name(schema.column(dimension.table, name), lang) for name in facts.shown]
+def _of_dimension(dimension: Dimension, schema: Schema, lang: Lang) -> list[Heading]:
+    names = (dimension.column,) if dimension.column is not None else schema.facts[dimension.table].shown
+    return [Heading(spoken_name(schema.column(dimension.table, name), lang)) for name in names]
 
 
-def _measure_label(measure: Measure, schema: Schema, lang: Lang) -> str:
-    function = _FUNCTIONS[measure.function].to(lang)
+def _of_column(column: Column, lang: Lang) -> Heading:
+    unit = column.meaning.unit if column.meaning is not None else None
+    return Heading(spoken_name(column, lang), unit.to(lang) if unit is not None else "")
+
+
+def _of_measure(measure: Measure, schema: Schema, lang: Lang) -> Heading:
     name = _measured_name(measure, schema, lang)
-    text = Text(f"{name}{function}", f"{function} {name}").to(lang)
+    if measure.function in _FUNCTIONS:
+        function = _FUNCTIONS[measure.function].to(lang)
+        name = Text(f"{name}{function}", f"{function} {name}").to(lang)
     if measure.per is not None:
-        text = Text(f"每组{text}的平均", f"average {text}").to(lang)
-    return Text(f"{text}占比(%)", f"{text} in percent").to(lang) if measure.is_share else text
+        name = Text(f"每组{name}的平均", f"average {name}").to(lang)
+    if measure.is_share:
+        return Heading(Text(f"{name}占比(%)", f"{name} in percent").to(lang))
+    if measure.column is None or measure.function in ("count", "count_distinct") or measure.is_age or measure.times:
+        return Heading(name)
+    return replace(_of_column(schema.column(measure.table, measure.column), lang), name=name)
 
 
 def _measured_name(measure: Measure, schema: Schema, lang: Lang) -> str:

@@ -3,10 +3,12 @@
 The answer says it and names the other choices, so that users see a wrong guess and can correct it.
 """
 
+import itertools
 from collections.abc import Iterator
 
 from common.text import Text
 from knowledge.naming import called
+from rules.planning.placement import touched
 from rules.planning.plan import Plan
 from rules.query.query import Measure, Query
 from rules.query.refusals import enumerated
@@ -20,7 +22,8 @@ _MOST = 3  # other choices named
 
 def assumptions(plan: Plan, query: Query) -> tuple[Text, ...]:
     """One sentence for each choice that was made; none where the question says which column or value it means."""
-    return (*plan.filters.notes, *_of_figures(plan, query), *_of_dates(plan, query), *_of_groups(plan, query))
+    of_query = (_of_figures(plan, query), _of_dates(plan, query), _of_groups(plan, query), _of_filters(plan, query))
+    return (*plan.filters.notes, *itertools.chain(*of_query))
 
 
 def _of_figures(plan: Plan, query: Query) -> Iterator[Text]:
@@ -65,6 +68,21 @@ def _of_dates(plan: Plan, query: Query) -> Iterator[Text]:
             listed = enumerated(names[:_MOST])
             yield Text(
                 f"时间按“{taken.zh}”计，另有：{listed.zh}。", f'Dated by "{taken.en}"; there is also: {listed.en}.'
+            )
+
+
+def _of_filters(plan: Plan, query: Query) -> Iterator[Text]:
+    """The semantic file's filters on tables that take part, but those by columns that the question speaks of."""
+    graph, spoken = plan.reading.graph, touched(query)
+    said = {(one.column.table, one.column.column) for one in query.conditions}
+    said |= {(one.table, str(one.column)) for one in (*query.dimensions, *query.top_per)}
+    for key in sorted(key for key in graph.above(query.base) if not spoken.isdisjoint(graph.above(key))):
+        facts = plan.reading.facts(key)
+        if facts.filter is not None and said.isdisjoint((key, name) for name in facts.filtered):
+            name = called(facts.table)
+            yield Text(
+                f"默认只计入满足 {facts.filter} 的“{name.zh}”。",
+                f'By default only those of "{name.en}" count that fulfil {facts.filter}.',
             )
 
 

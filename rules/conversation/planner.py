@@ -16,7 +16,13 @@ from rules.conversation.assumptions import assumptions
 from rules.linking.marks import Mark, marks_of
 from rules.planning.heads import sort_heads, split_attributes, wants_figures
 from rules.planning.listing import listed_query
-from rules.planning.measuring import figures_query, grouped_table, holds_for_none, with_all_groups
+from rules.planning.measuring import (
+    figures_query,
+    grouped_table,
+    holds_for_none,
+    refuse_foreign_grain,
+    with_all_groups,
+)
 from rules.planning.periods import compares_periods, periods_query, take_compared_periods
 from rules.planning.placement import (
     measured_columns,
@@ -241,6 +247,7 @@ def _query(plan: Plan) -> Query:
     else:
         query = figures_query(plan) if wants_figures(plan) else listed_query(plan)
     query = replace(with_conditions(plan, query), through=_spoken_events(plan.reading))
+    refuse_foreign_grain(plan, query)
     refuse_leftovers(plan, query)
     refuse_unplaced(plan, query)
     return with_names_asked_for(plan, query)

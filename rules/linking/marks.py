@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from knowledge.atoms import Atom, atoms_of, join, normalise
+from knowledge.naming import has_han
 from rules.linking.dates import DateSpan, spans_of
 from rules.schema.lexicon import MAX_PHRASE_ATOMS, Lexicon
 from rules.schema.links import Link
@@ -21,6 +22,7 @@ _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark"
 _WHOLE_VALUE = 0.8
 _NEGATIONS, _OF = WORDS.chinese.phrases("names.negations"), WORDS.chinese.phrases("names.of")
 _BUCKET_WORDS = WORDS.english.one_of("names.periodic")
+_WITH = WORDS.english.text("questions.with")
 _BEFORE = WORDS.chinese.text("dates.before")
 
 
@@ -95,12 +97,34 @@ def marks_of(
     near = lexicon.near({stem_key for *_, stem_key in stretches})
     for start, end, key, stem_key in stretches:
         links = lexicon.links(key, stem_key, near) if stem_key else ()
-        _add_words(found, links, intents, start, end, key)
+        is_quote = atoms[start].kind == "quote"
+        intent = None if is_quote else lexicon.intents.get(key) or intents.get(key) or lexicon.intents.get(stem_key)
+        _add_words(found, links, intent, start, end)
     if not with_views:
         _forget_views(found, lexicon)
     _add_numbers_and_dates(found, lexicon)
     _add_looked_up(found, lexicon)
-    return tuple(_merge_unknown(_cheapest(found), text, atoms))
+    return tuple(_with_kinds(list(_merge_unknown(_cheapest(found), text, atoms)), lexicon))
+
+
+def _with_kinds(marks: list[Mark], lexicon: Lexicon) -> Iterator[Mark]:
+    """The marks; an English value that says of which kind a thing is gets the thing after it: restaurants are shops.
+
+    The "with" of "compare this month with last month" joins the two.
+    """
+    compares = False
+    for index, mark in enumerate(marks):
+        joins = compares and mark.means("with") and mark.text.lower() == _WITH
+        yield replace(mark, intent=Intent("and")) if joins else mark
+        compares = compares or mark.means("compare")
+        best = mark.links[0] if mark.links else None
+        if best is None or best.kind != "value" or best.quality < _WHOLE_VALUE or has_han(mark.text):
+            continue
+        meaning = lexicon.schema.column(best.table, str(best.column)).meaning
+        beside = [link for other in marks[max(index - 1, 0) : index + 2] for link in other.links if other is not mark]
+        is_said = any(link.kind == "table" and link.table == best.table for link in beside)
+        if meaning is not None and meaning.is_kind and not is_said:
+            yield replace(mark, intent=None, links=(Link("table", best.table, None, None, 1.0, mark.text),))
 
 
 def _forget_views(found: _Candidates, lexicon: Lexicon) -> None:
@@ -141,14 +165,12 @@ def _stretches(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[int, str, 
 def _add_words(
     found: _Candidates,
     links: tuple[Link, ...],
-    intents: Mapping[str, Intent],
+    intent: Intent | None,
     start: int,
     end: int,
-    key: str,
 ) -> None:
     atom = found.atoms[start]
     is_quote = atom.kind == "quote"
-    intent = None if is_quote else intents.get(key)
     if intent is None and not links and not is_quote:  # most stretches
         return
     written = found.text[atom.start : found.atoms[end - 1].end]

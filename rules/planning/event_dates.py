@@ -92,6 +92,8 @@ def _default_date(plan: Plan, table: TableKey) -> str | None:
     facts = plan.reading.facts(table)
     if (said := plan.reading.settled.among((table, name) for name in facts.dates)) is not None:
         return said[1]
+    if (meant := plan.metric_date(table) or facts.date) is not None:
+        return meant
     if not facts.is_entity:
         return facts.dates[0] if facts.dates else None
     registered = [name for name in facts.dates if REGISTERED.search(name)]

@@ -7,6 +7,7 @@ from rules.query.conditions import ref
 from rules.query.query import Condition
 from rules.query.refusals import several_people, unused_words
 from rules.query.wishes import Figure
+from rules.reading.figures import figure_of_rows
 from rules.reading.reading import Reading
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
@@ -172,7 +173,7 @@ def wants_figures(plan: Plan) -> bool:
     if plan.asks.figures or plan.asks.share or (plan.asks.per_entity is not None and plan.bare):
         return True
     if _counts_implied(plan):
-        plan.asks.figures.append(Figure("count", table=plan.head))
+        plan.asks.figures.append(_implied_count(plan))
         return True
     if plan.bare and (plan.asks.dimensions or plan.asks.trend):
         return not is_attribute_listing(plan)
@@ -180,15 +181,36 @@ def wants_figures(plan: Plan) -> bool:
 
 
 def _counts_implied(plan: Plan) -> bool:
-    """Whether a table by groups without a figure is counted: `orders by status`, `shops per company`."""
-    if plan.head is None or plan.bare or plan.projection:
+    """Whether rows by groups without a figure are counted: `orders by status`, `shops per company`."""
+    if plan.bare or plan.projection or (plan.head is None and not _is_value_grouped(plan)):
         return False
+    if plan.head is None:
+        return True
     several = any(len(span.periods) > 1 for span in plan.filters.spans) or bool(plan.filters.compared)
     if plan.asks.compare and several:
         return True
     grouped = any(dimension.table != plan.head for dimension in plan.asks.dimensions) or _groups_by_kind(plan)
     per = not plan.asks.lists and any(mark.text.lower() == "per" for mark in plan.reading.marks)
     return grouped and (per or plan.reading.has("by", "bucket"))
+
+
+def _is_value_grouped(plan: Plan) -> bool:
+    """`trucks by month`, "trucks compared with cars": what a report counts of stored values."""
+    compared = plan.asks.compare and plan.filters.compared
+    grouped = compared or plan.asks.trend or any(one.bucket for one in plan.asks.dimensions)
+    return bool(grouped) and _count_of_values(plan) is not None
+
+
+def _count_of_values(plan: Plan) -> Figure | None:
+    tables = {condition.column.table for condition in plan.filters.conditions}
+    reports = [table for table in tables if plan.reading.facts(table).is_report]
+    return figure_of_rows(plan.reading, reports[0], 0) if len(reports) == 1 else None
+
+
+def _implied_count(plan: Plan) -> Figure:
+    found = _count_of_values(plan) if plan.head is None else Figure("count", table=plan.head)
+    assert found is not None
+    return found
 
 
 def _groups_by_kind(plan: Plan) -> bool:

@@ -4,15 +4,16 @@ import itertools
 from dataclasses import replace
 from decimal import Decimal
 
+from databases.expressions import expression
 from knowledge.naming import called
-from rules.planning.event_dates import date_column, resolved, trend_dimension
+from rules.planning.event_dates import date_column, event_date, resolved, trend_dimension
 from rules.planning.plan import Plan, is_asked, leads
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Having, Measure, Order, Query
-from rules.query.refusals import missing_measure, not_understood, unused_words
+from rules.query.refusals import missing_measure, not_combinable, not_understood, unused_words
 from rules.query.wishes import Figure
 from rules.reading.groups import column_dimension
 from rules.reading.inclusions import Inclusion
-from rules.schema.links import Link, column_link
+from rules.schema.links import METRIC, Link, column_link
 from rules.schema.schema import TableKey
 
 
@@ -22,6 +23,8 @@ def measure_of(plan: Plan, figure: Figure, default: Function | None = None) -> M
         assert figure.table is not None
         return Measure("count", figure.table)
     column = plan.reading.column_of(figure.link)
+    if figure.link.derived == METRIC:
+        return _metric_measure(plan, figure)
     is_age = figure.link.derived == "age"
     averaged = is_age or (figure.link.factor is None and plan.reading.facts(figure.link.table).is_averaged(column))
     function = figure.function or default or ("avg" if averaged else "sum")
@@ -31,6 +34,34 @@ def measure_of(plan: Plan, figure: Figure, default: Function | None = None) -> M
     if plan.reading.is_date(figure.link) and function in ("sum", "avg"):
         raise unused_words([column.name])
     return Measure(function, figure.link.table, figure.link.column, figure.link.factor, is_age=is_age)
+
+
+def _metric_measure(plan: Plan, figure: Figure) -> Measure:
+    """A metric as it is defined: what adds up has a total, and what is a ratio is an average already."""
+    assert figure.link is not None
+    metric = plan.reading.schema.metric(figure.link.table, figure.link.column)
+    plan.metrics.append(metric)
+    adds_up = expression(metric.expression).call in ("sum", "count")
+    if figure.function not in (None, "sum" if adds_up else "avg"):
+        raise unused_words([plan.reading.marks[figure.position].text])
+    per = None
+    if figure.per_unit is not None:
+        per = Dimension(metric.table, date_column(plan, metric.table, figure.per_unit), figure.per_unit)
+    return Measure("metric", metric.table, metric.name, per=per)
+
+
+def refuse_foreign_grain(plan: Plan, query: Query) -> None:
+    """Refuses a metric by something that it means nothing by.
+
+    Raises:
+        Refusal: a group of the query is none of the metric's grain.
+    """
+    for metric in plan.metrics:
+        ways = [plan.reading.graph.up(metric.table, one.table, one.via) or () for one in query.dimensions]
+        columns = [way[0].columns if way else (one.column,) for way, one in zip(ways, query.dimensions, strict=True)]
+        known = {*metric.grain, getattr(event_date(plan, metric.table), "column", None)}
+        if metric.grain and not all(known.issuperset(names) for names in columns):
+            raise not_combinable()
 
 
 def figures_query(plan: Plan) -> Query:
@@ -46,7 +77,9 @@ def figures_query(plan: Plan) -> Query:
     if plan.asks.share:
         return _share_query(plan, base, measures, dimensions)
     if len(measures) == 1 and (per := _averaged_over(plan, measures[0], dimensions)) is not None:
-        return Query(base, measures=(replace(measures[0], function="sum", per=per),))
+        return _grouped(
+            base, [one for one in dimensions if one != per], [replace(measures[0], function="sum", per=per)]
+        )
     if len(measures) == 1 and len(dimensions) == 1 and (averages := _on_average(plan, measures[0], dimensions[0])):
         plan.reading.use(*averages)
         return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
@@ -104,6 +137,8 @@ def _refuse_foreign_averages(plan: Plan, figures: list[Figure], dimensions: list
 
 def _share_query(plan: Plan, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
     """The query for shares: of each group in the total; without groups, of what meets the conditions in everything."""
+    if any(measure.function == "metric" for measure in measures):
+        raise unused_words([mark.text for mark in plan.reading.marks if mark.means("share")])
     if dimensions:
         above = {key for one in dimensions for key in plan.reading.graph.above(one.table)}
         if any(condition.column.table not in above for condition in plan.filters.conditions):
@@ -139,8 +174,8 @@ def _averaged_over(plan: Plan, measure: Measure, dimensions: list[Dimension]) ->
     if measure.function != "avg" or measure.per is not None or not facts.is_report or not (periods or whole):
         return None
     said = [mark.text.lower() for mark in plan.reading.marks if mark.means("each", "bucket")]
-    if len(dimensions) == 1 and all(text.split(" ")[0] == "per" for text in said):
-        return dimensions[0]
+    if len(dimensions) in (1, len(said) + 1) and all(text.split(" ")[0] == "per" for text in said):
+        return (periods or dimensions)[0]
     if periods:
         raise unused_words([mark.text for mark in plan.reading.marks if mark.means("avg")])
     return None
@@ -262,7 +297,9 @@ def _implied_dimensions(plan: Plan, measures: list[Measure]) -> list[Dimension]:
             continue
         asked = is_asked(plan, index) or leads(plan.reading, index)
         if asked or (plan.reading.is_chinese and not explicit_total and not is_restricted):
-            found.append(Dimension(key))
+            compared = next((one for one in plan.filters.compared if one.table == key), None)
+            own = column_link(key, compared.column) if compared is not None else None
+            found.append(column_dimension(plan.reading, own) if own is not None else Dimension(key))
     shows = plan.asks.which or plan.asks.lists
     columns = (link for index, link in plan.named_at.items() if is_asked(plan, index) or shows)
     return found or [column_dimension(plan.reading, link) for link in columns]

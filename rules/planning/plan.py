@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from common.meanings import Metric
 from common.text import Text
 from rules.query.conditions import Filters
 from rules.query.query import ColumnRef, Dimension, Order
@@ -20,6 +21,7 @@ class Plan:
         projection: columns to be shown, with `named_at` their positions in the question.
         bare: measures named without a function.
         tables: tables named, with their positions.
+        metrics: those asked for.
     """
 
     reading: Reading
@@ -31,6 +33,11 @@ class Plan:
     named_at: dict[int, Link] = field(default_factory=dict)
     tables: list[tuple[int, TableKey]] = field(default_factory=list)
     warnings: list[Text] = field(default_factory=list)
+    metrics: list[Metric] = field(default_factory=list)
+
+    def metric_date(self, table: TableKey) -> str | None:
+        """The column that dates the metrics asked for over the table, where they say so."""
+        return next((one.date_column for one in self.metrics if one.table == table and one.date_column), None)
 
 
 def is_asked(plan: Plan, index: int) -> bool:
@@ -62,4 +69,8 @@ def tie_break(plan: Plan, table: TableKey) -> tuple[Order, ...]:
 def leads(reading: Reading, index: int) -> bool:
     """Whether a noun is followed by "and" with something of its own: "customers and their orders"."""
     joint = reading.beside(index, 1, ("noise",))
-    return joint is not None and reading.marks[joint].means("and", "with")
+    if joint is None or not reading.marks[joint].means("and", "with"):
+        return False
+    after = reading.beside(joint, 1, ("noise",), through_used=False)
+    noun = reading.nouns[after] if after is not None else None
+    return noun is None or not noun.is_value  # "restaurants and garages": two kinds of one thing

@@ -92,7 +92,8 @@ def _restricted_thing(plan: Plan, ranking: Ranking) -> int | None:
     if asked is None:
         return None
     things = [index for index, _ in plan.tables if asked < index < ranking.position]
-    first = next((index for index in range(asked + 1, len(reading)) if reading.nouns[index] is not None), None)
+    named = (index for index in range(asked + 1, len(reading)) if (noun := reading.nouns[index]) and not noun.is_value)
+    first = next(named, None)
     for index in things:
         after = reading.beside(index, 1, ("noise",))
         if index != first and after is not None and after < ranking.position and reading.marks[after].means("with"):
@@ -144,6 +145,12 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
         return kind
     if plan.asks.dimensions and plan.head is not None and ranking.figure and _is_total_of(ranking.figure, plan.head):
         return plan.asks.dimensions.pop()  # `各省份店铺平均月租金从高到低` ranks provinces
+    if ranking.is_order and plan.asks.compare and plan.filters.compared:
+        compared = plan.filters.compared[0]
+        return column_dimension(plan.reading, column_link(compared.table, compared.column))
+    if (owned := _owned_column(plan)) is not None:
+        plan.projection.remove(owned)
+        return column_dimension(plan.reading, owned)
     if plan.head is not None and plan.head != (ranking.figure.table if ranking.figure else None):
         return Dimension(plan.head)
     for index, link in plan.named_at.items():
@@ -156,6 +163,12 @@ def _ranked_entity(plan: Plan, ranking: Ranking) -> Dimension | None:
     if plan.head is not None:
         return Dimension(plan.head)
     return _thing_behind_figure(plan) if ranking.hint == "date" else None
+
+
+def _owned_column(plan: Plan) -> Link | None:
+    """The column of "rank shop brands by revenue", where its table only says whose brands they are."""
+    qualified = {index + 1 for index, _ in plan.asks.qualifiers} if not plan.tables else ()
+    return next((link for index, link in plan.named_at.items() if index in qualified), None)
 
 
 def _asked_person(plan: Plan, ranking: Ranking) -> TableKey | None:

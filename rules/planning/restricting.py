@@ -15,7 +15,7 @@ from rules.query.conditions import Span, Threshold, ref
 from rules.query.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
 from rules.query.refusals import missing_measure, no_date_column, unused_words
 from rules.query.wishes import Figure
-from rules.schema.links import Link, column_link
+from rules.schema.links import METRIC, Link, column_link
 from rules.schema.schema import TableKey, is_year, tells_days
 
 
@@ -111,6 +111,8 @@ def _with_existence(plan: Plan, query: Query, related: list[Related]) -> list[Re
 def is_aggregate(plan: Plan, threshold: Threshold) -> bool:
     """Whether a comparison is about an aggregated figure, and not about a column of the asked table."""
     if threshold.function is not None or threshold.table is not None:
+        return True
+    if threshold.link is not None and threshold.link.derived == METRIC:
         return True
     counted = [figure.table for figure in plan.asks.figures if figure.link is None]
     link, head = threshold.link, plan.head or next((shown.table for shown in plan.named_at.values()), None)

@@ -11,7 +11,7 @@ from typing import Literal
 from rules.linking.dates import Period, Unit
 from rules.schema.schema import TableKey
 
-Function = Literal["count", "count_distinct", "sum", "avg", "min", "max"]
+Function = Literal["count", "count_distinct", "sum", "avg", "min", "max", "metric"]
 Operator = Literal[
     "=", "!=", ">", ">=", "<", "<=", "between", "in", "not in", "null", "not null", "true", "false", "contains",
     "not contains", "prefix", "suffix", "during", "not during", "above average", "below average",
@@ -67,7 +67,7 @@ class Measure:
     """A figure over the rows of `table`.
 
     Attributes:
-        column: None counts rows.
+        column: None counts rows; the name of a metric where the function is `metric`.
         times: multiply by this column of the same row before aggregating (price by quantity).
         per: first aggregate per this dimension, then average those figures ("daily average").
         is_share: as a percentage of the figure over all groups, or of the rows that don't meet `share_of` too.

@@ -99,6 +99,10 @@ class _Reader:
     def _object(self, kind: Any, data: Mapping[str, Any]) -> Any:
         hints = _hints(kind)
         found = kind(**{name: self.read(hints[name], value) for name, value in data.items()})
+        if getattr(found, "function", None) == "metric":
+            if not any((one.table, one.name) == (found.table, found.column) for one in self._catalog.metrics):
+                raise LookupError(kind)
+            return found
         named = [getattr(found, name, None) for name in _NAMES_COLUMN if hasattr(found, "table")]
         if any(name is not None and self._catalog.by_key[found.table].column(name) is None for name in named):
             raise LookupError(kind)

@@ -1,6 +1,7 @@
 """Reads figures: counts, totals, averages and extremes."""
 
 import re
+from collections.abc import Iterable
 
 from knowledge.atoms import listed
 from rules.query.query import Function
@@ -33,8 +34,7 @@ class FigureReader:
         reading = self._reading
         asked = [*reading.having("count", "sum")]
         asked = [index for index in asked if reading.marks[index].text.lower() in _HOW_MUCH_MONEY]
-        earns = any(_EARNS.fullmatch(mark.text.lower()) for mark in reading.marks if mark.means("verb"))
-        link = reading.measure_called(_INCOME) if asked and earns and not self.found.figures else None
+        link = income(reading, range(len(reading))) if asked and not self.found.figures else None
         if link is not None:
             reading.use(*asked)
             self.found.figures.append(Figure("sum", link, position=asked[0]))
@@ -173,6 +173,7 @@ class FigureReader:
         noun = reading.noun(place_or_none)
         if (
             kind == "sum"
+            and reading.marks[index].text.lower() not in _HOW_MUCH_MONEY
             and noun is not None
             and noun.is_table
             and noun.table is not None
@@ -235,6 +236,12 @@ _FORWARD_COUNTS = frozenset(
         "有多少笔"
     )
 )
+
+
+def income(reading: Reading, places: Iterable[int]) -> Link | None:
+    """The income, where a mark at one of the places is a verb that speaks of it."""
+    earns = any(_EARNS.fullmatch(reading.marks[at].text.lower()) for at in places if reading.marks[at].means("verb"))
+    return reading.measure_called(_INCOME) if earns else None
 
 
 def figure_of_rows(reading: Reading, table: TableKey, index: int) -> Figure | None:

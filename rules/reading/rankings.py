@@ -1,5 +1,6 @@
 """Reads rankings: the most and least of something, the first few, an order."""
 
+import math
 import re
 
 from rules.query.query import Dimension, Function
@@ -7,8 +8,9 @@ from rules.query.refusals import unused_words
 from rules.query.wishes import AGGREGATES, Asks, Figure, Ranking
 from rules.reading.figures import figure_of_rows
 from rules.reading.reading import TIES, Reading
+from rules.schema.schema import TableKey
+from rules.words.vocabulary import INTENTS
 
-_TRAFFIC = ("traffic", "visitors", "visits", "footfall", "passengers", "客流量", "车流量", "人流量", "访问量")
 # Superlatives that rank by a number of things. "Largest" does not: it ranks by a size.
 _SAYS_NUMBER = re.compile("most|fewest|least|number|[多少]", re.IGNORECASE)
 _RECENT = 10  # rows shown for "recent orders", which names no number
@@ -40,7 +42,7 @@ class RankingReader:
             if reading.free(index):
                 self._rank(index)
         self._by_measure()
-        self._busiest()
+        self._by_adjectives()
         for ranking in self.found.rankings:
             self._ranked_dates(ranking, ranking.position)  # "top 3 days by revenue": the figure is known only now
 
@@ -60,8 +62,12 @@ class RankingReader:
         ranking = Ranking(arg[0] == "+", hint="date" if is_list else arg[1:], position=index)
         reading.use(index)
         ranking.limit = self._number_near(index) or self._number_of_things() or (_RECENT if is_list else None)
-        if not ranking.hint:
+        said = INTENTS.get(ranking.hint)
+        if not ranking.hint or (
+            said is not None and said.arg in ("+", "-")
+        ):  # "largest", that of the semantic file too
             ranking.figure = self._ranked_figure(index)
+            ranking.hint = ranking.hint if ranking.figure is None else ""
         else:
             self._say_hint(ranking, index)
         self._ranked_dates(ranking, index)
@@ -388,12 +394,17 @@ class RankingReader:
                 link is None or (noun.table is not None and link.quality < noun.table.quality - 0.25)
             ):
                 continue
-            link = link or reading.pick(place)
+            link = link or (None if self._is_followed_by_measure(place) else reading.pick(place))
             if link is not None:
                 function = self._function_beside(place)
                 reading.use(place, *((by,) if by is not None and reading.marks[by].means("by") else ()))
                 return Figure(function, link, position=place)
         return self._counted_order(index)
+
+    def _is_followed_by_measure(self, place: int) -> bool:
+        """ "rank brands by revenue": the brands are what is ranked."""
+        joint = self._reading.free_beside(place, 1, ("noise",))
+        return joint is not None and self._reading.marks[joint].means("by")
 
     def _counted_order(self, index: int) -> Figure | None:
         """The count that is the figure of an order: `按店铺数量排序`, "ranked by number of orders"."""
@@ -441,13 +452,22 @@ class RankingReader:
         noun = self._reading.nouns[figure.position] if figure is not None else None
         return figure is None or (noun is not None and noun.table is not None and figure.link is not None)
 
-    def _busiest(self) -> None:
-        """Ranks `the busiest day` by traffic, if no figure is named and one column holds traffic."""
+    def _by_adjectives(self) -> None:
+        """`the busiest day`: by the figure that the semantic file gives the adjective, the nearest to what is named."""
+        reading = self._reading
+        named = [link.table for noun in reading.nouns if noun and (link := noun.table or noun.column or noun.value)]
         for ranking in self.found.rankings:
-            link = self._reading.measure_called(_TRAFFIC) if ranking.hint == "traffic" else None
-            if link is not None and ranking.figure is None:
+            links = reading.lexicon.adjectives.get(ranking.hint, ())
+            far = {link: sum(self._distance_up(link.table, key) for key in named) for link in links}
+            link = min(links, key=far.__getitem__, default=None)
+            if link is not None and ranking.figure is None and far[link] < math.inf:
                 ranking.figure = Figure(None, link, position=ranking.position)
-                ranking.hint = ""
+            ranking.hint = "" if links else ranking.hint
+
+    def _distance_up(self, start: TableKey, target: TableKey) -> float:
+        """Steps from a figure's table to another that it may be added up for; what a thing has is its own."""
+        is_attribute = self._reading.facts(start).is_entity and start != target
+        return math.inf if is_attribute else self._reading.graph.above(start).get(target, math.inf)
 
     def _leading_function(self, place: int) -> Function | None:
         mark = self._reading.marks[place]

@@ -321,4 +321,4 @@ def _are_alternatives(first: Condition, second: Condition) -> bool:
 _LACKS = frozenset(listed("没有 没 无 没有任何 从没有 从来没有 no without lack lacks lacking"))
 _WHOLE_VALUE = 0.8
 _BELOW = frozenset(listed("下属 下属的 下级 下辖 旗下"))
-_NEGATION_SKIP = ("noise", "of", "unit", "cmp", "list", "with", "from", "verb")
+_NEGATION_SKIP = ("noise", "of", "unit", "cmp", "list", "with", "from", "verb", "to")  # `to` is the sign of "non-cash"

@@ -6,6 +6,7 @@ from knowledge.atoms import listed
 from rules.linking.dates import Moment, Period, Unit
 from rules.query.conditions import Filters, Threshold, ref
 from rules.query.query import Condition, Operator
+from rules.reading.figures import income
 from rules.reading.reading import Reading
 from rules.schema.links import Link
 
@@ -130,7 +131,9 @@ class ThresholdReader:
             return
         before = reading.free_beside(first, -1, ("noise", "of", "with", "count", "by", "unit"))
         measured = not reading.is_chinese and last + 1 < len(reading) and reading.marks[last + 1].means("unit")
-        after = reading.free_beside(last, 1, ("noise", "unit", "of") if measured else ("noise", "unit"))
+        after = self._past_kind(
+            reading.free_beside(last, 1, ("noise", "unit", "of") if measured else ("noise", "unit"))
+        )
         if after is not None and self._has(before, first) and self._compares(after, threshold, is_before=False):
             return  # "number of companies with more than 20 shops": the shops are compared
         if before is not None and self._compares(before, threshold, is_before=True):
@@ -142,6 +145,15 @@ class ThresholdReader:
         counts = before is not None and (reading.is_chinese or self._is_counted(before))
         if counts and before is not None and self._take_table(before, threshold):
             self._take_count_words(before, first)
+        elif first:
+            threshold.link = income(reading, (first - 1,))  # "shops that made more than 1 million"
+
+    def _past_kind(self, index: int | None) -> int | None:
+        """The thing after a value that says of which kind it is: of "more than 2 restaurants", shops are counted."""
+        noun = self._reading.noun(index)
+        meaning = self._reading.column_of(noun.value).meaning if noun is not None and noun.value is not None else None
+        is_kind = noun is not None and noun.is_value and meaning is not None and meaning.is_kind
+        return index + 1 if index is not None and is_kind and self._reading.noun(index + 1) is not None else index
 
     def _has(self, before: int | None, first: int) -> bool:
         """Whether a word for "with" follows the noun before, so that it only owns what is compared."""

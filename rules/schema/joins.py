@@ -166,17 +166,20 @@ class Graph:
             raise AmbiguousPath(target, tuple((path[0].child, path[0].columns[0]) for path in paths))
         return paths[-scores[0][1]]
 
-    def _default_score(self, path: Path) -> tuple[bool, int, bool]:
-        """How much a path looks like *the* reference: declared, called as the target's key, not nullable."""
+    def _default_score(self, path: Path) -> tuple[int, bool, int, bool]:
+        """How much a path looks like *the* reference: preferred, declared, called as the target's key, not nullable."""
         named = is_default(path[-1])
         first = self._schema.column(path[0].child, path[0].columns[0])
-        return (all(edge.is_declared for edge in path), 1 if named else 0, not first.nullable)
+        preferred = sum(edge.is_preferred for edge in path)
+        return (preferred, all(edge.is_declared for edge in path), 1 if named else 0, not first.nullable)
 
 
 def is_default(edge: Edge) -> bool:
     """Whether a reference is *the* reference to its parent, rather than one in a role (a department's manager)."""
-    return edge.columns == edge.parent_columns or any(
-        column.lower() in _default_names(edge.parent[1]) for column in edge.columns
+    return (
+        edge.is_preferred
+        or edge.columns == edge.parent_columns
+        or any(column.lower() in _default_names(edge.parent[1]) for column in edge.columns)
     )
 
 

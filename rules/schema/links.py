@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 TableKey = tuple[str, str]
+METRIC = "metric"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class Link:
         quality: 0 to 1, how much of the thing's name the phrase is.
         spelling: the phrase as the catalogue spells it, to prefer the exact form over an inflected one.
         derived: `age` when the years since the column's date are meant, `times:<column>` when the column is
-            multiplied by that one.
+            multiplied by that one, `METRIC` when `column` is the name of a metric.
         is_exact: whether it is a name or number of somebody or something, so that any other form of it, or a part of
             it, is another's.
     """

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from common.meanings import Metric
 from common.values import Column, Table
+from databases.expressions import expression
 from knowledge.atoms import key_of, words_of
 from knowledge.identity import identifies, names_people
 from knowledge.naming import (
@@ -16,9 +18,16 @@ from knowledge.naming import (
     owner_traits,
     table_names,
 )
-from knowledge.stored_values import gender_names, labelled_values, negated_names, partial_names, value_names
-from rules.schema.links import Link
-from rules.schema.schema import Schema, flag_codes, is_birth_date, kind_of
+from knowledge.stored_values import (
+    gender_names,
+    labelled_values,
+    meant_values,
+    negated_names,
+    partial_names,
+    value_names,
+)
+from rules.schema.links import METRIC, Link
+from rules.schema.schema import Facts, Schema, flag_codes, is_birth_date, kind_of
 from rules.words import WORDS
 
 _EN, _ZH = WORDS.english, WORDS.chinese
@@ -77,6 +86,18 @@ def measure_phrases(schema: Schema, table: Table) -> Phrases:
     for column in table.columns:
         yield from _bare_measure(schema, table, column, penalty)
     yield from _line_amount(schema, table, penalty)
+    for metric in schema.catalog.metrics:
+        if metric.table == table.key:
+            yield from _metric(metric, schema.facts[table.key])
+
+
+def _metric(metric: Metric, facts: Facts) -> Phrases:
+    """The names of a metric; of a plain sum they mean its column, which can be averaged and compared as well."""
+    computed = expression(metric.expression)
+    is_sum = computed.call == "sum" and not metric.filter and metric.date_column in (None, facts.date)
+    column, derived = (computed.columns[0], None) if is_sum else (metric.name, METRIC)
+    for name in metric.names.all:
+        yield name, Link("column", metric.table, column, None, 1.0, key_of(name), derived)
 
 
 def borrowed_table_phrases(schema: Schema, table: Table) -> Phrases:
@@ -194,6 +215,8 @@ def _values(table: Table, column: Column, penalty: float) -> Iterator[tuple[str,
     if (absent := _undone_value(column)) is not None:
         found += negated_names(bare_names(table, column), absent)
     is_exact = _is_exact(table, column)
+    for value, phrase, _ in meant_values(column):
+        yield phrase, Link("value", table.key, column.name, value, 1.0 - penalty, key_of(phrase))
     for value, phrase, quality in found:
         yield phrase, Link("value", table.key, column.name, value, quality - penalty, key_of(phrase), is_exact=is_exact)
 

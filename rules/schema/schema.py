@@ -7,10 +7,11 @@ rendering agree about it.
 import itertools
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
+from common.meanings import ColumnMeaning, Metric
 from common.values import Catalog, Column, Table
 from knowledge.atoms import stem
 from knowledge.codes import flag_of, labels_of
@@ -132,13 +133,17 @@ def needs_cast(column: Column) -> bool:
 
 @dataclass(frozen=True)
 class Edge:
-    """A row of `child` has at most one row of `parent`: the equality of these columns, in order."""
+    """A row of `child` has at most one row of `parent`: the equality of these columns, in order.
+
+    `is_preferred`: the semantic file says to take this way where there are several.
+    """
 
     child: TableKey
     columns: tuple[str, ...]
     parent: TableKey
     parent_columns: tuple[str, ...]
     is_declared: bool = True
+    is_preferred: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,6 +156,8 @@ class Facts:
         dates: columns that say when the row's event happened, best first; housekeeping ones are not among them.
         year: the number column that says in which year, where there is one.
         edges: its references to parents.
+        date: the one of `dates` that is meant where none is named, as the semantic file says.
+        filter: the semantic file's condition on rows that take part, and the columns it is about.
     """
 
     table: Table
@@ -159,6 +166,9 @@ class Facts:
     dates: tuple[str, ...]
     edges: tuple[Edge, ...]
     year: str | None = None
+    date: str | None = None
+    filter: str | None = None
+    filtered: frozenset[str] = frozenset()
 
     @cached_property
     def reference_columns(self) -> frozenset[str]:
@@ -262,6 +272,8 @@ def deletion_column(table: Table) -> str | None:
 
 
 def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
+    if table.meaning is not None and table.meaning.label_columns:
+        return table.meaning.label_columns
     references = {name for edge in edges for name in edge.columns}
     points_up = any(edge.parent != edge.child for edge in edges)
     texts = [column for column in table.columns if kind_of(column) == "text" and column.name not in references]
@@ -315,6 +327,8 @@ def _dates(table: Table) -> tuple[str, ...]:
     def rank(item: tuple[int, Column]) -> tuple[int, int]:
         index, column = item
         words = set(english_words(column.name))
+        if column.name == meant:
+            return (-1, index)
         if _CREATED.match(column.name):
             return (3, index)
         if is_outcome(column):
@@ -323,11 +337,12 @@ def _dates(table: Table) -> tuple[str, ...]:
             return (0, index)
         return (1, index)
 
-    deleted = deletion_column(table)
+    deleted, meant = deletion_column(table), table.meaning.date_column if table.meaning is not None else None
     found = [
         item
         for item in enumerate(table.columns)
-        if kind_of(item[1]) in ("date", "timestamp")
+        if item[1].name == meant
+        or kind_of(item[1]) in ("date", "timestamp")
         and not _HOUSEKEEPING.match(item[1].name)
         and item[1].name != deleted
     ]
@@ -346,6 +361,26 @@ def is_year(column: Column) -> bool:
         name.endswith(_YEAR_HAN) for name in (column.name, *comment_names(column.comment)[:1])
     )
     return named and kind_of(column) == "number"
+
+
+def _meant(facts: Facts) -> Facts:
+    """The facts with what the semantic file adds to them. A filter by the mark of deletion says nothing more."""
+    meaning = facts.table.meaning
+    if meaning is None:
+        return facts
+    preferred = [Edge(facts.table.key, join.columns, join.target, join.target_columns) for join in meaning.joins]
+    said = {(edge.columns, edge.parent) for edge in preferred}
+    others = [edge for edge in facts.edges if (edge.columns, edge.parent) not in said]
+    edges = (*(replace(edge, is_preferred=True) for edge in preferred), *others)
+    filtered = frozenset(meaning.filter_columns)
+    is_filtered = filtered - {facts.deleted}
+    return replace(
+        facts,
+        edges=edges,
+        date=meaning.date_column,
+        filter=meaning.default_filter if is_filtered else None,
+        filtered=filtered if is_filtered else frozenset(),
+    )
 
 
 class Schema:
@@ -369,16 +404,23 @@ class Schema:
         for table in self._by_stem.values():
             self._within_module.setdefault(_stems(table.name)[1:], []).append(table)
         self.facts: dict[TableKey, Facts] = {table.key: self._facts_of(table) for table in catalog.tables}
+        self._metrics = {(metric.table, metric.name): metric for metric in catalog.metrics}
 
     def table(self, key: TableKey) -> Table:
         """The table of that key."""
         return self.catalog.by_key[key]
 
     def column(self, key: TableKey, name: str) -> Column:
-        """The column of that name, which must exist."""
+        """The column of that name, which must exist; a metric of that name, as a column of numbers, where none does."""
         column = self.table(key).column(name)
-        assert column is not None
+        if column is None:
+            metric = self._metrics[key, name]
+            return Column(name, "numeric", meaning=ColumnMeaning(metric.names, metric.description, metric.unit))
         return column
+
+    def metric(self, key: TableKey, name: str | None) -> Metric:
+        """The metric of that name, which must exist."""
+        return self._metrics[key, str(name)]
 
     def name_in_module(self, table: Table) -> str | None:
         """`contract` for `crm_contract`, where several tables begin so and none is called `crm`."""
@@ -393,7 +435,9 @@ class Schema:
         ]
         declared = {name for edge in edges for name in edge.columns}
         edges.extend(self._inferred_edges(table, declared))
-        return Facts(table, _display(table, edges), deletion_column(table), _dates(table), tuple(edges), _year(table))
+        return _meant(
+            Facts(table, _display(table, edges), deletion_column(table), _dates(table), tuple(edges), _year(table))
+        )
 
     def _inferred_edges(self, table: Table, declared: set[str]) -> list[Edge]:
         """References nobody declared: a column called as another table's only key column, or `<table>_id`."""

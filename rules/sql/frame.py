@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 
 from common.postgres.identifiers import quoted
+from databases.expressions import expression
 from knowledge.naming import english_words
 from rules.linking.dates import Period
 from rules.query.query import ColumnRef, Condition, Operand, Operator, Related
@@ -44,6 +45,11 @@ class Frame:
         self._needed: list[tuple[TableKey, str | None]] = []
         self._must_qualify = bool(taken)
         self._kept: Path = ()
+        self._spoken_of: set[tuple[TableKey, str | None]] = set()
+
+    def speak_of(self, columns: Iterable[tuple[TableKey, str | None]]) -> None:
+        """Says what the question speaks of; a default filter by one of these columns does not hold then."""
+        self._spoken_of.update(columns)
 
     def keep_all(self, table: TableKey, via: str | None) -> None:
         """Makes every row of an included table appear, also those to which no row of the base belongs.
@@ -137,8 +143,8 @@ class Frame:
     def column(self, ref: ColumnRef) -> str:
         """The column's expression, qualified when more than one table takes part."""
         alias = self._join(ref.table, ref.via)
-        qualified = len(self._nodes) > 1 or self._must_qualify
-        sql = f"{alias}.{quoted(ref.column)}" if qualified else quoted(ref.column)
+        is_aliased = len(self._nodes) > 1 or self._must_qualify
+        sql = f"{alias}.{quoted(ref.column)}" if is_aliased else quoted(ref.column)
         return f"date_part('year', age({sql}))" if ref.is_age else sql
 
     def dated(self, ref: ColumnRef) -> str:
@@ -151,10 +157,22 @@ class Frame:
         sql = self.column(ref)
         return f"{sql}::numeric" if self._schema.column(ref.table, ref.column).type == "money" else sql
 
+    def expression(self, table: TableKey, text: str) -> str:
+        """An expression over the columns of an included table, as the semantic file has it."""
+        alias = self._join(table, None)
+        return expression(text).of(alias) if len(self._nodes) > 1 or self._must_qualify else text
+
     # ---------------------------------------------------------------------------------------------------- conditions
 
-    def restrict(self, conditions: Iterable[Condition], related: Iterable[Related]) -> None:
-        """Adds conditions; those on tables that are not above the root become EXISTS."""
+    def restrict(
+        self, conditions: Iterable[Condition], related: Iterable[Related], own_filter: str | None = None
+    ) -> None:
+        """Adds conditions; those on tables that are not above the root become EXISTS.
+
+        `own_filter` is an expression over the base's columns.
+        """
+        conditions = tuple(conditions)
+        self.speak_of((one.column.table, one.column.column) for one in conditions)
         beside: dict[TableKey, list[Condition]] = {}
         above: list[Condition] = []
         for condition in conditions:
@@ -170,6 +188,8 @@ class Frame:
         self._conditions = [self.condition(condition) for condition in own]
         self._conditions_of_base = [self.condition(condition) for condition in above if condition not in own]
         self._conditions_of_base += [self._exists(one) for one in needs]
+        if own_filter is not None:
+            self._conditions_of_base.append(f"({self.expression(self._base, own_filter)})")
 
     def has_beside(self, conditions: Iterable[Condition]) -> bool:
         """Whether any condition is on a table that is not above the root."""
@@ -185,9 +205,12 @@ class Frame:
         for path, alias in nodes.items():
             key = path[-1].parent if path else self._root
             name = self._schema.facts[key].deleted
+            is_aliased = len(self._nodes) > 1 or self._must_qualify
             if name is not None and key not in self._with_deleted:
-                qualified = len(self._nodes) > 1 or self._must_qualify
-                found.append(not_deleted(self._schema, key, name, f"{alias}." if qualified else ""))
+                found.append(not_deleted(self._schema, key, name, f"{alias}." if is_aliased else ""))
+            facts = self._schema.facts[key]
+            if facts.filter is not None and not self._spoken_of & {(key, column) for column in facts.filtered}:
+                found.append(f"({expression(facts.filter).of(alias) if is_aliased else facts.filter})")
         return found
 
     def condition(self, condition: Condition) -> str:

@@ -26,7 +26,7 @@ def render(query: Query, schema: Schema, graph: Graph) -> str:
 
 def _text(statement: Statement) -> str:
     query = statement.query
-    bases = list(dict.fromkeys(measure.table for measure in query.measures))
+    bases = list(dict.fromkeys((measure.table, statement.filter_of(measure)) for measure in query.measures))
     if len(bases) > 1:
         return _several_bases(statement, bases)
     if any(measure.per for measure in query.measures):
@@ -139,23 +139,27 @@ def _top_of_groups(statement: Statement) -> str:
     )
 
 
-def _several_bases(statement: Statement, bases: list[TableKey]) -> str:
-    """The statement for figures of several tables: each is aggregated alone, then they are joined on the groups."""
+def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]]) -> str:
+    """The statement for figures of different rows: each is aggregated alone, then they are joined on the groups."""
     query = statement.query
     if query.having or query.top_per or any(measure.per or measure.is_share for measure in query.measures):
         raise Unrenderable("figures of several tables only stand side by side")
     parts: list[tuple[str, str, tuple[Measure, ...]]] = []
-    for base in bases:
-        measures = tuple(measure for measure in query.measures if measure.table == base)
+    tables = [table for table, _ in bases]
+    for number, (base, own_filter) in enumerate(bases):
+        measures = tuple(one for one in query.measures if (one.table, statement.filter_of(one)) == (base, own_filter))
         # A period on the date of one table restricts only the figures of that table.
         conditions = tuple(
             one
             for one in query.conditions
-            if one.operator not in ("during", "not during") or one.column.table == base or one.column.table not in bases
+            if one.operator not in ("during", "not during")
+            or one.column.table == base
+            or one.column.table not in tables
         )
         part = replace(query, base=base, measures=measures, conditions=conditions, order=(), limit=None)
         text = Statement(part, statement.schema, statement.graph, whole=query).text(with_keys=True)
-        parts.append((quoted(f"by_{base[1]}".lower()), text, measures))
+        again = f"_{number + 1}" if base in tables[:number] else ""
+        parts.append((quoted(f"by_{base[1]}{again}".lower()), text, measures))
     with_ = "WITH " + ",\n".join(f"{name} AS (\n{_indented(text)}\n)" for name, text, _ in parts) + "\n"
     return with_ + (_joined(statement, parts) if query.dimensions else _side_by_side(statement, parts))
 

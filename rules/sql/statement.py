@@ -52,13 +52,21 @@ class Statement:
         preferred = query.through | {related.table for related in query.related}
         if not frame.include(needed, preferred):
             raise Unrenderable(f"nothing connects {base} with {needed}")
-        added = any(measure.function in ("sum", "avg") for measure in query.measures)
+        added = any(measure.function in ("sum", "avg", "metric") for measure in query.measures)
         if added and not self._facts(base).is_entity and frame.has_beside(query.conditions):
             raise Unrenderable("a sum over events can't be restricted by what only parts of them have")
         if query.all_of is not None:
             self._keep_all(frame, query.all_of)
-        frame.restrict(query.conditions, query.related)
+        frame.speak_of((one.table, one.column) for one in (*query.dimensions, *query.top_per))
+        filters = {self.filter_of(one) for one in (*query.measures, *(having.measure for having in query.having))}
+        if len(filters) > 1:
+            raise Unrenderable("figures of different rows are compared")
+        frame.restrict(query.conditions, query.related, filters.pop() if filters else None)
         return frame
+
+    def filter_of(self, measure: Measure) -> str | None:
+        """The condition that a metric puts on its rows."""
+        return self.schema.metric(measure.table, measure.column).filter if measure.function == "metric" else None
 
     def _keep_all(self, frame: Frame, table: TableKey) -> None:
         dimensions = (*self.query.dimensions, *self.query.top_per)
@@ -178,6 +186,8 @@ class Statement:
         """A measure as an aggregate function."""
         if measure.column is None:
             return self._count_rows_sql(frame, measure)
+        if measure.function == "metric":
+            return frame.expression(measure.table, self.schema.metric(measure.table, measure.column).expression)
         column = frame.column(ColumnRef(measure.table, measure.column, is_age=measure.is_age))
         if kind_of(self.schema.column(measure.table, measure.column)) == "number":
             column = frame.numeric(ColumnRef(measure.table, measure.column))
@@ -273,6 +283,8 @@ def measure_alias(measure: Measure, query: Query) -> str:
     """The name of a measure's column in the result, which no other measure of the query has."""
     if measure.column is None:
         name = f"{measure.table[1]}_count"
+    elif measure.function == "metric":
+        name = measure.column
     elif measure.function == "count_distinct":
         name = f"{measure.column}_count"
     elif measure.times is not None:
@@ -290,4 +302,4 @@ def measure_alias(measure: Measure, query: Query) -> str:
 
 def _adds_rows(measure: Measure) -> bool:
     """Whether the figure would be wrong if a row were joined twice."""
-    return measure.function in ("sum", "avg") or (measure.function == "count" and measure.column is not None)
+    return measure.function in ("sum", "avg", "metric") or (measure.function == "count" and measure.column is not None)

@@ -1,4 +1,4 @@
-"""Words of the two languages, as data: `english.toml`, `chinese.toml`, and what a domain adds in `domains/`."""
+"""Words of the two languages, as data: `english.toml` and `chinese.toml`."""
 
 from pathlib import Path
 

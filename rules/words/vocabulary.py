@@ -27,7 +27,6 @@ In a follow-up, `noise` also has arguments, which say what is asked of the quest
 import calendar
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, get_args
 
 from common.word_files import Words
@@ -40,10 +39,7 @@ Kind = Literal[
     "between_end", "not", "except_end", "null", "notnull", "like", "named", "and", "or", "with", "from", "to", "range",
     "compare", "deleted", "unit", "inclusion", "per_entity", "unsupported", "above_average", "below_average",
 ]  # fmt: skip
-_DOMAIN = "service_areas"  # a file of `domains/`; another one with the same tables may stand in its place
-DOMAIN = Words(Path(__file__).parent / "domains" / f"{_DOMAIN}.toml")
-"""Words of the domain that the demo is about."""
-_LANGUAGES = (WORDS.english, WORDS.chinese, DOMAIN)
+_LANGUAGES = (WORDS.english, WORDS.chinese)
 # Kinds whose English phrases may have an article before them.
 _ARTICLED = ("super", "sum", "avg", "max", "min", "count", "share", "top")
 _NO_ARGUMENT = "plain"
@@ -83,11 +79,11 @@ def intents_of(table: str, *files: Words) -> dict[str, Intent]:
     return articled | intents
 
 
-INCLUSIONS = intents_of("inclusions", WORDS.english, WORDS.chinese)
+INCLUSIONS = intents_of("inclusions", *_LANGUAGES)
 """What words of an inclusion ("including those without orders") do in it, by comparison key."""
 INTENTS = INCLUSIONS | intents_of("intents", *_LANGUAGES)
 """Intent by comparison key (exact form); a word of an inclusion that also means something else means that."""
-FOLLOW_UP_INTENTS = INTENTS | intents_of("follow_ups", WORDS.english, WORDS.chinese)
+FOLLOW_UP_INTENTS = INTENTS | intents_of("follow_ups", *_LANGUAGES)
 """`INTENTS` as a follow-up means them."""
 
 
