@@ -50,6 +50,7 @@ from app_config import ConfigurationError, Settings
 from common import logs
 from common.errors import CituError
 from common.llm import InvalidEndpoint
+from common.postgres.addresses import described_address
 from common.store.opening import InvalidRedisUrl
 from databases import AccessRuleError
 from databases.embedded_server import EmbeddedServerError
@@ -259,10 +260,11 @@ def _banner(settings: Settings, services: Services) -> str:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{settings.port}"
     thinking = "offline rules (no OPENAI_API_KEY)" if services.thinker == "offline" else f"model {services.thinker}"
-    database = "the embedded demo" if isinstance(services.sources.asked, EmbeddedSource) else "DATABASE_URL"
+    is_demo = isinstance(services.sources.asked, EmbeddedSource)
+    database = "the embedded demo" if is_demo else described_address(settings.database_url)
     needs_key = KeyFile(settings.api_keys_path).is_needed()
     key = " -H 'Authorization: Bearer <API key>'" if needs_key else ""
-    question = "查询各服务区的营业收入排行" if database == "the embedded demo" else "你能查什么数据？"
+    question = "查询各服务区的营业收入排行" if is_demo else "你能查什么数据？"
     banner = (
         f"Citu is ready: {address}\n"
         f"  answers by {thinking}; asks {database}; keeps conversations in {_memory(settings)}\n"

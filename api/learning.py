@@ -7,7 +7,7 @@ from flask import Blueprint, Response, request
 
 from agent.learning.learning_desk import LearningDesk
 from api.access.callers import acting_as
-from api.access.rights import Rights
+from api.access.rights import Rights, speaks_for_themselves
 from api.learning_requests import parse_item_id, parse_lines, parse_seen, parse_wanted
 from api.places import Places
 from api.requests import Reader, body_of, json_object, parse_page, parse_reader
@@ -24,6 +24,10 @@ T = TypeVar("T")
 
 _DONE = Text("处理完成", "Done")
 _REVIEWERS_ONLY = Text("只有审核人可以这样做（REVIEWER_GROUPS）。", "Only reviewers may do this (REVIEWER_GROUPS).")
+_ANYBODY = Text(
+    "没有 API 密钥时，任何人都可能自称是这个用户，因此不能删除。",
+    "Without an API key anybody could pass for this user, so nothing can be deleted.",
+)
 _CURSOR = Text(
     "cursor 无效：必须是上一页返回的 next_cursor。",
     "cursor is not valid: it must be the next_cursor of the page before.",
@@ -71,6 +75,8 @@ def _add_kind(
     def delete_item(**address: str) -> Response:
         reader, known = _reader(), parse_item_id(address[f"{kind}_id"])
         actor = acting_as(reader.user_id)
+        if not speaks_for_themselves():
+            raise Forbidden(_ANYBODY)
         from_store(desk.delete(kind, known, actor, is_reviewer=rights.is_reviewer(actor)))
         return reply(success({"deleted": 1}, _DONE.to(reader.lang)))
 

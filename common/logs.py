@@ -1,4 +1,4 @@
-"""Logs as JSON lines on stderr, each with the id of the request it belongs to."""
+"""Logs on stderr: JSON lines, each with the id of the request it belongs to; on a terminal, lines to be read."""
 
 import logging
 import sys
@@ -42,10 +42,39 @@ class JsonLines(logging.Formatter):
             return to_log_line({key: redacted(str(value)) for key, value in line.items()})
 
 
+class TerminalLines(logging.Formatter):
+    """A record as a line for whoever watches: when, what, and for a request its answer and the time it took."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        fields = vars(record)
+        said = record.getMessage()
+        if "path" in fields and "status" in fields:
+            said = f"{fields['method']} {fields['path']} {fields['status']} in {fields['ms']:.0f} ms"
+        if record.exc_info and record.exc_info[1] is not None:
+            said += f": {described(record.exc_info[1])}"
+        level = "" if record.levelno <= logging.INFO else f"{record.levelname} "
+        line = redacted(f"{time.strftime('%H:%M:%S', time.localtime(record.created))} {level}{said}")
+        return to_log_line(line)[1:-1]
+
+
+def _is_of_a_question(record: logging.LogRecord) -> bool:
+    """Whether it is more than a file of the page, or a look at whether the service is alive."""
+    path = vars(record).get("path")
+    return path is None or record.levelno > logging.INFO or str(path).startswith("/api/")
+
+
 def configure(level: str) -> None:
-    """Sends everything from `level` up to stderr; libraries below WARNING stay silent."""
+    """Sends everything from `level` up to stderr; libraries below WARNING stay silent.
+
+    Nobody wants to see the page's files on a terminal, so of requests only those of the API are shown there.
+    """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    if sys.stderr.isatty():
+        handler.setFormatter(TerminalLines())
+        handler.addFilter(_is_of_a_question)
+    else:
+        handler.setFormatter(JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel("WARNING")

@@ -4,6 +4,7 @@ They are read from PostgreSQL's own parse tree. `with_constants` puts other ones
 that nothing else has changed.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from postgast import PgQueryError, scan
 from common.errors import StatementRejected
 from databases.guard.parsing import Node, parse
 
+_NAME = re.compile(r'"|[^\W\d]')
 _MAX_CHARS = 4_000  # a longer query takes too long to be read this way
 _COMPARISONS = frozenset(("=", "<>", "<", ">", "<=", ">=", "~~", "~~*", "!~~", "!~~*", "BETWEEN", "NOT BETWEEN"))
 _UNWRITTEN = {"isnull", "boolval"}  # NULL and truth values
@@ -68,6 +70,13 @@ def constants_of(sql: str) -> tuple[Constant, ...] | None:
             return None
         found.append(constant)
     return tuple(sorted(found, key=lambda one: one.start))
+
+
+def identifiers_of(sql: str) -> frozenset[str]:
+    """The names in a query that `constants_of` can read: of tables, columns, functions and labels, without quotes."""
+    data = sql.encode("utf-8")
+    texts = (data[token.start : token.end].decode("utf-8", "replace") for token in scan(sql).tokens)
+    return frozenset(text.strip('"') for text in texts if _NAME.match(text))
 
 
 def with_constants(sql: str, changes: Mapping[Constant, str]) -> str | None:

@@ -79,7 +79,7 @@ class GuardedDatabase:
             return known
         if known is not self._whole:
             # Following views to what they read takes a while where there are many.
-            catalog = await asyncio.to_thread(self._narrow, known.catalog, known.facts)
+            catalog = await asyncio.to_thread(_narrowed, self._narrow, known, self._narrowed.catalog)
             self._whole, self._narrowed = known, Knowledge(catalog, known.facts)
         return self._narrowed
 
@@ -182,3 +182,9 @@ class _DiscreetRows:
     async def page(self) -> list[list[Any]]:
         """See `common.ports.RowStream`."""
         return await self._page()
+
+
+def _narrowed(narrow: Show, known: Knowledge, before: Catalog) -> Catalog:
+    """The part of the catalogue that `narrow` gives; the object from before if it says the same."""
+    catalog = narrow(known.catalog, known.facts)
+    return before if catalog == before else catalog

@@ -33,6 +33,7 @@ _MOST_COLUMNS = 12  # for one question
 _AT_ONCE = 4  # columns of one statement
 _MOST_ROWS = 20  # of one column
 _MOST_WRITINGS = 60  # compared with a column that is too large for a pattern
+_MOST_RANGES = 12  # the same, of parts of an index
 _MOST_FOUND = 12
 _LONGEST = 200  # characters of a value that a question may name
 _MOST_BYTES = 4 * _LONGEST
@@ -63,7 +64,7 @@ class _Known:
     """What was learnt of one catalogue's columns, and found in them."""
 
     rows: "OrderedDict[str, tuple[float, tuple[tuple[int, str], ...]]]" = field(default_factory=OrderedDict)
-    ways: dict[tuple[Place, bool], bool] = field(default_factory=dict)  # whether a pattern, or writings, are cheap
+    ways: dict[tuple[Place, str], bool] = field(default_factory=dict)  # whether a way of comparing is cheap
     samples: dict[Place, tuple[str, ...]] = field(default_factory=dict)
     slow: dict[tuple[str, str], float] = field(default_factory=dict)  # tables, until when they are left alone
 
@@ -178,20 +179,24 @@ class _Lookup:
         self._asked = ()
 
     async def _branch(self, number: int, held: Held, pattern: Pattern, stretches: Sequence[Stretch]) -> str | None:
-        by_pattern = _branch(number, held, _matches(held, pattern))
-        if 0 < held.table.row_estimate <= _SURELY_SMALL and held.table.kind == "table":
-            return by_pattern
-        if await self._is_cheap(held, by_pattern, is_pattern=True):
-            return by_pattern
-        by_writing = _branch(number, held, f"{quoted(held.column.name)} IN ({_literals(stretches)})")
-        return by_writing if await self._is_cheap(held, by_writing, is_pattern=False) else None
+        is_small = 0 < held.table.row_estimate <= _SURELY_SMALL and held.table.kind == "table"
+        for way, condition in (
+            ("pattern", _matches(held, pattern)),
+            ("folded", _equals_folded(held, stretches)),
+            ("ordered", _equals_ordered(held, stretches)),
+            ("written", _equals_written(held, stretches)),
+        ):
+            if is_small or await self._is_cheap(held, condition, way):
+                return _branch(number, held, condition, f"LIMIT {_MOST_ROWS}")
+        return None
 
-    async def _is_cheap(self, held: Held, branch: str, *, is_pattern: bool) -> bool:
-        """Whether the planner finds the branch cheap: the table is small, or an index serves."""
-        kind = (held.place, is_pattern)
+    async def _is_cheap(self, held: Held, condition: str, way: str) -> bool:
+        """Whether the planner finds this way of comparing cheap: the table is small, or an index serves."""
+        kind = (held.place, way)
         if kind not in self._known.ways:
             try:
-                plan = await self._database.explain(_united([branch], Pattern((), "")))
+                # Without a limit: the planner may hope to find that many soon.
+                plan = await self._database.explain(_united([_branch(0, held, condition)], Pattern((), "")))
                 self._known.ways[kind] = plan.total_cost <= _CHEAP
             except (CostExceeded, StatementRejected):
                 self._known.ways[kind] = False
@@ -236,10 +241,11 @@ def _united(branches: Sequence[str], pattern: Pattern) -> str:
     return f"WITH said(pattern) AS (SELECT {_literal(pattern.expression)}) {' UNION ALL '.join(branches)}"
 
 
-def _branch(number: int, held: Held, condition: str) -> str:
+def _branch(number: int, held: Held, condition: str, limit: str = "") -> str:
     """The values of one column that meet the condition, each once."""
-    found = f"SELECT DISTINCT {_text(held)} AS value FROM {_source(held)} WHERE {condition} LIMIT {_MOST_ROWS}"
-    return f"(SELECT {number} AS place, found{number}.value FROM ({found}) AS found{number})"
+    # OFFSET 0 keeps the limit from changing how the rows are found.
+    rows = f"SELECT {_text(held)} AS value FROM {_source(held)} WHERE {condition} OFFSET 0"
+    return f"(SELECT DISTINCT {number} AS place, found{number}.value FROM ({rows}) AS found{number} {limit})"
 
 
 def _matches(held: Held, pattern: Pattern) -> str:
@@ -257,6 +263,28 @@ def _matches(held: Held, pattern: Pattern) -> str:
     )
 
 
+def _equals_folded(held: Held, stretches: Sequence[Stretch]) -> str:
+    """For an index on the column in lower case."""
+    lowered = dict.fromkeys(writing.lower() for writing in writings(stretches, _MOST_WRITINGS))
+    return f"lower({quoted(held.column.name)}) IN ({', '.join(map(_literal, lowered))})"
+
+
+def _equals_written(held: Held, stretches: Sequence[Stretch]) -> str:
+    """For an index on the column itself: the likeliest writings."""
+    return f"{quoted(held.column.name)} IN ({', '.join(map(_literal, writings(stretches, _MOST_WRITINGS)))})"
+
+
+def _equals_ordered(held: Held, stretches: Sequence[Stretch]) -> str:
+    """The same, and whatever stands between all in lower case and all in capitals.
+
+    In the order of a language, only other cases of the same letters do; in that of bytes, nothing.
+    """
+    ranges = dict.fromkeys((one.lower(), one.upper()) for one in writings(stretches, _MOST_WRITINGS))
+    column = quoted(held.column.name)
+    between = (f"{column} BETWEEN {_literal(low)} AND {_literal(high)}" for low, high in islice(ranges, _MOST_RANGES))
+    return f"({' OR '.join((_equals_written(held, stretches), *between))})"
+
+
 def _is_there(held: Held) -> str:
     return f"{quoted(held.column.name)} IS NOT NULL AND octet_length({_text(held)}) <= {_MOST_BYTES}"
 
@@ -267,10 +295,6 @@ def _text(held: Held) -> str:
 
 def _source(held: Held) -> str:
     return f"{quoted(held.table.schema)}.{quoted(held.table.name)}"
-
-
-def _literals(stretches: Sequence[Stretch]) -> str:
-    return ", ".join(map(_literal, writings(stretches, _MOST_WRITINGS)))
 
 
 def _literal(text: str) -> str:

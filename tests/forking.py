@@ -16,7 +16,12 @@ from typing import IO
 
 # Tests also use it to run functions in other processes, which find their imports done.
 context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(["tests.forking", "gunicorn.app.wsgiapp", "unified_api"])
+# The last ones are what a service imports only when it first needs it: half a second of processor time in every fork.
+context.set_forkserver_preload(
+    ["tests.forking", "gunicorn.app.wsgiapp", "unified_api"]
+    + ["common.llm.transport", "openai.resources.chat.completions", "aiohttp", "httpcore2"]
+    + ["common.store.psycopg_saver", "jsonschema.validators", "jsonschema_specifications"]
+)
 
 
 class Fork:

@@ -100,8 +100,10 @@ def _postgres_place() -> Iterator[Place]:
                 assert rows_of(admin_url, f"SELECT pg_terminate_backend(pid) {waiting}")
 
         def lose() -> None:
+            names = ("conversation", "turn", "run", "page", "claim", "learned", "place", "shelf")
+            tables = ", ".join(f"citu.{name}" for name in names)
             admin_url = make_dsn(server.admin_url, dbname=parse_dsn(wire.url)["dbname"])
-            execute(admin_url, "TRUNCATE citu.conversation, citu.turn, citu.run, citu.page, citu.claim")
+            execute(admin_url, f"TRUNCATE {tables}")
 
         def flush() -> None:
             execute(server.admin_url, "CHECKPOINT")

@@ -105,6 +105,39 @@ def test_actors_with_equal_rights_share_what_is_remembered(datasources: Datasour
     assert len({id(opened()), id(opened("clerks")), id(opened("guests")), id(opened("guests", "clerks"))}) == 4
 
 
+async def _is_unknown(database: Database, sql: str) -> bool:
+    try:
+        await database.inspect(sql)
+    except InvalidSql:
+        return True
+    except ForbiddenObject:  # it is there, but not among those that may be called
+        pass
+    return False
+
+
+def test_what_an_actor_sees_stays_the_same_object_while_only_functions_change(url: str, admin_url: str) -> None:
+    """So nothing that is worked out of it is worked out again."""
+    options = replace(OPTIONS, catalog_ttl_s=0.001)
+    asked = Datasources({DEFAULT: Datasource(lambda: url, options)})
+    call = "SELECT added_later(1)"
+
+    async def main() -> None:
+        clerk = asked.open(DEFAULT, CLERK)
+        before = await clerk.catalog()
+        function = "CREATE FUNCTION added_later(n integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT n'"
+        await asyncio.to_thread(execute, as_admin(url, admin_url), function)
+        async with asyncio.timeout(20):
+            while await _is_unknown(clerk, call):
+                assert await clerk.catalog() is before
+        assert await clerk.catalog() is before
+
+    try:
+        asyncio.run(main())
+    finally:
+        asked.close()
+        execute(as_admin(url, admin_url), "DROP FUNCTION added_later")
+
+
 def test_of_several_groups_all_denials_count(datasources: Datasources) -> None:
     both = datasources.open(DEFAULT, Actor("zhao", groups=("guests", "clerks")))
     statements = ("SELECT visits FROM visitor", PAY, "SELECT name FROM person", "SELECT badge FROM visitor")

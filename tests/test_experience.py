@@ -24,7 +24,7 @@ from knowledge.experience.ranking import TextIndex, ranked
 from knowledge.experience.shelves import Shelves
 from knowledge.relevance import terms_with_roots
 from knowledge.tables_read import tables_hash
-from tests.asking import Asking
+from tests.asking import Asking, stable
 from tests.databases import SMALL, as_admin, execute, open_asked, until
 from tests.experiences import EXAMPLE
 from tests.live import eventually
@@ -174,6 +174,16 @@ def test_an_answer_that_somebody_called_right_or_corrected_answers_them_again(as
     assert ask(asking, question)["sql"] == wiser
     rate(asking, ask(asking, question), "unsatisfied", comment="wrong")
     assert ask(asking, question)["generation_method"] == "rules"
+
+
+def test_the_stream_says_so_while_it_happens(asking: Asking) -> None:
+    teach(asking, example(asking))
+    body = {"question": QUESTION, "user_id": "ann", "lang": "en"}
+    events = [frame["data"] for frame in asking.stream(body)]
+    (written,) = (one for one in events if one.get("node") == "agent_sql_generation" and one["status"] == "done")
+    assert written["sub_status"].startswith("From a verified example")
+    assert written["state_summary"]["generation_method"] == "verified_example"
+    assert stable({"data": events[-1]})["data"] == stable({"data": ask(asking, QUESTION, lang="en")})["data"]
 
 
 def test_another_question_goes_the_usual_way(thinking: Asking) -> None:

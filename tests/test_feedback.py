@@ -16,6 +16,7 @@ from api.access.key_file import KeyFile
 from app_config import Settings
 from common.runtime import run
 from tests.asking import SYNC, Asking
+from tests.learnt import example
 
 FEEDBACK, EXAMPLES, LESSONS = "/api/v0/feedback", "/api/v0/knowledge/examples", "/api/v0/knowledge/lessons"
 IMPORT, EXPORT = "/api/v0/knowledge/import", "/api/v0/knowledge/export"
@@ -381,7 +382,8 @@ def test_no_calls_of_one_caller_change_what_another_is_given(service: People, ca
     def seen() -> tuple[Any, ...]:
         visible = run(learned.visible("default", "bob"), 10)
         items = tuple((each.example_id, each.question, each.sql, each.trust) for each in visible.examples)
-        return items, visible.lessons, people.ask("bob")["sql"]
+        answer = people.ask("bob")
+        return items, visible.lessons, answer["sql"], answer["classification_info"]["method"]
 
     before = seen()
     for kind, *values in calls:
@@ -400,3 +402,51 @@ def test_no_calls_of_one_caller_change_what_another_is_given(service: People, ca
             path = f"{EXAMPLES}/{known}" + ("" if kind == "delete" else f"/{kind}")
             people.call("alice", path, {} if kind != "delete" else None, "DELETE" if kind == "delete" else "POST")
     assert seen() == before
+
+
+# --------------------------------------------------------------------------------------------------- who is learnt from
+
+
+def _feedback(asking: Asking, **environ: Any) -> dict[str, Any]:
+    answer = json.loads(asking.client.post(SYNC, json={"question": QUESTION, "user_id": "eve"}, **environ).get_data())
+    said = {"run_id": answer["data"]["run_id"], "rating": "satisfied", "user_id": "eve"}
+    return dict(json.loads(asking.client.post(FEEDBACK, json=said, **environ).get_data())["data"])
+
+
+def test_nothing_is_learnt_from_strangers_who_may_name_anybody(demo_url: str) -> None:
+    with Asking(Settings(database_url=demo_url), allow_anonymous=True) as asking:
+        data = _feedback(asking)
+        assert data["example"] is None
+        assert "anybody could speak in this user's name" in data["warnings"][0]
+        assert asking.client.post(f"{EXAMPLES}/ex_1/approve", json={}).status_code == 403
+        assert not run(asking.services.store.learned.visible("default", "eve"), 10).examples
+        learned = asking.services.store.learned
+        assert run(learned.feedback("eve", data["run_id"]), 10) is not None
+        mine = example("default", "eve", QUESTION)
+        run(learned.add("default", [mine]), 10)
+        said = {"run_id": data["run_id"], "rating": "unsatisfied", "user_id": "eve"}
+        assert asking.client.post(FEEDBACK, json=said, buffered=True).status_code == 200
+        gone = asking.client.delete(f"{EXAMPLES}/{mine.example_id}?user_id=eve", buffered=True)
+        assert gone.status_code == 403
+        assert run(learned.visible("default", "eve"), 10).examples == (mine,)
+        run(learned.delete("default", mine.example_id, "eve"), 10)
+
+
+def test_learning_can_be_switched_off(demo_url: str) -> None:
+    with Asking(Settings(database_url=demo_url), learning=False) as asking:
+        data = _feedback(asking)
+        assert data["example"] is None
+        assert "LEARNING" in data["warnings"][0]
+
+
+def test_what_was_confirmed_answers_its_user_again(people: People) -> None:
+    people.say("alice", people.ask("alice")["run_id"], "need_modification", modified_sql=RIGHT)
+    again = people.ask("alice")
+    assert again["sql"] == RIGHT
+    other = people.ask("bob")
+    assert other["sql"] != RIGHT
+    known = people.examples("alice")[0]["example_id"]
+    assert people.call("rev", f"{EXAMPLES}/{known}/approve", {})[0] == 200
+    assert people.ask("bob")["sql"] == RIGHT
+    assert people.call("rev", f"{EXAMPLES}/{known}/reject", {})[0] == 200
+    assert people.ask("bob")["sql"] == other["sql"]

@@ -106,6 +106,23 @@ def test_the_latest_feedback_for_a_run_replaces_the_earlier(place: Place, source
     play(place, scenario)
 
 
+def test_feedback_that_teaches_nothing_changes_nothing_learnt(place: Place, source: str) -> None:
+    async def scenario(learned: Learned) -> None:
+        await learned.keep(learning(source, "need_modification"))
+        once = (await learned.visible(source, "ann")).own
+        for rating in ("unsatisfied", "skip"):
+            said = replace(learning(source, rating, sql="SELECT 2"), lesson=None, teaches=False)
+            assert await learned.keep(said) == "kept"
+        assert (await learned.visible(source, "ann")).own is once
+        kept = await learned.feedback("ann", "run_1")
+        assert kept is not None
+        assert kept.rating == "skip"
+        await learned.keep(learning(source, "skip"))
+        assert not (await learned.visible(source, "ann")).examples
+
+    play(place, scenario)
+
+
 def test_repeating_feedback_changes_nothing(place: Place, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         said = learning(source, "need_modification")
@@ -275,6 +292,10 @@ def test_what_is_rejected_stays_rejected(place: Place, source: str) -> None:
         assert await sqls(learned, source) == []
         page = await learned.page(source, "example", Wanted("ann"), 10)
         assert [each.is_rejected for each in page.items] == [True]
+        # What is rejected takes no other example's place either.
+        await learned.keep(learning(source, run="r2", sql="SELECT 7", at=second(2)))
+        await learned.keep(learning(source, run="r3", at=second(3)))
+        assert await sqls(learned, source) == ["SELECT 7"]
         assert await learned.delete(source, known, "ann")
 
     play(place, scenario)
@@ -417,6 +438,22 @@ def test_lists_have_pages(place: Place, source: str) -> None:
         assert len(await listed(Wanted("bob", states=active), 100)) == 16 + 8 - 1
         with pytest.raises(InvalidCursor):
             await learned.page(source, "example", Wanted(None), 3, "x")
+
+    play(place, scenario)
+
+
+def test_what_the_store_has_lost_is_shown_no_longer(place: Place, source: str) -> None:
+    if place.lose is None:
+        pytest.skip("the server is not ours to empty")
+
+    async def scenario(learned: Learned) -> None:
+        await learned.keep(learning(source))
+        assert await sqls(learned, source) == ["SELECT 1"]
+        assert place.lose is not None
+        place.lose()
+        assert await sqls(learned, source) == []
+        await learned.keep(learning(source, sql="SELECT 2"))
+        assert await sqls(learned, source) == ["SELECT 2"]
 
     play(place, scenario)
 

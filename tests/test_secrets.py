@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from agent.bootstrap import bootstrap
 from app_config import Settings
-from common.logs import PACKAGES, JsonLines
+from common.logs import PACKAGES, JsonLines, TerminalLines
+from common.postgres.addresses import described_address
 from common.redaction import described, redacted
 from databases.source import InvalidDatabaseUrl
 from rules.skills import OfflineSkills
@@ -220,3 +221,27 @@ def test_an_exception_is_one_line_with_its_cause() -> None:
     )
     assert "\n" not in line
     assert str(Path.cwd()) not in line
+
+
+@pytest.mark.parametrize(
+    ("dsn", "named"),
+    [
+        ("postgresql://ann:s3cret@db.example.com:5433/shop?sslmode=require", "shop at db.example.com:5433"),
+        ("host=/run/postgresql dbname=shop user=ann password=s3cret port=5432", "shop at /run/postgresql"),
+        ("postgresql://ann:s3cret@", "ann at this machine"),
+        ("postgresql://ann:s3cret@a.example,b.example/shop", "shop at a.example,b.example"),
+    ],
+)
+def test_a_database_is_named_without_its_password(dsn: str, named: str) -> None:
+    assert described_address(dsn) == named
+
+
+def test_a_terminal_gets_a_line_to_read_for_each_request() -> None:
+    def line(level: int, message: str, **extra: Any) -> str:
+        record = logging.LogRecord("unified_api.access", level, "", 0, message, (), None)
+        vars(record).update(extra)
+        return TerminalLines().format(record)[len("09:05:12 ") :]
+
+    request = {"method": "POST", "path": "/api/v0/ask_agent\x1b[2J", "status": 200, "ms": 259.6}
+    assert line(logging.INFO, "request", **request) == "POST /api/v0/ask_agent\\u001b[2J 200 in 260 ms"
+    assert line(logging.WARNING, "password=s3cret is wrong") == "WARNING password=… is wrong"

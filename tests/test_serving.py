@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg2.extensions import parse_dsn
 
 from tests.forking import run_forked
 from tests.http_stream import Stream, get_json, post_json
@@ -48,7 +49,7 @@ def test_the_banner_says_where_and_on_what(demo_url: str, tmp_path: Path) -> Non
         address, runs_on, try_it = citu.banner
         assert f"http://127.0.0.1:{citu.port}" in address
         assert "offline rules" in runs_on
-        assert "DATABASE_URL" in runs_on
+        assert f"asks {parse_dsn(demo_url)['dbname']} at {parse_dsn(demo_url)['host']};" in runs_on
         assert "curl" in try_it
         status, health = get_json(citu.port, "/health")
         assert (status, health["data"]["status"]) == (200, "ok")

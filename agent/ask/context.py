@@ -25,11 +25,14 @@ async def nothing_before() -> tuple[Turn, ...]:
     return ()
 
 
-LookUp = Callable[[Inquiry], Awaitable[tuple[StoredValue, ...]]]
-"""Gives the stored values that a question names in columns of which not all values are known; never raises."""
+LookUp = Callable[[Inquiry, bool], Awaitable[tuple[StoredValue, ...]]]
+"""Gives the stored values that a question names in columns of which not all values are known; never raises.
+
+The second argument says whether the question is known to be about the data.
+"""
 
 
-async def nothing_stored(_inquiry: Inquiry) -> tuple[StoredValue, ...]:
+async def nothing_stored(_inquiry: Inquiry, _is_data: bool) -> tuple[StoredValue, ...]:
     """The `LookUp` of whoever looks nothing up."""
     return ()
 

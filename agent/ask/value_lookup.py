@@ -11,10 +11,10 @@ from rules.schema.lexicon import LEXICON
 def looking_up(search: ValueSearch, database: Database) -> LookUp:
     """The `LookUp` of one question, over its guarded and audited database."""
 
-    async def look_up(inquiry: Inquiry) -> tuple[StoredValue, ...]:
+    async def look_up(inquiry: Inquiry, is_data: bool) -> tuple[StoredValue, ...]:
         if not search.is_on or not inquiry.catalog.tables:
             return ()
         await LEXICON.ready(inquiry.catalog)
-        return await search.find(wanted_values(inquiry), inquiry.catalog, database)
+        return await search.find(wanted_values(inquiry, is_data=is_data), inquiry.catalog, database)
 
     return look_up

@@ -140,7 +140,15 @@ class FeedbackDesk:
         answered = await self._answers.find(user_id, given.run_id, given.conversation_id)
         learnt = await self._learnt(given, answered)
         said = Feedback(given.run_id, user_id, given.rating, now(), given.comment, given.modified_sql)
-        learning = Learning(self._datasource, said, answered.question, answered.sql, learnt.example, learnt.lesson)
+        learning = Learning(
+            self._datasource,
+            said,
+            answered.question,
+            answered.sql,
+            learnt.example,
+            learnt.lesson,
+            teaches=self._learns and given.is_credible,
+        )
         if await self._learned.keep(learning) == "full":
             learnt = replace(learnt, example=None, lesson=None, notices=(*learnt.notices, _FULL))
         return await self._body(given, learnt)

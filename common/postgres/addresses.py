@@ -1,4 +1,4 @@
-"""Looks up the host names of a connection string.
+"""Reads the addresses in connection strings: names them for people, and looks up host names.
 
 libpq can do so itself, but when psycopg2 connects asynchronously it keeps Python's interpreter lock meanwhile: a slow
 name server would stop the whole process, not only the caller who waits for a connection.
@@ -9,6 +9,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import psycopg2
+from psycopg2.extensions import parse_dsn
+
+
+def described_address(dsn: str) -> str:
+    """Which database a connection string leads to, for people: `shop at db.example.com`; never its password.
+
+    Raises:
+        psycopg2.ProgrammingError: it is no connection string.
+    """
+    known = parse_dsn(dsn)
+    host = known.get("host") or known.get("hostaddr") or "this machine"
+    port = f":{known['port']}" if known.get("port", "").isdigit() and not host.startswith("/") else ""
+    return f"{known.get('dbname') or known.get('user') or 'postgres'} at {host}{port}"
 
 
 def with_addresses(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -73,6 +73,8 @@ class Learning:
         question, sql: what the answer was about; `sql` is None when it had none.
         example: with trust `candidate` or `personal`, by the user who says it.
         lesson: not shared, by the same user.
+        teaches: whether the feedback changes what is learnt; else it is only kept, and there is neither example nor
+            lesson.
     """
 
     datasource: str
@@ -81,6 +83,7 @@ class Learning:
     sql: str | None = None
     example: Example | None = None
     lesson: Lesson | None = None
+    teaches: bool = True
 
 
 @dataclass(frozen=True)

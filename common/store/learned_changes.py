@@ -26,6 +26,11 @@ def learnt(
         own: all that is the user's own.
         known: whatever has the ids of the new example and the new lesson, by id.
     """
+    if not learning.teaches:
+        return (replace(before, feedback=learning.feedback) if before else Noted(learning.feedback)), {}
+    there = known.get(learning.example.example_id) if learning.example else None
+    if isinstance(there, Example) and there.is_rejected:
+        learning = replace(learning, example=None)
     withdrawn = {before.example_id, before.lesson_id} if before else set()
     changes: Changes = {
         item_id(item): None
@@ -53,11 +58,11 @@ def _is_settled(item: Example | Lesson, learning: Learning) -> bool:
 
 
 def _kept_example(example: Example | None, known: Mapping[str, Item]) -> Example | None:
-    """The example to keep; None when the same is shared or rejected already."""
+    """The example to keep; None when the same is shared already."""
     there = known.get(example.example_id) if example else None
     if example is None or not isinstance(there, Example):
         return example
-    if there.is_shared or there.is_rejected:
+    if there.is_shared:
         return None
     trust = _higher(there.trust, example.trust)
     return replace(example, trust=trust, source=there.source, created_at=there.created_at, uses=there.uses)

@@ -5,8 +5,8 @@ not the same question's answer tomorrow.
 """
 
 import re
-from calendar import monthrange
-from collections.abc import Iterable, Mapping
+from calendar import month_abbr, month_name, monthrange
+from collections.abc import Collection, Mapping
 from datetime import date, timedelta
 
 from knowledge.experience.phrasing import Piece
@@ -52,17 +52,35 @@ def is_like_a_year(number: str) -> bool:
     return 1 <= int(number[4:6]) <= _LAST_MONTH
 
 
-def is_explained(text: str, years: Iterable[int], numbers: Iterable[str]) -> bool:
-    """Whether a date is a bound of a month in one of the years, or its day is one of the numbers.
+def is_explained(text: str, years: Collection[int], said: Collection[str], *, is_relative: bool) -> bool:
+    """Whether a question explains a date: it is a bound of a month in one of the years, or its day is said.
 
-    So "March 2024" explains '2024-04-01', whatever words name the month.
+    So "March 2024" and "Q1 2024" explain '2024-04-01', whatever words name the month. A relative question ("this month
+    of 2024") explains only bounds of its years, and dates whose month it says by number or name.
+
+    Args:
+        said: the question's words and numbers.
+        is_relative: whether it speaks of a time relative to the day it is asked on.
     """
     try:
         at = date.fromisoformat(split(text)[0])
     except ValueError:
         return False
-    years = set(years)
-    is_end = (at.month, at.day) == (1, 1) and at.year - 1 in years
-    if at.year not in years:
-        return is_end
-    return at.day in (1, monthrange(at.year, at.month)[1]) or str(at.day) in set(numbers)
+    before = at - timedelta(days=1)
+    if {(at.year, at.month, at.day), (before.year, before.month, before.day)} & _bounds(years):
+        return True
+    days = [at, before] if at.day == 1 else [at]
+    return any(
+        day.year in years
+        and not (is_relative and _names(day.month).isdisjoint(said))
+        and (at.day == 1 or at.day == monthrange(at.year, at.month)[1] or str(at.day) in said)
+        for day in days
+    )
+
+
+def _names(month: int) -> set[str]:
+    return {str(month), month_name[month].lower(), month_abbr[month].lower()}
+
+
+def _bounds(years: Collection[int]) -> set[tuple[int, int, int]]:
+    return {(year, month, day) for year in years for month, day in ((1, 1), (_LAST_MONTH, 31))}

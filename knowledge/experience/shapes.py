@@ -7,20 +7,24 @@ it may have been worked out from them (the year before 2024). The same holds for
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from databases.constants import Constant, constants_of
+from databases.constants import Constant, constants_of, identifiers_of
 from knowledge.experience.dates import expressions, is_explained, is_like_a_date, is_like_a_year, split
-from knowledge.experience.phrasing import Phrasing, phrasing_of, same_words
+from knowledge.experience.phrasing import Phrasing, Piece, phrasing_of, same_words
+from knowledge.words import WORDS
 
+_WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
+_RELATIVE = WORDS.found("phrasing.relative")
 _INTERVAL = re.compile(r"\s*(\d+)\s+([A-Za-z]+)\s*")
 _PERIODS, _NUMBERS = ("year", "month", "day"), ("integer", "decimal")
 _SHORT = 3  # letters; a Latin word this short has to be written as it is stored
 _MOST_PIECES = 80
 _MOST_TEXTS = 3  # lifted names and values
+_LONGEST_ALIAS = 2  # characters; the number in t1 says nothing
 _HUNDRED = Decimal(100)
 _FEW = (Decimal(0), Decimal(1))  # say nothing by themselves, except as a limit
 
@@ -63,7 +67,7 @@ def shape_of(question: str, sql: str) -> Shape | None:
     phrasing, constants = phrasing_of(question), constants_of(sql)
     if constants is None or not 0 < len(phrasing.pieces) <= _MOST_PIECES:
         return None
-    reader = _Reader(phrasing, constants)
+    reader = _Reader(phrasing, constants, identifiers_of(sql))
     if not reader.is_timeless():
         return None
     slots = tuple(sorted((*reader.texts, *reader.periods(), *reader.numbers()), key=lambda slot: slot.first))
@@ -74,9 +78,10 @@ def shape_of(question: str, sql: str) -> Shape | None:
 class _Reader:
     """Finds the literals of one example's question in its SQL."""
 
-    def __init__(self, phrasing: Phrasing, constants: Sequence[Constant]) -> None:
+    def __init__(self, phrasing: Phrasing, constants: Sequence[Constant], identifiers: Iterable[str]) -> None:
         self._phrasing, self._pieces = phrasing, phrasing.pieces
         self._constants = constants
+        self._labels = [name.casefold() for name in identifiers if len(name) > _LONGEST_ALIAS]
         self.texts = self._texts()
         taken = {number for slot in self.texts for number in range(slot.first, slot.last)}
         free = [(number, piece) for number, piece in enumerate(self._pieces) if number not in taken]
@@ -118,22 +123,37 @@ class _Reader:
                 yield first, last
 
     def _stands_elsewhere(self, text: str, constants: Sequence[Constant]) -> bool:
-        """Whether another constant holds the text, or a part of it: it would not move with it."""
+        """Whether another constant, or a name, holds the text, or a part of it: that would not move along."""
         folded = text.casefold()
         others = (one for one in self._constants if one.kind == "text" and one not in constants)
-        return any(_is_part(folded, one.value.strip("%").casefold()) for one in others if one.role != "interval")
+        if any(_is_part(folded, one.value.strip("%").casefold()) for one in others if one.role != "interval"):
+            return True
+        if not text.isascii():
+            return any(folded in label for label in self._labels)
+        words = "_".join(_WORD.findall(folded))
+        return any(f"_{words}_" in f"_{'_'.join(_WORD.findall(label))}_" for label in self._labels)
+
+    def _are_spelled_out(self, pieces: Iterable[Piece]) -> bool:
+        """Whether names or texts of the SQL hold the numbers, as `revenue_2024` does: these would not move along."""
+        texts = [one.value for one in self._constants if one.kind == "text" and one.role != "interval"]
+        labels = [*self._labels, *(text for text in texts if not is_like_a_date(text))]
+        written = {number for label in labels for number in _DIGITS.findall(label)}
+        return not written.isdisjoint(number for piece in pieces for number in _DIGITS.findall(piece.text))
 
     # ---------------------------------------------------------------------------------------------------------- periods
 
     def is_timeless(self) -> bool:
         """Whether the question itself says every date that the SQL holds."""
         years = {int(piece.text[:4]) for _, piece in self._named}
-        figures = [piece.text for _, piece in self._counted]
-        for constant in self._dates:
-            explaining = {form for _, form in self._explaining(constant)}
-            if not explaining and not (constant.kind == "text" and is_explained(constant.value, years, figures)):
-                return False
-        return True
+        said = {piece.text for piece in self._pieces}
+        is_relative = _RELATIVE.search(self._phrasing.said) is not None
+        if is_relative and any(_may_be_part_of_date(one) and one.value not in said for one in self._constants):
+            return False
+        return all(
+            self._explaining(constant)
+            or (constant.kind == "text" and is_explained(constant.value, years, said, is_relative=is_relative))
+            for constant in self._dates
+        )
 
     def _explaining(self, constant: Constant) -> list[tuple[int, Form]]:
         """The periods that the constant may express, and how."""
@@ -156,6 +176,8 @@ class _Reader:
             expressed[number].append((constant, form))
         if not all(expressed.values()) or not all(map(_is_one_way, expressed.values())):
             return []
+        if self._are_spelled_out([piece for _, piece in self._named]):
+            return []
         return [Slot(piece.kind, at, at + 1, tuple(expressed[at])) for at, piece in self._named]
 
     # ---------------------------------------------------------------------------------------------------------- numbers
@@ -175,6 +197,8 @@ class _Reader:
                 telling.setdefault(value, []).append((constant, form))
         if telling.keys() != said.keys() or any(count > 1 for count in said.values()):
             return []
+        if self._are_spelled_out([piece for _, piece in self._counted]):
+            return []
         slots = []
         for at, piece in self._counted:
             constants = telling[Decimal(piece.text)]
@@ -190,6 +214,12 @@ def _may_be_date(constant: Constant, figures: set[str]) -> bool:
     if constant.kind != "integer" or constant.role not in ("compared", "argument", "other"):
         return False
     return constant.value not in figures and is_like_a_year(constant.value)
+
+
+def _may_be_part_of_date(constant: Constant) -> bool:
+    """Whether a number is compared with something computed, as the month of a date is."""
+    is_few = constant.kind == "integer" and Decimal(constant.value) in _FEW
+    return constant.kind == "integer" and constant.role == "compared" and not constant.column and not is_few
 
 
 def _is_part(one: str, other: str) -> bool:

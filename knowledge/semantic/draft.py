@@ -95,15 +95,15 @@ class _Writer:
         if len(dates) == 1 and is_event:
             yield f"date: {_scalar(dates[0])}"
         elif dates:
-            yield f"# date: {_comment(' or '.join(map(_scalar, dates)))}"
+            yield f"# date: {' or '.join(map(_scalar, dates))}"
         if condition := guesses.deletion_filter(table):
-            yield f"# filter: {_comment(_scalar(condition))}"
+            yield f"# filter: {_scalar(condition)}"
 
     def _joins(self, table: Table) -> Iterator[str]:
         joins = [join for join in self._implied.get(table.key, ()) if self._name(join.target)]
         if joins:
             yield "# joins:  # no foreign key declares these"
-            yield from (f"#   - {_comment(self._join(join))}" for join in joins)
+            yield from (f"#   - {self._join(join)}" for join in joins)
 
     def _join(self, join: PreferredJoin) -> str:
         columns, targets = _list(join.columns), _list(join.target_columns)
@@ -136,8 +136,8 @@ class _Writer:
             unit = guesses.unit_of(column)
             said = [f"table: {_scalar(name)}", f"expression: {_scalar(expression)}"]
             said += [f"unit: {_scalar(unit)}"] if unit else []
-            metric = _comment(_scalar(f"total {column.name} of {table.name}"))
-            yield f"#{_INDENT}{metric}: {{{_comment(', '.join(said))}}}"
+            metric = _scalar(f"total {column.name} of {table.name}")
+            yield f"#{_INDENT}{metric}: {{{', '.join(said)}}}"
 
 
 def _about(table: Table) -> Iterator[str]:

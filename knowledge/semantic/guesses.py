@@ -20,6 +20,7 @@ from knowledge.words import WORDS
 _BRACKETED = re.compile(r"\(([^()]{1,20})\)")
 _LONGEST_NAME = 30  # characters; a longer comment is a sentence, not a name
 _MOST_WORDS = 4
+_LONGEST_DESCRIPTION = 1_000
 _MOST_VALUES = 12  # stored values of one column that are listed to be named
 _LONGEST_VALUE = 60
 _MOST_ALLOWED = 60
@@ -48,7 +49,7 @@ def name_of(comment: str | None) -> str | None:
 def description_of(comment: str | None) -> str | None:
     """The comment when it says more than a name."""
     text = " ".join(normalise(comment or "").split())
-    return text if text and text != name_of(comment) else None
+    return text[:_LONGEST_DESCRIPTION] if text and text != name_of(comment) else None
 
 
 def is_number(column: Column) -> bool:
@@ -121,12 +122,14 @@ def deletion_filter(table: Table) -> str | None:
 
 
 def values_of(table: Table, column: Column) -> Sequence[tuple[str, str | None]]:
-    """Values to be named with what the comment calls them: those of an enumeration, else the codes of the comment,
-    else the few that are stored. None of a personal column."""
+    """Values to be named, with what the comment calls them; none of a personal column.
+
+    They are those of an enumeration or a CHECK, else the codes that the comment explains, else the few that are stored.
+    """
     privacy = privacy_of(table, column)
     labels = dict(labels_of(column.comment))
     stored = open_values(table, column) if column.is_complete and len(column.values) <= _MOST_VALUES else ()
-    values = column.allowed[:_MOST_ALLOWED] or tuple(labels) or stored
+    values = dict.fromkeys(column.allowed[:_MOST_ALLOWED] or tuple(labels) or stored)
     if privacy is not Privacy.OPEN or column.type == "boolean":
         return ()
     return [(value, labels.get(value)) for value in values if value.strip() and len(value) <= _LONGEST_VALUE]

@@ -23,19 +23,21 @@ _MOST_TABLES = 40  # whose columns are offered for the search
 _ASKS: tuple[Kind, ...] = ("list", "count", "sum", "avg", "max", "min", "top", "rank", "share", "trend")
 
 
-def wanted_values(inquiry: Inquiry) -> Wanted:
+def wanted_values(inquiry: Inquiry, *, is_data: bool = False) -> Wanted:
     """The parts of the question to look up, and the columns that may hold them, the likeliest first.
 
     Nothing where everything is explained, or where the question has nothing to do with the database.
+
+    Args:
+        is_data: whether it is known to be about the data, whatever its words say.
     """
     lexicon = lexicon_of(inquiry.catalog)
     marks, stretches = _marks_and_stretches(inquiry.question, lexicon)
     if not stretches and not (stretches := _pending_stretches(inquiry, lexicon)):
         return Wanted()
-    is_about_data = any(_is_named(mark) or mark.means(*_ASKS) for mark in marks) or any(
-        turn.question_type == "DATABASE" for turn in inquiry.history
-    )
-    return Wanted(stretches, partial(_places, marks, lexicon)) if is_about_data else Wanted()
+    is_data = is_data or any(_is_named(mark) or mark.means(*_ASKS) for mark in marks)
+    is_data = is_data or any(turn.question_type == "DATABASE" for turn in inquiry.history)
+    return Wanted(stretches, partial(_places, marks, lexicon)) if is_data else Wanted()
 
 
 def _pending_stretches(inquiry: Inquiry, lexicon: Lexicon) -> tuple[Stretch, ...]:

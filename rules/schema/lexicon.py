@@ -38,10 +38,7 @@ from rules.schema.senses import (
     Sense,
     Senses,
     link_to,
-    no_places,
-    places_of,
     sense_of,
-    size,
 )
 
 MAX_PHRASE_ATOMS = 16
@@ -75,8 +72,9 @@ class Lexicon:
         self.schema = Schema(catalog)
         self.graph = Graph(self.schema)
         self._tables = catalog.tables
-        self._own, self._borrowed = Senses(), Senses()
-        self._columns: list[tuple[Places, ...]] = []  # of each table: the places of the columns that are equal
+        self._places = Places()
+        self._own, self._borrowed = Senses(self._places), Senses(self._places)
+        self._columns: list[tuple[int, ...]] = []  # of each table: the numbers of the places of equal columns
         self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
         self.said: tuple[tuple[str, tuple[Link, ...]], ...] = ()
         self.offered: tuple[tuple[str, str], ...] = ()
@@ -85,12 +83,12 @@ class Lexicon:
         self._known_near: dict[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = {}  # of phrases of very many
         for number, table in enumerate(catalog.tables):
             self._add_table(number, table)
-        equal: dict[object, Places] = {}
+        equal: dict[object, int] = {}
         for number, table in enumerate(catalog.tables):
             self._add_columns(number, table, equal)
         self.intents, self.adjectives = said_words(catalog, self._own)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
-        self._crowded = frozenset(key for key, senses in self._own.items() if size(senses) > _MOST_LINKS)
+        self._crowded = frozenset(key for key, senses in self._own.items() if self._places.size(senses) > _MOST_LINKS)
 
     def _add_table(self, number: int, table: Table) -> None:
         for phrases, senses in (
@@ -102,21 +100,21 @@ class Lexicon:
         for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
             self._owners[owner].append(number)
 
-    def _add_columns(self, number: int, table: Table, equal: dict[object, Places]) -> None:
+    def _add_columns(self, number: int, table: Table, equal: dict[object, int]) -> None:
         """Adds the columns' phrases.
 
         Args:
-            equal: the places of the columns with the same phrases, among them those of tables before.
+            equal: the numbers of the places of columns with the same phrases, those of tables before among them.
         """
         found = []
         for index, column in enumerate(table.columns, 1):
             kind = (column, column_traits(table, column))
             places = equal.get(kind)
             if places is None:
-                places = equal[kind] = no_places()
+                places = equal[kind] = self._places.new()
                 self._add(self._own, column_phrases(table, column), places)
                 self._add(self._borrowed, borrowed_column_phrases(table, column), places)
-            places.append((number << COLUMN_BITS) + index)
+            self._places.add(places, (number << COLUMN_BITS) + index)
             found.append(places)
         self._columns.append(tuple(found))
 
@@ -130,7 +128,7 @@ class Lexicon:
             at = place + (AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0))
             senses.add_shared(key, link, at)
 
-    def _add(self, senses: Senses, phrases: Iterable[tuple[str, Link]], to: Places) -> None:
+    def _add(self, senses: Senses, phrases: Iterable[tuple[str, Link]], to: int) -> None:
         for key, link in self._best(phrases):
             senses.add(key, link, to)
 
@@ -197,7 +195,7 @@ class Lexicon:
             has_rival = _has_rival(link, clear)
             _take(found, replace(link, quality=link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
         links = tuple(found.values())
-        if size(own) + size(owned) + size(borrowed) <= _MOST_LINKS:
+        if sum(map(self._places.size, (own, owned, borrowed))) <= _MOST_LINKS:
             _remember(self._known, stem_key, links, _MOST_REMEMBERED)
         else:
             _remember(self._known_near, (stem_key, near), links, _MOST_REMEMBERED_NEAR)
@@ -205,21 +203,25 @@ class Lexicon:
 
     def _placed(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[Link]:
         """A link for each place of the senses, in the order of tables and columns."""
-        if size(senses) > _MOST_LINKS:
-            chosen = [*self._near_places(senses, near), *_best_places(senses)]
+        if self._places.size(senses) > _MOST_LINKS:
+            chosen = [*self._near_places(senses, near), *self._best_places(senses)]
             placed = list(dict.fromkeys(chosen))[:_MOST_LINKS]
         else:
-            placed = [(place, index) for index, sense in enumerate(senses) for place in places_of(sense)]
+            placed = [(place, index) for index, sense in enumerate(senses) for place in self._places.of(sense)]
         return [self._at(place, senses[index]) for place, index in sorted(placed)]
 
     def _near_places(self, senses: Sequence[Sense], near: Collection[TableKey]) -> Iterator[tuple[int, int]]:
         for key in near:
             first = self._numbers[key] << COLUMN_BITS
-            for index, places in enumerate(map(places_of, senses)):
+            for index, places in enumerate(map(self._places.of, senses)):
                 at = bisect_left(places, first)
                 while at < len(places) and places[at] <= first + AFTER_COLUMNS:
                     yield places[at], index
                     at += 1
+
+    def _best_places(self, senses: Sequence[Sense]) -> Iterator[tuple[int, int]]:
+        for index in sorted(range(len(senses)), key=lambda index: -senses[index][1]):
+            yield from ((place, index) for place in self._places.of(senses[index])[:_MOST_LINKS])
 
     @cached_property
     def _numbers(self) -> dict[TableKey, int]:
@@ -238,10 +240,10 @@ class Lexicon:
         for owner, rest in _cuts(stem_key):
             numbers = self._owners.get(owner, ())
             named = self._own.of(rest) if numbers else ()
-            called = {id(sense[-1]) for sense in named if sense[0] == "column"}
+            called = {sense[-1] for sense in named if sense[0] == "column"}
             for number in self._limited(numbers, near) if called else ():
                 for index, places in enumerate(self._columns[number]):
-                    if id(places) in called:
+                    if places in called:
                         found += self._owned_by(number, index, stem_key)
         return found
 
@@ -332,11 +334,6 @@ def _take(found: dict[_Identity, Link], link: Link) -> None:
     known = found.get(link.identity)
     if known is None or known.quality < link.quality:
         found[link.identity] = link
-
-
-def _best_places(senses: Sequence[Sense]) -> Iterator[tuple[int, int]]:
-    for index in sorted(range(len(senses)), key=lambda index: -senses[index][1]):
-        yield from ((place, index) for place in places_of(senses[index])[:_MOST_LINKS])
 
 
 def _cuts(stem_key: str) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ all threads while it does.
 """
 
 from array import array
-from collections.abc import Iterator, MutableSequence, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from rules.schema.links import Link, TableKey
@@ -14,34 +14,43 @@ COLUMN_BITS = 12  # PostgreSQL allows 1,600 columns
 AFTER_COLUMNS = (1 << COLUMN_BITS) - 1
 """The number of what stands after all columns, such as a product of two."""
 
-Places = MutableSequence[int]
-"""Where things stand that go by the same phrases, in order. A place is the number of the table, shifted by
-`COLUMN_BITS`, plus the number of the column from 1; 0 is the table itself."""
-
-Sense = tuple[Literal["table", "column", "value"], float, str, str | None, str | None, bool, str | None, int | Places]
-"""A link's kind, quality, spelling, value, `derived` and `is_exact`; its column if it stands after all; the places."""
+Sense = tuple[Literal["table", "column", "value"], float, str, str | None, str | None, bool, str | None, int]
+"""A link's kind, quality, spelling, value, `derived` and `is_exact`; its column if it stands after all; where it is: a
+place, or a number of `Places`."""
 
 
-def no_places() -> Places:
-    """Room for places."""
-    return array("L")
+class Places:
+    """Where things stand that go by the same phrases, in order, by negative numbers.
+
+    A place is the number of a table, shifted by `COLUMN_BITS`, plus the number of the column from 1; 0 is the table
+    itself. A place that stands alone is its own number.
+    """
+
+    def __init__(self) -> None:
+        self._places: list[array[int]] = []
+
+    def new(self, *places: int) -> int:
+        """A number for these places, to which others may be added."""
+        self._places.append(array("L", places))
+        return ~(len(self._places) - 1)
+
+    def add(self, number: int, place: int) -> None:
+        """Adds a place after those of the number."""
+        self._places[~number].append(place)
+
+    def of(self, sense: Sense) -> Sequence[int]:
+        """Where the thing stands."""
+        return (sense[-1],) if sense[-1] >= 0 else self._places[~sense[-1]]
+
+    def size(self, senses: Sequence[Sense]) -> int:
+        """How many things a phrase with these senses may mean."""
+        return sum([1 if sense[-1] >= 0 else len(self._places[~sense[-1]]) for sense in senses])
 
 
-def sense_of(link: Link, places: int | Places) -> Sense:
-    """What the link says, at one place or at several."""
-    column = link.column if isinstance(places, int) and places & AFTER_COLUMNS == AFTER_COLUMNS else None
-    return (link.kind, link.quality, link.spelling, link.value, link.derived, link.is_exact, column, places)
-
-
-def places_of(sense: Sense) -> Sequence[int]:
-    """Where the thing stands."""
-    places = sense[-1]
-    return (places,) if isinstance(places, int) else places
-
-
-def size(senses: Sequence[Sense]) -> int:
-    """How many things a phrase with these senses may mean."""
-    return sum([len(places_of(sense)) for sense in senses])
+def sense_of(link: Link, place: int) -> Sense:
+    """What the link says, at a place or at those of a number."""
+    column = link.column if place >= 0 and place & AFTER_COLUMNS == AFTER_COLUMNS else None
+    return (link.kind, link.quality, link.spelling, link.value, link.derived, link.is_exact, column, place)
 
 
 def link_to(sense: Sense, table: TableKey, column: str | None) -> Link:
@@ -53,7 +62,8 @@ def link_to(sense: Sense, table: TableKey, column: str | None) -> Link:
 class Senses:
     """Senses by the keys of phrases."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: Places) -> None:
+        self._places = places
         self._senses: dict[str, Sense | list[Sense]] = {}  # most phrases have one, which needs no list
 
     def __contains__(self, key: object) -> bool:
@@ -61,16 +71,18 @@ class Senses:
 
     def of(self, key: str) -> Sequence[Sense]:
         """The senses of the phrase, in the order in which they were added."""
-        found = self._senses.get(key, ())
-        return (found,) if isinstance(found, tuple) and found else found
+        found = self._senses.get(key)
+        if found is None:
+            return ()
+        return found if isinstance(found, list) else (found,)
 
     def items(self) -> Iterator[tuple[str, Sequence[Sense]]]:
         """All phrases with their senses."""
         return ((key, self.of(key)) for key in self._senses)
 
-    def add(self, key: str, link: Link, places: int | Places) -> None:
-        """Adds a sense."""
-        known, sense = self._senses.get(key), sense_of(link, places)
+    def add(self, key: str, link: Link, place: int) -> None:
+        """Adds a sense, at a place or at those of a number."""
+        known, sense = self._senses.get(key), sense_of(link, place)
         if known is None:
             self._senses[key] = sense
         elif isinstance(known, list):
@@ -81,18 +93,18 @@ class Senses:
     def add_shared(self, key: str, link: Link, place: int) -> None:
         """Adds a place, which is after all others, to the sense that is the same but for its places, or a new sense."""
         sense = sense_of(link, place)
-        for number, known in enumerate(self.of(key) if not link.derived else ()):
+        for at, known in enumerate(self.of(key) if not link.derived else ()):
             if known[2] == sense[2] and known[:-1] == sense[:-1]:
-                if isinstance(known[-1], int):
-                    self._replace(key, number, (*known[:-1], array("L", (known[-1], place))))
+                if known[-1] >= 0:
+                    self._replace(key, at, (*known[:-1], self._places.new(known[-1], place)))
                 else:
-                    known[-1].append(place)
+                    self._places.add(known[-1], place)
                 return
         self.add(key, link, place)
 
-    def _replace(self, key: str, number: int, sense: Sense) -> None:
+    def _replace(self, key: str, at: int, sense: Sense) -> None:
         known = self._senses[key]
         if isinstance(known, list):
-            known[number] = sense
+            known[at] = sense
         else:
             self._senses[key] = sense

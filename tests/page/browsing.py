@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 RANKING = "查询各服务区的营业收入排行"
 ASK = "**/api/v0/ask_agent_stream"
@@ -84,6 +84,11 @@ def answer_with(page: Page, *frames: str) -> None:
     body = "retry: 3000\n\n" + "".join(frames)
     headers = {"Content-Type": "text/event-stream; charset=utf-8"}
     page.route(ASK, lambda route: route.fulfill(status=200, headers=headers, body=body))
+
+
+def answer_as(reply: dict[str, Any], route: Route) -> None:
+    """Handles a request by giving `reply`."""
+    route.fulfill(**reply)
 
 
 def result(columns: list[str], types: list[str], rows: str, *, row_count: int, is_limited: bool = False) -> str:

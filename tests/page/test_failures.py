@@ -1,12 +1,12 @@
 """What the reader is told when there is no answer."""
 
 import json
+from functools import partial
 from typing import Any
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.page.browsing import ASK, EVENT_STREAM, RANKING, ask, expect_state, frame, progress
+from tests.page.browsing import ASK, EVENT_STREAM, RANKING, answer_as, ask, expect_state, frame, progress
 
 
 def test_a_refused_statement_is_explained(page: Page) -> None:
@@ -51,17 +51,18 @@ BROKEN_REPLIES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN_REPLIES)
-def test_broken_replies_are_said_to_be_broken(page: Page, name: str) -> None:
-    reply, error_type = BROKEN_REPLIES[name]
-    page.route(ASK, lambda route: route.fulfill(**reply))
+def test_broken_replies_are_said_to_be_broken(page: Page) -> None:
+    for number, (name, (reply, error_type)) in enumerate(BROKEN_REPLIES.items(), 1):
+        page.route(ASK, partial(answer_as, reply))
 
-    turn = ask(page, RANKING)
+        turn = ask(page, RANKING)
 
-    expect_state(turn, "failed")
-    expect(turn.get_by_role("alert")).to_contain_text(error_type)
-    expect(turn.locator('.step[data-status="running"]')).to_have_count(0)
-    expect(page.get_by_role("button", name="提问")).to_be_visible()
+        expect(page.locator(".turn"), name).to_have_count(number)
+        expect_state(turn, "failed")
+        expect(turn.get_by_role("alert"), name).to_contain_text(error_type)
+        expect(turn.locator('.step[data-status="running"]'), name).to_have_count(0)
+        expect(page.get_by_role("button", name="提问"), name).to_be_visible()
+        page.unroute(ASK)
 
 
 def test_a_caller_who_asks_too_often_is_told_when_to_try_again(page: Page) -> None:

@@ -1,11 +1,12 @@
 """Conversation, settings and language."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.page.browsing import ASK, RANKING, ask, expect_state, opened
+from tests.page.browsing import ASK, RANKING, answer_as, ask, expect_state, opened
 
 
 def asked_body(page: Page, question: str) -> dict[str, Any]:
@@ -76,15 +77,18 @@ def test_examples_are_the_connected_database_s_in_the_language_of_the_page(page:
     assert request.value.headers["accept-language"] == "en"  # so that what goes wrong is said in it too
 
 
-@pytest.mark.parametrize("code", [401, 503])
-def test_without_examples_the_page_shows_none_and_asks_for_nothing(page: Page, code: int) -> None:
-    refusal = {"code": code, "success": False, "message": "…", "data": {}}
-    page.route("**/api/v0/examples*", lambda route: route.fulfill(status=code, json=refusal))
-    with page.expect_response("**/api/v0/examples*"):
-        page.reload()
-    expect(page.locator("#welcome")).to_be_visible()
-    expect(page.get_by_text("试试这些问题")).to_be_hidden()
-    expect(page.get_by_role("dialog")).to_have_count(0)
+def test_without_examples_the_page_shows_none_and_asks_for_nothing(page: Page) -> None:
+    for code in (401, 503):
+        envelope: dict[str, Any] = {"code": code, "success": False, "message": "…", "data": {}}
+        reply: dict[str, Any] = {"status": code, "json": envelope}
+        page.route("**/api/v0/examples*", partial(answer_as, reply))
+        with page.expect_response("**/api/v0/examples*") as response:
+            page.reload()
+        assert response.value.status == code
+        expect(page.locator("#welcome")).to_be_visible()
+        expect(page.get_by_text("试试这些问题")).to_be_hidden()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.unroute("**/api/v0/examples*")
 
 
 def test_nothing_on_the_page_is_left_in_the_other_language(browser: Browser, live_server: str) -> None:

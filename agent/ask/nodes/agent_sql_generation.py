@@ -33,12 +33,15 @@ async def agent_sql_generation(state: State, runtime: Runtime[Context]) -> Updat
     """
     context = runtime.context
     inquiry = inquiry_of(state, await context.database.catalog())
+    if not inquiry.found_values:  # before it was known to be about the data, nothing may have been looked up
+        inquiry = replace(inquiry, found_values=await context.look_up(inquiry, True))
     known = state["reused"] if "reused" in state else await reused(inquiry, context.experience, context.database)
     if known is not None:
         return _proven_before(known)
     if context.has_model:  # the rules have no use for it
         inquiry = replace(inquiry, experience=await context.experience.recalled(inquiry))
-    return {**await _written(inquiry, context), "experience": inquiry.experience}
+    update = await _written(inquiry, context)
+    return {**update, "experience": inquiry.experience, "found_values": inquiry.found_values}
 
 
 async def _written(inquiry: Inquiry, context: Context) -> Update:

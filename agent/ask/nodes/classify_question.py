@@ -36,7 +36,8 @@ async def classify_question(state: State, runtime: Runtime[Context]) -> Update:
             raise
         catalog = Catalog(())
     if state["routing_mode"] != "chat_direct":
-        state = {**state, "found_values": await context.look_up(inquiry_of(state, catalog))}
+        is_data = state["routing_mode"] == "database_direct"
+        state = {**state, "found_values": await context.look_up(inquiry_of(state, catalog), is_data)}
     inquiry, update = inquiry_of(state, catalog), Update(execution_path=["classify"])
     if state["routing_mode"] in SETTLED_BY_EXAMPLES:
         update["reused"] = await reused(inquiry, context.experience, context.database)
