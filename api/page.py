@@ -16,7 +16,7 @@ def page_blueprint() -> Blueprint:
         return send_from_directory(_TEMPLATES, "index.html", max_age=0)
 
     @blueprint.get("/c/<conversation_id>")
-    def conversation(conversation_id: str) -> Response:
+    def conversation(**_address: str) -> Response:
         """The same for everybody and every id: what it may show, the page asks the API with its reader's key."""
         # Its addresses are relative, because a proxy may serve it below a path that is unknown here.
         markup = (_TEMPLATES / "index.html").read_text().replace('="static/', '="../static/')
