@@ -6,16 +6,22 @@ import { label } from "./texts.js";
 // Nothing is broken: the question or its SQL is not for Citu. Ids and types are of no use to the reader then.
 const REFUSALS = new Set(["forbidden_keywords", "forbidden_object", "cost_exceeded", "syntax_error", "validation_exception"]);
 
+/** Whether an `error` envelope is one of them. */
+export function isRefusal({ data }) {
+  return REFUSALS.has(data.error_type);
+}
+
 /** A box for an `error` envelope; `onRetry` is called when the reader wants to try again. */
-export function failureBox({ code, message, data }, onRetry) {
-  const isRefusal = REFUSALS.has(data.error_type);
-  const said = isRefusal ? refusal(data) : data.is_local ? ownWords(data.error_type, code) : serversWords(message, data);
-  return element("div", { class: isRefusal ? "failure refusal" : "failure", role: "alert" }, glyph("warning"), element(
+export function failureBox(envelope, onRetry) {
+  const { code, message, data } = envelope;
+  const isRefused = isRefusal(envelope);
+  const said = isRefused ? refusal(data) : data.is_local ? ownWords(data.error_type, code) : serversWords(message, data);
+  return element("div", { class: isRefused ? "failure refusal" : "failure", role: "alert" }, glyph("warning"), element(
     "div",
     { class: "failure-body" },
     ...said,
     data.retry_after_s ? label("retry_after", { seconds: String(data.retry_after_s) }, "p") : null,
-    isRefusal ? folded(data) : tail(data),
+    isRefused ? folded(data) : tail(data),
     data.retryable || data.error_type === "unauthorized" ? retryButton(onRetry) : null,
   ));
 }

@@ -3,11 +3,11 @@
 import { element } from "./dom.js";
 
 const KEYWORDS = new Set(
-  `all and any array as asc between by case cast collate cross current_date current_timestamp date desc distinct else end
-  except exists extract false fetch filter first following for from full group grouping having ilike in inner intersect
+  `all alter and any array as asc between by case cast collate create cross current_date current_timestamp date delete desc
+  distinct drop else end except exists extract false fetch filter first following for from full group grouping having ilike in inner insert intersect
   interval into is join last lateral left like limit natural not null nulls of offset on only or order outer over
   partition preceding range recursive right rollup row rows select sets similar some table tablesample then timestamp to
-  true unbounded union using values when where window with within`.split(/\s+/),
+  true truncate unbounded union update using values when where window with within`.split(/\s+/),
 );
 const TOKENS = new RegExp(
   [

@@ -212,7 +212,7 @@ const TEXTS = {
   reads_only_title: ["Citu 只读数据，没有改动任何内容", "Citu only reads; nothing was changed"],
   reads_only_text: [
     "可以查询数据，但不能新增、修改或删除。",
-    "Ask it anything about the data; adding, changing and deleting are not for it.",
+    "You can ask about the data; nothing can be added, changed or deleted here.",
   ],
   refused_title: ["这条查询没有执行", "This was not run"],
   unreachable_title: ["无法连接服务器", "The server can't be reached"],

@@ -1,7 +1,7 @@
 /** Shows one question and its answer. */
 
 import { element, glyph } from "./dom.js";
-import { failureBox } from "./failure.js";
+import { failureBox, isRefusal } from "./failure.js";
 import { feedback } from "./feedback.js";
 import { questionHead } from "./question_head.js";
 import { resultView } from "./result_view.js";
@@ -116,6 +116,7 @@ export class Turn {
       isStopped ? label("stopped_text", {}, "p") : failureBox(envelope, () => this.#onRetry(envelope.data.error_type)),
       ...this.#offers(envelope.data, ["choices", "rewrites"]),
     );
+    if (isRefusal(envelope)) this.#steps.collapse(); // it says the same
     const sql = envelope.data.state_summary?.sql;
     if (sql) this.#showSql(sql, "sql_refused");
   }
