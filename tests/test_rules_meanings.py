@@ -21,8 +21,9 @@ from tests.databases import open_asked, rows_of
 
 SKILLS = OfflineSkills()
 DDL = """
-CREATE TABLE ort (nr int PRIMARY KEY, kurz text NOT NULL, lang text NOT NULL);
+CREATE TABLE ort (nr int PRIMARY KEY, kurz text NOT NULL, lang text NOT NULL, is_deleted text NOT NULL DEFAULT 'nein');
 INSERT INTO ort VALUES (1, 'B', 'Berlin'), (2, 'P', 'Paris'), (3, 'R', 'Rom');
+INSERT INTO ort VALUES (4, 'O', 'Oslo', 'ja');
 CREATE TABLE laden (nr int PRIMARY KEY, name text, art text, zustand text, sitz int, lager int,
     FOREIGN KEY (sitz) REFERENCES ort, FOREIGN KEY (lager) REFERENCES ort);
 INSERT INTO laden VALUES (1, 'Ada', 'K1', 'a', 1, 2), (2, 'Bob', 'K2', 'a', 1, 3), (3, 'Cid', 'K1', 'z', 2, 1);
@@ -37,6 +38,7 @@ tables:
   ort:
     names: {zh: [城市], en: [city, town]}
     label: lang
+    filter: is_deleted = 'nein' OR is_deleted = ''
     columns:
       lang: {values: {Rom: {zh: 罗马, en: Rome}}}
   laden:
@@ -138,6 +140,7 @@ def asked(make_database: Callable[[str], str]) -> Iterator[Asked]:
         ("how much revenue by cash", [(110,)]),
         ("towns", [("Berlin",), ("Paris",), ("Rom",)]),
         ("how many cities", [(3,)]),
+        ("how many cities including deleted", [(4,)]),
         # a value that names a kind of thing
         ("how many bakeries", [(1,)]),
         ("takings of bookshops", [(100,)]),
@@ -168,6 +171,7 @@ def asked(make_database: Callable[[str], str]) -> Iterator[Asked]:
         ("cash takings", [(110,)]),
         ("cash takings by shop", [("Bob", 100), ("Ada", 10)]),
         ("takings and value per item by shop", [("Bob", 100, 50), ("Ada", 40, 10)]),
+        ("takings, items sold and value per item by shop", [("Bob", 100, 2, 50), ("Ada", 40, 4, 10)]),
         ("cash takings and takings by shop", [("Bob", 100, 100), ("Ada", 10, 40)]),
         ("early takings in January 2024", [(40,)]),
         ("early takings by shop", [("Bob", 100), ("Ada", 40)]),
@@ -218,6 +222,7 @@ def test_an_answer_says_which_filter_held(asked: Asked) -> None:
     assert "By default only those of \"shop\" count that fulfil zustand <> 'z'." in asked.summary("how many shops")
     assert "默认只计入满足 zustand <> 'z' 的“店铺”。" in asked.summary("各店铺的收入")
     assert "By default" not in asked.summary("how many closed shops")
+    assert "By default" not in asked.summary("how many cities")  # deleted ones are told nowhere
     made = understand_in_context(asked.inquiry("total takings"))
     assert isinstance(made, Understanding)
     assert made.assumptions == ()  # no shop takes part

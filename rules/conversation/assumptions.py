@@ -78,7 +78,8 @@ def _of_filters(plan: Plan, query: Query) -> Iterator[Text]:
     said |= {(one.table, str(one.column)) for one in (*query.dimensions, *query.top_per)}
     for key in sorted(key for key in graph.above(query.base) if not spoken.isdisjoint(graph.above(key))):
         facts = plan.reading.facts(key)
-        if facts.filter is not None and said.isdisjoint((key, name) for name in facts.filtered):
+        is_told = facts.filter is not None and facts.filtered - {facts.deleted}
+        if is_told and said.isdisjoint((key, name) for name in facts.filtered):
             name = called(facts.table)
             yield Text(
                 f"默认只计入满足 {facts.filter} 的“{name.zh}”。",

@@ -56,11 +56,11 @@ def refuse_foreign_grain(plan: Plan, query: Query) -> None:
     Raises:
         Refusal: a group of the query is none of the metric's grain.
     """
-    for metric in plan.metrics:
+    for metric in filter(lambda one: one.grain, plan.metrics):
         ways = [plan.reading.graph.up(metric.table, one.table, one.via) or () for one in query.dimensions]
         columns = [way[0].columns if way else (one.column,) for way, one in zip(ways, query.dimensions, strict=True)]
         known = {*metric.grain, getattr(event_date(plan, metric.table), "column", None)}
-        if metric.grain and not all(known.issuperset(names) for names in columns):
+        if not all(known.issuperset(names) for names in columns):
             raise not_combinable()
 
 

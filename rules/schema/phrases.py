@@ -86,9 +86,8 @@ def measure_phrases(schema: Schema, table: Table) -> Phrases:
     for column in table.columns:
         yield from _bare_measure(schema, table, column, penalty)
     yield from _line_amount(schema, table, penalty)
-    for metric in schema.catalog.metrics:
-        if metric.table == table.key:
-            yield from _metric(metric, schema.facts[table.key])
+    for metric in schema.metrics_of.get(table.key, ()):
+        yield from _metric(metric, schema.facts[table.key])
 
 
 def _metric(metric: Metric, facts: Facts) -> Phrases:

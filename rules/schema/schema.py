@@ -157,7 +157,7 @@ class Facts:
         year: the number column that says in which year, where there is one.
         edges: its references to parents.
         date: the one of `dates` that is meant where none is named, as the semantic file says.
-        filter: the semantic file's condition on rows that take part, and the columns it is about.
+        filter: the semantic file's condition on rows that take part, and (`filtered`) the columns it is about.
     """
 
     table: Table
@@ -364,23 +364,18 @@ def is_year(column: Column) -> bool:
 
 
 def _meant(facts: Facts) -> Facts:
-    """The facts with what the semantic file adds to them. A filter by the mark of deletion says nothing more."""
+    """The facts with what the semantic file adds to them."""
     meaning = facts.table.meaning
     if meaning is None:
         return facts
-    preferred = [Edge(facts.table.key, join.columns, join.target, join.target_columns) for join in meaning.joins]
-    said = {(edge.columns, edge.parent) for edge in preferred}
-    others = [edge for edge in facts.edges if (edge.columns, edge.parent) not in said]
-    edges = (*(replace(edge, is_preferred=True) for edge in preferred), *others)
+    said = [
+        Edge(facts.table.key, join.columns, join.target, join.target_columns, is_preferred=True)
+        for join in meaning.joins
+    ]
+    ways = {(edge.columns, edge.parent) for edge in said}
+    edges = (*said, *(edge for edge in facts.edges if (edge.columns, edge.parent) not in ways))
     filtered = frozenset(meaning.filter_columns)
-    is_filtered = filtered - {facts.deleted}
-    return replace(
-        facts,
-        edges=edges,
-        date=meaning.date_column,
-        filter=meaning.default_filter if is_filtered else None,
-        filtered=filtered if is_filtered else frozenset(),
-    )
+    return replace(facts, edges=edges, date=meaning.date_column, filter=meaning.default_filter, filtered=filtered)
 
 
 class Schema:
@@ -405,6 +400,9 @@ class Schema:
             self._within_module.setdefault(_stems(table.name)[1:], []).append(table)
         self.facts: dict[TableKey, Facts] = {table.key: self._facts_of(table) for table in catalog.tables}
         self._metrics = {(metric.table, metric.name): metric for metric in catalog.metrics}
+        self.metrics_of: dict[TableKey, list[Metric]] = {}
+        for metric in catalog.metrics:
+            self.metrics_of.setdefault(metric.table, []).append(metric)
 
     def table(self, key: TableKey) -> Table:
         """The table of that key."""

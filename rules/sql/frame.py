@@ -189,7 +189,7 @@ class Frame:
         self._conditions_of_base = [self.condition(condition) for condition in above if condition not in own]
         self._conditions_of_base += [self._exists(one) for one in needs]
         if own_filter is not None:
-            self._conditions_of_base.append(f"({self.expression(self._base, own_filter)})")
+            self._conditions_of_base.append(_operand(self.expression(self._base, own_filter)))
 
     def has_beside(self, conditions: Iterable[Condition]) -> bool:
         """Whether any condition is on a table that is not above the root."""
@@ -204,14 +204,20 @@ class Frame:
         found = []
         for path, alias in nodes.items():
             key = path[-1].parent if path else self._root
-            name = self._schema.facts[key].deleted
-            is_aliased = len(self._nodes) > 1 or self._must_qualify
-            if name is not None and key not in self._with_deleted:
-                found.append(not_deleted(self._schema, key, name, f"{alias}." if is_aliased else ""))
-            facts = self._schema.facts[key]
-            if facts.filter is not None and not self._spoken_of & {(key, column) for column in facts.filtered}:
-                found.append(f"({expression(facts.filter).of(alias) if is_aliased else facts.filter})")
+            facts, is_aliased = self._schema.facts[key], len(self._nodes) > 1 or self._must_qualify
+            is_filtered = facts.filter is not None and not self._is_lifted(key)
+            said = is_filtered and facts.deleted in facts.filtered  # then the file knows better than the rules
+            if facts.deleted is not None and key not in self._with_deleted and not said:
+                found.append(not_deleted(self._schema, key, facts.deleted, f"{alias}." if is_aliased else ""))
+            if is_filtered and facts.filter is not None:
+                found.append(_operand(expression(facts.filter).of(alias) if is_aliased else facts.filter))
         return found
+
+    def _is_lifted(self, key: TableKey) -> bool:
+        """Whether the question speaks of what the default filter of the table is about."""
+        facts = self._schema.facts[key]
+        with_deleted = key in self._with_deleted and facts.deleted in facts.filtered
+        return with_deleted or not self._spoken_of.isdisjoint((key, column) for column in facts.filtered)
 
     def condition(self, condition: Condition) -> str:
         """One condition on the frame's rows as SQL."""
@@ -331,6 +337,11 @@ _PATTERNS = {
     "suffix": ("{} ILIKE {}", False, True),
 }
 _FALSE_TEXT = WORDS.both("columns.said.not_deleted")
+
+
+def _operand(condition: str) -> str:
+    """The condition as a part of a conjunction."""
+    return f"({condition})" if re.search(r"\bor\b", condition, re.IGNORECASE) else condition
 
 
 def not_deleted(schema: Schema, key: TableKey, name: str, qualifier: str) -> str:
