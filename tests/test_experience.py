@@ -263,9 +263,10 @@ def test_uses_are_counted(asking: Asking) -> None:
 
 def lesson(author: str = "ann", **more: Any) -> Lesson:
     question, sql = "spending per buyer", "SELECT 1"
+    cause, hint = "Unpaid purchases were counted.", "Count spending of state P only."
     made = Lesson(
-        lesson_id(DEFAULT, author, question, sql), DEFAULT, question, sql, "en", author, "logic_error",
-        "Unpaid purchases were counted.", "Count spending of state P only.", AT,
+        lesson_id(DEFAULT, author, question, sql, cause, hint), DEFAULT, question, sql, "en", author, "logic_error",
+        cause, hint, AT,
     )  # fmt: skip
     return replace(made, **more)
 
