@@ -340,6 +340,26 @@ def test_whom_another_user_has_asked_about_is_told_to_no_model(thinking: Asking,
         assert ("spending of Ann" in prompts(model)) == (user == "zoe")
 
 
+def test_what_a_shared_lesson_must_not_tell_others_is_told_to_its_author_alone(
+    thinking: Asking, model: OpenAiServer
+) -> None:
+    lessons = {
+        "of-somebody": {"root_cause": "Wrong filters: customer.name = 'Ann'."},
+        "of-a-value": {"root_cause": "Wrong filters: purchase.state = 'P'."},
+        "reads-closed-things": {"sql": "SELECT pg_read_file('x')"},
+        "is-broken": {"sql": "SELECT FROM WHERE"},
+    }
+    for word, told in lessons.items():
+        told |= {"lesson_id": f"ls_{word}", "avoidance_hint": word, "is_shared": True}
+        teach(thinking, lesson("zoe", **told))
+        for user in ("bob", "zoe"):
+            model.requests.clear()
+            ask(thinking, "spending per buyer", Reply("SELECT 1 AS n"), user=user, routing_mode="database_direct")
+            is_for_all = word in ("of-a-value", "is-broken")
+            assert (word in prompts(model)) == (user == "zoe" or is_for_all), (word, user)
+        run(thinking.services.store.learned.delete(DEFAULT, f"ls_{word}", None), timeout_s=20)
+
+
 def test_what_others_have_of_their_own_changes_no_prompt(thinking: Asking, model: OpenAiServer) -> None:
     texts = ("spending of buyers by city", "spending of buyers by state", "buyers", "spending by day", "cities", "days")
     teach(thinking, *(example(thinking, text, trust="reviewed", author="zoe", reviewer="rob") for text in texts))

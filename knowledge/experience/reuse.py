@@ -105,8 +105,7 @@ def _written(shape: Shape, asked: Phrasing, way: _Way, known: Known) -> str | No
 def _keep_their_order(figures: Mapping[Constant, str]) -> bool:
     """Whether the ends of a range are still its ends: between 200 and 100 lies nothing, which nobody asks for."""
     for one, other in combinations(figures, 2):
-        is_range = one.column or ("BETWEEN" in one.operator and one.operator[:-1] == other.operator[:-1])
-        if one.role == "compared" == other.role and one.column == other.column and is_range:
+        if one.may_bound_with(other):
             was, now = (_order(one.value), _order(other.value)), (_order(figures[one]), _order(figures[other]))
             if (was[0] < was[1] and now[0] > now[1]) or (was[0] > was[1] and now[0] < now[1]):
                 return False
