@@ -343,7 +343,7 @@ def test_whom_another_user_has_asked_about_is_told_to_no_model(thinking: Asking,
 def test_what_a_shared_lesson_must_not_tell_others_is_told_to_its_author_alone(
     thinking: Asking, model: OpenAiServer
 ) -> None:
-    lessons = {
+    lessons: dict[str, dict[str, Any]] = {
         "of-somebody": {"root_cause": "Wrong filters: customer.name = 'Ann'."},
         "of-a-value": {"root_cause": "Wrong filters: purchase.state = 'P'."},
         "reads-closed-things": {"sql": "SELECT pg_read_file('x')"},
