@@ -40,6 +40,7 @@ VALUES: list[tuple[str, Any, str, Any]] = [
     ("'=cmd()'::text", "=cmd()", "'=cmd()", "=cmd()"),
     ("'＋１'::text", "＋１", "'＋１", "＋１"),
     ("'@sum(1)'::text", "@sum(1)", "'@sum(1)", "@sum(1)"),
+    ("E'\\n=1'", "\n=1", "'\n=1", "\n=1"),
     ("'-1.5'::text", "-1.5", "-1.5", "-1.5"),
     ("'https://example.com'::text", "https://example.com", "https://example.com", "https://example.com"),
     (r"E'\x01'", "\x01", "\x01", "_x0001_"),  # as workbooks write what XML can't hold
@@ -108,6 +109,16 @@ def test_every_kind_of_value_is_the_same_in_every_format(asking: Asking) -> None
     assert sheet is not None
     assert [[cell.value for cell in row] for row in sheet.iter_rows()] == [names, [one for *_, one in VALUES]]
     assert {cell.data_type for cell in sheet[2]} <= {"n", "s", "b", "d"}  # "f" would be a formula
+
+
+def test_a_result_without_columns_is_a_file_all_the_same(asking: Asking) -> None:
+    run_id = _asked(asking, "SELECT FROM service_area LIMIT 2")["run_id"]
+    with _export(asking, run_id, format="json") as response:
+        assert (response.get_json()["columns"], response.get_json()["row_count"]) == ([], 2)
+    with _export(asking, run_id, format="xlsx") as response:
+        sheet = load_workbook(io.BytesIO(response.get_data())).active
+    assert sheet is not None
+    assert not any(sheet.iter_rows())
 
 
 def test_rows_beyond_those_of_the_answer_take_no_memory(asking: Asking) -> None:
