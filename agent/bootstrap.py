@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agent.analysis.desk import AnalysisDesk
 from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
 from agent.ask.experience import OwnRecollection
@@ -94,6 +95,7 @@ class Services:
     store: Store
     desk: SqlDesk
     exports: ExportDesk
+    analyses: AnalysisDesk
     feedback: FeedbackDesk
     learning: LearningDesk
     schema: SchemaDesk
@@ -149,6 +151,7 @@ def bootstrap(settings: Settings) -> Services:
     desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
     answers = Answers(runs, store.conversations)
     exports = ExportDesk(answers, open_database, max_rows=settings.export_max_rows)
+    analyses = AnalysisDesk(answers, open_database, request_timeout_s=settings.request_timeout_s)
     learnt = (store.learned, DEFAULT, database_of, open_database)
     feedback = FeedbackDesk(
         answers,
@@ -182,6 +185,7 @@ def bootstrap(settings: Settings) -> Services:
         store=store,
         desk=desk,
         exports=exports,
+        analyses=analyses,
         feedback=feedback,
         learning=learning,
         schema=schema,
