@@ -92,7 +92,8 @@ class _Teller:
             f"{self._when(last)} 的“{self._measure.label}”为 {self._said(last.value)}，比{'去年同期 ' if year else ' '}"
             f"{self._when(before)}（{self._said(before.value)}）{in_zh}{f'（{rate}）' if rate else ''}。",
             f"{self._measure.label} in {self._when(last)} was {self._said(last.value)}, {in_en} "
-            f"{'a year before, ' if year else ''}in {self._when(before)} ({self._said(before.value)}{f'; {rate}' if rate else ''}).",
+            f"{'a year before, ' if year else ''}in {self._when(before)} "
+            f"({self._said(before.value)}{f'; {rate}' if rate else ''}).",
         )
         figures = {
             "period": self._when(last),

@@ -127,7 +127,8 @@ def outlying(measure: Place, rows: Sequence[Sequence[Any]], sql: str, lang: Lang
         f"“{measure.label}”的 {count:,} 个数值中有 {outside:,} 个离群值（范围 {fences[0]} 到 {fences[1]} 之外）："
         f"{'、'.join(names)}{more.zh}。",
         f"{outside:,} of the {count:,} figures of {measure.label} "
-        f"{'is an outlier' if outside == 1 else 'are outliers'} (outside {fences[0]} to {fences[1]}): {', '.join(names)}{more.en}.",
+        f"{'is an outlier' if outside == 1 else 'are outliers'} (outside {fences[0]} to {fences[1]}): "
+        f"{', '.join(names)}{more.en}.",
     )
     return Finding("outliers", text.to(lang), _IQR.to(lang), figures, sql)
 

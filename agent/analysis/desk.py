@@ -15,7 +15,7 @@ from agent.analysis import changing, describing, predicting, sharing, statements
 from agent.analysis.findings import Finding
 from agent.analysis.forecasting import CannotForecast
 from agent.analysis.limits import MOST_NAMED, MOST_PERIODS
-from agent.analysis.periods import Point, Series, Unit, fitting_unit, parsed, series_of, written_unit
+from agent.analysis.periods import ALIGNED, Point, Series, Unit, fitting_unit, parsed, series_of, written_unit
 from agent.analysis.statements import Rows
 from agent.analysis.subject import Place, Subject, described_columns, subject_of
 from agent.ask.past_answers import Answers
@@ -29,6 +29,7 @@ from knowledge.result_columns import result_columns
 
 What = Literal["describe", "shares", "change", "outliers", "forecast"]
 WHATS: tuple[What, ...] = get_args(What)
+_OVER_TIME: tuple[What, ...] = ("change", "forecast")
 _BY_DEFAULT: tuple[What, ...] = ("describe", "shares", "change", "outliers")
 
 _NO_ROWS = Text("这个回答没有查询结果，无法分析。", "This answer has no rows to analyse.")
@@ -225,7 +226,7 @@ class _Work:
 
     async def _follow(self, forecasts: ThreadPoolExecutor, whats: Sequence[What]) -> None:
         if not self.subject.times:
-            for what in ("change", "forecast"):
+            for what in _OVER_TIME:
                 self._miss(what, _NO_TIME)
             return
         time = self.subject.times[0]
@@ -234,7 +235,7 @@ class _Work:
             sql = statements.series(self.rows, measure, time, unit)
             series = await self._series(measure, time, unit, sql)
             if isinstance(series, Text):
-                for what in ("change", "forecast"):
+                for what in _OVER_TIME:
                     self._miss(what, series)
                 continue
             if series.gaps:
@@ -253,7 +254,7 @@ class _Work:
             return None
         period = time.column.period
         if period is not None:  # one January alone is no series of years
-            aligned = [unit == period for unit in statements.ALIGNED]
+            aligned = [unit == period for unit in ALIGNED]
         return fitting_unit(begins, ends, aligned, MOST_PERIODS)
 
     async def _series(self, measure: Place, time: Place, unit: Unit | None, sql: str) -> Series | Text:

@@ -36,8 +36,8 @@ _CONSTANT = Text(
     "各周期的数值完全相同，没有可以预测的变化。", "All periods have the same figure: there is nothing to forecast."
 )
 _WORSE = Text(
-    "不给出预测：在最近 {tests} 个周期上回测，模型的平均绝对误差（{mae:.4g}）不比“{naive}”的简单预测（{naive_mae:.4g}）小。",
-    "No forecast is given: back-tested on {tests} past figures, the model's mean absolute error ({mae:.4g}) is greater "
+    "不给出预测：回测 {tests} 次，模型的平均绝对误差（{mae:.4g}）大于“{naive}”的简单预测（{naive_mae:.4g}）。",
+    "No forecast is given: back-tested {tests} times, the model's mean absolute error ({mae:.4g}) is greater "
     "than that of the naive forecast “{naive}” ({naive_mae:.4g}).",
 )
 _TOO_LONG = Text("预测超过时限，已停止。", "The forecast took longer than allowed and was stopped.")

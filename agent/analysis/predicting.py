@@ -102,7 +102,8 @@ def _text(measure: Place, series: Series, made: Forecast, points: Sequence[dict[
         note = Text("（该周期尚未结束，按整个周期预测）", " (not over yet; forecast as a whole)")
     return Text(
         f"预测 {first['period']}{note.zh} 的“{measure.label}”约为 {said(first['value'])}，"
-        f"95% 预测区间 {said(first['low_95'])} 到 {said(first['high_95'])}，共预测 {len(points)} 个{UNIT_NAMES[series.unit].zh}周期。"
+        f"95% 预测区间 {said(first['low_95'])} 到 {said(first['high_95'])}，"
+        f"共预测 {len(points)} 个周期（按{UNIT_NAMES[series.unit].zh}）。"
         f"回测 {test.tests} 次的平均绝对误差为 {error}{mape}，“{test.naive.zh}”的简单预测为 {naive}。",
         f"{measure.label} in {first['period']}{note.en} is forecast at {said(first['value'])}, with a 95% prediction "
         f"interval from {said(first['low_95'])} to {said(first['high_95'])}; periods forecast: {len(points)}. "

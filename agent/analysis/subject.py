@@ -90,16 +90,12 @@ def subject_of(columns: Sequence[ResultColumn], result: QueryResult, measure: st
 
 
 def _chosen(field: str, said: str, places: Sequence[Place]) -> Place:
-    for named in (lambda one: one.name, lambda one: one.label):
-        for one in places:
-            if named(one) == said:
-                return one
-    zh, en = (sign.join(one.name for one in places) for sign in ("、", ", "))
-    text = Text(
-        _NO_SUCH.zh.format(field=field, names=zh or _NOTHING.zh),
-        _NO_SUCH.en.format(field=field, names=en or _NOTHING.en),
-    )
-    raise InvalidRequest(text, field=field)
+    named = [one for one in places if one.name == said] or [one for one in places if one.label == said]
+    if named:
+        return named[0]
+    zh, en = ("、".join(one.name for one in places), ", ".join(one.name for one in places))
+    in_zh = _NO_SUCH.zh.format(field=field, names=zh or _NOTHING.zh)
+    raise InvalidRequest(Text(in_zh, _NO_SUCH.en.format(field=field, names=en or _NOTHING.en)), field=field)
 
 
 def _is_key(place: Place) -> bool:
