@@ -150,6 +150,7 @@ const TEXTS = {
   sql_edit: ["编辑", "Edit"],
   sql_run: ["运行", "Run"],
   sql_running: ["正在运行…", "Running…"],
+  sql_done: ["已运行", "Done"],
   run_again: ["重新运行", "Run again"],
   copy: ["复制", "Copy"],
   copied: ["已复制", "Copied"],
@@ -280,6 +281,12 @@ export function onSpeak(listener) {
 export function translate(key, values = {}) {
   const text = TEXTS[key][current];
   return typeof text === "function" ? text(values) : text;
+}
+
+/** A number in few characters, as people write large ones: `1.9亿`, `190M`. */
+export function compactNumber(number) {
+  const notation = Math.abs(number) < 10_000 ? "standard" : "compact";
+  return new Intl.NumberFormat(LANGUAGE_TAGS[current], { notation, maximumFractionDigits: 2 }).format(number);
 }
 
 /** An element whose text follows the language. */
