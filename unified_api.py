@@ -30,6 +30,7 @@ from api.access.key_file import KeyFile
 from api.access.origins import Anonymity
 from api.access.rate_limits import RateLimits
 from api.access.rights import Rights
+from api.analyses import analyses_blueprint
 from api.ask import ask_blueprint
 from api.compression import register_compression
 from api.conversations import conversations_blueprint
@@ -83,6 +84,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     )
     app.register_blueprint(runs_blueprint(services.runs, places, ping_interval_s=settings.ping_interval_s))
     app.register_blueprint(exports_blueprint(services.exports, places))
+    app.register_blueprint(analyses_blueprint(services.analyses, places))
     app.register_blueprint(conversations_blueprint(services.store.conversations))
     app.register_blueprint(sql_blueprint(services.desk, places))
     app.register_blueprint(schema_blueprint(services.schema, places, max_question_chars=settings.max_question_chars))

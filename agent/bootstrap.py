@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from agent.analysis.desk import AnalysisDesk
 from agent.ask.context import Behaviour, Context, Recall, nothing_before
 from agent.ask.example_questions import Examples, demo_examples, examples_of
 from agent.ask.experience import OwnRecollection
@@ -95,6 +96,7 @@ class Services:
     store: Store
     desk: SqlDesk
     exports: ExportDesk
+    analyses: AnalysisDesk
     feedback: FeedbackDesk
     learning: LearningDesk
     schema: SchemaDesk
@@ -138,6 +140,7 @@ def bootstrap(settings: Settings) -> Services:
         store=tools.store,
         desk=SqlDesk(tools.database_of, tools.new_context, request_timeout_s=timeout_s),
         exports=ExportDesk(answers, tools.open_database, max_rows=settings.export_max_rows),
+        analyses=AnalysisDesk(answers, tools.open_database, request_timeout_s=timeout_s),
         feedback=FeedbackDesk(
             answers, *learnt, tools.rules.is_complete, learns=settings.learning, request_timeout_s=timeout_s
         ),
