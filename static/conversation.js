@@ -175,7 +175,7 @@ export class Conversation {
     const page = await this.#page(null, () => this.#showLatest(), mayBeNew);
     if (!page || opening !== this.#opening) return;
     this.#said.context_type ??= page.turns.at(-1)?.question_type;
-    const turns = page.turns.filter((turn) => !this.#isShown(turn)).map(pastTurn);
+    const turns = page.turns.filter((turn) => !this.#isShown(turn)).map((turn) => pastTurn(turn, this.id));
     this.#place.prepend(...earlierButton(page, (button) => this.#showEarlier(button, page.next_cursor)), ...turns);
     this.#onChange();
     if (!this.#running) turns.at(-1)?.scrollIntoView({ block: "start" });
@@ -192,7 +192,7 @@ export class Conversation {
     if (!page || !button.isConnected) return;
     const height = document.documentElement.scrollHeight;
     const more = earlierButton(page, (next) => this.#showEarlier(next, page.next_cursor));
-    button.replaceWith(...more, ...page.turns.map(pastTurn));
+    button.replaceWith(...more, ...page.turns.map((turn) => pastTurn(turn, this.id)));
     scrollBy(0, document.documentElement.scrollHeight - height); // keeps the same turns in view
   }
 
