@@ -97,11 +97,12 @@ export class Conversation {
     const running = inThisTab.recall("running");
     const id = addressedConversation();
     const goesOn = Boolean(running?.body?.question) && (running.conversation_id ?? null) === id;
+    const opening = this.#opening;
     if (id) {
       this.#continueWith({ conversation_id: id });
       await this.#showLatest({ mayBeNew: goesOn });
     }
-    if (this.#running) return; // the reader has asked something meanwhile
+    if (this.#running || opening !== this.#opening) return; // the reader has asked or opened something meanwhile
     if (goesOn && !this.#isShown(running)) this.#follow(running);
     else inThisTab.forget("running");
   }
