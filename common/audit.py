@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 MAX_BYTES = 10 * 1024 * 1024
 KEPT = 9  # full files beside the current one, the oldest with the highest number
 
-Source = Literal["ask", "value_lookup", "sql_run", "export", "feedback", "import"]
+Source = Literal["ask", "value_lookup", "sql_run", "export", "analyze", "feedback", "import"]
 Verdict = Literal["executed", "refused", "failed", "cancelled"]
 
 
@@ -34,8 +34,8 @@ class Occasion:
 
     Attributes:
         source: `ask` for a question, `value_lookup` for looking up what it names, `sql_run` for SQL that the caller
-            gave, `export` for an answer's rows as a file, `feedback` for SQL that a user corrects or confirms, `import`
-            for examples that somebody brings.
+            gave, `export` for an answer's rows as a file, `analyze` for figures about them, `feedback` for SQL
+            that a user corrects or confirms, `import` for examples that somebody brings.
         actor: who asks.
         question: None when SQL was given.
     """

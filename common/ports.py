@@ -16,6 +16,10 @@ class Inspected(Protocol):
     """What a proven query uses, as written, each once, in alphabetical order."""
 
     @property
+    def statement(self) -> str:
+        """The text to run, without the semicolon at its end and what follows."""
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """`name` or `schema.name`."""
 

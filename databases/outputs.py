@@ -59,6 +59,7 @@ class Output:
         is_share: a quotient of figures of the same kind, or one over the whole.
         is_percent: it is multiplied by 100.
         is_rank: a position among the rows.
+        is_total: a sum or a count, whose figures of several rows may be added up.
         is_computed: more was done to the values than that.
     """
 
@@ -73,6 +74,7 @@ class Output:
     is_share: bool = False
     is_percent: bool = False
     is_rank: bool = False
+    is_total: bool = False
     is_computed: bool = False
 
 
@@ -194,7 +196,7 @@ class _Reader:
             return self._calculated(node, names)
         if kind == "SubLink":
             inner = self.select(node.get("subselect", {}).get("SelectStmt", {}), names)
-            return inner[0] if inner else Output("", is_computed=True)
+            return replace(inner[0], is_total=False) if inner else Output("", is_computed=True)
         return Output("", is_computed=True)
 
     def _called(self, node: Node, names: _Names) -> Output:
@@ -224,14 +226,19 @@ class _Reader:
             arguments = [ordered[0].get("SortBy", {}).get("node", {})]
         if not arguments:
             tables = {table.key: table for place in names.sources.values() if (table := _table_of(place))}
-            return Output(function, function=function, counted=tuple(tables.values()))
+            return Output(
+                function, function=function, counted=tuple(tables.values()), is_total=_adds_up(function, node)
+            )
         inner = self._described(arguments[0], names)
         if "over" in node and inner.function:  # figures of groups, put together over all of them
-            return replace(inner, name=function)
+            return replace(inner, name=function, is_total=False)
         is_again = inner.function == "count"  # a sum of counts is no count of values
-        return replace(inner, name=function, function=function, period=None, is_computed=inner.is_computed or is_again)
+        is_computed, is_total = inner.is_computed or is_again, _adds_up(function, node)
+        return replace(inner, name=function, function=function, period=None, is_computed=is_computed, is_total=is_total)
 
     def _calculated(self, node: Node, names: _Names) -> Output:
+        if node.get("kind") == "AEXPR_NULLIF":  # only keeps a division from failing
+            return self._described(node.get("lexpr", {}), names)
         operator = _texts(node.get("name", ()))[-1:]
         sides = [
             self._described(node[side], names)
@@ -239,7 +246,7 @@ class _Reader:
             if side in node and not _is_constant(node[side])
         ]
         if len(sides) == 1 and operator in (("+",), ("-",)):
-            return sides[0]
+            return replace(sides[0], is_total=False)
         if len(sides) == 1 and operator in (("*",), ("/",)):
             is_percent = operator == ("*",) and _has_hundred(node)
             return replace(sides[0], is_percent=is_percent, is_computed=sides[0].is_computed or not is_percent)
@@ -252,9 +259,15 @@ class _Reader:
                 "", function=function, is_share=is_share, is_percent=left.is_percent, is_computed=not is_share
             )
         same = {(one.table.key, one.column) for one in sides if one.table and one.column}
+        is_total = operator in (("+",), ("-",)) and bool(sides) and all(one.is_total for one in sides)
         if operator in (("+",), ("-",)) and len(same) == 1:
-            return replace(sides[0], name="", is_computed=True)
-        return Output("", function=function, is_computed=True)
+            return replace(sides[0], name="", is_computed=True, is_total=is_total)
+        return Output("", function=function, is_computed=True, is_total=is_total)
+
+
+def _adds_up(function: Aggregate, node: Node) -> bool:
+    """Whether figures of several rows make one of them all: distinct values and running totals would count twice."""
+    return function in ("sum", "count") and not node.get("agg_distinct") and "over" not in node
 
 
 def _table_of(place: tuple[Output, ...]) -> Table | None:

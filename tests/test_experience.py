@@ -22,8 +22,8 @@ from knowledge.experience.phrasing import phrasing_of
 from knowledge.experience.proving import Prover
 from knowledge.experience.ranking import TextIndex, ranked
 from knowledge.experience.shelves import Shelves
-from knowledge.relevance import terms_with_roots
 from knowledge.tables_read import tables_hash
+from knowledge.terms import terms_with_roots
 from tests.asking import Asking, stable
 from tests.databases import SMALL, as_admin, execute, open_asked, until
 from tests.experiences import EXAMPLE

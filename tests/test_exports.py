@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -204,3 +205,28 @@ def test_the_audit_log_says_what_was_exported_and_how_much_of_it(
             return bool(cursor.fetchall() == [(0,)])
 
     eventually(is_gone, 20)
+
+
+CHARTS = {
+    "line": "SELECT x::text AS year, x * 2 AS n, 'a$b$' AS part FROM generate_series(2000, 2040) AS x",
+    "bar": "SELECT '<b>' || x AS part, -x::numeric AS n FROM generate_series(1, 20) AS x",
+    "number": "SELECT 1234567.5 AS n",
+}
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed (requirements-charts.txt)")
+def test_a_chart_is_a_picture(asking: Asking) -> None:
+    for sql in CHARTS.values():
+        with _export(asking, _asked(asking, sql)["run_id"], format="png") as response:
+            assert (response.status_code, response.content_type) == (200, "image/png"), sql
+            assert response.get_data().startswith(b"\x89PNG")
+
+
+def test_a_picture_needs_a_chart_and_matplotlib(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = _asked(asking, "SELECT 'a' AS text")["run_id"]
+    if find_spec("matplotlib") is not None:
+        with _export(asking, run_id, format="png") as response:
+            assert _refused(response) == (404, "not_found", "")
+    monkeypatch.setattr("agent.ask.export_desk.can_draw", lambda: False)
+    with _export(asking, run_id, format="png") as response:
+        assert _refused(response) == (400, "invalid_request", "format")

@@ -120,6 +120,15 @@ def flag_codes(column: Column) -> tuple[str, str] | None:
     return ("1", "0") if kind == "number" else flag_of({value: value for value in column.values})
 
 
+def is_averaged(column: Column) -> bool:
+    """Whether the column is a rate, price, age or score, whose plain sum means nothing."""
+    names = comment_names(column.comment) or [column.name]
+    words = english_words(column.name)
+    if _SUMMED & {*words[:1]} or names[0].startswith(_SUMMED_HAN):
+        return False
+    return bool(_AVERAGED & {*words[-1:]} or _UNIT & {*words[:1]}) or bool(_AVERAGED_HAN.search(names[0]))
+
+
 def is_birth_date(column: Column) -> bool:
     """Whether the column holds dates of birth."""
     texts = (column.name, *comment_names(column.comment))
@@ -225,11 +234,7 @@ class Facts:
 
     def is_averaged(self, column: Column) -> bool:
         """Whether the column is a rate, price, age or score, whose plain sum means nothing."""
-        names = comment_names(column.comment) or [column.name]
-        words = english_words(column.name)
-        if _SUMMED & {*words[:1]} or names[0].startswith(_SUMMED_HAN):
-            return False
-        return bool(_AVERAGED & {*words[-1:]} or _UNIT & {*words[:1]}) or bool(_AVERAGED_HAN.search(names[0]))
+        return is_averaged(column)
 
     def is_housekeeping(self, column: Column) -> bool:
         """Whether the column serves the application rather than the reader."""

@@ -1,0 +1,80 @@
+"""What an analysis found, and how its figures are written in sentences."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal
+
+from common.text import Lang, Text
+from knowledge.naming import has_han
+
+Number = int | float | Decimal
+Kind = Literal[
+    "describe",
+    "correlation",
+    "shares",
+    "pareto",
+    "concentration",
+    "change",
+    "year_before",
+    "contributions",
+    "extremes",
+    "rise",
+    "unfinished",
+    "outliers",
+    "forecast",
+]
+
+_NONE = Text("无", "none")
+_SMALL_DIGITS = 4  # significant ones, of figures below 1
+_DECIMALS = 2
+_MOST_DIGITS = 18  # beyond, figures are written with an exponent
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is true of the rows.
+
+    Attributes:
+        text: one or a few sentences, in the reader's language.
+        method: how it was computed, in the reader's language.
+        figures: what the sentences say, unrounded.
+        sql: the statement that gave the figures.
+    """
+
+    kind: Kind
+    text: str
+    method: str
+    figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    sql: str | None = None
+
+    def body(self) -> dict[str, Any]:
+        """As the HTTP contract has it."""
+        body = {"kind": self.kind, "text": self.text, "method": self.method, "figures": dict(self.figures)}
+        return body | ({"sql": self.sql} if self.sql else {})
+
+
+def figure(value: Number | None, unit: str | None, lang: Lang) -> str:
+    """A figure for a sentence: digits in groups, two decimals, its unit behind it."""
+    if value is None:
+        return _NONE.to(lang)
+    text = _grouped(Decimal(str(value)))
+    if not unit:
+        return text
+    return f"{text} {unit}" if unit[0].isalnum() and not has_han(unit) else f"{text}{unit}"
+
+
+def percent(share: Number) -> str:
+    """A quotient as percent, with one decimal."""
+    return f"{Decimal(str(share)) * 100:,.1f}%"
+
+
+def _grouped(number: Decimal) -> str:
+    if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
+        return f"{number:.4g}"
+    if number == number.to_integral_value():
+        return f"{int(number):,}"
+    if abs(number) >= 1:
+        return f"{number:,.{_DECIMALS}f}"
+    places = _SMALL_DIGITS - 1 - number.adjusted()
+    return f"{round(number, places).normalize():f}"

@@ -1,0 +1,268 @@
+"""Forecasts of regular series by exponential smoothing, each with the error that it made on the series' own past.
+
+statsmodels is optional (`requirements-analysis.txt`) and is imported at the first forecast. Everything here blocks, and
+is called in a thread.
+"""
+
+import importlib.util
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agent.analysis.limits import MOST_FITTED
+from common.text import Text
+
+LEAST_PERIODS = 8
+_SEASONS = 2  # whole ones before a season is believed
+_MOST_SEASON = 24  # periods; longer ones have more parameters than such series can tell
+_ORIGINS = 8  # of the back-test
+_LEAST_TRAINING = 5
+_LEAST_ORIGINS = 3
+_MOST_ITERATIONS = 200  # of one fit
+LEVELS = (80, 95)
+"""Percent of the prediction intervals."""
+
+_ABSENT = Text(
+    "没有安装预测所需的可选组件：pip install -r requirements-analysis.txt。",
+    "Forecasts need an optional part that is not installed: pip install -r requirements-analysis.txt.",
+)
+_SHORT = Text(
+    "只有 {n} 个完整周期，至少需要 {least} 个才能预测。",
+    "There are {n} complete periods; a forecast takes at least {least}.",
+)
+_CONSTANT = Text(
+    "各周期的数值完全相同，没有可以预测的变化。", "All periods have the same figure: there is nothing to forecast."
+)
+_WORSE = Text(
+    "不给出预测：回测 {tests} 次，模型的平均绝对误差（{mae:.4g}）大于“{naive}”的简单预测（{naive_mae:.4g}）。",
+    "No forecast is given: back-tested {tests} times, the model's mean absolute error ({mae:.4g}) is greater "
+    "than that of the naive forecast “{naive}” ({naive_mae:.4g}).",
+)
+_TOO_LONG = Text("预测超过时限，已停止。", "The forecast took longer than allowed and was stopped.")
+_UNFIT = Text("没有模型能拟合这个序列。", "No model fits this series.")
+_LAST, _SEASON_AGO = Text("与上一周期相同", "as the period before"), Text("与上一季节同期相同", "as a season before")
+
+_TRENDS = {"straight": Text("趋势", "trend"), "damped": Text("阻尼趋势", "damped trend")}
+
+
+class CannotForecast(Exception):
+    """There is no forecast worth giving; `text` says why."""
+
+    def __init__(self, text: Text) -> None:
+        super().__init__(text.en)
+        self.text = text
+
+
+@dataclass(frozen=True)
+class Model:
+    """A way to forecast: exponential smoothing with these parts, all of them additive.
+
+    Attributes:
+        season: periods of a season; 0: without.
+    """
+
+    trend: Literal["straight", "damped"] | None
+    season: int = 0
+
+    @property
+    def name(self) -> Text:
+        """What statisticians call it."""
+        sign = {"straight": "A", "damped": "Ad", None: "N"}[self.trend]
+        form = f"ETS(A,{sign},{'A' if self.season else 'N'})"
+        parts = [Text("水平", "level")]
+        parts += [_TRENDS[self.trend]] if self.trend else []
+        parts += [Text(f"季节（{self.season} 期）", f"season of {self.season}")] if self.season else []
+        return Text(
+            f"指数平滑 {form}：{'、'.join(part.zh for part in parts)}",
+            f"exponential smoothing {form}: {', '.join(part.en for part in parts)}",
+        )
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """How wrong the way of forecasting was on the past, from origins that know only what came before.
+
+    Attributes:
+        tests: how many forecasts of single periods were compared.
+        mape: mean absolute error in percent of the true figure; None where one of these is zero.
+        naive: the better one of the naive forecasts, and its errors.
+    """
+
+    origins: int
+    tests: int
+    mae: float
+    mape: float | None
+    naive: Text
+    naive_mae: float
+    naive_mape: float | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One forecast period: the figure, and the interval of each level."""
+
+    mean: float
+    intervals: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Steps after the last period of a series."""
+
+    model: Model
+    steps: tuple[Step, ...]
+    backtest: Backtest
+    is_clipped: bool
+
+
+def is_installed() -> bool:
+    """Whether the optional part is there."""
+    return importlib.util.find_spec("statsmodels") is not None
+
+
+def forecast(values: Sequence[float], season: int, horizon: int, *, limit_s: float) -> Forecast:
+    """The next `horizon` figures of a series without gaps.
+
+    Args:
+        season: periods of a season that the series may have; 1: it has none.
+        limit_s: seconds it may take.
+
+    Raises:
+        CannotForecast: the optional part is absent, the series is too short or constant, the back-test is worse than a
+            naive forecast, or the time is up.
+    """
+    if not is_installed():
+        raise CannotForecast(_ABSENT)
+    if len(values) < LEAST_PERIODS:
+        raise CannotForecast(Text(*(form.format(n=len(values), least=LEAST_PERIODS) for form in _SHORT)))
+    if min(values) == max(values):
+        raise CannotForecast(_CONSTANT)
+    return _Forecaster(values[-MOST_FITTED:], season, horizon, time.monotonic() + limit_s).forecast()
+
+
+class _Forecaster:
+    def __init__(self, values: Sequence[float], season: int, horizon: int, until: float) -> None:
+        # Fits are of figures around one: the optimizer's steps and limits are absolute.
+        self._scale = max(map(abs, values))
+        self._values = [value / self._scale for value in values]
+        self._season = season if 1 < season <= _MOST_SEASON else 0
+        self._horizon = horizon
+        self._until = until
+
+    def forecast(self) -> Forecast:
+        model = self._chosen()
+        backtest = self._backtest(model, self._origins(model))
+        if backtest.mae > backtest.naive_mae:
+            said = {"tests": backtest.tests, "mae": backtest.mae, "naive_mae": backtest.naive_mae}
+            zh, en = (form.format(naive=naive, **said) for form, naive in zip(_WORSE, backtest.naive, strict=True))
+            raise CannotForecast(Text(zh, en))
+        steps = self._predicted(model)
+        is_clipped = min(self._values) >= 0 and any(low < 0 for step in steps for low, _ in step.intervals)
+        if is_clipped:  # what never was below zero, such as a count, is not expected below it
+            steps = tuple(
+                Step(max(0.0, one.mean), tuple((max(0.0, low), max(0.0, high)) for low, high in one.intervals))
+                for one in steps
+            )
+        return Forecast(model, steps, backtest, is_clipped)
+
+    def _origins(self, model: Model) -> list[int]:
+        """How many figures are known at each origin of the back-test."""
+        count = len(self._values)
+        least = max(_LEAST_TRAINING, _SEASONS * model.season)
+        return list(range(max(least, count - _ORIGINS), count))
+
+    def _chosen(self) -> Model:
+        """The model of the least AICc, among those that the back-test can fit."""
+        candidates = [Model(None), Model("straight"), Model("damped")]
+        if self._season and len(self._values) >= _SEASONS * self._season + _LEAST_ORIGINS:
+            candidates += [Model(one.trend, self._season) for one in candidates]
+        fitted = [
+            (result.aicc, model) for model in candidates if (result := self._fit(model, self._values)) is not None
+        ]
+        finite = [(score, model) for score, model in fitted if math.isfinite(score)]
+        return min(finite, key=lambda one: one[0])[1] if finite else candidates[0]
+
+    def _fit(self, model: Model, training: Sequence[float]) -> Any:
+        """The fitted model; None when it can't be fitted to so little."""
+        import numpy as np
+        import pandas as pd
+        from statsmodels.tsa.exponential_smoothing.ets import ETSModel
+
+        if time.monotonic() > self._until:
+            raise CannotForecast(_TOO_LONG)
+        options = {"seasonal": "add", "seasonal_periods": model.season} if model.season else {}
+        try:
+            with np.errstate(all="ignore"):
+                made = ETSModel(
+                    pd.Series(training, dtype=float),
+                    error="add",
+                    trend="add" if model.trend else None,
+                    damped_trend=model.trend == "damped",
+                    **options,
+                )
+                return made.fit(disp=False, maxiter=_MOST_ITERATIONS, warn_convergence=False)
+        except (ValueError, np.linalg.LinAlgError, ZeroDivisionError):
+            return None
+
+    def _backtest(self, model: Model, origins: Sequence[int]) -> Backtest:
+        season, errors = model.season or self._season, _Errors()
+        naives = [(_LAST, _Errors(), 1)]
+        if season and origins[0] >= season:
+            naives.append((_SEASON_AGO, _Errors(), season))
+        for known in origins:
+            truth = self._values[known : known + self._horizon]
+            fitted = self._fit(model, self._values[:known])
+            if fitted is None:
+                raise CannotForecast(_UNFIT)
+            errors.add([float(one) for one in fitted.forecast(len(truth))], truth)
+            for _, naive, period in naives:
+                naive.add([self._values[known - period + step % period] for step in range(len(truth))], truth)
+        name, naive, _ = min(naives, key=lambda one: one[1].mae)
+        scale = self._scale
+        return Backtest(
+            len(origins), errors.count, errors.mae * scale, errors.mape, name, naive.mae * scale, naive.mape
+        )
+
+    def _predicted(self, model: Model) -> tuple[Step, ...]:
+        fitted = self._fit(model, self._values)
+        if fitted is None:
+            raise CannotForecast(_UNFIT)
+        first = len(self._values)
+        predicted = fitted.get_prediction(start=first, end=first + self._horizon - 1)
+        frames = [predicted.summary_frame(alpha=1 - level / 100) * self._scale for level in LEVELS]
+        ends = [list(zip(frame["pi_lower"].tolist(), frame["pi_upper"].tolist(), strict=True)) for frame in frames]
+        return tuple(
+            Step(mean, tuple(intervals)) for mean, *intervals in zip(frames[0]["mean"].tolist(), *ends, strict=True)
+        )
+
+
+class _Errors:
+    """Absolute errors of forecasts, and how large they are beside the truth."""
+
+    def __init__(self) -> None:
+        self._errors: list[float] = []
+        self._parts: list[float | None] = []
+
+    def add(self, said: Sequence[float], truth: Sequence[float]) -> None:
+        """Adds forecasts of single periods."""
+        for one, true in zip(said, truth, strict=True):
+            self._errors.append(abs(one - true))
+            self._parts.append(abs(one - true) / abs(true) if true else None)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._errors)
+
+    @property
+    def mae(self) -> float:
+        """Their mean."""
+        return sum(self._errors) / len(self._errors)
+
+    @property
+    def mape(self) -> float | None:
+        """Their mean in percent of the truth; None where one of these is zero."""
+        parts = [part for part in self._parts if part is not None]
+        return 100 * sum(parts) / len(parts) if len(parts) == len(self._parts) else None
