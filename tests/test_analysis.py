@@ -318,7 +318,7 @@ def _monthly(values: list[float]) -> str:
 
 
 def test_without_statsmodels_it_is_said(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forecasting.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(forecasting, "is_installed", lambda: False)
     data = _analyzed(asking, _monthly([float(n) for n in range(24)]), what=["describe", "forecast"], lang="en")
     assert "forecast" not in data
     assert data["warnings"] == [forecasting._ABSENT.en]
