@@ -297,12 +297,12 @@ def test_statements_are_audited_as_the_caller_s(asking: Asking, audit_path: Path
 
 
 def test_many_rows_take_no_memory(asking: Asking) -> None:
-    sql = "SELECT 'name ' || x AS name, x * 1.0 AS v FROM generate_series(1, 200000) AS x"
+    sql = "SELECT 'name ' || x AS name, sum(x * 1.0) AS v FROM generate_series(1, 200000) AS x GROUP BY 1"
     run_id = _run(asking, sql)
     with peak_growth() as growth:
         data = _post(asking, run_id)[1]["data"]
     assert _found(data, "describe")["figures"]["sum"] == 200_000 * 200_001 / 2
-    assert _found(data, "shares")["figures"]["groups"] == 200_000 if "shares" in _kinds(data) else True
+    assert _found(data, "shares")["figures"]["groups"] == 200_000
     assert growth.megabytes < 30
 
 
@@ -318,7 +318,7 @@ def _monthly(values: list[float]) -> str:
 
 
 def test_without_statsmodels_it_is_said(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forecasting.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(forecasting, "is_installed", lambda: False)
     data = _analyzed(asking, _monthly([float(n) for n in range(24)]), what=["describe", "forecast"], lang="en")
     assert "forecast" not in data
     assert data["warnings"] == [forecasting._ABSENT.en]
@@ -334,6 +334,7 @@ def test_a_forecast_has_intervals_and_its_error(asking: Asking) -> None:
     truth = [1000 + 5 * n + 200 * math.sin(n * math.pi / 6) for n in range(51)]
     values = [round(value + chance.gauss(0, 10), 2) for value in truth[:48]]
     data = _analyzed(asking, _monthly(values), what=["forecast"], horizon=3, lang="en")
+    assert "forecast" in data, data["warnings"]
     forecast = data["forecast"]
     assert [point["period"] for point in forecast["points"]] == ["2024-01", "2024-02", "2024-03"]
     for point, expected in zip(forecast["points"], truth[48:], strict=True):
@@ -363,8 +364,9 @@ def test_a_forecast_that_is_worth_nothing_is_refused(asking: Asking, values: lis
 @needs_statsmodels
 def test_the_back_test_s_error_is_that_of_forecasts_made_before(asking: Asking) -> None:
     """The naive part is worked out here anew; the horizon is cut to what the series can bear."""
-    values = [float(n * n) for n in range(12)]
+    values = [100.0 + 10 * n + (n % 3) for n in range(12)]
     data = _analyzed(asking, _monthly(values), what=["forecast"], horizon=36, lang="en")
+    assert "forecast" in data, data["warnings"]
     test = data["forecast"]["backtest"]
     assert len(data["forecast"]["points"]) == 6
     assert any("cut to 6" in warning for warning in data["warnings"])

@@ -20,7 +20,8 @@ _MOST_SEASON = 24  # periods; longer ones have more parameters than such series 
 _ORIGINS = 8  # of the back-test
 _LEAST_TRAINING = 5
 _LEAST_ORIGINS = 3
-_MOST_ITERATIONS = 200  # of one fit
+_LEAST_HEURISTIC = 10  # figures, from which the first level, trend and season are worked out and not estimated
+_MOST_ITERATIONS = 100  # of one fit
 LEVELS = (80, 95)
 """Percent of the prediction intervals."""
 
@@ -178,11 +179,9 @@ class _Forecaster:
         candidates = [Model(None), Model("straight"), Model("damped")]
         if self._season and len(self._values) >= _SEASONS * self._season + _LEAST_ORIGINS:
             candidates += [Model(one.trend, self._season) for one in candidates]
-        fitted = [
-            (result.aicc, model) for model in candidates if (result := self._fit(model, self._values)) is not None
-        ]
-        finite = [(score, model) for score, model in fitted if math.isfinite(score)]
-        return min(finite, key=lambda one: one[0])[1] if finite else candidates[0]
+        fitted = [(self._fit(model, self._values), model) for model in candidates]
+        scored = [(_aicc(result.llf, model, len(self._values)), model) for result, model in fitted if result]
+        return min(scored, key=lambda one: one[0])[1] if scored else candidates[0]
 
     def _fit(self, model: Model, training: Sequence[float]) -> Any:
         """The fitted model; None when it can't be fitted to so little."""
@@ -200,6 +199,7 @@ class _Forecaster:
                     error="add",
                     trend="add" if model.trend else None,
                     damped_trend=model.trend == "damped",
+                    initialization_method="heuristic" if len(training) >= _LEAST_HEURISTIC else "estimated",
                     **options,
                 )
                 return made.fit(disp=False, maxiter=_MOST_ITERATIONS, warn_convergence=False)
@@ -236,6 +236,19 @@ class _Forecaster:
         return tuple(
             Step(mean, tuple(intervals)) for mean, *intervals in zip(frames[0]["mean"].tolist(), *ends, strict=True)
         )
+
+
+def _aicc(likelihood: float, model: Model, count: int) -> float:
+    """Akaike's criterion for small samples; infinite for a model with too many parameters for `count` figures.
+
+    The first level, trend and season count as parameters however they are found, so that no model has them for nothing.
+    """
+    states = 1 + (model.trend is not None) + max(0, model.season - 1)
+    smoothing = 1 + {"straight": 1, "damped": 2, None: 0}[model.trend] + bool(model.season)
+    parameters = states + smoothing + 1  # the variance
+    if count - parameters - 1 <= 0 or not math.isfinite(likelihood):
+        return math.inf
+    return 2 * parameters - 2 * likelihood + 2 * parameters * (parameters + 1) / (count - parameters - 1)
 
 
 class _Errors:
