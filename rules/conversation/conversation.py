@@ -79,7 +79,7 @@ class Outcome:
 _BEGINS_OR_POINTS_BACK = re.compile(
     f"{WORDS.begins('follow_ups.noise.lead').pattern}|{WORDS.found('follow_ups.noise.these').pattern}", re.IGNORECASE
 )
-_MOST_KEPT = 32  # questions, the newest
+_MOST_KEPT = 128  # questions, the newest; with each come the follow-ups that were tried
 _OUTCOMES: "WeakKeyDictionary[Lexicon, deque[Outcome]]" = WeakKeyDictionary()
 
 
@@ -125,7 +125,7 @@ def _outcome(inquiry: Inquiry) -> Outcome:
     """The result for the question, which is kept: classifying, writing SQL and telling the result all need it."""
     kept = _OUTCOMES.setdefault(lexicon_of(inquiry.catalog), deque(maxlen=_MOST_KEPT))
     question = (inquiry.question, inquiry.lang, inquiry.table, inquiry.found_values)
-    for known in reversed(kept):
+    for known in reversed(tuple(kept)):  # a copy, because follow-ups are thought of in another thread
         if known.question == question and known.history == inquiry.history:
             return known
     conversation = _Conversation(inquiry)
