@@ -83,7 +83,7 @@ def said(rewrites: Sequence[str], lang: Lang) -> str:
 class FollowUps:
     """Questions that may be asked after an answer: thought of while its SQL runs, planned while it is put into words.
 
-    To be entered; when it is left, nothing of it goes on.
+    To be entered; when it is left, what is not done yet is cancelled.
     """
 
     def __init__(self, inquiry: Inquiry, sql: str, context: Context) -> None:

@@ -76,10 +76,14 @@ def next_questions(inquiry: Inquiry, sql: str) -> tuple[NextQuestion, ...]:
     after = replace(inquiry, history=(*inquiry.history, turn))
     found: dict[str, NextQuestion] = {}
     ends = time.monotonic() + _PATIENCE_S
-    for number, candidate in enumerate(_candidates(made.query, lexicon_for(inquiry), inquiry.lang)):
-        if len(found) == _MOST or number == _MOST_TRIED or time.monotonic() > ends:
+    tried = 0
+    for candidate in _candidates(made.query, lexicon_for(inquiry), inquiry.lang):
+        if len(found) == _MOST or tried == _MOST_TRIED or time.monotonic() > ends:
             break
-        if candidate.kind not in found and (offer := _understood(candidate, after)) is not None:
+        if candidate.kind in found:
+            continue
+        tried += 1
+        if (offer := _understood(candidate, after)) is not None:
             found[candidate.kind] = NextQuestion(offer, candidate.least_rows)
     return tuple(found.values())
 
