@@ -77,6 +77,10 @@ SCHEMA_TOKENS = (
 SCHEMA_SAMPLES = True  # show the model some stored values, none of them personal
 LLM_MAX_IN_FLIGHT = 256  # model calls running at once in one worker; further ones wait within LLM_TIMEOUT_S
 
+EMBEDDING_MODEL = ""  # model whose vectors help to find tables when not all fit a prompt; empty: words alone do
+EMBEDDING_BASE_URL = ""  # base URL of its OpenAI-compatible endpoint; empty: OPENAI_BASE_URL
+EMBEDDING_API_KEY = ""  # its key; empty: OPENAI_API_KEY, unless EMBEDDING_BASE_URL is set
+
 # ---------------------------------------------------------------------------------------------------------- learning
 LEARNING = True  # learn from feedback; false: feedback is kept and teaches nothing
 MAX_OWN_EXAMPLES = 200  # examples kept of one user that are not shared; the oldest go first
@@ -264,6 +268,9 @@ class Settings:
     schema_tokens: int = SCHEMA_TOKENS
     schema_samples: bool = SCHEMA_SAMPLES
     llm_max_in_flight: int = LLM_MAX_IN_FLIGHT
+    embedding_model: str = EMBEDDING_MODEL
+    embedding_base_url: str = EMBEDDING_BASE_URL
+    embedding_api_key: str = EMBEDDING_API_KEY
     routing_mode: str = ROUTING_MODE
     learning: bool = LEARNING
     max_own_examples: int = MAX_OWN_EXAMPLES

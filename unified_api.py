@@ -32,6 +32,7 @@ from api.access.rate_limits import RateLimits
 from api.access.rights import Rights
 from api.analyses import analyses_blueprint
 from api.ask import ask_blueprint
+from api.compression import register_compression
 from api.conversations import conversations_blueprint
 from api.examples import examples_blueprint
 from api.exports import exports_blueprint
@@ -101,6 +102,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.before_request(_redirect_nowhere)
     register_admission(app, _admission(settings))
     app.after_request(_end_request)
+    register_compression(app)
     if settings.trusted_proxies:
         # Take only the client's address from proxies: a client can send the other headers if a proxy doesn't set them.
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]

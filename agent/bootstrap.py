@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +24,12 @@ from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
 from app_config import Settings
-from common.actor import NOBODY
+from common.actor import NOBODY, Actor
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError, DatabaseUnavailable
 from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
+from common.llm.embedding import Embedder, open_embedder
 from common.llm.tokens import prompt_budget
 from common.ports import Database, UrlSource
 from common.store import Retention, Store
@@ -44,6 +44,7 @@ from knowledge.experience.desk import ExperienceDesk
 from knowledge.index import renew
 from knowledge.schema_desk import SchemaDesk
 from knowledge.semantic.layer import SemanticLayer
+from knowledge.table_vectors import Nearest, TableVectors
 from knowledge.value_search import ValueSearch
 from rules.skills import OfflineSkills
 
@@ -115,87 +116,119 @@ def bootstrap(settings: Settings) -> Services:
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
         SemanticFileError: the semantic file can't be read or is not valid.
     """
-    sources = database_sources(settings.database_url, settings.app_database_url, settings.data_path)
-    rules = OfflineSkills()
-    model = open_model(settings)
-    thinking = _thinking(settings, model) if model else None
-    behaviour = _behaviour(settings)
-    options, meanings = database_options(settings), _meanings(settings, sources)
-    asked = {DEFAULT: Datasource(sources.asked, options, meanings.annotate if meanings else None)}
-    datasources = Datasources(asked, audit=_audit(settings), prepare=renew)
-    database_of = partial(datasources.open, DEFAULT)
-    values = ValueSearch(settings.value_lookup_timeout_s)
-
-    def open_database(occasion: Occasion) -> Database:
-        return datasources.open(DEFAULT, occasion.actor, occasion)
-
-    store, retention = _store(settings, sources.app)
-    journal = Journal(store)
-    experience = ExperienceDesk(
-        store.learned, DEFAULT, database_of, check=journal.check, reuses=settings.reuse_examples
-    )
-
-    def new_context(occasion: Occasion, recall: Recall = nothing_before) -> Context:
-        # One fallback per question: a model that failed once is not asked again for the same question.
-        skills = FallbackSkills(thinking, rules) if thinking else rules
-        recollection = OwnRecollection(experience, occasion.actor, rules.is_complete)
-        look_up = looking_up(values, open_database(replace(occasion, source="value_lookup")))
-        database = open_database(occasion)
-        return Context(database, skills, rules, behaviour, recall, occasion.actor, recollection, look_up)
-
-    dependencies = FlowDependencies(
-        settings, lambda question: new_context(_occasion(question), _recall(question, store, journal)), store
-    )
+    tools = _Tools(settings)
+    dependencies = FlowDependencies(settings, tools.context_of, tools.store)
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
-    runs = RunDesk(Runner(flows, next(iter(flows))), store, journal, lease_s=retention.lease_s)
-    desk = SqlDesk(database_of, new_context, request_timeout_s=settings.request_timeout_s)
-    answers = Answers(runs, store.conversations)
-    exports = ExportDesk(answers, open_database, max_rows=settings.export_max_rows)
-    analyses = AnalysisDesk(answers, open_database, request_timeout_s=settings.request_timeout_s)
-    learnt = (store.learned, DEFAULT, database_of, open_database)
-    feedback = FeedbackDesk(
-        answers,
-        *learnt,
-        rules.is_complete,
-        learns=settings.learning,
-        request_timeout_s=settings.request_timeout_s,
-    )
-    learning = LearningDesk(*learnt, request_timeout_s=settings.request_timeout_s)
-    schema = SchemaDesk(database_of, samples=settings.schema_samples)
+    runs = RunDesk(Runner(flows, next(iter(flows))), tools.store, tools.journal, lease_s=tools.retention.lease_s)
+    answers = Answers(runs, tools.store.conversations)
+    learnt = (tools.store.learned, DEFAULT, tools.database_of, tools.open_database)
+    timeout_s = settings.request_timeout_s
 
     async def warm() -> None:
         runs.watch_over()
         for flow in flows.values():
             _ = flow.graph  # the property compiles the graph at its first use
-        with suppress(CituError):
-            await _prepare(await database_of(NOBODY).catalog(), rules, thinking)
-        with suppress(CituError):
-            await experience.warm()
-        if model:
-            with suppress(CituError):
-                await model.warm()
+        await tools.warm()
 
-    thinker = model.name if model else rules.name
-    examples = demo_examples if isinstance(sources.asked, EmbeddedSource) else examples_of(database_of)
-    checks = _checks(datasources, store, model, meanings)
-    aclose = _closing(runs, experience, datasources, store, model)
+    async def aclose() -> None:
+        await runs.aclose()
+        await tools.aclose()
+
     return Services(
         runs=runs,
         flows=tuple(flows),
-        store=store,
-        desk=desk,
-        exports=exports,
-        analyses=analyses,
-        feedback=feedback,
-        learning=learning,
-        schema=schema,
-        sources=sources,
-        thinker=thinker,
-        examples=examples,
-        checks=checks,
+        store=tools.store,
+        desk=SqlDesk(tools.database_of, tools.new_context, request_timeout_s=timeout_s),
+        exports=ExportDesk(answers, tools.open_database, max_rows=settings.export_max_rows),
+        analyses=AnalysisDesk(answers, tools.open_database, request_timeout_s=timeout_s),
+        feedback=FeedbackDesk(
+            answers, *learnt, tools.rules.is_complete, learns=settings.learning, request_timeout_s=timeout_s
+        ),
+        learning=LearningDesk(*learnt, request_timeout_s=timeout_s),
+        schema=SchemaDesk(tools.database_of, samples=settings.schema_samples, nearest=tools.nearest),
+        sources=tools.sources,
+        thinker=tools.model.name if tools.model else tools.rules.name,
+        examples=demo_examples if tools.asks_demo else examples_of(tools.database_of),
+        checks=_checks(tools.datasources, tools.store, tools.model, tools.meanings),
         warm=warm,
         aclose=aclose,
     )
+
+
+class _Tools:
+    """The adapters, and what is made of them for one question. Opens no connection and starts nothing."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.sources = database_sources(settings.database_url, settings.app_database_url, settings.data_path)
+        self.asks_demo = isinstance(self.sources.asked, EmbeddedSource)
+        self.meanings = _meanings(settings, self.sources)
+        annotate = self.meanings.annotate if self.meanings else None
+        asked = {DEFAULT: Datasource(self.sources.asked, database_options(settings), annotate)}
+        self.datasources = Datasources(asked, audit=_audit(settings), prepare=renew)
+        self.store, self.retention = _store(settings, self.sources.app)
+        self.journal = Journal(self.store)
+        self.rules = OfflineSkills()
+        self.model = open_model(settings)
+        self._embedder = open_embedder(settings)
+        self._vectors = _vectors(self._embedder, self.store)
+        self.nearest = self._vectors.nearest if self._vectors else None
+        self._thinking = _thinking(settings, self.model, self.nearest) if self.model else None
+        self._behaviour = _behaviour(settings)
+        self._values = ValueSearch(settings.value_lookup_timeout_s)
+        self._experience = ExperienceDesk(
+            self.store.learned,
+            DEFAULT,
+            self.database_of,
+            check=self.journal.check,
+            reuses=settings.reuse_examples,
+        )
+
+    def database_of(self, actor: Actor) -> Database:
+        """The asked database as the actor may see it, for looking and judging: nothing is audited."""
+        return self.datasources.open(DEFAULT, actor)
+
+    def open_database(self, occasion: Occasion) -> Database:
+        """The asked database for an occasion; its statements are audited."""
+        return self.datasources.open(DEFAULT, occasion.actor, occasion)
+
+    def context_of(self, question: Question) -> Context:
+        """The services for one question."""
+        return self.new_context(_occasion(question), _recall(question, self.store, self.journal))
+
+    def new_context(self, occasion: Occasion, recall: Recall = nothing_before) -> Context:
+        """The services for one occasion."""
+        # One fallback per question: a model that failed once is not asked again for the same question.
+        skills = FallbackSkills(self._thinking, self.rules) if self._thinking else self.rules
+        recollection = OwnRecollection(self._experience, occasion.actor, self.rules.is_complete)
+        look_up = looking_up(self._values, self.open_database(replace(occasion, source="value_lookup")))
+        database = self.open_database(occasion)
+        return Context(database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up)
+
+    async def warm(self) -> None:
+        """Prepares what the first question would otherwise wait for; ignores failures, which that question reports."""
+        with suppress(CituError):
+            catalog = await self.database_of(NOBODY).catalog()
+            await _prepare(catalog, self.rules, self._thinking)
+            if self._vectors:
+                await self._vectors.begin(catalog)
+        with suppress(CituError):
+            await self._experience.warm()
+        if self.model:
+            with suppress(CituError):
+                await self.model.warm()
+
+    async def aclose(self) -> None:
+        """Closes connections, on the event loop that used them; the next use opens new ones."""
+        await self._experience.aclose()
+        self.datasources.close()
+        await self.store.aclose()
+        for model in (self._vectors, self._embedder, self.model):
+            if model:
+                await model.aclose()
+
+
+def _vectors(embedder: Embedder | None, store: Store) -> TableVectors | None:
+    return TableVectors(embedder.model, embedder.embed, store.vectors) if embedder else None
 
 
 def _meanings(settings: Settings, sources: Sources) -> SemanticLayer | None:
@@ -219,29 +252,15 @@ def _behaviour(settings: Settings) -> Behaviour:
     )
 
 
-def _thinking(settings: Settings, model: ChatModel) -> LlmSkills:
+def _thinking(settings: Settings, model: ChatModel, nearest: Nearest | None) -> LlmSkills:
     budget = prompt_budget(context_tokens(model.name), settings.llm_max_tokens, settings.schema_tokens)
-    return LlmSkills(model, budget=budget, samples=settings.schema_samples)
+    return LlmSkills(model, budget=budget, samples=settings.schema_samples, nearest=nearest)
 
 
 async def _prepare(catalog: Catalog, rules: OfflineSkills, thinking: LlmSkills | None) -> None:
     await rules.prepare(catalog)
     if thinking:
         await thinking.prepare(catalog)
-
-
-def _closing(
-    runs: RunDesk, experience: ExperienceDesk, datasources: Datasources, store: Store, model: ChatModel | None
-) -> Callable[[], Awaitable[None]]:
-    async def aclose() -> None:
-        await runs.aclose()
-        await experience.aclose()
-        datasources.close()
-        await store.aclose()
-        if model:
-            await model.aclose()
-
-    return aclose
 
 
 def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:

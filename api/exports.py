@@ -1,4 +1,4 @@
-"""`GET /api/v0/runs/{run_id}/export`: an answer's rows as a file, sent while they are read."""
+"""`GET /api/v0/runs/{run_id}/export`: an answer's rows as a file, sent while they are read, or its chart."""
 
 from collections.abc import Iterator
 
@@ -15,6 +15,7 @@ from common.errors import CANCELLED_TEXT, Cancelled
 from common.ports import RowStream
 from common.runtime import is_ending, loop, run
 
+_PICTURE = "png"
 _PAGE_S = 3600.0  # the database's own time limits end sooner; this one helps when the event loop is gone
 
 
@@ -24,20 +25,27 @@ def exports_blueprint(desk: ExportDesk, places: Places) -> Blueprint:
 
     @blueprint.get("/api/v0/runs/<run_id>/export")
     def export_run(run_id: str) -> Response:
-        kind, conversation_id = parse_export(request.args, FORMATS)
+        kind, conversation_id = parse_export(request.args, (*FORMATS, _PICTURE))
         reader = parse_reader(request.args, request.headers.get("Accept-Language"))
         wanted = WantedRows(parse_run_id(run_id), acting_as(reader.user_id), conversation_id)
+        if kind == _PICTURE:
+            picture = result_of(desk.picture(wanted, reader.lang), places, request.environ)
+            return _named(Response(picture, content_type="image/png"), wanted, kind)
         rows = result_of(desk.open(wanted), places, request.environ)
         file = FORMATS[kind](rows.columns, rows.column_types)
         client = Client(request.environ, ask=lambda: None)
         response = Response(_pieces(rows, file, client), content_type=file.media_type)
         # Not a `finally` in _pieces: closing a generator that was never started does not run any of its body.
         response.call_on_close(lambda: _close(rows))
-        response.headers["Content-Disposition"] = f'attachment; filename="{wanted.run_id}.{kind}"'
         response.headers["X-Max-Rows"] = str(desk.max_rows)
-        return response
+        return _named(response, wanted, kind)
 
     return blueprint
+
+
+def _named(response: Response, wanted: WantedRows, kind: str) -> Response:
+    response.headers["Content-Disposition"] = f'attachment; filename="{wanted.run_id}.{kind}"'
+    return response
 
 
 def _pieces(rows: RowStream, file: TableFile, client: Client) -> Iterator[bytes]:

@@ -87,7 +87,11 @@ def _rules(database_url: str, folder: Path, _options: argparse.Namespace) -> Non
 
 def _retrieval(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     for line in retrieval.run(
-        database_url, folder, files=options.questions, schemas=options.schemas, pool=options.pool
+        options.database_url or database_url,
+        folder,
+        files=options.questions,
+        schemas=options.schemas,
+        pool=options.pool,
     ):
         print(line, flush=True)
 

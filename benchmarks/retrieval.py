@@ -8,10 +8,11 @@ added. Questions in Chinese are counted apart. Only words are compared; no model
 Without a file the questions are those of the tests' databases, and apart from them those of `benchmarks/held_out`,
 which nobody may tune to: of them only the share is shown.
 
-A file has one JSON object a line, `{"id", "question", "sql" | "tables", "database"?, "lang"?}`. `database` names one of
-the tests' databases, or one of `schemas`: a folder with `<database>.sql`, the statements that make it (by default the
-file's own folder), or a JSON file with a list of `{"db_id", "table_names_original", "column_names_original",
-"column_types", "foreign_keys", "primary_keys"}`, with which text-to-SQL questions are usually published.
+A file has one JSON object a line, `{"id"?, "question", "sql" | "tables", "database"?, "lang"?}`. Without `database` the
+question is about the database at `--database-url`, else about the demo. `database` names one of the tests' databases,
+or one of `schemas`: a folder with `<database>.sql`, the statements that make it (by default the file's own folder), or
+a JSON file with a list of `{"db_id", "table_names_original", "column_names_original", "column_types", "foreign_keys",
+"primary_keys"}`, with which text-to-SQL questions are usually published.
 """
 
 import asyncio
@@ -270,7 +271,7 @@ def run(
     """Measures; gives the lines of a report as they are known.
 
     Args:
-        demo_url: the demo database.
+        demo_url: the database of questions that name none.
         data_dir: where the embedded server is.
         files: questions; none: the tests' and the held-out ones.
         schemas: where the databases of `files` are described.

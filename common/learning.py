@@ -150,9 +150,12 @@ def example_id(datasource: str, author: str, question: str, sql: str) -> str:
     return "ex_" + _digest(datasource, author, same_question(question), sql)
 
 
-def lesson_id(datasource: str, author: str, question: str, sql: str | None) -> str:
-    """The id of a lesson: what one author says of the same answer to the same question is one lesson."""
-    return "ls_" + _digest(datasource, author, same_question(question), sql or "")
+def lesson_id(
+    datasource: str, author: str, question: str, sql: str | None, root_cause: str, avoidance_hint: str
+) -> str:
+    """The id of a lesson. It stands for what the lesson says, so that a reviewer who names it approves what they have
+    read, whatever its author says meanwhile."""
+    return "ls_" + _digest(datasource, author, same_question(question), sql or "", root_cause, avoidance_hint)
 
 
 def document_id(datasource: str, title: str) -> str:

@@ -265,16 +265,32 @@ class Sql:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """A question that the user may ask next.
+
+    Attributes:
+        sql: what answers it; None for a choice after which something else is asked back.
+    """
+
+    question: str
+    sql: str | None = None
+
+
+@dataclass(frozen=True)
 class NoSql:
     """No statement could be written. `prompt` tells the user what to do, in the language of the answer.
 
     Attributes:
         understood: of a question that asks back, what was understood of it and what is missing; see `Sql`.
+        choices: what may be answered to it, each of which completes the question.
+        rewrites: questions near to it that can be answered, the nearest first; not yet run.
     """
 
     reason: FailureReason
     prompt: str
     understood: Mapping[str, Any] | None = field(default=None, hash=False)
+    choices: tuple[Offer, ...] = ()
+    rewrites: tuple[Offer, ...] = ()
 
 
 Draft = Sql | NoSql

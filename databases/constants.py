@@ -47,6 +47,12 @@ class Constant:
     operator: str = ""
     column: tuple[str, ...] = ()
 
+    def may_bound_with(self, other: "Constant") -> bool:
+        """Whether both may be ends of one range: compared with the same column, or in one kind of BETWEEN."""
+        if not self.role == "compared" == other.role or self.column != other.column:
+            return False
+        return bool(self.column) or ("BETWEEN" in self.operator and self.operator[:-1] == other.operator[:-1])
+
 
 def constants_of(sql: str) -> tuple[Constant, ...] | None:
     """The constants of one query, in the order of the text; None when it can't be read.

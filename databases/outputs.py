@@ -237,6 +237,8 @@ class _Reader:
         return replace(inner, name=function, function=function, period=None, is_computed=is_computed, is_total=is_total)
 
     def _calculated(self, node: Node, names: _Names) -> Output:
+        if node.get("kind") == "AEXPR_NULLIF":  # only keeps a division from failing
+            return self._described(node.get("lexpr", {}), names)
         operator = _texts(node.get("name", ()))[-1:]
         sides = [
             self._described(node[side], names)

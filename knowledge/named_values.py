@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from common.values import Catalog, Column, Table
 from knowledge.cutting import ALONE, pieces
 from knowledge.personal_data import Privacy, is_private_value, privacy_of
-from knowledge.relevance import called, singular, terms
 from knowledge.stored_values import NAME_TAILS
+from knowledge.terms import called, singular, terms
 from knowledge.words import WORDS
 
 _WORD = re.compile(rf"[{ALONE}]|[^\W_{ALONE}]+")

@@ -13,7 +13,7 @@ from functools import lru_cache
 from common.values import Column, Table
 from common.word_files import Words
 from knowledge.identity import GIVEN_NAMES
-from knowledge.relevance import called, terms
+from knowledge.terms import called, terms
 from knowledge.words import WORDS
 
 # ------------------------------------------------------------------------------------------------------ looks of values

@@ -9,87 +9,40 @@ first few give way to others, because a question rarely needs more than one of t
 good ones is good as well, also when the question has no word for it.
 """
 
-import re
-import threading
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import nlargest, nsmallest
+from itertools import chain
 from math import log
-from typing import NamedTuple
 
-import snowballstemmer
-
-from common.values import Catalog, Column, Table
-from knowledge.thesaurus import ABBREVIATIONS, EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, ZH_TO_EN, ZH_TO_ZH
+from common.meanings import TableKey
+from common.values import Catalog, Table
+from knowledge.question_terms import Form, forms
+from knowledge.table_graph import TableGraph
+from knowledge.table_texts import Said, ShownValues, all_values, metrics_of, texts_of
+from knowledge.terms import called, has_root, is_han, roots_of, spelled_out, terms
 from knowledge.words import WORDS
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
-_NAME_END = re.compile(r"[,，:：;；.。(（\[【\n]")
-_PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("ss", "ss"), ("us", "us"))
 _K1, _B = 1.2, 0.3  # BM25's constants; a table of many columns is hardly less likely to be meant than one of few
-_NAME_WEIGHT = 3  # a table's own name and comment say more than its columns'
-_ROOT_WEIGHT, _SYNONYM_WEIGHT = 0.6, 0.5  # of a word found otherwise than as it is written
+_WEIGHTS = {"name": 3, "comment": 3, "meaning": 3, "metric": 2}  # a table's own names say more than its columns'
 _WHOLE_NAME = 0.5  # added to the score, as a share of it, when the question says the whole name of the table
 _MOST_NAMED = 600  # best tables for which that is looked at, because it takes a while
+_RANK_OFFSET = 60  # of the reciprocal ranks by which two rankings become one
+_MOST_ALIKE_QUESTIONS, _ALIKE_DECAY = 5, 0.25  # whose tables are favoured, each by less than the one before
 _VALUE_WEIGHT = 1.0  # of a table that holds a value which the question names, for each unit of the value's rarity
 _PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = 0.35, 0.1, 0.4  # of a table's score that those joined to it get
+_BETWEEN = 0.9  # of the lower score of two tables, what the one that links them has at least
 _MOST_LEADING = 3  # tables that are named as the reason for another one
 _SPREADING = 12  # best tables whose score is passed on
 _ALIKE, _ALIKE_SHARE = 4, 0.6  # tables that say the same words, and what the others of them keep of their score
 _LOOKED_AT = 60  # best tables among which those are found, at least
 _ANCHORS, _NEAR_SHARE = 3, 1.0  # best tables, and what those within a few joins of them gain, as a share of their own
-_MOST_CHILDREN = 60  # a table that more tables refer to says nothing about which of them belong together
 _COMMON = 1_000  # tables; a word that more of them have is ignored when the question has rarer ones
-_MOST_OWNERS = 3  # a key's name that more tables share refers to none of them
 _BRIDGED = 6  # best tables between which the shortest way is looked for
-_LONGEST_BRIDGE = 3  # joins
-_LONGEST_SYNONYM = 6  # characters
-_MAX_VALUES = 20  # stored values of one column that count as words of its table
-_MAX_COMMENT, _MAX_VALUE_CHARS = 400, 60  # characters that are looked at
 
-_Key = tuple[str, str]
-ShownValues = Callable[[Table, Column], Sequence[str]]
-"""The values of a table's column by which the table may be found."""
 _NOWHERE = array("I")
-
-
-def terms(text: str) -> Iterator[str]:
-    """The words of `text` that can be compared: singular Latin words, numbers, pairs of Han characters."""
-    for word in _WORDS.findall(text):
-        if word[0] > "\u33ff":
-            yield from (word[start : start + 2] for start in range(max(1, len(word) - 1)))
-        else:
-            yield singular(word.lower())
-
-
-def singular(word: str) -> str:
-    """A lower-case English word without its plural ending."""
-    if not word.endswith("s"):
-        return word
-    for ending, replacement in _PLURALS:
-        if word.endswith(ending):
-            return word[: -len(ending)] + replacement
-    return word[:-1] if len(word) > 3 else word
-
-
-def called(comment: str | None) -> str:
-    """What a comment calls the thing: its words before any punctuation, at most 60 characters."""
-    return _NAME_END.split((comment or "")[:60].strip(), maxsplit=1)[0] if comment else ""
-
-
-_STEMMERS = threading.local()  # one keeps the word it works on, so that two threads can't share it
-
-
-@lru_cache(maxsize=50_000)
-def _root(word: str) -> str:
-    """What the words of one family share, by Snowball's English stemmer. Never a word itself: `~enrol`."""
-    stemmer = getattr(_STEMMERS, "english", None)
-    if stemmer is None:
-        stemmer = _STEMMERS.english = snowballstemmer.stemmer("english")
-    return f"~{stemmer.stemWord(word)}"
 
 
 @dataclass(frozen=True)
@@ -107,9 +60,30 @@ class Ranked:
     led_by: tuple[tuple[Table, bool], ...]
 
 
-def all_values(_table: Table, column: Column) -> Sequence[str]:
-    """Whatever is known of the column."""
-    return column.values
+@dataclass(frozen=True)
+class Hints:
+    """What tells, beside a question's words, which tables it needs. Tables that are not there are ignored.
+
+    Attributes:
+        first: lead whatever their words, and lead others with them.
+        alike: the tables of what answered similar questions, the most similar question first.
+        holding: tables with a value that the question names → how many tables have it.
+        held: columns with such a value, with their tables.
+        near: tables that mean what the question means, the nearest first.
+    """
+
+    first: tuple[TableKey, ...] = ()
+    alike: tuple[tuple[TableKey, ...], ...] = ()
+    holding: Mapping[TableKey, int] = field(default_factory=dict)
+    held: tuple[tuple[TableKey, str], ...] = ()
+    near: tuple[TableKey, ...] = ()
+
+    def also_holding(self, holding: Mapping[TableKey, int]) -> "Hints":
+        """With further tables that hold values."""
+        return replace(self, holding={**holding, **self.holding})
+
+
+NO_HINTS = Hints()
 
 
 class TableIndex:
@@ -117,64 +91,79 @@ class TableIndex:
 
     def __init__(self, catalog: Catalog, shown: ShownValues = all_values) -> None:
         self._tables = catalog.tables
+        self._shown, self._metrics = shown, metrics_of(catalog)
         self._numbers = {table.key: number for number, table in enumerate(catalog.tables)}
         self._postings: dict[str, array[int]] = {}  # term → a table's number, its count there, the next table's …
         self._lengths = []
+        self._has_han, self._has_latin = bytearray(len(self._tables)), bytearray(len(self._tables))
         for number, table in enumerate(catalog.tables):
-            counts = Counter(_document(table, shown))
+            counts = _counted(self.texts_of(table))
+            self._has_han[number] = any(map(is_han, counts))
+            self._has_latin[number] = any(map(has_root, counts))
             self._lengths.append(sum(counts.values()))
             for term, count in counts.items():
                 self._postings.setdefault(term, array("I")).extend((number, count))
         self._mean_length = sum(self._lengths) / max(1, len(self._lengths)) or 1.0
         self._damping = [_K1 * (1 - _B + _B * length / self._mean_length) for length in self._lengths]
         self._names = [_name_terms(table) for table in catalog.tables]
-        implied = _implied_targets(catalog.tables)
-        self._above = [
-            [self._numbers[key.target] for key in table.foreign_keys if key.target in self._numbers] + implied[number]
-            for number, table in enumerate(catalog.tables)
-        ]
-        self._below: defaultdict[int, list[int]] = defaultdict(list)
-        for number, targets in enumerate(self._above):
-            for target in set(targets):
-                self._below[target].append(number)
+        self._graph = TableGraph(catalog.tables)
 
-    def ranked(
-        self, question: str, most: int, first: Iterable[Table] = (), holding: Mapping[_Key, int] | None = None
-    ) -> list[Table]:
+    def texts_of(self, table: Table) -> Iterator[Said]:
+        """The texts by which the table is found."""
+        return texts_of(table, self._shown, self._metrics.get(table.key, ()))
+
+    def joining(self, key: TableKey) -> Collection[str]:
+        """The columns by which the table is joined to others."""
+        return self._graph.joining[self._numbers[key]] if key in self._numbers else ()
+
+    def ranked(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[Table]:
         """The tables for the question, at most `most`, the most relevant first.
 
         When fewer have anything to do with it, the others follow, those that most tables refer to first.
-
-        Args:
-            first: lead whatever their words, and lead others with them.
-            holding: tables with a value that the question names → how many tables have it.
         """
-        scores, said = self._scores(question, holding or {})
-        best = max(scores.values(), default=1.0)
-        for table in first:
-            if table.key in self._numbers:
-                scores[self._numbers[table.key]] = scores.get(self._numbers[table.key], 0.0) + 2 * best
+        scores, said = self._scores(question, hints.holding)
+        self._favour_hinted(scores, hints)
         found = [number for number, _ in self._expanded(scores, said, most)]
+        if hints.near:
+            leading = {*hints.first, *chain(*hints.alike[:_MOST_ALIKE_QUESTIONS])}
+            shares = self._fused(found, hints.near)
+            found = sorted(shares, key=lambda number: (self._tables[number].key not in leading, -shares[number]))[:most]
         if len(found) < most:
             known = set(found)
             others = (number for number in range(len(self._tables)) if number not in known)
             found += nsmallest(
-                most - len(found), others, key=lambda number: (-len(self._below.get(number, ())), number)
+                most - len(found), others, key=lambda number: (-len(self._graph.referring(number)), number)
             )
         return [self._tables[number] for number in found]
 
-    def found(self, question: str, most: int) -> list[Ranked]:
-        """The tables that have to do with the question, at most `most`, the most relevant first."""
+    def found(self, question: str, most: int, near: Sequence[TableKey] = ()) -> list[Ranked]:
+        """The tables that have to do with the question, at most `most`, the most relevant first.
+
+        Args:
+            near: those that mean what it means, the nearest first.
+        """
         scores, said = self._scores(question, {})
         by_words = dict(scores)
+        expanded = self._expanded(scores, said, max(most, len(near)))
+        if near:
+            shares = self._fused([number for number, _ in expanded], near)
+            expanded = sorted(shares.items(), key=lambda share: -share[1])
         return [
-            Ranked(self._tables[number], score, self._led_by(number, by_words))
-            for number, score in self._expanded(scores, said, most)
+            Ranked(self._tables[number], score, self._led_by(number, by_words)) for number, score in expanded[:most]
         ]
 
+    def _fused(self, found: Sequence[int], near: Sequence[TableKey]) -> dict[int, float]:
+        """What the tables have of the ranking by words and that by meaning, by their reciprocal ranks in both."""
+        nearest = [self._numbers[key] for key in near if key in self._numbers]
+        shares: defaultdict[int, float] = defaultdict(float)
+        for ranking in (found, nearest):
+            for rank, number in enumerate(ranking):
+                shares[number] += 1 / (_RANK_OFFSET + rank)
+        return shares
+
     def _led_by(self, number: int, by_words: Mapping[int, float]) -> tuple[tuple[Table, bool], ...]:
-        above, own = set(self._above[number]), by_words.get(number, 0.0)
-        joined = above | set(self._below.get(number, ()))
+        above, own = self._graph.above[number], by_words.get(number, 0.0)
+        joined = {*above, *self._graph.referring(number)}
         better = (other for other in joined if by_words.get(other, 0.0) > own)
         leading = nlargest(_MOST_LEADING, better, key=lambda other: (by_words[other], -other))
         return tuple((self._tables[other], other in above) for other in leading)
@@ -184,11 +173,11 @@ class TableIndex:
         best = max(scores.values(), default=1.0)
         self._favour_near(scores, said)
         spread = self._spread(scores)
-        for number in self._bridges(nlargest(_BRIDGED, scores, key=scores.__getitem__)):
-            spread[number] = spread.get(number, 0.0) + best * _LINK_SHARE
+        for number, of_linked in self._bridges(scores).items():
+            spread[number] = max(spread.get(number, 0.0) + best * _LINK_SHARE, of_linked)
         return _without_many_alike(spread, said, most)
 
-    def _scores(self, question: str, holding: Mapping[_Key, int]) -> tuple[dict[int, float], dict[int, int]]:
+    def _scores(self, question: str, holding: Mapping[TableKey, int]) -> tuple[dict[int, float], dict[int, int]]:
         """Each table's score by words, and the words that it says as bits of a number."""
         asked = forms(question)
         scores: defaultdict[int, float] = defaultdict(float)
@@ -199,85 +188,90 @@ class TableIndex:
             if scores and len(found) > 2 * _COMMON:
                 break
             of_word = counted.setdefault(form.word, {})
-            bit = 1 << list(counted).index(form.word)
-            for number, score in self._matches(found, form.share):
+            bit = 0 if form.is_faint else 1 << list(counted).index(form.word)
+            for number, score in self._matches(found, form):
                 before = of_word.get(number, 0.0)
                 if score > before:
                     of_word[number] = score
                     scores[number] += score - before
                     said[number] |= bit
         for key, count in holding.items():
-            scores[self._numbers[key]] += _VALUE_WEIGHT * self._rarity(count)
+            if key in self._numbers:
+                scores[self._numbers[key]] += _VALUE_WEIGHT * self._rarity(count)
+        shares = {term: form.share for term, form in asked.items()}
+        alone = {term: min(1.0, form.alone) for term, form in asked.items()}
         for number in nlargest(_MOST_NAMED, scores, key=scores.__getitem__):
-            scores[number] *= 1 + _WHOLE_NAME * _said_share(self._names[number], asked)
+            counting = shares if self._has_han[number] else alone
+            scores[number] *= 1 + _WHOLE_NAME * _said_share(self._names[number], counting)
         return scores, said
 
-    def _matches(self, found: "array[int]", share: float) -> Iterator[tuple[int, float]]:
+    def _matches(self, found: "array[int]", form: Form) -> Iterator[tuple[int, float]]:
         """The tables of one term's postings with their scores."""
-        rarity = self._rarity(len(found) // 2) * share * (_K1 + 1)
+        rarity = self._rarity(len(found) // 2) * (_K1 + 1)
+        shares = (rarity * form.alone, rarity * form.share)
+        speaks = self._has_han if is_han(form.word) else self._has_latin
         for number, count in zip(found[::2], found[1::2], strict=True):
-            yield number, rarity * count / (count + self._damping[number])
+            yield number, shares[speaks[number]] * count / (count + self._damping[number])
 
     def _rarity(self, containing: int) -> float:
         return log(1 + (len(self._tables) - containing + 0.5) / (containing + 0.5))
+
+    def _favour_hinted(self, scores: dict[int, float], hints: Hints) -> None:
+        best = max(scores.values(), default=1.0)
+        gains: defaultdict[TableKey, float] = defaultdict(float)
+        for rank, keys in enumerate(hints.alike[:_MOST_ALIKE_QUESTIONS]):
+            for key in keys:
+                gains[key] = max(gains[key], best / (1 + rank * _ALIKE_DECAY))
+        for key in hints.first:
+            gains[key] += 2 * best
+        for number, gain in ((self._numbers[key], gain) for key, gain in gains.items() if key in self._numbers):
+            scores[number] = scores.get(number, 0.0) + gain
 
     def _favour_near(self, scores: dict[int, float], said: Mapping[int, int]) -> None:
         """Raises tables that can be joined to the best and say words of the question that those don't say."""
         gains: dict[int, float] = {}
         for start in nlargest(_ANCHORS, scores, key=scores.__getitem__):
-            for number, joins in self._distances(start).items():
-                if joins and number in scores and said.get(number, 0) & ~said.get(start, 0):
-                    gains[number] = max(_NEAR_SHARE / joins, gains.get(number, 0.0))
+            for number, way in self._graph.ways_from(start).items():
+                if way.joins and number in scores and said.get(number, 0) & ~said.get(start, 0):
+                    gains[number] = max(_NEAR_SHARE * way.sureness / way.joins, gains.get(number, 0.0))
         for number, gain in gains.items():
             scores[number] *= 1 + gain
-
-    def _distances(self, start: int) -> dict[int, int]:
-        joins = {start: 0}
-        for number, before in self._ways_from(start).items():
-            joins.setdefault(number, joins.get(before, 0) + 1)
-        return joins
 
     def _spread(self, scores: Mapping[int, float]) -> dict[int, float]:
         """The scores with what the best tables give to those that are joined to them."""
         leading = nlargest(_SPREADING, scores, key=scores.__getitem__)
         given: defaultdict[int, list[float]] = defaultdict(list)
         for number in leading:
-            for target in set(self._above[number]):
-                given[target].append(scores[number] * _PARENT_SHARE)
-                for beyond in set(self._above[target]):
-                    given[beyond].append(scores[number] * _PARENT_SHARE**2)
-            for child in self._below[number]:
-                given[child].append(scores[number] * _CHILD_SHARE)
+            for target, sure in self._graph.above[number].items():
+                given[target].append(scores[number] * _PARENT_SHARE * sure)
+                for beyond, as_sure in self._graph.above[target].items():
+                    given[beyond].append(scores[number] * _PARENT_SHARE**2 * sure * as_sure)
+            for child, sure in self._graph.referring(number).items():
+                given[child].append(scores[number] * _CHILD_SHARE * sure)
         total = dict(scores)
         for number, shares in given.items():
             total[number] = total.get(number, 0.0) + sum(sorted(shares)[-2:])
         return total
 
-    def _bridges(self, numbers: list[int]) -> set[int]:
-        """The tables over which those of `numbers` can be joined, by the shortest ways."""
-        over: set[int] = set()
-        for position, start in enumerate(numbers):
-            came_from = self._ways_from(start)
-            for end in numbers[position + 1 :]:
-                step = came_from.get(end)
-                while step is not None and step != start:
-                    over.add(step)
-                    step = came_from[step]
-        return over
+    def _bridges(self, scores: Mapping[int, float]) -> dict[int, float]:
+        """The tables over which the best can be joined, by the shortest ways, and the score that links bring them.
 
-    def _ways_from(self, start: int) -> dict[int, int]:
-        """Each table within reach → the one before it on the shortest way from `start`."""
-        came_from, edge = {start: start}, [start]
-        for _ in range(_LONGEST_BRIDGE):
-            reached = []
-            for number in edge:
-                below = self._below.get(number, ())
-                for other in (*self._above[number], *(below if len(below) <= _MOST_CHILDREN else ())):
-                    if other not in came_from:
-                        came_from[other] = number
-                        reached.append(other)
-            edge = reached
-        return came_from
+        A table that alone links two others comes right behind them; those of longer ways are less sure to be meant.
+        """
+        best = nlargest(_BRIDGED, scores, key=scores.__getitem__)
+        over: dict[int, float] = {}
+        for position, start in enumerate(best):
+            ways = self._graph.ways_from(start)
+            for end in best[position + 1 :]:
+                if end not in ways:
+                    continue
+                is_link = ways[end].joins == 2  # noqa: PLR2004 - one to each of both
+                score = _BETWEEN * scores[end] * ways[end].sureness if is_link else 0.0
+                step = ways[end].before
+                while step != start:
+                    over[step] = max(score, over.get(step, 0.0))
+                    step = ways[step].before
+        return over
 
 
 def _without_many_alike(scores: Mapping[int, float], said: Mapping[int, int], most: int) -> list[tuple[int, float]]:
@@ -295,104 +289,27 @@ def _without_many_alike(scores: Mapping[int, float], said: Mapping[int, int], mo
     return [(number, lowered[number]) for number in best(most, lowered)]
 
 
-class Form(NamedTuple):
-    """How a term stands for a word of the question.
-
-    Attributes:
-        word: the word; of its forms in one table only the best counts, so that a word with many does not outweigh
-            the others.
-        share: how much the form counts, 1 for the word itself.
-    """
-
-    word: str
-    share: float
-
-
-def forms(question: str) -> dict[str, Form]:
-    """The terms to look for → what they stand for."""
-    wanted = {term: Form(term, 1.0) for term in terms(question)}
-    for word in list(wanted):
-        if word.isascii() and word.isalpha():
-            wanted.setdefault(_root(word), Form(word, _ROOT_WEIGHT))
-    for said, phrase in _synonyms(question, list(wanted)):
-        for term in terms(phrase):
-            wanted.setdefault(term, Form(said, _SYNONYM_WEIGHT))
-    return wanted
-
-
-def _synonyms(question: str, words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """What else the things in the question are called, in both languages: the first term of each, and a name."""
-    for word in words:
-        for table in (EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS):
-            for phrase in table.get(word, ()):
-                yield word, phrase
-    text = question.replace(" ", "")
-    for start in range(len(text)):
-        for end in range(start + 1, min(len(text), start + _LONGEST_SYNONYM) + 1):
-            for table in (ZH_TO_EN, ZH_TO_ZH, EVENTS_OF_VERBS):
-                for phrase in table.get(text[start:end], ()):
-                    yield text[start : min(end, start + 2)], phrase
-
-
-def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, Form]) -> float:
+def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> float:
     """The share of a table's name or comment that the question says; of both, the greater."""
-    return max((sum(asked[term].share for term in name if term in asked) / len(name) for name in names), default=0.0)
+    return max((sum(asked[term] for term in name if term in asked) / len(name) for name in names), default=0.0)
 
 
 _TABLE_NOISE = WORDS.english.one_of("relevance.table_words")
-_TABLE, _KEYS = WORDS.chinese.phrases("tables.ends")[0], WORDS.english.one_of("relevance.keys")
+_TABLE = WORDS.chinese.phrases("tables.ends")[0]
 
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
     said = called(table.comment).removesuffix(_TABLE)
-    names = (frozenset(_spelled_out(text)) - _TABLE_NOISE for text in (table.name, said))
+    meant = table.meaning.names.all if table.meaning else ()
+    names = (frozenset(spelled_out(text)) - _TABLE_NOISE for text in (table.name, said, *meant))
     return tuple(name for name in names if name)
 
 
-def _implied_targets(tables: Iterable[Table]) -> list[list[int]]:
-    """For each table, those that it refers to by its columns' names alone: many schemas declare no foreign keys.
-
-    `customer_id` refers to a table with that primary key, or to one called `customer`, in the same schema.
-    """
-    tables = list(tables)
-    owners: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-    for number, table in enumerate(tables):
-        core = "_".join(term for term in terms(table.name) if term not in _TABLE_NOISE)
-        own = {"_".join(terms(name)) for name in table.primary_key} if len(table.primary_key) == 1 else set()
-        for name in {*(f"{core}_{key}" for key in _KEYS), *own} - _KEYS:
-            owners[table.schema, name].append(number)
-    implied: list[list[int]] = []
-    for number, table in enumerate(tables):
-        declared = {name for key in table.foreign_keys for name in key.columns} | set(table.primary_key[:1])
-        names = {"_".join(terms(column.name)) for column in table.columns if column.name not in declared}
-        places = (owners.get((table.schema, name), ()) for name in names)
-        implied.append([owner for place in places if len(place) <= _MOST_OWNERS for owner in place if owner != number])
-    return implied
-
-
-def _spelled_out(text: str) -> Iterator[str]:
-    for term in terms(text):
-        yield from terms(ABBREVIATIONS.get(term, term))
-
-
-def _document(table: Table, shown: ShownValues) -> Iterator[str]:
-    """The terms of a table, repeated by what they count; Latin words also by their roots."""
-    for text in (table.name, (table.comment or "")[:_MAX_COMMENT]):
-        yield from _with_roots(text, _NAME_WEIGHT)
-    for column in table.columns:
-        yield from _with_roots(column.name, 1)
-        yield from _with_roots((column.comment or "")[:_MAX_COMMENT], 1)
-        for value in shown(table, column)[:_MAX_VALUES] if column.values else ():
-            yield from terms(value[:_MAX_VALUE_CHARS])
-
-
-def terms_with_roots(text: str) -> frozenset[str]:
-    """The terms by which `text` is found."""
-    return frozenset(_with_roots(text, 1))
-
-
-def _with_roots(text: str, times: int) -> Iterator[str]:
-    for term in terms(text):
-        spelled = [term, *terms(ABBREVIATIONS[term])] if term in ABBREVIATIONS else [term]
-        roots = [_root(word) for word in spelled if word.isascii() and word.isalpha()]
-        yield from [*spelled, *roots] * times
+def _counted(said: Iterable[Said]) -> Counter[str]:
+    """The terms of a table's texts, by what they count."""
+    counts = Counter[str]()
+    for kind, text, _ in said:
+        weight = _WEIGHTS.get(kind, 1)
+        for term in terms(text) if kind == "value" else roots_of(text):
+            counts[term] += weight
+    return counts

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from common.meanings import Metric
 from common.text import Lang, Text
 from common.values import Catalog, Column, QueryResult, Table
 from databases.outputs import Output, outputs
@@ -79,9 +80,15 @@ class ResultColumn:
 def result_columns(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) -> tuple[ResultColumn, ...]:
     """The columns of `result`, which `sql` gave, in their order."""
     found = outputs(sql, result.columns, catalog)
-    labels = _told_apart([_label(one, lang) for one in found], found, lang)
+    metrics = {metric.name: metric for metric in catalog.metrics}
+    figures = [metrics.get(one.name) if one.is_named and one.function else None for one in found]
+    labels = [_label(one, metric, lang) for one, metric in zip(found, figures, strict=True)]
+    labels = _told_apart(labels, found, lang)
+    units = [
+        _unit(one, metric, kind, lang) for one, metric, kind in zip(found, figures, result.column_types, strict=True)
+    ]
     return tuple(
-        ResultColumn(one, label, _unit(one, kind, lang), _role(one, kind, [row[number] for row in result.rows]))
+        ResultColumn(one, label, units[number], _role(one, kind, [row[number] for row in result.rows]))
         for number, (one, label, kind) in enumerate(zip(found, labels, result.column_types, strict=True))
     )
 
@@ -89,7 +96,10 @@ def result_columns(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) 
 # -------------------------------------------------------------------------------------------------------------- labels
 
 
-def _label(output: Output, lang: Lang) -> str:
+def _label(output: Output, metric: Metric | None, lang: Lang) -> str:
+    """What the column is called; `metric`: the figure of the semantic file that the query calls it by."""
+    if metric is not None and (name := metric.names.label(lang)):
+        return name
     given = _given_name(output, lang)
     if given is not None:
         return given
@@ -180,9 +190,11 @@ def _told_apart(labels: list[str], found: Sequence[Output], lang: Lang) -> list[
 # --------------------------------------------------------------------------------------------------------------- units
 
 
-def _unit(output: Output, kind: str, lang: Lang) -> str | None:
+def _unit(output: Output, metric: Metric | None, kind: str, lang: Lang) -> str | None:
     if kind not in _NUMBERS or output.is_rank or output.part:
         return None
+    if metric is not None and metric.unit is not None:
+        return metric.unit.to(lang)
     if output.is_percent:
         return "%"
     if output.is_share or output.column is None or output.is_computed or output.function == "count":

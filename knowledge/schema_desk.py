@@ -17,6 +17,7 @@ from knowledge.near_names import near_tables
 from knowledge.personal_data import Privacy, open_values, privacy_of
 from knowledge.schema_meanings import column_meaning, metric, table_meaning
 from knowledge.schema_search import RANKING, RANKING_WITHOUT_VALUES, LinkReason, Match, SchemaSearch, WordReason
+from knowledge.table_vectors import Nearest
 
 _NAMED = 5  # tables that the message about an ambiguous name lists
 _CURSOR = Text(
@@ -31,20 +32,23 @@ class SchemaDesk:
     Args:
         opened: gives the asked database as an actor may see it.
         samples: whether stored values are shown and searched, those of personal columns never.
+        nearest: the tables that mean what a question means, as far as that is known; None: words alone rank tables.
 
     All methods raise `DatabaseUnavailable` and `QueryTimeout`.
     """
 
-    def __init__(self, opened: Callable[[Actor], Database], *, samples: bool) -> None:
+    def __init__(self, opened: Callable[[Actor], Database], *, samples: bool, nearest: Nearest | None = None) -> None:
         self._opened = opened
         self._samples = samples
+        self._nearest = nearest
         self._ranking = RANKING if samples else RANKING_WITHOUT_VALUES
 
     async def search(self, question: str, limit: int, actor: Actor) -> dict[str, Any]:
         """The tables for `question`, at most `limit`, the most relevant first, and of how many."""
         catalog = await self._opened(actor).catalog()
-        search = SchemaSearch(await self._ranking.ready(catalog), samples=self._samples)
-        found = await asyncio.to_thread(search.matches, question, limit)
+        search = SchemaSearch(await self._ranking.ready(catalog))
+        near = await self._nearest(catalog, question) if self._nearest else ()
+        found = await asyncio.to_thread(search.matches, question, limit, near)
         return {"tables": [_matched(match, catalog) for match in found], "table_count": len(catalog.tables)}
 
     async def tables(self, limit: int, cursor: str | None, actor: Actor) -> dict[str, Any]:
@@ -127,11 +131,12 @@ def _listed(table: Table) -> dict[str, Any]:
 
 def _matched(match: Match, catalog: Catalog) -> dict[str, Any]:
     table = catalog.by_key[match.table.key]  # the ranking's may have an earlier estimate of the rows
-    return _ranked(table, match.score, reasons=[*map(_said, match.words), *map(_led, match.links)])
+    near = [{"kind": "similar"}] if match.is_near else []
+    return _ranked(table, match.score, reasons=[*map(_said, match.words), *near, *map(_led, match.links)])
 
 
 def _ranked(table: Table, score: float, reasons: list[dict[str, Any]]) -> dict[str, Any]:
-    return {**_listed(table), "score": round(score, 3), "reasons": reasons}
+    return {**_listed(table), "score": round(score, 4), "reasons": reasons}
 
 
 def _said(reason: WordReason) -> dict[str, Any]:

@@ -4,20 +4,19 @@ The tables are ranked without the values that may not be shown, so that neither 
 tells whether such a value is stored. The same ranking serves prompts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from common.meanings import TableKey
 from common.values import Column, Table
 from knowledge.index import Part
 from knowledge.personal_data import open_values
-from knowledge.relevance import Form, Ranked, ShownValues, TableIndex, forms, terms_with_roots
+from knowledge.question_terms import Form, forms
+from knowledge.relevance import Ranked, TableIndex
+from knowledge.table_texts import Kind, Said
+from knowledge.terms import terms_with_roots
 
 _MOST_REASONS = 12  # of one table
-_MOST_VALUES = 20  # of one column that are looked at, as in the index
-_MOST_CHARS = 400  # of a comment that are looked at, as in the index
-
-Kind = Literal["name", "comment", "column", "column_comment", "value"]
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class WordReason:
 
     Attributes:
         words: singular and in lower case; of Chinese, pairs of characters.
-        kind: what says them: the table's name or comment, or a column's name, comment or value.
-        text: that name, comment or value.
+        kind: what says them: a name, comment or stored value, or what the semantic file says.
+        text: what says them.
         column: the column, if it is one of a column.
         is_literal: whether all of them stand there; else as words of the same stem, abbreviated or in other words.
     """
@@ -59,30 +58,37 @@ class Match:
 
     Attributes:
         score: only means something beside those of the same answer.
+        is_near: whether a model's vectors say that it means what the question means.
     """
 
     table: Table
     score: float
     words: tuple[WordReason, ...]
     links: tuple[LinkReason, ...]
+    is_near: bool
 
 
 class SchemaSearch:
     """Searches the tables of one catalogue.
 
     Args:
-        ranking: `RANKING`, or `RANKING_WITHOUT_VALUES` unless `samples`.
-        samples: whether stored values may be reasons, those of personal columns never.
+        ranking: `RANKING`, or `RANKING_WITHOUT_VALUES` where stored values may be no reasons.
     """
 
-    def __init__(self, ranking: TableIndex, *, samples: bool) -> None:
+    def __init__(self, ranking: TableIndex) -> None:
         self._ranking = ranking
-        self._shown = open_values if samples else _no_values
 
-    def matches(self, question: str, most: int) -> list[Match]:
-        """The tables that have to do with the question, at most `most`, the most relevant first."""
+    def matches(self, question: str, most: int, near: Sequence[TableKey] = ()) -> list[Match]:
+        """The tables that have to do with the question, at most `most`, the most relevant first.
+
+        Args:
+            near: those that mean what it means, the nearest first.
+        """
         asked = forms(question)
-        return [_match(ranked, asked, self._shown) for ranked in self._ranking.found(question, most)]
+        return [
+            _match(one, self._ranking.texts_of(one.table), asked, is_near=one.table.key in near)
+            for one in self._ranking.found(question, most, near)
+        ]
 
 
 def _no_values(_table: Table, _column: Column) -> tuple[str, ...]:
@@ -95,32 +101,22 @@ RANKING = Part(lambda index: TableIndex(index.catalog, open_values), ignores_row
 RANKING_WITHOUT_VALUES = Part(lambda index: TableIndex(index.catalog, _no_values), ignores_row_counts=True)
 
 
-def _match(ranked: Ranked, asked: Mapping[str, Form], shown: ShownValues) -> Match:
-    said = _word_reasons(ranked.table, asked, shown)
+def _match(ranked: Ranked, texts: Iterable[Said], asked: Mapping[str, Form], *, is_near: bool) -> Match:
+    telling = {term: form for term, form in asked.items() if not form.is_faint}
+    texts = list(texts)
+    said = list(_word_reasons(texts, telling)) or _word_reasons(texts, asked)
     reasons = sorted(said, key=lambda reason: (not reason.is_literal, -len(reason.words)))
     links = tuple(_link(ranked.table, other, points=points) for other, points in ranked.led_by)
-    return Match(ranked.table, ranked.score, tuple(reasons[:_MOST_REASONS]), links)
+    return Match(ranked.table, ranked.score, tuple(reasons[:_MOST_REASONS]), links, is_near)
 
 
-def _word_reasons(table: Table, asked: Mapping[str, Form], shown: ShownValues) -> Iterator[WordReason]:
-    for kind, text, column in _texts(table, shown):
-        said = [(term, asked[term]) for term in asked.keys() & terms_with_roots(text[:_MOST_CHARS])]
+def _word_reasons(texts: Iterable[Said], asked: Mapping[str, Form]) -> Iterator[WordReason]:
+    for kind, text, column in texts:
+        said = [(term, asked[term]) for term in asked.keys() & terms_with_roots(text)]
         if said:
             words = tuple(dict.fromkeys(sorted(form.word for _, form in said)))
             literal = {form.word for term, form in said if term == form.word}
             yield WordReason(words, kind, text, column, literal.issuperset(words))
-
-
-def _texts(table: Table, shown: ShownValues) -> Iterator[tuple[Kind, str, str | None]]:
-    yield "name", table.name, None
-    if table.comment:
-        yield "comment", table.comment, None
-    for column in table.columns:
-        yield "column", column.name, column.name
-        if column.comment:
-            yield "column_comment", column.comment, column.name
-        for value in shown(table, column)[:_MOST_VALUES]:
-            yield "value", value, column.name
 
 
 def _link(table: Table, other: Table, *, points: bool) -> LinkReason:

@@ -1,7 +1,11 @@
-"""Words of general business language that mean the same, in English and Chinese: see `words/thesaurus.toml`."""
+"""Words that mean the same, in English and Chinese.
+
+`words/thesaurus.toml` holds those of general business language, by which questions are also answered;
+`words/dictionary.toml` many more, which only lead to tables.
+"""
 
 from knowledge.atoms import key_of, words_of
-from knowledge.words import THESAURUS
+from knowledge.words import DICTIONARY, THESAURUS
 
 ABBREVIATIONS = {short: meant for meant, said in THESAURUS.under("abbreviations").items() for short in said}
 """Shortened words seen in identifiers, spelled out."""
@@ -38,3 +42,20 @@ def _events() -> dict[str, tuple[str, ...]]:
 
 EVENTS_OF_VERBS = _events()
 """What a table of the events may be called that a verb speaks of."""
+
+
+def _translations() -> tuple[dict[str, tuple[str, ...]], ...]:
+    """(English stem phrase → Chinese, Chinese → English)."""
+    english: dict[str, list[str]] = {}
+    chinese: dict[str, list[str]] = {}
+    for line in (line for place in DICTIONARY.places for line in DICTIONARY.phrases(place)):
+        left, right = line.split("=")
+        for word in left.split():
+            phrase = " ".join(words_of(word))
+            english.setdefault(key_of(phrase, stems=True), []).extend(right.split())
+            for other in right.split():
+                chinese.setdefault(other, []).append(phrase)
+    return tuple({key: tuple(dict.fromkeys(words)) for key, words in table.items()} for table in (english, chinese))
+
+
+TRANSLATED_EN, TRANSLATED_ZH = _translations()

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import dropwhile
 
 from knowledge.atoms import Atom
 from knowledge.spelling import COMPANIES, KINDS, PLACES, folded, plain, says, unaccented
@@ -185,7 +186,9 @@ def _from_each_start(stretch: Stretch) -> Iterator[Pattern]:
             pattern = f"{gap}{_letters(_plain(stretch.atoms[place]))}{pattern}"
             if place >= shortest:
                 pattern = f"(?:{pattern})?"
-        yield Pattern(_beginnings(stretch.atoms[start:shortest]), pattern)
+        telling = tuple(dropwhile(lambda atom: not _plain(atom), stretch.atoms[start:shortest]))
+        if telling:  # a quotation may begin with punctuation, or hold nothing else
+            yield Pattern(_beginnings(telling), pattern)
 
 
 def _gap_before(atoms: Sequence[Atom], place: int) -> str:

@@ -7,9 +7,10 @@ from common.inquiry import Emit, Inquiry
 from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Sql, Thought
 from knowledge.near_names import KNOWN_NAMES
 from rules.answering.chat import chat_pieces
+from rules.answering.choices import choices
 from rules.answering.classify import classified
 from rules.answering.repair import repaired
-from rules.answering.rewrites import rewrites, with_rewrites
+from rules.answering.rewrites import rewrites
 from rules.answering.summarize import (
     cuts_rows,
     headings_of,
@@ -97,8 +98,13 @@ def _emitted(pieces: list[str], emit: Emit | None) -> str:
 def _refused(inquiry: Inquiry, refusal: Refusal) -> NoSql:
     pending = refusal.pending
     is_resumed = pending is not None and pending.turns > 1  # then the words in doubt are not those of this question
-    text = with_rewrites(refusal, () if is_resumed else rewrites(inquiry, refusal))
-    return NoSql(refusal.reason, text.to(inquiry.lang), pending_to_json(pending) if pending is not None else None)
+    return NoSql(
+        refusal.reason,
+        refusal.text.to(inquiry.lang),
+        pending_to_json(pending) if pending is not None else None,
+        choices=choices(inquiry, pending) if pending is not None else (),
+        rewrites=() if is_resumed else rewrites(inquiry, refusal),
+    )
 
 
 def _understanding_of(inquiry: Inquiry, sql: str) -> Understanding | None:

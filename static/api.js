@@ -1,10 +1,11 @@
 /** Requests to the server. Each carries the reader's key, or asks the reader for one if the server wants it. */
 
+import { at } from "./address.js";
 import { localFailure, readEnvelope } from "./envelopes.js";
 import { askForKey, keyInUse } from "./key.js";
 import { language } from "./texts.js";
 
-const ROOT = "api/v0/"; // relative, so that the page also works behind a path prefix
+const ROOT = at("api/v0/");
 
 /** An answer other than success, with its envelope. */
 export class Refusal extends Error {

@@ -1,5 +1,6 @@
 /** The conversation on the page: its turns, the question being answered, and what is restored after a reload. */
 
+import { addressedConversation, showAddress } from "./address.js";
 import { request } from "./api.js";
 import { Asking, newKey } from "./ask.js";
 import { element } from "./dom.js";
@@ -15,23 +16,34 @@ const UNKNOWN_END = new Set(["connection_lost", "stream_ended", "unreachable", "
 const NOTHING_SAID = { conversation_id: undefined, context_type: undefined };
 
 /**
- * Shows turns in `place`. `onChange()` is called when a question begins or ends and when turns come or go.
+ * Shows turns in `place`. `onChange()` is called when a question begins or ends and when turns come or go, `onAsk(question)`
+ * when the reader chooses one that an answer offers, `onUnknown()` when the conversation to be shown does not exist.
  */
 export class Conversation {
   #place;
   #onChange;
+  #onAsk;
+  #onUnknown;
   #said = { ...NOTHING_SAID };
   #running = null; // {asking, turn}
   #lastTurn = null;
   #opening = 0; // counts openings, so that a late answer to an earlier one is ignored
 
-  constructor(place, onChange) {
+  constructor(place, { onChange, onAsk, onUnknown }) {
     this.#place = place;
     this.#onChange = onChange;
+    this.#onAsk = onAsk;
+    this.#onUnknown = onUnknown;
   }
 
+  /** Its id, or null before its first answer. */
   get id() {
-    return this.#said.conversation_id;
+    return this.#said.conversation_id ?? null;
+  }
+
+  /** What was asked in it, in order, as far as it is shown. */
+  get questions() {
+    return [...this.#place.querySelectorAll(".question")].map((heading) => heading.textContent);
   }
 
   get isRunning() {
@@ -58,47 +70,68 @@ export class Conversation {
 
   /** Starts a new conversation; a question being answered goes on at the server. */
   startOver() {
+    this.#clear();
+    showAddress(null, { isStep: true });
+  }
+
+  /** Shows an earlier conversation, which goes on from there. */
+  async open(id) {
+    this.#clear();
+    showAddress(id, { isStep: true });
+    this.#continueWith({ conversation_id: id });
+    await this.#showLatest();
+  }
+
+  /** Shows what the address names now, after the reader has gone back or forth. */
+  async showAddressed() {
+    const id = addressedConversation();
+    if (id === this.id) return;
+    this.#clear();
+    if (id === null) return;
+    this.#continueWith({ conversation_id: id });
+    await this.#showLatest();
+  }
+
+  /** Shows the conversation that the address names, and a question that a reload interrupted. */
+  async restore() {
+    const running = inThisTab.recall("running");
+    const id = addressedConversation();
+    const goesOn = Boolean(running?.body?.question) && (running.conversation_id ?? null) === id;
+    if (id) {
+      this.#continueWith({ conversation_id: id });
+      await this.#showLatest({ mayBeNew: goesOn });
+    }
+    if (this.#running) return; // the reader has asked something meanwhile
+    if (goesOn && !this.#isShown(running)) this.#follow(running);
+    else inThisTab.forget("running");
+  }
+
+  #clear() {
     this.#opening += 1;
     this.#running?.asking.leave();
     this.#setRunning(null);
     this.#said = { ...NOTHING_SAID };
     this.#lastTurn = null;
     this.#place.replaceChildren();
-    inThisTab.forget("conversation_id");
     this.#onChange();
-  }
-
-  /** Shows an earlier conversation, which goes on from there. */
-  async open(id) {
-    this.startOver();
-    this.#continueWith({ conversation_id: id });
-    await this.#showLatest();
-  }
-
-  /** Restores what a reload interrupted: the conversation, and a question that was being answered. */
-  async restore() {
-    const running = inThisTab.recall("running");
-    const id = inThisTab.recall("conversation_id");
-    if (id) {
-      this.#continueWith({ conversation_id: id });
-      await this.#showLatest();
-    }
-    if (this.#running) return; // the reader has asked something meanwhile
-    if (running?.body?.question && !this.#isShown(running)) this.#follow(running);
-    else inThisTab.forget("running");
   }
 
   // ------------------------------------------------------------------------------------------- questions being answered
 
   async #follow(question) {
-    const remember = (runId) => inThisTab.remember("running", { ...question, run_id: runId });
+    const remember = (runId) => {
+      question.run_id = runId;
+      inThisTab.remember("running", { ...question, conversation_id: this.id });
+    };
     const asking = new Asking(question.body, { key: question.key, runId: question.run_id, onRun: remember });
     const turn = this.#startTurn(question, (answer) => asking.answer(answer));
     this.#setRunning({ asking, turn });
     remember(question.run_id);
     for await (const envelope of asking.envelopes()) {
       turn.show(envelope);
+      const before = this.id;
       this.#continueWith(envelope.data);
+      if (this.id !== before) remember(question.run_id);
     }
     if (this.#running?.asking === asking) this.#setRunning(null);
   }
@@ -106,7 +139,7 @@ export class Conversation {
   #startTurn(question, onAnswer) {
     this.#lastTurn?.collapse();
     const onRetry = (failure) => this.#retry(turn, question, failure);
-    const turn = new Turn(question.body.question, { onRetry, onAnswer });
+    const turn = new Turn(question.body.question, { onRetry, onAnswer, onAsk: this.#onAsk });
     this.#lastTurn = turn;
     this.#place.append(turn.element);
     this.#onChange();
@@ -125,7 +158,7 @@ export class Conversation {
     if (data.response_type) this.#said.context_type = data.response_type;
     if (!data.conversation_id) return;
     this.#said.conversation_id = data.conversation_id;
-    inThisTab.remember("conversation_id", data.conversation_id);
+    showAddress(data.conversation_id);
   }
 
   #setRunning(running) {
@@ -136,9 +169,10 @@ export class Conversation {
 
   // ------------------------------------------------------------------------------------------------------- earlier turns
 
-  async #showLatest() {
+  /** With `mayBeNew` its first question is still being answered, and it is not kept before the answer. */
+  async #showLatest({ mayBeNew = false } = {}) {
     const opening = this.#opening;
-    const page = await this.#page(null, () => this.#showLatest());
+    const page = await this.#page(null, () => this.#showLatest(), mayBeNew);
     if (!page || opening !== this.#opening) return;
     this.#said.context_type ??= page.turns.at(-1)?.question_type;
     const turns = page.turns.filter((turn) => !this.#isShown(turn)).map(pastTurn);
@@ -163,20 +197,23 @@ export class Conversation {
   }
 
   /** One page of turns; null when there is none, after telling the reader why. */
-  async #page(cursor, again) {
+  async #page(cursor, again, mayBeNew = false) {
     const opening = this.#opening;
     const query = new URLSearchParams({ limit: TURNS_AT_ONCE, ...(cursor ? { cursor } : {}) });
     try {
       return await request(`conversations/${encodeURIComponent(this.id)}?${query}`);
     } catch (refusal) {
-      if (opening === this.#opening) this.#sayUnread(refusal.envelope, again);
+      if (opening === this.#opening && !(mayBeNew && refusal.envelope.code === 404)) this.#sayUnread(refusal.envelope, again);
       return null;
     }
   }
 
   #sayUnread(envelope, again) {
     if (envelope.code === 404) {
-      if (!this.#running) this.startOver(); // it has expired, or was deleted elsewhere
+      if (this.#running) return;
+      this.#clear(); // it has expired, was deleted elsewhere, or is another user's
+      showAddress(null);
+      this.#onUnknown();
       return;
     }
     const box = failureBox(envelope, () => {

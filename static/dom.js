@@ -17,13 +17,13 @@ export function element(tag, attributes = {}, ...children) {
   return node;
 }
 
-/** One of the drawings of static/icons.svg, in the colour of the text around it. */
+/** One of the drawings in the page (templates/index.html), in the colour of the text around it. */
 export function glyph(name) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", "glyph");
   svg.setAttribute("aria-hidden", "true");
   const use = document.createElementNS(SVG, "use");
-  use.setAttribute("href", `static/icons.svg#${name}`);
+  use.setAttribute("href", `#icon-${name}`);
   svg.append(use);
   return svg;
 }

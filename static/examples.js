@@ -26,6 +26,11 @@ export class Examples {
     this.#list.replaceChildren(...questions.map((question) => this.#item(question)));
   }
 
+  /** Those that are shown. */
+  get shown() {
+    return this.#known.get(this.#wanted) ?? [];
+  }
+
   async #ask(language) {
     try {
       const { examples } = await request(`examples?lang=${language}`, { asksForKey: false });

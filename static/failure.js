@@ -3,15 +3,25 @@
 import { element, glyph } from "./dom.js";
 import { label } from "./texts.js";
 
+// Nothing is broken: the question or its SQL is not for Citu. Ids and types are of no use to the reader then.
+const REFUSALS = new Set(["forbidden_keywords", "forbidden_object", "cost_exceeded", "syntax_error", "validation_exception"]);
+
+/** Whether an `error` envelope is one of them. */
+export function isRefusal({ data }) {
+  return REFUSALS.has(data.error_type);
+}
+
 /** A box for an `error` envelope; `onRetry` is called when the reader wants to try again. */
-export function failureBox({ code, message, data }, onRetry) {
-  const said = data.is_local ? ownWords(data.error_type, code) : serversWords(message, data);
-  return element("div", { class: "failure", role: "alert" }, glyph("warning"), element(
+export function failureBox(envelope, onRetry) {
+  const { code, message, data } = envelope;
+  const isRefused = isRefusal(envelope);
+  const said = isRefused ? refusal(data) : data.is_local ? ownWords(data.error_type, code) : serversWords(message, data);
+  return element("div", { class: isRefused ? "failure refusal" : "failure", role: "alert" }, glyph("warning"), element(
     "div",
     { class: "failure-body" },
     ...said,
     data.retry_after_s ? label("retry_after", { seconds: String(data.retry_after_s) }, "p") : null,
-    tail(data),
+    isRefused ? folded(data) : tail(data),
     data.retryable || data.error_type === "unauthorized" ? retryButton(onRetry) : null,
   ));
 }
@@ -21,8 +31,26 @@ function ownWords(errorType, code) {
 }
 
 function serversWords(message, data) {
+  return [element("h3", {}, message), ...sentences(data)];
+}
+
+function sentences(data) {
   const hint = data.hint ? [element("p", { class: "hint" }, data.hint)] : [];
-  return [element("h3", {}, message), element("p", {}, data.error ?? ""), ...hint];
+  return [element("p", {}, data.error ?? ""), ...hint];
+}
+
+/** Said once: what was refused for changing data needs no reason but that one; of any other the server's sentence is it. */
+function refusal(data) {
+  if (data.error_type === "forbidden_keywords") {
+    return [label("reads_only_title", {}, "h3"), label("reads_only_text", {}, "p")];
+  }
+  return [label("refused_title", {}, "h3"), ...sentences(data)];
+}
+
+function folded(data) {
+  const isSaid = data.error_type !== "forbidden_keywords";
+  const sentence = isSaid ? [] : sentences(data);
+  return element("details", { class: "failure-more" }, label("about", {}, "summary"), ...sentence, tail(data));
 }
 
 /** The ids to quote when asking for help. */

@@ -1,6 +1,7 @@
 /** The reader's conversations in a drawer, where they can be opened, renamed and deleted. */
 
 import { request } from "./api.js";
+import { closable } from "./dialogs.js";
 import { element, glyph, setTranslatedAttribute } from "./dom.js";
 import { failureBox } from "./failure.js";
 import { label } from "./texts.js";
@@ -8,10 +9,11 @@ import { label } from "./texts.js";
 const AT_ONCE = 30;
 const MAX_TITLE = 200;
 
-/** `dialog` holds an element `.drawer-body`. */
+/** `dialog` holds an element `.drawer-body` and a search field. */
 export class History {
   #dialog;
   #body;
+  #search;
   #conversation;
   #opening = 0; // counts openings, so that a late list for an earlier one is not shown
 
@@ -19,12 +21,14 @@ export class History {
     this.#dialog = dialog;
     this.#body = dialog.querySelector(".drawer-body");
     this.#conversation = conversation;
-    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-    dialog.querySelector(".close").addEventListener("click", () => dialog.close());
+    this.#search = dialog.querySelector("input");
+    closable(dialog);
+    this.#search.addEventListener("input", () => this.#filter());
   }
 
   open() {
     this.#opening += 1;
+    this.#search.value = "";
     this.#dialog.showModal();
     this.#body.replaceChildren();
     this.#add(null);
@@ -45,8 +49,70 @@ export class History {
 
   #show(page) {
     this.#list().append(...page.conversations.map((one) => this.#item(one)));
+    this.#body.querySelector(":scope > .drawer-foot")?.remove();
     if (page.next_cursor) this.#body.append(this.#moreButton(page.next_cursor));
+    if (this.#list().childElementCount > 0) this.#body.append(this.#foot());
     this.#sayWhenEmpty();
+    this.#filter();
+  }
+
+  /** Shows the titles that hold what is searched. Titles are few and short, so those not there yet are fetched for it. */
+  #filter() {
+    const wanted = this.#search.value.trim().toLocaleLowerCase();
+    let found = 0;
+    for (const item of this.#body.querySelectorAll(".chat")) {
+      item.hidden = !item.dataset.title.includes(wanted);
+      found += Number(!item.hidden);
+    }
+    const more = this.#body.querySelector(":scope > .more");
+    if (wanted && more) more.click();
+    this.#body.querySelector(":scope > .none-found")?.remove();
+    if (wanted && !more && found === 0 && this.#body.querySelector(".chat")) {
+      const note = label("none_found", {}, "p");
+      note.className = "none-found";
+      this.#body.append(note);
+    }
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- all of them
+
+  #foot() {
+    const button = element("button", { type: "button", class: "danger" }, label("delete_all"));
+    const foot = element("div", { class: "drawer-foot" }, button);
+    button.addEventListener("click", () => this.#showDeletingAll(foot));
+    return foot;
+  }
+
+  #showDeletingAll(foot) {
+    const remove = element("button", { type: "submit", class: "danger" }, label("delete_all"));
+    const back = element("button", { type: "button", class: "secondary" }, label("cancel"));
+    const form = element("form", { class: "chat-form" }, label("delete_all_question", {}, "p"), remove, back);
+    const leave = () => {
+      const fresh = this.#foot();
+      foot.replaceWith(fresh);
+      fresh.querySelector("button").focus();
+    };
+    back.addEventListener("click", leave);
+    onEscape(form, leave);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#deleteAll();
+    });
+    foot.replaceChildren(form);
+    back.focus(); // not on what can't be undone
+  }
+
+  async #deleteAll() {
+    try {
+      await request("conversations", { method: "DELETE" });
+    } catch ({ envelope }) {
+      this.#say(envelope, () => this.#deleteAll());
+      return;
+    }
+    this.#body.replaceChildren();
+    this.#sayWhenEmpty();
+    this.#conversation.startOver();
+    this.#dialog.querySelector(".close").focus();
   }
 
   /** Shows a failure at the end of the drawer; its retry button calls `again`. */
@@ -72,7 +138,7 @@ export class History {
   }
 
   #moreButton(cursor) {
-    const button = element("button", { type: "button", class: "secondary" }, label("more_conversations"));
+    const button = element("button", { type: "button", class: "secondary more" }, label("more_conversations"));
     button.addEventListener("click", () => {
       button.remove();
       this.#add(cursor);
@@ -97,6 +163,7 @@ export class History {
     open.addEventListener("click", () => this.#openConversation(conversation));
     const rename = iconButton("rename", () => this.#showNaming(item, conversation));
     const remove = iconButton("delete", () => this.#showDeleting(item, conversation));
+    item.dataset.title = conversation.title.toLocaleLowerCase();
     item.replaceChildren(open, rename, remove);
   }
 

@@ -6,7 +6,10 @@ import { Examples } from "./examples.js";
 import { History } from "./history.js";
 import { keyInUse, onKeyChange, signOut } from "./key.js";
 import { onThisDevice } from "./memory.js";
+import { Reviews } from "./reviews.js";
+import { Schema } from "./schema.js";
 import { language, preferredLanguage, setLabel, speak } from "./texts.js";
+import { setTheme, theme } from "./theme.js";
 
 const byId = (id) => document.getElementById(id);
 const page = {
@@ -17,6 +20,10 @@ const page = {
   welcome: byId("welcome"),
   newConversation: byId("new-conversation"),
   history: byId("show-history"),
+  schema: byId("show-schema"),
+  reviews: byId("show-reviews"),
+  notice: byId("notice"),
+  theme: byId("theme"),
   settings: byId("settings"),
   routingMode: byId("routing-mode"),
   routingModeHelp: byId("routing-mode-help"),
@@ -25,22 +32,30 @@ const page = {
   signOut: byId("sign-out"),
 };
 
-const conversation = new Conversation(byId("turns"), showState);
+const conversation = new Conversation(byId("turns"), { onChange: showState, onAsk: askOffered, onUnknown: sayUnknown });
 const history = new History(byId("history"), conversation);
-const examples = new Examples(byId("examples-block"), byId("examples"), askExample);
+const examples = new Examples(byId("examples-block"), byId("examples"), askOffered);
+const schema = new Schema(byId("schema"), { examples: () => examples.shown, onAsk: askOffered });
+const reviews = new Reviews(byId("reviews"));
 
 function showState() {
   page.askButton.hidden = conversation.isRunning;
   page.stopButton.hidden = !conversation.isRunning;
   page.welcome.hidden = !conversation.isEmpty;
   page.newConversation.hidden = conversation.isEmpty;
+  page.notice.hidden = true;
+}
+
+function sayUnknown() {
+  setLabel(page.notice, "unknown_conversation");
+  page.notice.hidden = false;
 }
 
 function askQuestion(question) {
   conversation.ask(question, { lang: language(), routing_mode: page.routingMode.value || undefined });
 }
 
-function askExample(question) {
+function askOffered(question) {
   if (conversation.isRunning) return;
   page.question.focus();
   askQuestion(question);
@@ -53,6 +68,8 @@ function startOver() {
 
 // ---------------------------------------------------------------------------------------------------- question box
 
+let recalled = 0; // which of the questions stands in the box, where one does
+
 function submit(event) {
   event?.preventDefault();
   const question = page.question.value.trim();
@@ -63,7 +80,22 @@ function submit(event) {
   askQuestion(question);
 }
 
+/** With the box empty, the arrow up brings back what was asked before, and the arrows go on from there. */
+function recall(event) {
+  if (event.shiftKey || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+  const asked = conversation.questions;
+  if (page.question.value === "") recalled = asked.length;
+  else if (page.question.value !== asked[recalled]) return;
+  const next = recalled + (event.key === "ArrowUp" ? -1 : 1);
+  if (next < 0 || next > asked.length) return;
+  event.preventDefault();
+  recalled = next;
+  page.question.value = asked[next] ?? "";
+  fitQuestionBox();
+}
+
 function onQuestionKey(event) {
+  if (event.key === "ArrowUp" || event.key === "ArrowDown") recall(event);
   // Enter also ends the composition of a Chinese word in an input method, and must not send the question then. Safari
   // reports that Enter after the composition, with the key code of a composition in progress.
   const isComposing = event.isComposing || event.keyCode === 229;
@@ -101,13 +133,15 @@ function setRoutingMode(mode) {
 function showKey() {
   page.keyRow.hidden = keyInUse() === null;
   page.keyUser.textContent = "";
-  if (keyInUse() !== null) void showUser(keyInUse());
+  void showCaller(keyInUse());
 }
 
-async function showUser(key) {
+async function showCaller(key) {
   // Don't ask for a key to get the name: without it, the row stays empty.
   const me = await request("me", { asksForKey: false }).catch(() => null);
-  if (me !== null && keyInUse() === key) page.keyUser.textContent = me.user_id ?? "";
+  if (keyInUse() !== key) return;
+  page.keyUser.textContent = (key !== null && me?.user_id) || "";
+  page.reviews.hidden = !me?.is_reviewer;
 }
 
 function closeSettingsOutside(event) {
@@ -124,6 +158,10 @@ function listen() {
   });
   page.newConversation.addEventListener("click", startOver);
   page.history.addEventListener("click", () => history.open());
+  page.schema.addEventListener("click", () => schema.open());
+  page.reviews.addEventListener("click", () => reviews.open());
+  page.theme.addEventListener("change", () => setTheme(page.theme.value));
+  addEventListener("popstate", () => conversation.showAddressed());
   page.signOut.addEventListener("click", () => {
     signOut();
     page.settings.open = false;
@@ -149,6 +187,7 @@ function listen() {
 
 setRoutingMode(onThisDevice.recall("routing_mode") ?? "");
 setLanguage(["zh", "en"].find((known) => known === onThisDevice.recall("language")) ?? preferredLanguage());
+page.theme.value = theme();
 listen();
 showKey();
 conversation.restore();

@@ -2,22 +2,24 @@
 
 import { element } from "./dom.js";
 import { NumberText } from "./exact_json.js";
+import { questionHead } from "./question_head.js";
 import { resultView } from "./result_view.js";
 import { sqlBlock } from "./sql_block.js";
 import { label } from "./texts.js";
 
 /** `<article>` for a turn of `GET /api/v0/conversations/{id}`. */
 export function pastTurn(turn) {
+  const askedAt = label("asked_at", { at: turn.asked_at }, "p");
+  askedAt.className = "asked-at";
   const article = element(
     "article",
     { class: "turn past", "data-state": "done", "data-run": turn.run_id },
-    element("h2", { class: "question", dir: "auto" }, turn.question),
-    label("asked_at", { at: turn.asked_at }, "p"),
+    ...questionHead(turn.question),
+    askedAt,
     element("p", { class: "answer-text", dir: "auto" }, turn.response),
   );
-  article.children[1].className = "asked-at";
   if (turn.columns.length) article.append(resultView(preview(turn), { runId: turn.run_id }));
-  if (turn.sql) article.append(sqlBlock(turn.sql, "sql"));
+  if (turn.sql) article.append(sqlBlock(turn.sql, "sql", { runsAgain: true }));
   return article;
 }
 

@@ -1,14 +1,15 @@
 /** Draws the chart that the server suggests for a result. The library is loaded with the first chart. */
 
+import { at } from "./address.js";
 import { groupThousands } from "./cells.js";
 import { element } from "./dom.js";
 import { asPeriod } from "./periods.js";
 import { onSpeak } from "./texts.js";
+import { onColours } from "./theme.js";
 
-const LIBRARY = "static/vendor/chart-4.6.1.min.js";
+const LIBRARY = at("static/vendor/chart-4.6.1.min.js");
 const COLOURS = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6"];
 const MOST_LABELLED = 14; // bars whose names are written slanted rather than left out
-const darkness = matchMedia("(prefers-color-scheme: dark)");
 
 let library = null;
 
@@ -53,12 +54,11 @@ function bigNumber(chart, result) {
 function draw(Chart, canvas, chart, result) {
   let drawing = new Chart(canvas, configuration(chart, result));
   const redraw = () => {
-    if (!canvas.isConnected) return;
     drawing.destroy();
-    drawing = new Chart(canvas, configuration(chart, result));
+    if (canvas.isConnected) drawing = new Chart(canvas, configuration(chart, result));
+    else for (const end of ends) end(); // the conversation is no longer shown
   };
-  darkness.addEventListener("change", redraw);
-  onSpeak(redraw);
+  const ends = [onColours(redraw), onSpeak(redraw)];
 }
 
 function configuration(chart, result) {

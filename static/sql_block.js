@@ -1,17 +1,82 @@
-/** A statement with a button that copies it. */
+/** A statement that can be copied, changed and run again. */
 
+import { request, Refusal } from "./api.js";
 import { copyButton } from "./copying.js";
-import { element } from "./dom.js";
-import { label } from "./texts.js";
+import { element, glyph, setTranslatedAttribute } from "./dom.js";
+import { failureBox } from "./failure.js";
+import { resultView } from "./result_view.js";
+import { highlighted } from "./sql_highlight.js";
+import { label, language } from "./texts.js";
 
-/** `<section>` with `sql` under the heading of that key. */
-export function sqlBlock(sql, title) {
-  const code = element("code", {}, sql);
-  const button = copyButton("copy", () => sql, () => getSelection().selectAllChildren(code));
-  return element(
-    "section",
-    { class: "sql" },
-    element("header", { class: "block-head" }, label(title, {}, "h3"), button),
-    element("pre", { tabindex: "0" }, code),
-  );
+/** `<div>` with `sql` under the heading of that key. With `runsAgain` it can be run as it is: its rows are of another day. */
+export function sqlBlock(sql, title, { runsAgain = false } = {}) {
+  return new SqlBlock(sql, title, runsAgain).element;
+}
+
+class SqlBlock {
+  #sql;
+  #code = element("code");
+  #shown;
+  #edit = textButton("rename", "sql_edit", () => this.#showEditor());
+  #editor = null;
+  #outcome = element("div", { class: "sql-outcome", "aria-live": "polite" });
+  #running = 0; // counts runs, so that a late answer to an earlier one is not shown
+
+  constructor(sql, title, runsAgain) {
+    this.#sql = sql;
+    this.#code.append(...highlighted(sql));
+    this.#shown = element("pre", { tabindex: "0" }, this.#code);
+    const copy = copyButton("copy", () => this.#sql, () => getSelection().selectAllChildren(this.#code));
+    const again = runsAgain ? textButton("retry", "run_again", () => this.#run(this.#sql)) : null;
+    const buttons = element("div", { class: "block-tools" }, again, this.#edit, copy);
+    const head = element("header", { class: "block-head" }, label(title, {}, "h3"), buttons);
+    this.element = element("div", {}, element("section", { class: "sql" }, head, this.#shown), this.#outcome);
+  }
+
+  #showEditor() {
+    const field = element("textarea", { class: "code", spellcheck: "false", rows: Math.min(20, this.#sql.split("\n").length + 1) });
+    setTranslatedAttribute(field, "aria-label", "sql");
+    field.value = this.#sql;
+    const run = element("button", { type: "submit", class: "primary" }, glyph("run"), label("sql_run"));
+    const cancel = element("button", { type: "button", class: "secondary" }, label("cancel"));
+    cancel.addEventListener("click", () => this.#closeEditor());
+    this.#editor = element("form", { class: "sql-editor" }, field, element("div", { class: "form-buttons" }, run, cancel));
+    this.#editor.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (field.value.trim()) this.#run(field.value);
+    });
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.#editor.requestSubmit();
+      if (event.key !== "Escape" || event.isComposing) return;
+      event.stopPropagation(); // it would stop the question that is being answered
+      this.#closeEditor();
+    });
+    this.#shown.replaceWith(this.#editor);
+    this.#edit.hidden = true;
+    field.focus();
+  }
+
+  #closeEditor() {
+    this.#editor.replaceWith(this.#shown);
+    this.#edit.hidden = false;
+    this.#edit.focus();
+  }
+
+  async #run(sql) {
+    const run = (this.#running += 1);
+    this.#outcome.replaceChildren(label("sql_running", {}, "p"));
+    try {
+      const { query_result: result, chart } = await request("sql/run", { method: "POST", body: { sql, lang: language() } });
+      if (run === this.#running) this.#outcome.replaceChildren(resultView(result, { chart }));
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      if (run === this.#running) this.#outcome.replaceChildren(failureBox(refusal.envelope, () => this.#run(sql)));
+    }
+  }
+}
+
+function textButton(drawing, key, onClick) {
+  const button = element("button", { type: "button", class: "quiet" }, glyph(drawing), label(key));
+  button.addEventListener("click", onClick);
+  return button;
 }

@@ -5,16 +5,20 @@ import { label, setLabel } from "./texts.js";
 
 // Drawings for the emoji that the server names as icons, because not every system has a font with colour emoji.
 const DRAWINGS = { "🤔": "think", "🔧": "write", "⚙️": "run", "💭": "chat", "📝": "report", "✅": "done" };
+const TICK_MS = 100;
 const MARKS = { done: "done", waiting: "chat", failed: "failed", stopped: "stopped" };
 
 /** A list that takes the `data` of progress events. */
 export class Steps {
   #list = element("ol", { class: "step-list", "aria-live": "polite" });
   #state = element("span", { class: "steps-state" });
+  #time = element("span", { class: "steps-time", "aria-hidden": "true" });
   #rows = new Map(); // node → its latest row
+  #startedAt = performance.now();
+  #clock = setInterval(() => this.#tick(), TICK_MS);
 
   constructor() {
-    const summary = element("summary", {}, label("steps", {}, "span"), this.#state);
+    const summary = element("summary", {}, label("steps", {}, "span"), this.#state, this.#time);
     this.element = element("details", { class: "steps", open: true, hidden: true }, summary, this.#list);
     setLabel(this.#state, "turn_running");
   }
@@ -40,12 +44,18 @@ export class Steps {
 
   /** Ends the list: rows still running take `status` (done, failed or stopped). */
   end(status, seconds) {
+    clearInterval(this.#clock);
+    this.#time.remove();
     setLabel(this.#state, `turn_${status}`, { seconds });
     for (const row of this.#rows.values()) row.end(status);
   }
 
   collapse() {
     this.element.open = false;
+  }
+
+  #tick() {
+    setLabel(this.#time, "turn_time", { seconds: ((performance.now() - this.#startedAt) / 1000).toFixed(1) });
   }
 
   #add(node) {

@@ -30,6 +30,10 @@ const TEXTS = {
   cancel: ["取消", "Cancel"],
   rename: ["重命名", "Rename"],
   delete: ["删除", "Delete"],
+  delete_all: ["清空全部对话", "Clear all conversations"],
+  delete_all_question: ["清空全部对话？此操作无法撤销。", "Clear all conversations? This can't be undone."],
+  search_history: ["搜索标题", "Search titles"],
+  none_found: ["没有标题包含这些文字", "No title has that in it"],
   delete_question: ["删除这个对话？", "Delete this conversation?"],
   conversation_title: ["对话标题", "Title of the conversation"],
   conversation_about: [
@@ -40,10 +44,38 @@ const TEXTS = {
   more_conversations: ["更早的对话", "Older conversations"],
   earlier_turns: ["更早的问题", "Earlier questions"],
   asked_at: [({ at }) => moment(at), ({ at }) => moment(at)],
+  unknown_conversation: [
+    "找不到这个对话：它已被删除或过期，或者属于别人。可以在这里开始新的对话。",
+    "That conversation isn't here: it was deleted, has expired, or is somebody else's. You can start a new one.",
+  ],
   unread: [
     "之前的问题暂时无法显示，仍可继续提问。",
     "Earlier questions can't be shown right now. You can still ask.",
   ],
+
+  schema: ["数据", "Data"],
+  schema_title: ["可以查询的数据", "What can be asked about"],
+  search_schema: ["搜索表和字段", "Search tables and columns"],
+  schema_count: [
+    ({ count, total }) => (count < total ? `${count} 张表，共 ${total} 张` : `${total} 张表`),
+    ({ count, total }) => (count < total ? `${count} of ${plural(total, "table", "tables")}` : plural(total, "table", "tables")),
+  ],
+  schema_columns: [({ count }) => `${count} 个字段`, ({ count }) => plural(count, "column", "columns")],
+  schema_rows: [({ count }) => `约 ${count} 行`, ({ count }) => `about ${plural(count, "row", "rows")}`],
+  schema_more: ["更多表", "More tables"],
+  schema_back: ["所有表", "All tables"],
+  schema_key: ["主键", "key"],
+
+  reviews: ["审核", "Review"],
+  reviews_title: ["等待审核", "Waiting for review"],
+  review_examples: ["示例", "Examples"],
+  review_lessons: ["经验", "Lessons"],
+  review_none: ["没有等待审核的内容", "Nothing waits"],
+  review_more: ["更多", "More"],
+  review_by: [({ author, at }) => `${author} · ${moment(at)}`, ({ author, at }) => `${author} · ${moment(at)}`],
+  review_approve: ["通过", "Approve"],
+  review_certify: ["认证", "Certify"],
+  review_reject: ["驳回", "Reject"],
 
   key_title: ["请输入 API 密钥", "Enter your API key"],
   key_text: ["此服务需要密钥。请向管理员索取。", "This service needs a key. Ask your administrator for one."],
@@ -54,6 +86,11 @@ const TEXTS = {
   key_use: ["使用此密钥", "Use this key"],
   key_in_use: ["正在使用 API 密钥。", "An API key is in use."],
   sign_out: ["退出", "Sign out"],
+
+  theme: ["外观", "Appearance"],
+  theme_system: ["跟随系统", "As the system"],
+  theme_light: ["浅色", "Light"],
+  theme_dark: ["深色", "Dark"],
 
   routing_mode: ["路由模式", "Routing mode"],
   mode_default: ["服务器默认", "Server default"],
@@ -87,6 +124,7 @@ const TEXTS = {
   step_failed: ["失败", "Failed"],
   step_stopped: ["已停止", "Stopped"],
   turn_running: ["处理中…", "Working…"],
+  turn_time: [({ seconds }) => `${seconds} 秒`, ({ seconds }) => `${seconds} s`],
   turn_done: [({ seconds }) => `完成 · ${seconds} 秒`, ({ seconds }) => `Done in ${seconds} s`],
   turn_waiting: ["等待您的回答", "Waiting for your answer"],
   turn_reconnecting: ["连接中断，正在恢复…", "Connection lost, getting back…"],
@@ -98,11 +136,21 @@ const TEXTS = {
   asked_answer: ["您的回答", "Your answer"],
   asked_send: ["回答", "Answer"],
 
+  follow_ups: ["接着问", "Ask next"],
+  rewrites: ["可以这样问", "What can be asked instead"],
+  choices: ["您指的是", "Which one is meant?"],
+  show_all: ["展开全部", "Show all"],
+  show_less: ["收起", "Show less"],
+
   answer: ["回答", "Answer"],
   warnings: ["提示", "Notes"],
   repaired: ["SQL 经过一次自动修复", "The SQL was repaired once automatically"],
   sql: ["SQL", "SQL"],
   sql_refused: ["未执行的 SQL", "SQL that was not run"],
+  sql_edit: ["编辑", "Edit"],
+  sql_run: ["运行", "Run"],
+  sql_running: ["正在运行…", "Running…"],
+  run_again: ["重新运行", "Run again"],
   copy: ["复制", "Copy"],
   copied: ["已复制", "Copied"],
   copy_failed: ["已选中，请按 Ctrl+C", "Selected: press Ctrl+C"],
@@ -161,6 +209,12 @@ const TEXTS = {
     ({ seconds }) => `Wait ${plural(seconds, "second", "seconds")} before trying again.`,
   ],
   request_id: ["请求编号", "Request id"],
+  reads_only_title: ["Citu 只读数据，没有改动任何内容", "Citu only reads; nothing was changed"],
+  reads_only_text: [
+    "可以查询数据，但不能新增、修改或删除。",
+    "You can ask about the data; nothing can be added, changed or deleted here.",
+  ],
+  refused_title: ["这条查询没有执行", "This was not run"],
   unreachable_title: ["无法连接服务器", "The server can't be reached"],
   unreachable_text: [
     "请检查网络，并确认 Citu 正在运行，然后重试。",
@@ -216,9 +270,10 @@ export function speak(chosen) {
 
 const listeners = new Set();
 
-/** Calls `listener` whenever the page changes its language. */
+/** Calls `listener` whenever the page changes its language; returns what ends that. */
 export function onSpeak(listener) {
   listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
 /** The sentence `key` in the current language. */

@@ -1,12 +1,14 @@
 /** Shows one question and its answer. */
 
 import { element, glyph } from "./dom.js";
-import { failureBox } from "./failure.js";
+import { failureBox, isRefusal } from "./failure.js";
 import { feedback } from "./feedback.js";
+import { questionHead } from "./question_head.js";
 import { resultView } from "./result_view.js";
 import { runDetails } from "./run_details.js";
 import { sqlBlock } from "./sql_block.js";
 import { Steps } from "./steps.js";
+import { suggestions } from "./suggestions.js";
 import { label } from "./texts.js";
 import { UserQuestion } from "./user_question.js";
 
@@ -22,6 +24,7 @@ export class Turn {
   #open = null; // the question that waits for the reader
   #onRetry;
   #onAnswer;
+  #onAsk;
   #show = {
     progress: (envelope) => this.#progress(envelope.data),
     token: (envelope) => this.#token(envelope.data.text),
@@ -31,13 +34,15 @@ export class Turn {
     reconnecting: () => this.#steps.say("turn_reconnecting"),
   };
 
-  constructor(question, { onRetry, onAnswer }) {
+  /** `onAsk(question)` asks one of those that the server offers. */
+  constructor(question, { onRetry, onAnswer, onAsk }) {
     this.#onRetry = onRetry;
+    this.#onAsk = onAsk;
     this.#onAnswer = onAnswer;
     this.element = element(
       "article",
       { class: "turn", "data-state": "running" },
-      element("h2", { class: "question", dir: "auto" }, question),
+      ...questionHead(question),
       this.#steps.element,
       this.#asked,
       this.#answer,
@@ -88,15 +93,20 @@ export class Turn {
     this.#steps.collapse();
     const notes = [...(data.warnings ?? [])];
     this.#answer.replaceChildren(...answerParts(data));
-    this.#outcome.replaceChildren(...notesList(notes, data.sql_repair_applied));
+    this.#outcome.replaceChildren(...this.#offers(data, ["choices", "rewrites"]), ...notesList(notes, data.sql_repair_applied));
     if (data.query_result) {
       const { chart, run_id: runId, conversation_id: conversationId } = data;
       this.#outcome.append(resultView(data.query_result, { chart, runId, conversationId }));
     }
     if (data.sql) this.#showSql(data.sql, "sql");
     else this.#sql.replaceChildren();
+    this.element.append(...this.#offers(data, ["follow_ups"]));
     if (data.run_id) this.element.append(feedback(data));
     this.element.append(runDetails(data));
+  }
+
+  #offers(data, kinds) {
+    return kinds.flatMap((kind) => suggestions(kind, data[kind], this.#onAsk));
   }
 
   #error(envelope) {
@@ -104,7 +114,9 @@ export class Turn {
     this.#end(isStopped ? "stopped" : "failed");
     this.#outcome.replaceChildren(
       isStopped ? label("stopped_text", {}, "p") : failureBox(envelope, () => this.#onRetry(envelope.data.error_type)),
+      ...this.#offers(envelope.data, ["choices", "rewrites"]),
     );
+    if (isRefusal(envelope)) this.#steps.collapse(); // it says the same
     const sql = envelope.data.state_summary?.sql;
     if (sql) this.#showSql(sql, "sql_refused");
   }

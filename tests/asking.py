@@ -18,8 +18,8 @@ from unified_api import create_app
 
 SYNC = "/api/v0/ask_agent"
 STREAM = "/api/v0/ask_agent_stream"
-# What differs from one run of the same question to the next.
-VOLATILE = {"conversation_id", "run_id", "request_id", "timestamp", "timings_ms"}
+# What differs from one run of the same question to the next; follow-ups are left out where they are not ready in time.
+VOLATILE = {"conversation_id", "run_id", "request_id", "timestamp", "timings_ms", "follow_ups"}
 
 
 class Asking:

@@ -38,7 +38,7 @@ def lesson(
 ) -> Lesson:
     """A lesson of the author's own in the datasource `within`."""
     made = Lesson(
-        lesson_id=lesson_id(within, author, question, sql),
+        lesson_id=lesson_id(within, author, question, sql, more.get("root_cause", "why"), "how"),
         datasource=within,
         question=question,
         sql=sql,

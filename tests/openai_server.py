@@ -188,6 +188,7 @@ class OpenAiServer:
     Attributes:
         default: answers when no queued reply is left.
         models: the reply to every request for the list of models.
+        embeddings: answers every request for vectors.
         requests: what was received, in order.
         connection_count: connections accepted so far.
         in_flight: delayed or gated requests that are not answered yet; `most_in_flight`: the most there have been.
@@ -195,6 +196,7 @@ class OpenAiServer:
 
     def __init__(self, script: Script | None = None, port: int = 0) -> None:
         self.default: Script = script or (lambda request: Reply(status=500))
+        self.embeddings: Script = lambda request: Reply(status=404)
         self.models = Reply(body={"object": "list", "data": []})
         self.requests: list[Request] = []
         self.open_connections: set[_Connection] = set()
@@ -228,6 +230,8 @@ class OpenAiServer:
         path = request.path.partition("?")[0]
         if path.endswith("/models"):
             return self.models
+        if path.endswith("/embeddings"):
+            return self.embeddings(request)
         if not path.endswith("/chat/completions"):
             return Reply(status=404)
         problem = violation(request.params)

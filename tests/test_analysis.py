@@ -213,11 +213,13 @@ def test_written_periods(asking: Asking, values: list[tuple[str, int]], expected
 
 
 def test_nothing_is_compared_across_a_hole(asking: Asking) -> None:
-    days = "(date '2024-05-01', 1.0), ('2024-05-02', 2.0), ('2024-05-06', 3.0)"
+    days = (
+        "(date '2024-05-01', 1.0), ('2024-05-02', 2.0), ('2024-05-06', 3.0), ('2024-05-07', 4.0), ('2024-05-09', 1.0)"
+    )
     sql = f"SELECT day, v FROM (VALUES {days}) AS t (day, v)"
     data = _analyzed(asking, sql, what=["change", "forecast"], lang="en")
     assert "change" not in _kinds(data)
-    assert any(warning.startswith("3 periods") for warning in data["warnings"])
+    assert any(warning.startswith("4 periods") for warning in data["warnings"])
 
 
 def test_outliers_are_those_of_the_rule(asking: Asking) -> None:
@@ -247,6 +249,17 @@ def test_what_makes_no_sense_is_not_computed(asking: Asking) -> None:
         assert "no shares of it" in data["warnings"][0]
     prices = _analyzed(asking, "SELECT name, unit_price FROM sale JOIN shop ON shop_id = shop.id", what=["shares"])
     assert prices["findings"] == []
+
+
+@pytest.mark.parametrize(
+    "times",
+    ["date '9999-12-31'", "date '0044-03-15 BC'", "timestamp 'infinity'", "'2024-13'", "date '1700-01-01'"],
+)
+def test_times_that_make_no_series(asking: Asking, times: str) -> None:
+    sql = f"SELECT t, v FROM (VALUES ({times}, 1.0), ('2024-01-01', 2.0), ('2024-01-02', 3.0)) AS x (t, v)"
+    data = _analyzed(asking, sql, what=["change", "forecast"], lang="en")
+    assert data["findings"] == [] or "infinity" in times  # the others make one
+    assert len(data["warnings"]) >= 1
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1.5 AS v", "SELECT NULL::int AS v", "SELECT 1 AS v WHERE false"])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app_config import Settings
+from databases.demo import SEMANTIC_FILE
 from tests.asking import Asking
 
 DAY = "revenue_date = '2026-11-02'"
@@ -177,3 +178,19 @@ def test_columns_are_named_for_readers(asking: Asking) -> None:
     assert not any(label.isascii() for label in result["labels"])
     own = _run(asking, 'SELECT count(*) AS "number of open shops" FROM shop')["query_result"]
     assert own["labels"] == ["number of open shops"]
+
+
+def test_a_figure_of_the_semantic_file_has_its_name_and_its_unit(demo_url: str) -> None:
+    """Also where it is computed from several columns."""
+    sql = (
+        "SELECT payment_type, sum(amount) / nullif(sum(order_count), 0) AS average_order_value, "
+        "round(100.0 * sum(amount) / nullif(sum(sum(amount)) OVER (), 0), 2) AS share "
+        f"FROM daily_revenue WHERE {DAY} GROUP BY 1"
+    )
+    with Asking(Settings(database_url=demo_url, semantic_file=str(SEMANTIC_FILE))) as asking:
+        chinese, english = (_run(asking, sql, lang) for lang in ("zh", "en"))
+    assert english["query_result"]["labels"][1:] == ["average order value", "share"]
+    assert english["query_result"]["units"] == [None, "yuan", "%"]
+    assert chinese["query_result"]["units"] == [None, "元", "%"]
+    assert chinese["query_result"]["labels"][1] != "average order value"
+    assert (english["chart"]["type"], english["chart"]["y"]) == ("pie", "share")

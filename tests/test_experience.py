@@ -22,8 +22,8 @@ from knowledge.experience.phrasing import phrasing_of
 from knowledge.experience.proving import Prover
 from knowledge.experience.ranking import TextIndex, ranked
 from knowledge.experience.shelves import Shelves
-from knowledge.relevance import terms_with_roots
 from knowledge.tables_read import tables_hash
+from knowledge.terms import terms_with_roots
 from tests.asking import Asking, stable
 from tests.databases import SMALL, as_admin, execute, open_asked, until
 from tests.experiences import EXAMPLE
@@ -263,9 +263,10 @@ def test_uses_are_counted(asking: Asking) -> None:
 
 def lesson(author: str = "ann", **more: Any) -> Lesson:
     question, sql = "spending per buyer", "SELECT 1"
+    cause, hint = "Unpaid purchases were counted.", "Count spending of state P only."
     made = Lesson(
-        lesson_id(DEFAULT, author, question, sql), DEFAULT, question, sql, "en", author, "logic_error",
-        "Unpaid purchases were counted.", "Count spending of state P only.", AT,
+        lesson_id(DEFAULT, author, question, sql, cause, hint), DEFAULT, question, sql, "en", author, "logic_error",
+        cause, hint, AT,
     )  # fmt: skip
     return replace(made, **more)
 
@@ -337,6 +338,26 @@ def test_whom_another_user_has_asked_about_is_told_to_no_model(thinking: Asking,
     for user in ("bob", "zoe"):
         ask(thinking, "spending of buyers", Reply("SELECT 1 AS n"), user=user, routing_mode="database_direct")
         assert ("spending of Ann" in prompts(model)) == (user == "zoe")
+
+
+def test_what_a_shared_lesson_must_not_tell_others_is_told_to_its_author_alone(
+    thinking: Asking, model: OpenAiServer
+) -> None:
+    lessons: dict[str, dict[str, Any]] = {
+        "of-somebody": {"root_cause": "Wrong filters: customer.name = 'Ann'."},
+        "of-a-value": {"root_cause": "Wrong filters: purchase.state = 'P'."},
+        "reads-closed-things": {"sql": "SELECT pg_read_file('x')"},
+        "is-broken": {"sql": "SELECT FROM WHERE"},
+    }
+    for word, told in lessons.items():
+        told |= {"lesson_id": f"ls_{word}", "avoidance_hint": word, "is_shared": True}
+        teach(thinking, lesson("zoe", **told))
+        for user in ("bob", "zoe"):
+            model.requests.clear()
+            ask(thinking, "spending per buyer", Reply("SELECT 1 AS n"), user=user, routing_mode="database_direct")
+            is_for_all = word in ("of-a-value", "is-broken")
+            assert (word in prompts(model)) == (user == "zoe" or is_for_all), (word, user)
+        run(thinking.services.store.learned.delete(DEFAULT, f"ls_{word}", None), timeout_s=20)
 
 
 def test_what_others_have_of_their_own_changes_no_prompt(thinking: Asking, model: OpenAiServer) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ VALUES: list[tuple[str, Any, str, Any]] = [
     ("'=cmd()'::text", "=cmd()", "'=cmd()", "=cmd()"),
     ("'＋１'::text", "＋１", "'＋１", "＋１"),
     ("'@sum(1)'::text", "@sum(1)", "'@sum(1)", "@sum(1)"),
+    ("E'\\n=1'", "\n=1", "'\n=1", "\n=1"),
     ("'-1.5'::text", "-1.5", "-1.5", "-1.5"),
     ("'https://example.com'::text", "https://example.com", "https://example.com", "https://example.com"),
     (r"E'\x01'", "\x01", "\x01", "_x0001_"),  # as workbooks write what XML can't hold
@@ -107,6 +109,16 @@ def test_every_kind_of_value_is_the_same_in_every_format(asking: Asking) -> None
     assert sheet is not None
     assert [[cell.value for cell in row] for row in sheet.iter_rows()] == [names, [one for *_, one in VALUES]]
     assert {cell.data_type for cell in sheet[2]} <= {"n", "s", "b", "d"}  # "f" would be a formula
+
+
+def test_a_result_without_columns_is_a_file_all_the_same(asking: Asking) -> None:
+    run_id = _asked(asking, "SELECT FROM service_area LIMIT 2")["run_id"]
+    with _export(asking, run_id, format="json") as response:
+        assert (response.get_json()["columns"], response.get_json()["row_count"]) == ([], 2)
+    with _export(asking, run_id, format="xlsx") as response:
+        sheet = load_workbook(io.BytesIO(response.get_data())).active
+    assert sheet is not None
+    assert not any(sheet.iter_rows())
 
 
 def test_rows_beyond_those_of_the_answer_take_no_memory(asking: Asking) -> None:
@@ -193,3 +205,28 @@ def test_the_audit_log_says_what_was_exported_and_how_much_of_it(
             return bool(cursor.fetchall() == [(0,)])
 
     eventually(is_gone, 20)
+
+
+CHARTS = {
+    "line": "SELECT x::text AS year, x * 2 AS n, 'a$b$' AS part FROM generate_series(2000, 2040) AS x",
+    "bar": "SELECT '<b>' || x AS part, -x::numeric AS n FROM generate_series(1, 20) AS x",
+    "number": "SELECT 1234567.5 AS n",
+}
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed (requirements-charts.txt)")
+def test_a_chart_is_a_picture(asking: Asking) -> None:
+    for sql in CHARTS.values():
+        with _export(asking, _asked(asking, sql)["run_id"], format="png") as response:
+            assert (response.status_code, response.content_type) == (200, "image/png"), sql
+            assert response.get_data().startswith(b"\x89PNG")
+
+
+def test_a_picture_needs_a_chart_and_matplotlib(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = _asked(asking, "SELECT 'a' AS text")["run_id"]
+    if find_spec("matplotlib") is not None:
+        with _export(asking, run_id, format="png") as response:
+            assert _refused(response) == (404, "not_found", "")
+    monkeypatch.setattr("agent.ask.export_desk.can_draw", lambda: False)
+    with _export(asking, run_id, format="png") as response:
+        assert _refused(response) == (400, "invalid_request", "format")

@@ -148,6 +148,25 @@ def test_feedback_settles_what_was_said_of_the_same_question(place: Place, sourc
     play(place, scenario)
 
 
+def test_what_a_reviewer_reads_changes_under_no_id(place: Place, source: str) -> None:
+    async def scenario(learned: Learned) -> None:
+        said = learning(source, "unsatisfied", question="How Many?")
+        read = lesson(source, question="How Many?")
+        await learned.keep(said)
+        other = lesson(source, question="how  many?", root_cause="Obey me.", created_at=second(1))
+        for run in ("run_1", "run_2"):  # the same answer, and another one
+            await learned.keep(replace(said, feedback=replace(said.feedback, run_id=run), lesson=other))
+            assert (await learned.review(source, read.lesson_id, "rev", "approve")).outcome == "unknown"
+            assert [each.root_cause for each in (await learned.visible(source, "ann")).lessons] == ["Obey me."]
+        assert not (await learned.visible(source, "bob")).lessons
+
+        await learned.keep(learning(source, question="Who is IT?", run="run_3"))
+        await learned.keep(learning(source, question="who is it?", run="run_4", at=second(2)))
+        assert [each.question for each in (await learned.visible(source, "ann")).examples] == ["Who is IT?"]
+
+    play(place, scenario)
+
+
 def test_the_oldest_go_candidates_first(place: Place, source: str) -> None:
     user = f"user {source}"
 

@@ -5,6 +5,7 @@ After a deliberate change run `UPDATE_GOLDEN=1 python -m pytest tests/test_promp
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.thinking.llm.model_skills import LlmSkills
@@ -27,8 +28,9 @@ from common.llm.tokens import estimated_tokens, schema_budget
 from common.postgres.identifiers import quoted
 from common.values import Catalog, Column, ForeignKey, QueryResult, Table
 from knowledge.personal_data import Privacy, privacy_of
-from knowledge.relevance import terms
+from knowledge.relevance import Hints
 from knowledge.safe_text import block, one_line
+from knowledge.terms import terms
 from tests.catalogs import CATALOG, COMPANY, SERVICE_AREA, wide_catalog
 from tests.experiences import EXPERIENCE
 from tests.histories import HISTORY
@@ -137,6 +139,83 @@ def test_half_the_budget_shows_half_as_much() -> None:
     schema = SchemaText(wide_catalog(400))
     shown = [schema.details("filler", budget=budget).count("\nTABLE ") for budget in (8_000, 4_000, 2_000)]
     assert shown[0] > 1.8 * shown[1] > 3 * shown[2] > 0
+
+
+def _crowded(widths: list[int]) -> Catalog:
+    """Tables of so many columns beside their two keys, each referring to the one before it."""
+    return Catalog(
+        tuple(
+            Table(
+                "public",
+                f"t{number}",
+                "table",
+                (
+                    Column("id", "integer"),
+                    *(Column(f"note{at}", "text", "记录" * (at % 5)) for at in range(width)),
+                    Column("before_id", "integer"),
+                ),
+                comment=f"第{number}个",
+                primary_key=("id",),
+                foreign_keys=(ForeignKey(("before_id",), ("public", f"t{max(0, number - 1)}"), ("id",)),),
+            )
+            for number, width in enumerate(widths)
+        )
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    widths=st.lists(st.integers(0, 200), min_size=1, max_size=40),
+    budget=st.integers(1, 3_000),
+    question=st.sampled_from(["note7 of t3", "记录", "第2个", ""]),
+)
+def test_whatever_the_budget_the_text_fits_says_what_it_leaves_out_and_keeps_keys(
+    widths: list[int], budget: int, question: str
+) -> None:
+    text = SchemaText(_crowded(widths)).details(question, budget=budget)
+    assert estimated_tokens(text) <= budget
+    tables = re.findall(r"^TABLE t(\d+) .*\n((?:  .*(?:\n|$))*)", text, re.MULTILINE)
+    for name, lines in tables:
+        columns = re.findall(r"^  (\w+) \w+", lines, re.MULTILINE)
+        left_out = re.search(r"^  -- (\d+) more columns are not shown", lines, re.MULTILINE)
+        assert {"id", "before_id"} <= set(columns)
+        assert len(columns) + (int(left_out[1]) if left_out else 0) == widths[int(name)] + 2
+    named = re.search(r"^-- Tables that are not shown here: (.*?)(?: and (\d+) more)?$", text, re.MULTILINE)
+    counted = re.search(r"^-- (\d+) more tables are not shown$", text, re.MULTILINE)
+    missing = len(named[1].split(", ")) + int(named[2] or 0) if named else int(counted[1]) if counted else 0
+    if text:
+        assert len(tables) + missing == len(widths)
+
+
+def test_ten_tables_come_with_their_keys_before_any_comes_with_all() -> None:
+    text = SchemaText(_crowded([150] * 12)).details("note7", budget=1_200)
+    assert text.count("\nTABLE ") + text.startswith("TABLE ") >= 10
+    assert text.count("more columns are not shown") >= 10
+
+
+def test_columns_that_matter_come_first() -> None:
+    columns = [Column(f"blob{number}", "bytea", "something" * 12) for number in range(60)]
+    telling = [
+        Column("id", "integer"),
+        Column("shop_id", "integer"),
+        Column("label", "text"),
+        Column("opened_at", "timestamp with time zone"),
+        Column("turnover", "numeric"),
+        Column("colour", "bytea"),
+    ]
+    wide = Table("public", "visit", "table", (*columns, *telling), primary_key=("id",))
+    shop = Table("public", "shop", "table", (Column("id", "integer"),), primary_key=("id",))
+    text = SchemaText(Catalog((*wide_catalog(200).tables, wide, shop))).details("visits by colour", budget=700)
+    (lines,) = re.findall(r"^TABLE visit\n((?:  .*\n)*)", text, re.MULTILINE)
+    assert all(f"  {column.name} " in lines for column in telling)
+
+
+def test_tables_of_similar_questions_are_shown() -> None:
+    schema = SchemaText(wide_catalog(400))
+    alike = (("public", "table_311"),)
+    assert "TABLE table_311 " not in schema.details("which filler is it", budget=1_000)
+    assert "TABLE table_311 " in schema.details("which filler is it", Hints(alike=(alike,)), budget=1_000)
+    assert schema.details("x", Hints(alike=((("no", "where"),),), holding={("no", "where"): 1}), budget=1_000)
 
 
 def test_a_monstrous_table_fits_the_budget() -> None:

@@ -2,13 +2,19 @@
 
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.retrieval import Asked, described, measure, needed, pooled, questions_of
+from common.meanings import ColumnMeaning, Metric, Names, TableMeaning, ValueMeaning
+from common.text import Text
 from common.values import Catalog, Column, ForeignKey, Table
-from knowledge.relevance import TableIndex, terms
+from knowledge.implied_references import implied_references
+from knowledge.relevance import Hints, TableIndex
+from knowledge.table_graph import TableGraph
+from knowledge.terms import terms
 
 
 def table(name: str, columns: str, comment: str | None = None, refers_to: Iterable[str] = ()) -> Table:
@@ -84,6 +90,124 @@ def test_a_link_may_be_told_by_names() -> None:
         table("casting", "id actor_id film_id"),
     )
     assert set(ranked("which actor is in the film", *tables)) == {"actor", "film", "casting"}
+
+
+def test_a_link_table_comes_right_behind_what_it_links_however_many_namesakes_there_are() -> None:
+    namesakes = [table(f"{thing}_{letter}", "id") for thing in ("actor", "film") for letter in "abcdefghij"]
+    linked = (table("actor", "id"), table("film", "id"), table("casting", "id", None, ("actor", "film")))
+    tables = (*filler(400), *namesakes, *linked)
+    assert set(ranked("which actor is in the film", *tables)) == {"actor", "film", "casting"}
+
+
+def bare(name: str, columns: str) -> Table:
+    """A table without any key."""
+    return Table("public", name, "table", tuple(Column(one, "text") for one in columns.split()))
+
+
+SNOWFLAKE = (
+    bare("fact_sales", "customer_key product_key date_key amount"),
+    bare("dim_customer", "customer_key customer_name city_key"),
+    bare("dim_product", "product_key product_name category_key"),
+    bare("dim_category", "category_key category_name"),
+    bare("dim_date", "date_key day month"),
+    bare("dim_city", "city_key city_name country_key"),
+    bare("dim_country", "country_key country_name"),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "needed_tables"),
+    [
+        ("sales amount by category", {"fact_sales", "dim_product", "dim_category"}),
+        ("amount per country", {"fact_sales", "dim_customer", "dim_city", "dim_country"}),
+        ("categories bought by customers", {"fact_sales", "dim_product", "dim_category", "dim_customer"}),
+    ],
+)
+def test_dimensions_without_any_declared_key_come_along(question: str, needed_tables: set[str]) -> None:
+    assert needed_tables <= set(ranked(question, *filler(300), *SNOWFLAKE, most=8))
+
+
+@pytest.mark.parametrize(
+    ("tables", "found"),
+    [
+        ((bare("orders", "order_no cust_id"), bare("customers", "name city")), [("orders", "cust_id", "customers")]),
+        ((bare("订单表", "订单号 客户编号"), bare("客户", "客户编号 名称")), [("订单表", "客户编号", "客户")]),
+        ((table("crm_visit", "visit user_id"), table("sys_user", "id")), [("crm_visit", "user_id", "sys_user")]),
+        ((table("leg", "id ship_port_id"), table("port", "id")), [("leg", "ship_port_id", "port")]),
+        ((table("paper", "id isbn"), table("book", "isbn title")), [("paper", "isbn", "book")]),
+        ((table("port", "id port_id"),), []),
+        ((table("leg", "id port_id"), *(table(f"port_{word}", "port_id") for word in "abcdef")), []),
+    ],
+)
+def test_columns_tell_references_by_their_names(tables: tuple[Table, ...], found: list[tuple[str, str, str]]) -> None:
+    implied = implied_references(tables)
+    assert found == [
+        (one.name, reference.column, tables[reference.target].name)
+        for one, references in zip(tables, implied, strict=True)
+        for reference in references
+    ]
+
+
+def test_a_reference_that_fits_several_tables_is_less_sure() -> None:
+    tables = (table("visit", "id shop_id"), table("north_shop", "shop_id"), table("south_shop", "shop_id"))
+    assert TableGraph(tables).above[0] == {1: 0.5, 2: 0.5}
+
+
+@pytest.mark.parametrize(
+    ("question", "tables"),
+    [
+        ("每位歌手演唱会的观众", (table("singer", "id"), table("concert", "id audience"))),
+        ("which surgeons work at the hospital", (table("外科医生", "编号"), table("医院", "编号 名称"))),
+    ],
+)
+def test_tables_that_speak_the_other_language_alone_are_found(question: str, tables: tuple[Table, ...]) -> None:
+    assert set(ranked(question, *filler(30), *tables, most=2)) == {one.name for one in tables}
+
+
+def test_words_that_stand_in_any_question_hardly_count() -> None:
+    tables = (table("is_there", "id"), table("kiosk", "id"))
+    assert ranked("is there a kiosk", *filler(30), *tables, most=1) == ["kiosk"]
+    assert ranked("is there", *filler(30), *tables, most=1) == ["is_there"], "when there is nothing else"
+
+
+def test_tables_are_found_by_what_the_semantic_file_says() -> None:
+    closed = ValueMeaning("9", Names(("停业",), ("shut down",)))
+    secret = ColumnMeaning(values=(ValueMeaning("1", Names((), ("Ravenhall",))),), is_sensitive=True)
+    columns = (
+        Column("c1", "integer", meaning=ColumnMeaning(Names((), ("footfall",)), values=(closed,))),
+        Column("c2", "text", meaning=secret),
+    )
+    meaning = TableMeaning(Names(("门店",), ("outlet",)), Text("卖东西的地方", "where goods are sold"))
+    thing = replace(table("x1", "id"), meaning=meaning, columns=columns)
+    metric = Metric("takings", thing.key, "sum(c1)", Names((), ("basket size",)))
+    index = TableIndex(Catalog((*filler(20), thing), metrics=(metric,)))
+    for question in (
+        "outlets",
+        "各门店",
+        "where are goods",
+        "footfall",
+        "which are shut down",
+        "basket size",
+        "takings",
+    ):
+        assert [one.table.name for one in index.found(question, 3)] == ["x1"], question
+    assert index.found("Ravenhall", 3) == []
+
+
+def test_tables_of_similar_questions_come_first_and_bring_what_links_them() -> None:
+    tables = (
+        *filler(40),
+        table("a1", "id"),
+        table("b1", "id"),
+        table("c1", "id", None, ("a1", "b1")),
+        table("shop", "id"),
+    )
+    index = TableIndex(Catalog(tables))
+    hints = Hints(alike=((("public", "a1"), ("public", "b1")), (("public", "zz7"),), (("no", "where"),)))
+    names = [one.name for one in index.ranked("shops", 5, hints)]
+    assert set(names) == {"a1", "b1", "c1", "shop", "zz7"}
+    assert names[-1] == "zz7", "the second one counts for less"
+    assert index.ranked("shops", 1)[0].name == "shop", "nothing of it is remembered"
 
 
 def test_a_word_said_in_many_ways_does_not_outweigh_another() -> None:

@@ -142,6 +142,12 @@ def test_what_says_something_else_is_answered_by_nothing(example: tuple[str, str
         ("this month of 2026", "SELECT 1 FROM orders WHERE d >= '2026-11-01' AND d < '2026-12-01'"),
         ("orders of this month", "SELECT 1 FROM orders WHERE EXTRACT(MONTH FROM d) = 11 AND date_trunc('year', d) = z"),
         ("orders of today", "SELECT 1 FROM orders WHERE to_char(order_date, 'YYYYMMDD') = '20261122'"),
+        ("orders of today", "SELECT 1 FROM orders WHERE order_date = 'Nov 22, 2026'"),
+        ("orders since Monday", "SELECT 1 FROM orders WHERE order_date >= '11/16/2026'"),
+        ("orders on Monday", "SELECT 1 FROM orders WHERE order_date = '16 November 2026'"),
+        ("这个月的订单", "SELECT 1 FROM orders WHERE to_char(d, 'MM') = '11' AND date_trunc('year', d) = z"),
+        ("上季度的订单", "SELECT 1 FROM orders WHERE extract(quarter FROM d) = 3 AND date_trunc('year', d) = z"),
+        ("orders in the prior month", "SELECT 1 FROM orders WHERE EXTRACT(MONTH FROM d) = 10 AND y = z"),
     ],
 )
 def test_sql_with_the_dates_of_its_day_is_not_used_again_even_for_the_same_words(question: str, sql: str) -> None:
@@ -190,6 +196,36 @@ def test_where_it_is_not_certain_which_constant_is_meant_only_the_same_question_
     assert reuse(example, other) is None
     shape = shape_of(*example)
     assert shape is None or bound(shape, phrasing_of(example[0]), Known(CATALOG)) == example[1]
+
+
+@pytest.mark.parametrize(
+    ("example", "question", "sql"),
+    [
+        (("orders of 10 to 20", "SELECT 1 FROM orders WHERE n BETWEEN 10 AND 20"), "orders of 20 to 10", None),
+        (("orders of 10 to 20", "SELECT 1 FROM orders WHERE n BETWEEN 10 AND 20"), "orders of 9 to 100",
+         "SELECT 1 FROM orders WHERE n BETWEEN 9 AND 100"),
+        (("orders of 10 to 20", "SELECT 1 FROM orders WHERE n >= 10 AND n <= 20"), "orders of 20 to 10", None),
+        (("groups of 10 to 20", "SELECT 1 FROM orders GROUP BY d HAVING sum(n) BETWEEN 10 AND 20"),
+         "groups of 20 to 10", None),
+        (("orders from 2022 to 2024", "SELECT 1 FROM orders WHERE d >= '2022-01-01' AND d < '2025-01-01'"),
+         "orders from 2024 to 2022", None),
+        (("over 10 of at least 20", "SELECT 1 FROM orders WHERE n > 10 AND m >= 20"), "over 20 of at least 10",
+         "SELECT 1 FROM orders WHERE n > 20 AND m >= 10"),
+    ],
+)  # fmt: skip
+def test_a_range_is_not_turned_round(example: tuple[str, str], question: str, sql: str | None) -> None:
+    assert reuse(example, question) == sql
+
+
+def test_a_number_stands_for_a_name_only_where_the_example_has_a_number() -> None:
+    city = replace(CITY, values=(*CITIES, "2024", "15", "25"))
+    columns = tuple(city if one.name == "city" else one for one in CATALOG.tables[0].columns)
+    catalog = Catalog((replace(CATALOG.tables[0], columns=columns), *CATALOG.tables[1:]))
+    assert reuse(PLACE, "customers in 2024", catalog=catalog) is None
+    assert reuse(PLACE, 'customers in "2024"', catalog=catalog) == "SELECT * FROM customers WHERE city = '2024'"
+    gate = ("customers in 15", "SELECT * FROM customers WHERE city = '15'")
+    assert reuse(gate, "customers in 25", catalog=catalog) == "SELECT * FROM customers WHERE city = '25'"
+    assert reuse(gate, "customers in 2024", catalog=catalog) is None
 
 
 def test_a_value_that_is_stored_elsewhere_too_is_not_taken() -> None:

@@ -171,6 +171,7 @@ def asked(make_database: Callable[[str], str]) -> Iterator[Asked]:
         ("cash takings", [(110,)]),
         ("cash takings by shop", [("Bob", 100), ("Ada", 10)]),
         ("takings and value per item by shop", [("Bob", 100, 50), ("Ada", 40, 10)]),
+        ("takings, items sold and value per item by shop", [("Bob", 100, 2, 50), ("Ada", 40, 4, 10)]),
         ("cash takings and takings by shop", [("Bob", 100, 100), ("Ada", 10, 40)]),
         ("early takings in January 2024", [(40,)]),
         ("early takings by shop", [("Bob", 100), ("Ada", 40)]),

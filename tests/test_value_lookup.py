@@ -167,6 +167,7 @@ def shop(url: str) -> Iterator[Shop]:
         ("产品“Café Noir”的金额", "title", "Café Noir"),
         ("orders of product Hyper Trail Backpak 30L", "title", "Hyper Trail Backpack 30L"),
         ("orders of px100a", "title", "PX100A"),
+        ('orders of product "(Café Noir)"', "title", "Café Noir"),
         ("orders of staff Jonathan Reed", "full_name", "Jonathan Reed"),
         ("冯晨的订单", "full_name", "冯晨"),
         ("orders of product Cafe Noir", "title", "Café Noir"),
@@ -201,6 +202,17 @@ STORED = (
 def test_any_writing_of_any_stored_value_finds_it(shop: Shop, stored: tuple[str, str], way: str, form: str) -> None:
     value, column = stored
     assert (column, value) in shop.meant(form.format(WRITINGS[way](value)))
+
+
+_PIECES = st.sampled_from(
+    (*"\"'“”《》`()[]{}!?#$%.,:;-_/\\^*+ ", "\u202e", "\ufeff", "ﾞ", "e\u0301", "Xq", "ß", "三星", "1.5")
+)
+
+
+@examples(max_examples=60)
+@given(st.lists(_PIECES, max_size=12).map("".join))
+def test_any_question_can_be_looked_up(shop: Shop, said: str) -> None:
+    shop.found(f"orders of {said}")
 
 
 @pytest.mark.parametrize(

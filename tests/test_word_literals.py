@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from common.word_files import Words
-from knowledge.words import THESAURUS
+from knowledge.words import DICTIONARY, THESAURUS
 from knowledge.words import WORDS as KNOWN
 from rules.words import WORDS
 
@@ -36,7 +36,7 @@ def _files(room: str) -> Iterator[Path]:
     return (path for path in sorted((ROOT / room).rglob("*.py")))
 
 
-FILES: tuple[Words, ...] = (WORDS.english, WORDS.chinese, KNOWN.english, KNOWN.chinese, THESAURUS)
+FILES: tuple[Words, ...] = (WORDS.english, WORDS.chinese, KNOWN.english, KNOWN.chinese, THESAURUS, DICTIONARY)
 # Every table of words and everything in it, by its whole name: talk, talk.small, talk.small.thanks.
 PLACES = frozenset(
     ".".join(parts[:length])

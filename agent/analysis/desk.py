@@ -49,6 +49,10 @@ _NO_SERIES = Text(
     "“{name}”的值不能按周期排列（或超过 {most:,} 个周期）。",
     "The values of {name} can't be put in order as periods, or are more than {most:,} of them.",
 )
+_SPARSE = Text(
+    "“{name}”的时间太稀疏，大多数周期没有数据，不作为时间序列分析。",
+    "The times of {name} are too far apart: most periods between them have no figures, so they make no series.",
+)
 _HOLES = Text(
     "从第一个到最后一个周期之间有 {gaps:,} 个周期没有“{name}”的数据；跨越空缺的周期不作比较。",
     "{gaps:,} periods between the first and the last have no {name}; nothing is compared across a gap.",
@@ -216,7 +220,7 @@ class _Work:
         names = [*self.subject.times[:1], *self.subject.groups[:2]]
         for measure in self.subject.measures:
             sql = statements.outliers(self.rows, measure, names)
-            found = describing.outlying(measure, await self._fetch(sql, MOST_NAMED), sql, self.wanted.lang)
+            found = describing.outlying(measure, names, await self._fetch(sql, MOST_NAMED), sql, self.wanted.lang)
             if isinstance(found, Text):
                 self._miss("outliers", found)
             else:
@@ -277,7 +281,9 @@ class _Work:
                 points.append(Point(start, value, written))
         if not points:
             return none
-        return series_of(unit, points, datetime.fromisoformat(found[0][-1]))
+        series = series_of(unit, points, datetime.fromisoformat(found[0][-1]))
+        is_sparse = time.column.period is None and series.gaps > len(series.points)
+        return _filled(_SPARSE, name=time.label) if is_sparse else series
 
     async def _contribute(self, measure: Place, time: Place, unit: Unit | None, series: Series) -> None:
         """Where the last change lies, if the result says who had a part in it."""

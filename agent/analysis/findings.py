@@ -50,7 +50,8 @@ class Finding:
 
     def body(self) -> dict[str, Any]:
         """As the HTTP contract has it."""
-        body = {"kind": self.kind, "text": self.text, "method": self.method, "figures": dict(self.figures)}
+        text = self.text[:1].upper() + self.text[1:]
+        body = {"kind": self.kind, "text": text, "method": self.method, "figures": dict(self.figures)}
         return body | ({"sql": self.sql} if self.sql else {})
 
 

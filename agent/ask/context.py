@@ -43,12 +43,16 @@ class Behaviour:
 
     No combination of them can switch off the single-statement rule, the READ ONLY transaction, timeouts or row caps:
     those live in the database adapter.
+
+    Attributes:
+        follow_up_wait_s: seconds that an answer waits for questions to ask next, once all else of it is ready.
     """
 
     result_summary: bool = True
     syntax_validation: bool = True
     forbidden_check: bool = True
     auto_repair: bool = True
+    follow_up_wait_s: float = 0.02
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,30 @@
 """An answer's rows beyond those it shows: its SQL is run again as whoever asks for them, and read page by page."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
+from agent.answers.chart import chart_of
+from agent.answers.chart_image import can_draw, drawn
 from agent.ask.past_answers import Answers
 from common.actor import Actor
 from common.audit import Occasion
-from common.errors import InvalidSql, NotFound
+from common.errors import InvalidRequest, InvalidSql, NotFound
 from common.ports import Database, RowStream
-from common.text import Text
+from common.text import Lang, Text
 from knowledge.near_names import with_suggestions
+from knowledge.result_columns import result_columns
+
+T = TypeVar("T")
 
 _NO_ROWS = Text("这个回答没有查询结果，无法导出。", "This answer has no rows to export.")
+_NO_CHART = Text("这个回答适合用表格展示，没有图表。", "A table shows this answer best; there is no chart of it.")
+_CANNOT_DRAW = Text(
+    "format 无效：此服务未安装 matplotlib，无法导出 png；请安装 requirements-charts.txt，或选择 csv、json、xlsx。",
+    "format is not valid: this service has no matplotlib to draw png with. Install requirements-charts.txt, or choose "
+    "csv, json or xlsx.",
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,31 @@ class ExportDesk:
             StatementRejected, QueryTimeout, DatabaseUnavailable: as for a question's own SQL.
             StoreUnavailable: the answer can't be read.
         """
+        return await self._of_answer(wanted, lambda database, sql: database.stream(sql, self.max_rows))
+
+    async def picture(self, wanted: WantedRows, lang: Lang) -> bytes:
+        """The answer's chart as a PNG file, of as many rows as an answer has.
+
+        Raises:
+            InvalidRequest: charts can't be drawn here.
+            NotFound: as `open`; or a table shows the rows best, so there is no chart.
+            …and whatever else `open` raises.
+        """
+        if not can_draw():
+            raise InvalidRequest(_CANNOT_DRAW, field="format")
+
+        async def drawing(database: Database, sql: str) -> bytes:
+            result = await database.run(sql)
+            columns = result_columns(sql, result, await database.catalog(), lang)
+            chart = chart_of(columns, result, lang)
+            if chart is None:
+                raise NotFound(_NO_CHART)
+            return await asyncio.to_thread(drawn, chart, columns, result)
+
+        return await self._of_answer(wanted, drawing)
+
+    async def _of_answer(self, wanted: WantedRows, act: Callable[[Database, str], Awaitable[T]]) -> T:
+        """What `act` makes of the answer's SQL in the database, as the caller may see it."""
         answered = await self._answers.find(wanted.actor.owner, wanted.run_id, wanted.conversation_id)
         if answered.sql is None:
             raise NotFound(_NO_ROWS)
@@ -62,6 +100,6 @@ class ExportDesk:
         database = self._open_database(Occasion("export", wanted.run_id, wanted.actor, wanted.conversation_id))
         try:
             await database.explain(sql)  # for the limits on plans
-            return await database.stream(sql, self.max_rows)
+            return await act(database, sql)
         except InvalidSql as error:
             raise with_suggestions(error, sql, await database.catalog()) from error

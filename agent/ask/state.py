@@ -56,6 +56,9 @@ class Update(Path, total=False):
         sql_generation_success: whether `sql` is proven valid and may run.
         understood: what the question was understood as, for the next one of the conversation; see `Sql`.
         failure_reason, user_prompt: why no SQL could be written, and what the user can do.
+        choices: what may be answered to a question back.
+        rewrites: questions that can be answered, in place of one that can't.
+        follow_ups: questions that may be asked next.
         error: why the SQL may not run; ends the question with an error.
         notices: what stands before the answer: which stored values were used, and questions back to the user.
         answer: keys of the final body that the nodes decide.
@@ -76,6 +79,9 @@ class Update(Path, total=False):
     understood: Mapping[str, Any] | None
     failure_reason: FailureReason
     user_prompt: str
+    choices: tuple[str, ...]
+    rewrites: tuple[str, ...]
+    follow_ups: tuple[str, ...]
     error: CituError
     plan: PlanEstimate
     query_result: QueryResult

@@ -223,16 +223,17 @@ class FeedbackDesk:
         if analysis is None or len(answered.question) > MAX_QUESTION_CHARS:
             return None
         author = given.actor.owner
+        cause, hint = _short(analysis.root_cause), _short(analysis.avoidance_hint)
         return Lesson(
-            lesson_id=lesson_id(self._datasource, author, answered.question, answered.sql),
+            lesson_id=lesson_id(self._datasource, author, answered.question, answered.sql, cause, hint),
             datasource=self._datasource,
             question=answered.question,
             sql=answered.sql[:MAX_SQL_CHARS] if answered.sql else None,
             lang=answered.lang,
             author=author,
             failure_type=analysis.failure_type,
-            root_cause=_short(analysis.root_cause),
-            avoidance_hint=_short(analysis.avoidance_hint),
+            root_cause=cause,
+            avoidance_hint=hint,
             created_at=now(),
         )
 

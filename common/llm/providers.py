@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
-_OPENAI_URL = "https://api.openai.com/v1"
+OPENAI_URL = "https://api.openai.com/v1"
 
 
 class ModelSettings(Protocol):
@@ -63,8 +63,8 @@ class Endpoint:
 def _openai(settings: ModelSettings) -> Endpoint | None:
     if not settings.openai_api_key:
         return None
-    url = (settings.openai_base_url or _OPENAI_URL).rstrip("/").removesuffix("/chat/completions")
-    _check_address("OPENAI_BASE_URL", url)
+    url = (settings.openai_base_url or OPENAI_URL).rstrip("/").removesuffix("/chat/completions")
+    check_address("OPENAI_BASE_URL", url)
     return Endpoint("openai", settings.openai_model, url, settings.openai_api_key)
 
 
@@ -78,7 +78,7 @@ def _azure(settings: ModelSettings) -> Endpoint | None:
     for name, value in required.items():
         if not value:
             raise InvalidEndpoint(f"{name} is missing: AZURE_OPENAI_API_KEY is set and needs it.")
-    _check_address("AZURE_OPENAI_ENDPOINT", settings.azure_openai_endpoint)
+    check_address("AZURE_OPENAI_ENDPOINT", settings.azure_openai_endpoint)
     return Endpoint(
         "azure",
         settings.azure_openai_deployment,
@@ -88,7 +88,8 @@ def _azure(settings: ModelSettings) -> Endpoint | None:
     )
 
 
-def _check_address(setting: str, url: str) -> None:
+def check_address(setting: str, url: str) -> None:
+    """Raises InvalidEndpoint, naming the setting, unless `url` is an HTTP address."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)

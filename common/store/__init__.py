@@ -31,6 +31,7 @@ from common.store.learned import (
     Visible,
     Wanted,
 )
+from common.store.vector_shelf import VectorShelf
 from common.text import Lang
 from common.values import Turn
 
@@ -366,6 +367,7 @@ class Store:
             Only asynchronous methods; they raise `StoreUnavailable` as the ports do.
         ping: returns when the store answers.
         aclose: closes its connections, on the event loop that used them; the next use opens new ones.
+        vectors: vectors of texts; None where they can't be kept.
     """
 
     name: str
@@ -375,3 +377,4 @@ class Store:
     checkpoints: BaseCheckpointSaver[str]
     ping: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]
+    vectors: VectorShelf | None = None

@@ -52,7 +52,8 @@ def _is_settled(item: Example | Lesson, learning: Learning) -> bool:
     if same_question(item.question) != same_question(learning.question):
         return False
     if isinstance(item, Lesson):
-        return learning.feedback.rating == "satisfied" and item.sql == learning.sql
+        is_newer = learning.feedback.rating == "satisfied" or learning.lesson is not None
+        return is_newer and item.sql == learning.sql
     is_called_wrong = learning.feedback.rating in _CALLED_WRONG and item.sql == learning.sql
     return learning.example is not None or is_called_wrong
 
@@ -65,7 +66,8 @@ def _kept_example(example: Example | None, known: Mapping[str, Item]) -> Example
     if there.is_shared:
         return None
     trust = _higher(there.trust, example.trust)
-    return replace(example, trust=trust, source=there.source, created_at=there.created_at, uses=there.uses)
+    kept = replace(example, trust=trust, source=there.source, created_at=there.created_at, uses=there.uses)
+    return replace(kept, question=there.question, lang=there.lang)  # a reviewer may have read it as it is
 
 
 def _kept_lesson(lesson: Lesson | None, known: Mapping[str, Item]) -> Lesson | None:

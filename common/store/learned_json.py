@@ -1,7 +1,7 @@
 """What is learnt as records: their keys, texts, shelves and positions."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from common.store.record_json import key, plain_from_text, to_text
 from common.store.shelves import Found, Record
 
 _KINDS: Mapping[str, Any] = {"example": Example, "lesson": Lesson, "document": Document}
+_FIELDS = {kind: frozenset(field.name for field in fields(kind)) for kind in (Example, Lesson, Document, Feedback)}
 # Positions are microseconds since 1970, which are less than 2**52 until the year 2112. What has one of the trusts in
 # `_UPPER` stands before all others of its shelf.
 _UPPER_HALF = 2**52
@@ -117,9 +118,9 @@ def item_of(found: Found) -> Item:
     values = plain_from_text(found.text)
     kind = _KINDS[values["item"]]
     known = _known(kind, values)
+    if kind is Example:
+        known |= {"tables": tuple((schema, name) for schema, name in known["tables"]), "uses": found.uses}
     item: Item = kind(**known)
-    if isinstance(item, Example):
-        return replace(item, tables=tuple((schema, name) for schema, name in item.tables), uses=found.uses)
     return item
 
 
@@ -144,5 +145,4 @@ def lists(datasource: str, kind: Kind, trusts: Collection[Trust], states: Collec
 
 def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """`values` without what is no field, as a newer version may have added it."""
-    names = {field.name for field in fields(kind)}
-    return {name: value for name, value in values.items() if name in names}
+    return {name: value for name, value in values.items() if name in _FIELDS[kind]}

@@ -12,6 +12,7 @@ from common.store.postgres_checkpoints import PostgresCheckpoints
 from common.store.postgres_conversations import PostgresConversations
 from common.store.postgres_runs import PostgresRuns
 from common.store.postgres_shelves import PostgresShelves
+from common.store.postgres_vectors import PostgresVectors
 from common.store.redis_access import RedisAccess
 from common.store.redis_checkpoints import RedisCheckpoints
 from common.store.redis_conversations import RedisConversations
@@ -46,6 +47,7 @@ def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) ->
         checkpoints,
         ping,
         aclose,
+        PostgresVectors(access),
     )
 
 

@@ -3,14 +3,16 @@
 _LOCK = 0x43697477  # advisory lock number, arbitrary but ours
 
 # Does the work of `Shelves.apply`; the arrays are columns: of changes, of places, of the two kinds of room. Changes are
-# made one after the other: they are rare, and what one checks must not change before it is done. `shelf.revision` is
+# made one after the other: they are rare, and what one checks must not change before it is done. The plans must use
+# indexes, because new tables have no statistics yet that would choose them. `shelf.revision` is
 # the time, so that it is another one also after the tables were dropped and made again.
 _LEARN = f"""
 CREATE FUNCTION citu.learn(
     keys bytea[], befores text[], afters text[],
     placed_keys bytea[], placed_shelves bytea[], placed_positions bigint[],
     most_shelves bytea[], mosts integer[], latest_shelves bytea[], latests integer[]
-) RETURNS text LANGUAGE plpgsql AS $$
+) RETURNS text LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     touched bytea[];

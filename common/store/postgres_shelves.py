@@ -15,8 +15,11 @@ WHERE shelf.shelf = ANY (%s) ORDER BY position DESC, record_key DESC
 """
 _FIND = "SELECT record_key, data, uses FROM citu.learned WHERE record_key = ANY (%s)"
 _PAGE = """
-SELECT record_key, data, uses, position FROM citu.place JOIN citu.learned USING (record_key)
-WHERE shelf = ANY (%s) AND (position, record_key) < (%s, %s) ORDER BY position DESC, record_key DESC LIMIT %s
+SELECT record_key, data, uses, position FROM unnest(%s) AS wanted (shelf), LATERAL (
+    SELECT record_key, position FROM citu.place WHERE place.shelf = wanted.shelf AND (position, record_key) < (%s, %s)
+    ORDER BY position DESC, record_key DESC LIMIT %s
+) AS next JOIN citu.learned USING (record_key)
+ORDER BY position DESC, record_key DESC LIMIT %s
 """
 _LEARN = f"SELECT citu.learn({', '.join(['%s'] * 10)})"
 # A record that is just being changed is not waited for: a use that isn't counted does no harm.
@@ -58,7 +61,7 @@ class PostgresShelves:
 
     async def page(self, shelves: Collection[bytes], limit: int, before: tuple[int, bytes]) -> tuple[Found, ...]:
         """The records that stand next."""
-        return tuple(map(_found, await self._access.rows(_PAGE, (list(shelves), *before, limit))))
+        return tuple(map(_found, await self._access.rows(_PAGE, (list(shelves), *before, limit, limit))))
 
     async def apply(self, changes: Sequence[Change], room: Room) -> Applied:
         """Makes all changes, or none."""

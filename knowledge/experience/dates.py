@@ -13,6 +13,7 @@ from knowledge.experience.phrasing import Piece
 
 _DATE = re.compile(r"(?P<date>\d{4}(?:-\d{2}){0,2})(?P<rest>%|(?:(?<=-\d\d-\d\d)[ T].*)?)", re.DOTALL)
 _LIKE_A_DATE = re.compile(r"(?:19|20)\d\d(?:$|%|[-/.\u5e74]\d|\d\d(?:\d\d)?$)")
+_YEAR_WITHIN = re.compile(r"(?<![\w.-])(?:19|20)\d\d(?!\w)", re.ASCII)
 _LAST_MONTH = 12
 _YEARS = range(1900, 2100)
 
@@ -41,6 +42,11 @@ def split(text: str) -> tuple[str, str]:
 def is_like_a_date(text: str) -> bool:
     """Whether a text constant may be a date or a part of one, or its pattern."""
     return _LIKE_A_DATE.match(text) is not None
+
+
+def years_within(text: str) -> frozenset[int]:
+    """The years that a text names, as 'Nov 1, 2026' and '11/1/2026' do."""
+    return frozenset(map(int, _YEAR_WITHIN.findall(text)))
 
 
 def is_like_a_year(number: str) -> bool:

@@ -5,7 +5,7 @@ When the store is slow or away, questions go on without experience; the log says
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TypeVar
@@ -208,7 +208,7 @@ class View:
         examples, lessons, documents = await asyncio.to_thread(self.shelves.alike, inquiry.question)
         return Experience(
             await self._usable(examples),
-            tuple(islice(_apart(filter(self.sight.may_learn, lessons)), _MOST_LESSONS)),
+            await self._instructive(lessons),
             tuple(islice(filter(self.sight.may_see, documents), _MOST_DOCUMENTS)),
         )
 
@@ -222,6 +222,16 @@ class View:
             may_be_told = example.author == self.user or not self.sight.names_somebody(example)
             if may_be_told and self.desk.is_proven(example) and await self.sight.may_use(example):
                 chosen[said] = example
+        return tuple(chosen.values())
+
+    async def _instructive(self, lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
+        """The first of the lessons that may be told to a model, each hint once."""
+        chosen: dict[str, Lesson] = {}
+        for lesson in lessons:
+            if len(chosen) == _MOST_LESSONS or lesson.avoidance_hint in chosen:
+                continue
+            if await self.sight.may_learn(lesson, is_own=lesson.author == self.user):
+                chosen[lesson.avoidance_hint] = lesson
         return tuple(chosen.values())
 
     async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:
@@ -265,12 +275,3 @@ def _is_about(example: Example, inquiry: Inquiry) -> bool:
         return True
     wanted = inquiry.table.replace('"', "").lower()
     return any(wanted in (name.lower(), f"{schema}.{name}".lower()) for schema, name in example.tables)
-
-
-def _apart(lessons: Iterable[Lesson]) -> Iterator[Lesson]:
-    """The lessons, each hint once."""
-    known: set[str] = set()
-    for lesson in lessons:
-        if lesson.avoidance_hint not in known:
-            known.add(lesson.avoidance_hint)
-            yield lesson

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 from math import log
 
-from knowledge.relevance import forms
+from knowledge.question_terms import forms
 
 _K1, _B = 1.2, 0.4  # BM25's constants
 _COMMON = 1_000  # entries; a word that more of them have is ignored when the question has rarer ones
@@ -20,7 +20,7 @@ class TextIndex:
     """Entries by their words; it does not change.
 
     Args:
-        entries: the words of each entry (`knowledge.relevance.terms_with_roots`), by its id.
+        entries: the words of each entry (`knowledge.terms.terms_with_roots`), by its id.
     """
 
     def __init__(self, entries: Mapping[str, frozenset[str]]) -> None:

@@ -6,7 +6,8 @@ same column. Whatever is doubtful binds nothing. The result still has to pass gu
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
+from itertools import combinations
 
 from common.inquiry import StoredValue
 from common.values import Catalog, Column, Table
@@ -90,13 +91,33 @@ def _steps(shape: Shape) -> list[Piece | Slot]:
 
 def _written(shape: Shape, asked: Phrasing, way: _Way, known: Known) -> str | None:
     changes: dict[Constant, str] = {}
+    figures: dict[Constant, str] = {}
     for slot, (first, last) in zip(shape.slots, way, strict=True):
         bind = _texts if slot.kind == "text" else _figures
         found = bind(shape, slot, asked, (first, last), known)
         if found is None:
             return None
         changes |= found
-    return with_constants(shape.sql, changes)
+        figures |= {} if slot.kind == "text" else found
+    return with_constants(shape.sql, changes) if _keep_their_order(figures) else None
+
+
+def _keep_their_order(figures: Mapping[Constant, str]) -> bool:
+    """Whether the ends of a range are still its ends: between 200 and 100 lies nothing, which nobody asks for."""
+    for one, other in combinations(figures, 2):
+        if one.may_bound_with(other):
+            was, now = (_order(one.value), _order(other.value)), (_order(figures[one]), _order(figures[other]))
+            if (was[0] < was[1] and now[0] > now[1]) or (was[0] > was[1] and now[0] < now[1]):
+                return False
+    return True
+
+
+def _order(figure: str) -> tuple[Decimal, str]:
+    """By what numbers, and the texts of dates, are ordered."""
+    try:
+        return Decimal(figure), ""
+    except InvalidOperation:
+        return Decimal(0), figure
 
 
 def _figures(
@@ -128,6 +149,8 @@ def _texts(
     said, before = asked.between(*place), shape.phrasing.between(slot.first, slot.last)
     if said == before:
         return {}
+    if not _are_named_alike(asked.pieces[slice(*place)], shape.phrasing.pieces[slot.first : slot.last]):
+        return None
     read = references(shape.sql, known.catalog)
     compared = {one.start: one for one in read.comparisons}
     if _tells_who(shape.others, read):
@@ -142,6 +165,13 @@ def _texts(
             return None
         changes[constant] = f"{comparison.before}{value}{comparison.after}"
     return changes
+
+
+def _are_named_alike(pieces: Sequence[Piece], before: Sequence[Piece]) -> bool:
+    """Whether a name that is a mere number or period stands for another one: "of 2024" says a year where the example
+    says a shop, even if a shop is called so."""
+    kinds = {piece.kind for piece in pieces}
+    return not kinds.isdisjoint(("word", "quote")) or kinds == {piece.kind for piece in before}
 
 
 def _stored(said: str, comparison: Comparison, known: Known) -> str | None:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Literal
 
 from databases.constants import Constant, constants_of, identifiers_of
-from knowledge.experience.dates import expressions, is_explained, is_like_a_date, is_like_a_year, split
+from knowledge.experience.dates import expressions, is_explained, is_like_a_date, is_like_a_year, split, years_within
 from knowledge.experience.phrasing import Phrasing, Piece, phrasing_of, same_words
 from knowledge.words import WORDS
 
@@ -90,6 +90,11 @@ class _Reader:
         figures = {piece.text for _, piece in self._counted}
         of_texts = {constant for slot in self.texts for constant, _ in slot.constants}
         self._dates = [one for one in constants if one not in of_texts and _may_be_date(one, figures)]
+        self._free_texts = [
+            one
+            for one in constants
+            if one.kind == "text" and one.role == "compared" and one not in of_texts and one not in self._dates
+        ]
 
     # ---------------------------------------------------------------------------------------------------- names, values
 
@@ -148,6 +153,9 @@ class _Reader:
         said = {piece.text for piece in self._pieces}
         is_relative = _RELATIVE.search(self._phrasing.said) is not None
         if is_relative and any(_may_be_part_of_date(one) and one.value not in said for one in self._constants):
+            return False
+        spelled = [set(years_within(one.value)) for one in self._free_texts]
+        if any(within and (is_relative or not within <= years) for within in spelled):
             return False
         return all(
             self._explaining(constant)
@@ -217,9 +225,12 @@ def _may_be_date(constant: Constant, figures: set[str]) -> bool:
 
 
 def _may_be_part_of_date(constant: Constant) -> bool:
-    """Whether a number is compared with something computed, as the month of a date is."""
-    is_few = constant.kind == "integer" and Decimal(constant.value) in _FEW
-    return constant.kind == "integer" and constant.role == "compared" and not constant.column and not is_few
+    """Whether a number is compared with something computed, as the month of a date is, or its digits."""
+    if constant.role != "compared" or constant.column:
+        return False
+    if constant.kind == "text":
+        return constant.value.isdigit()
+    return constant.kind == "integer" and Decimal(constant.value) not in _FEW
 
 
 def _is_part(one: str, other: str) -> bool:

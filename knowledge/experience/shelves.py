@@ -14,7 +14,7 @@ from common.store.learned import Stock
 from knowledge.experience.phrasing import Phrasing, Piece
 from knowledge.experience.ranking import TextIndex
 from knowledge.experience.shapes import Shape, shape_of
-from knowledge.relevance import terms_with_roots
+from knowledge.terms import terms_with_roots
 
 _MOST_CHARS = 2_000  # of an entry that are looked at
 _MOST_OWNERS = 100  # users whose own shelf is kept

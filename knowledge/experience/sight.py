@@ -2,17 +2,27 @@
 
 import re
 import weakref
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from common.errors import StatementRejected
+from common.errors import ForbiddenObject, StatementRejected
 from common.learning import Document, Example, Lesson
 from common.ports import Database
 from common.values import Catalog
 from databases.references import references
+from knowledge.index import Part
 from knowledge.personal_data import Privacy, privacy_of
 
 _WORD = re.compile(r"\w+")
 _MOST_KEPT = 8  # pairs of catalogues
+
+
+def _personal_columns(catalog: Catalog) -> frozenset[str]:
+    columns = ((table, column) for table in catalog.tables for column in table.columns)
+    return frozenset(column.name.lower() for table, column in columns if privacy_of(table, column) is not Privacy.OPEN)
+
+
+_PERSONAL = Part(lambda index: _personal_columns(index.catalog), ignores_row_counts=True)
 
 
 @dataclass
@@ -64,10 +74,32 @@ class Sight:
         compared = references(example.sql, self.catalog).comparisons
         return any(privacy_of(one.table, one.column) is not Privacy.OPEN for one in compared)
 
-    def may_learn(self, lesson: Lesson) -> bool:
-        """Whether the lesson speaks of nothing that is closed to the actor."""
+    async def may_learn(self, lesson: Lesson, *, is_own: bool) -> bool:
+        """Whether the lesson speaks of nothing that is closed to the actor; unless it is the actor's own, neither of
+        whom it was about. Its SQL was wrong, so it may be refused for anything else."""
         said = (lesson.question, lesson.root_cause, lesson.avoidance_hint, lesson.sql or "")
-        return not any(map(self._tells, said))
+        if any(map(self._tells, said)):
+            return False
+        return is_own or not (await self._tell_of_somebody(said) or await self._is_closed(lesson.sql))
+
+    async def _tell_of_somebody(self, said: Iterable[str]) -> bool:
+        """Whether a text has both a column with personal data and a text constant, as conditions on it do."""
+        with_constants = [text for text in said if "'" in text]
+        if not with_constants:
+            return False
+        personal = await _PERSONAL.ready(self.catalog)
+        return any(not personal.isdisjoint(_WORD.findall(text.lower())) for text in with_constants)
+
+    async def _is_closed(self, sql: str | None) -> bool:
+        if sql is None:
+            return False
+        try:
+            await self.database.inspect(sql)
+        except ForbiddenObject:
+            return True
+        except StatementRejected:
+            return False
+        return False
 
     def may_see(self, document: Document) -> bool:
         """Whether the document speaks of nothing that is closed to the actor."""

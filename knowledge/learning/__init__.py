@@ -2,6 +2,6 @@
 
 proofs             guard and EXPLAIN for a statement that is to be kept, and what it reads
 failure_analysis   why an answer was wrong
-lines              JSON Lines of examples, in and out
-documents          sections of prose, and of DDL, as documents
+intake             examples and lessons that are brought as JSON Lines
+documents          prose by its sections, and DDL by its tables
 """

@@ -124,16 +124,17 @@ class Intake:
         if kind is None:
             allowed = Text(f"{'、'.join(_FAILURE_TYPES)} 之一", f"one of {', '.join(_FAILURE_TYPES)}")
             raise _invalid("failure_type", allowed)
+        cause, hint = (_text(values, field, MAX_SENTENCE_CHARS) for field in ("root_cause", "avoidance_hint"))
         return Lesson(
-            lesson_id=lesson_id(self._datasource, self._author, question, sql),
+            lesson_id=lesson_id(self._datasource, self._author, question, sql, cause, hint),
             datasource=self._datasource,
             question=question,
             sql=sql,
             lang=values["lang"] if values.get("lang") in ("zh", "en") else language_of(question),
             author=self._author,
             failure_type=kind,
-            root_cause=_text(values, "root_cause", MAX_SENTENCE_CHARS),
-            avoidance_hint=_text(values, "avoidance_hint", MAX_SENTENCE_CHARS),
+            root_cause=cause,
+            avoidance_hint=hint,
             created_at=now(),
             is_shared=self._trust in ("reviewed", "certified"),
         )

@@ -14,7 +14,7 @@ from knowledge.atoms import normalise
 from knowledge.codes import before_labels, labels_of
 from knowledge.naming import core_words, english_words
 from knowledge.personal_data import Privacy, open_values, privacy_of
-from knowledge.relevance import called, singular
+from knowledge.terms import called, singular
 from knowledge.words import WORDS
 
 _BRACKETED = re.compile(r"\(([^()]{1,20})\)")

@@ -9,17 +9,15 @@ from dataclasses import replace
 from common.inquiry import Inquiry
 from common.text import Text
 from common.values import QueryResult, Turn
-from knowledge.naming import spoken_name
+from rules.answering.next_questions import split_names
 from rules.answering.summarize import headings_of
 from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.query.query import Query
 from rules.query.refusals import Refusal
 from rules.schema.looked_up import lexicon_for
-from rules.schema.schema import Schema, kind_of
 from rules.words.result_questions import Doubt
 
 _OFFERED = 3
-_MOST_VALUES = 12
 _MOST_SHOWN = 6
 _MOST_CHARACTERS = 300
 _CANNOT: dict[Doubt, Text] = {
@@ -106,19 +104,7 @@ def _is_answered(question: str, query: Query, inquiry: Inquiry) -> bool:
 def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:
     """What the measured rows may be grouped by: time, what they belong to, and columns of few values."""
     lexicon = lexicon_for(inquiry)
-    schema: Schema = lexicon.schema
-    table = query.measures[0].table if query.measures else query.base
-    if schema.facts[table].dates and not schema.facts[table].is_entity:
+    facts = lexicon.schema.facts[query.measures[0].table if query.measures else query.base]
+    if facts.dates and not facts.is_entity:
         yield Text("月", "month").to(inquiry.lang)
-    above = sorted(lexicon.graph.above(table).items(), key=lambda item: item[1])
-    for key, steps in above:
-        facts = schema.facts[key]
-        for column in facts.table.columns:
-            if (
-                kind_of(column) == "text"
-                and 2 <= len(column.values) <= _MOST_VALUES
-                and column.name not in facts.display
-            ):
-                yield spoken_name(column, inquiry.lang)
-        if steps > 0 and facts.is_entity:
-            yield spoken_name(facts.table, inquiry.lang)
+    yield from split_names(query, lexicon, inquiry.lang)

@@ -1,6 +1,6 @@
 """Questions that rules can answer, offered in place of one that they can't.
 
-Each is tried before it is offered: misspelt words replaced by names of the database, a word that may mean several
+Each is understood before it is offered: misspelt words replaced by names of the database, a word that may mean several
 things by each of them, what could not be placed left out; and as a last resort something plain about the same tables.
 """
 
@@ -11,7 +11,7 @@ from itertools import islice
 
 from common.inquiry import Inquiry
 from common.text import Lang, Text, language_of
-from common.values import Table
+from common.values import Offer, Table
 from knowledge.naming import called, plural
 from knowledge.spelling import closest
 from rules.conversation.planner import understand
@@ -21,7 +21,7 @@ from rules.schema.lexicon import Lexicon
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
 
-_OFFERED = 2
+_OFFERED = 4  # of which two that find something are shown
 _TRIED = 12
 _NEAR = 0.75  # how alike, from 0 to 1, a misspelt word and a word of the database are
 _TIES = rf"(?:\b(?:{WORDS.any_of('names.ties')})\s+)*"
@@ -30,30 +30,20 @@ _BY = Text("{}，按{}", "{} by {}")
 _PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 {}"))
 
 
-def rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[str, ...]:
-    """At most two questions near to the refused one, each of which rules have understood."""
+def rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[Offer, ...]:
+    """A few questions near to the refused one, the nearest first, each of which rules have understood."""
     lexicon = lexicon_for(inquiry)
     candidates = dict.fromkeys(map(_tidied, _candidates(inquiry.question, refusal, lexicon)))
     candidates.pop(_tidied(inquiry.question), None)
     tried = islice((one for one in candidates if one), _TRIED)
-    return tuple(islice((one for one in tried if _works(inquiry, one)), _OFFERED))
+    return tuple(islice(filter(None, (_understood(inquiry, one) for one in tried)), _OFFERED))
 
 
-def with_rewrites(refusal: Refusal, offered: tuple[str, ...]) -> Text:
-    """What the user is told."""
-    if not offered:
-        return refusal.text
-    zh = "、".join(f"“{one}”" for one in offered)
-    en = " or ".join(f'"{one}"' for one in offered)
-    return Text(f"{refusal.text.zh}可以这样问：{zh}。", f"{refusal.text.en} You could ask {en}.")
-
-
-def _works(inquiry: Inquiry, question: str) -> bool:
+def _understood(inquiry: Inquiry, question: str) -> Offer | None:
     try:
-        understand(replace(inquiry, question=question, history=()))
+        return Offer(question, understand(replace(inquiry, question=question, history=())).sql)
     except Refusal:
-        return False
-    return True
+        return None
 
 
 def _candidates(question: str, refusal: Refusal, lexicon: Lexicon) -> Iterator[str]:

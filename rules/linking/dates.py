@@ -6,6 +6,7 @@ Weeks begin on Monday, as PostgreSQL's date_trunc has it. "The last 7 days" are 
 days before today, which is not over yet; "last month" is the calendar month before this one.
 """
 
+import calendar
 import datetime
 import re
 from collections.abc import Callable, Iterator
@@ -48,6 +49,26 @@ class Moment:
         total = self.day.year * 12 + self.day.month - 1 + months
         moved = self.day.replace(year=total // 12, month=total % 12 + 1)
         return replace(self, day=moved + datetime.timedelta(days=days))
+
+    def on(self, today: datetime.date) -> datetime.date:
+        """The day that this is when today is `today`.
+
+        Raises:
+            OverflowError, ValueError: beyond the calendar.
+        """
+        if self.day is not None:
+            return self.day
+        begun = {
+            "day": today,
+            "week": today - datetime.timedelta(days=today.weekday()),
+            "month": today.replace(day=1),
+            "quarter": today.replace(month=(today.month - 1) // 3 * 3 + 1, day=1),
+            "year": today.replace(month=1, day=1),
+        }[self.trunc]
+        total = begun.year * 12 + begun.month - 1 + self.months
+        last = calendar.monthrange(total // 12, total % 12 + 1)[1]
+        moved = begun.replace(year=total // 12, month=total % 12 + 1, day=min(begun.day, last))
+        return moved + datetime.timedelta(days=self.days)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ reading is right. Every stretch that is a name, a stored value, an intent word, 
 cost; dynamic programming takes the cover of least total cost, which prefers few, long, exact matches.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +19,7 @@ from rules.words.numerals import Numeral, numerals_of
 from rules.words.talk import without_courtesy
 from rules.words.vocabulary import INTENTS, Intent
 
+_SEPARATOR = re.compile("[,;、]")
 _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark": 0.0}
 _WHOLE_VALUE = 0.8
 _NEGATIONS, _OF = WORDS.chinese.phrases("names.negations"), WORDS.chinese.phrases("names.of")
@@ -175,11 +177,14 @@ def _add_words(
         return
     written = found.text[atom.start : found.atoms[end - 1].end]
     rest = found.text[found.atoms[end - 1].end :]
+    is_list = _SEPARATOR.search(written) is not None  # "revenue, orders" are two names, "Acme, Inc" may be stored
     is_said = found.text[: atom.start].endswith(_NEGATIONS) or rest.startswith(_OF)
     links = tuple(
         link
         for link in links
-        if not _is_chance(link, atom.text) and (intent is None or _outweighs(link, written, intent, is_said=is_said))
+        if not (is_list and link.kind != "value")
+        and not _is_chance(link, atom.text)
+        and (intent is None or _outweighs(link, written, intent, is_said=is_said))
     )
     if intent is not None or links or is_quote:
         literal = atom.text if is_quote else None

@@ -236,9 +236,14 @@ def missing_year(word: str) -> Refusal:
         "ambiguous_question",
         Text(f"“{word}”是哪一年的？请补充年份。", f'Which year is "{word}" in? Please add the year.'),
         words=(word,),
-        choices=(Text(f"今年{word}", f"{word} this year"), Text(f"去年{word}", f"{word} last year")),
+        choices=years_of(word),
         missing=Missing("year", word=word),
     )
+
+
+def years_of(word: str) -> tuple[Text, ...]:
+    """The month or quarter `word` of the years that are likely meant."""
+    return Text(f"今年{word}", f"{word} this year"), Text(f"去年{word}", f"{word} last year")
 
 
 def no_date_column(what: Text) -> Refusal:

@@ -42,8 +42,8 @@ def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[
 
 def ask(page: Page, question: str) -> Locator:
     """Asks and returns the turn, which may still be running."""
-    page.get_by_role("textbox").fill(question)
-    page.get_by_role("textbox").press("Enter")
+    page.locator("#question").fill(question)
+    page.locator("#question").press("Enter")
     return page.locator(".turn").last
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from langgraph.runtime import Runtime
 
 from agent.ask.context import Context, emitter, inquiry_of
+from agent.ask.offers import FollowUps
 from agent.ask.second_look import looks_empty, missing, replacements, rewritten, taken_for
 from agent.ask.sql_repair import may_repair, repaired
 from agent.ask.state import State, Update
@@ -32,9 +33,19 @@ async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update
         QueryTimeout, InvalidSql, DatabaseUnavailable: the SQL could not be run.
     """
     context = runtime.context
-    update = await _first_look(state, context)
-    if "error" in update:
-        return update
+    inquiry = inquiry_of(state, await context.database.catalog())
+    async with FollowUps(inquiry, state["sql"], context) as follow_ups:
+        update = await _first_look(state, context)
+        if "error" in update:
+            return update
+        update = await _answered(state, runtime, update, follow_ups)
+        update["follow_ups"] = await follow_ups.within(context.behaviour.follow_up_wait_s)
+    return update
+
+
+async def _answered(state: State, runtime: Runtime[Context], update: Update, follow_ups: FollowUps) -> Update:
+    """The update with the result that the answer is about, what is to be noted of it, and its words."""
+    context = runtime.context
     result, sql = update["query_result"], update.get("sql", state["sql"])
     found = state.get("found_values", ())
     notices = taken_for(sql, found)
@@ -51,6 +62,7 @@ async def agent_sql_execution(state: State, runtime: Runtime[Context]) -> Update
         update["warnings"] += update["notices"]
     if result.cut_columns:
         update["warnings"].append(_cut(result).to(state["lang"]))
+    follow_ups.try_for(update.get("sql", state["sql"]), result)
     if context.behaviour.result_summary and result.rows:
         thought = await _summary(state, runtime, update, result)
         update |= {"summary": thought.value, "usage": update["usage"] + thought.usage}

@@ -11,6 +11,7 @@ from langgraph.runtime import Runtime
 
 from agent.ask.context import Context, inquiry_of
 from agent.ask.experience import METHOD, Reused, reused
+from agent.ask.offers import offered, said
 from agent.ask.sql_repair import FORBIDDEN, NOT_VALID, may_repair, repaired
 from agent.ask.state import State, Update
 from common.errors import (
@@ -63,7 +64,7 @@ async def _written(inquiry: Inquiry, context: Context) -> Update:
 
 async def _prove(draft: Draft, inquiry: Inquiry, context: Context) -> Update:
     if isinstance(draft, NoSql):
-        return _not_written(draft)
+        return await _not_written(draft, inquiry, context)
     try:
         plan = await context.validate(draft.text)
     except InvalidSql as error:
@@ -102,11 +103,14 @@ def _accepted(draft: Sql, plan: PlanEstimate | None) -> Update:
     return update
 
 
-def _not_written(draft: NoSql) -> Update:
+async def _not_written(draft: NoSql, inquiry: Inquiry, context: Context) -> Update:
+    offers = await offered(draft, context.database)
     return {
         "sql_generation_success": False,
         "failure_reason": draft.reason,
-        "user_prompt": draft.prompt,
+        "user_prompt": draft.prompt + said(offers.rewrites, inquiry.lang),
+        "choices": offers.choices,
+        "rewrites": offers.rewrites,
         "understood": draft.understood,
         "execution_path": ["agent_sql_generation", "sql_generation_failed"],
     }

@@ -27,6 +27,7 @@ async def _content(state: State, context: Context) -> dict[str, Any]:
             "response": state["user_prompt"],
             "sql_generation_failed": True,
             "failure_reason": state["failure_reason"],
+            **_offers(state),
         }
     result = state["query_result"]
     summary = state.get("summary")
@@ -36,4 +37,15 @@ async def _content(state: State, context: Context) -> dict[str, Any]:
         "sql": state["sql"],
         **shown_result(state["sql"], result, await context.database.catalog(), state["lang"]),
         "summary": summary,
+        **_offers(state),
     }
+
+
+def _offers(state: State) -> dict[str, Any]:
+    """What the user may ask next; each kind is left out when there is none."""
+    found = {
+        "choices": state.get("choices"),
+        "rewrites": state.get("rewrites"),
+        "follow_ups": state.get("follow_ups"),
+    }
+    return {name: list(offers) for name, offers in found.items() if offers}

@@ -3,10 +3,9 @@
 A prompt that is too long for the model is sent a second time, shortened.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import islice
 
 from agent.answers.figures_check import (
     doubtful_figures,
@@ -28,10 +27,13 @@ from common.inquiry import Emit, Inquiry
 from common.llm import ChatModel, Completion, Message
 from common.llm.call_failures import CallFailed, unavailable
 from common.llm.tokens import PER_TOKEN, PromptBudget, estimated_tokens, weight
+from common.meanings import TableKey
 from common.text import Lang
-from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought, Usage
+from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Table, Thought, Usage
 from knowledge.index import CatalogIndex, Part
+from knowledge.relevance import Hints
 from knowledge.safe_text import block, one_line
+from knowledge.table_vectors import Nearest
 
 _MAX_QUESTION = 4_000
 _MAX_SQL = 8_000
@@ -65,6 +67,7 @@ class LlmSkills:
         budget: the most tokens of each part of a prompt.
         samples: whether stored values may be in it.
         today: gives the day that prompts call today.
+        nearest: the tables that mean what a question means, as far as that is known; None: words alone rank tables.
     """
 
     def __init__(
@@ -74,10 +77,12 @@ class LlmSkills:
         budget: PromptBudget = PromptBudget(),  # noqa: B008 - it can't change
         samples: bool = True,
         today: Callable[[], date] = date.today,
+        nearest: Nearest | None = None,
     ) -> None:
         self.name = model.name
         self._model = model
         self._today = today
+        self._nearest = nearest
         self._budget = budget
         self._samples = samples
         self._described = Part(self._describe)
@@ -104,11 +109,12 @@ class LlmSkills:
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`."""
         schema = await self._schema(inquiry)
+        near = await self._near(schema, inquiry)
 
         def made(budget: PromptBudget) -> _Prompt:
             history = told(inquiry.history, "sql", budget.history)
             parts = {
-                "schema": _relevant(schema, inquiry, history, budget.schema),
+                "schema": _relevant(schema, inquiry, history, near, budget.schema),
                 **experience_parts(inquiry.experience, budget),
                 "history": history.text,
                 "values": _values(schema, inquiry, budget.values),
@@ -124,9 +130,11 @@ class LlmSkills:
         """See `Skills.repair_sql`."""
         schema = await self._schema(inquiry)
 
+        hints = _hints(inquiry, mentioned_tables(sql, schema), await self._near(schema, inquiry))
+
         def made(budget: PromptBudget) -> _Prompt:
             parts = {
-                "schema": schema.details(inquiry.question, mentioned_tables(sql, schema), budget.schema),
+                "schema": schema.details(inquiry.question, hints, budget.schema),
                 **experience_parts(inquiry.experience, budget),
                 "history": told(inquiry.history, "sql", budget.history).text,
                 "values": _values(schema, inquiry, budget.values),
@@ -230,6 +238,12 @@ class LlmSkills:
             _say("…", emit)
         return text, completion
 
+    async def _near(self, schema: SchemaText, inquiry: Inquiry) -> tuple[TableKey, ...]:
+        """The tables that mean what the question means; not asked for when all tables are shown anyway."""
+        if self._nearest is None or schema.fits(self._budget.schema):
+            return ()
+        return await self._nearest(inquiry.catalog, inquiry.question)
+
     async def _schema(self, inquiry: Inquiry) -> SchemaText:
         """The description of the inquiry's catalogue; made once per catalogue."""
         return await self._described.ready(inquiry.catalog)
@@ -252,7 +266,7 @@ def _question(inquiry: Inquiry) -> str:
     return block(inquiry.question, _MAX_QUESTION)
 
 
-def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) -> str:
+def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, near: tuple[TableKey, ...], budget: int) -> str:
     """The schema text, with the tables of the last query, because a follow-up may name none of them, and with those
     that the best examples read."""
     table = schema.find(inquiry.table) if inquiry.table else None
@@ -262,9 +276,20 @@ def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, budget: int) 
     if last is not None and last.sql is not None:
         first += mentioned_tables(last.sql, schema)
         question = f"{question}\n{last.question}"
-    keys = (key for example in inquiry.experience.examples[:_LEADING] for key in example.tables)
-    first += (schema.catalog.by_key[key] for key in islice(keys, _MOST_LED) if key in schema.catalog.by_key)
-    return schema.details(question, dict.fromkeys(first), budget)
+    return schema.details(question, _hints(inquiry, first, near), budget)
+
+
+def _hints(inquiry: Inquiry, first: Iterable[Table], near: tuple[TableKey, ...]) -> Hints:
+    """What is known of the question beside its words: tables to show first, those of similar questions, values."""
+    found = inquiry.found_values
+    holders = {value.said: {one.table for one in found if one.said == value.said} for value in found}
+    return Hints(
+        first=tuple(table.key for table in first),
+        alike=tuple(example.tables[:_MOST_LED] for example in inquiry.experience.examples[:_LEADING]),
+        holding={value.table: len(holders[value.said]) for value in found},
+        held=tuple((value.table, value.column) for value in found),
+        near=near,
+    )
 
 
 def _values(schema: SchemaText, inquiry: Inquiry, tokens: int) -> str:

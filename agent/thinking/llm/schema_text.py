@@ -1,37 +1,41 @@
 """Writes the part of a prompt that describes the connected database, within a budget of tokens.
 
 A catalogue that fits is shown whole, in the same text for every question, so that the endpoint can cache it. Of a
-larger one the best matching tables are shown, then those their foreign keys lead to (a model can't join along a table
-it has not seen), until the budget is used; the others are only named. Comments are always shown, because in many
-databases only they say what a column means; so is what the semantic file says (`meaning_text`). The stored values that
-a question names are a separate text.
+larger one the best matching tables are shown, with those by which they are joined (a model can't join along a table it
+has not seen) and with the columns that matter, until the budget is used; the others are only named. Comments are always
+shown, because in many databases only they say what a column means; so is what the semantic file says (`meaning_text`).
+The stored values that a question names are a separate text.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import islice, zip_longest
 from types import MappingProxyType
 
 from agent.thinking.llm.meaning_text import column_remark, metric_line, table_lines, table_remark, values_called
+from agent.thinking.llm.schema_part import Described, Shown, packed
 from common.inquiry import StoredValue
 from common.llm.tokens import PER_TOKEN, weight
-from common.meanings import Metric
+from common.meanings import Metric, TableKey
 from common.values import Catalog, Column, ForeignKey, Table
 from knowledge.index import Part
 from knowledge.named_values import NamedValues
 from knowledge.personal_data import Privacy, is_private_value, privacy_of
-from knowledge.relevance import TableIndex, terms
+from knowledge.question_terms import Form, forms
+from knowledge.relevance import NO_HINTS, Hints, TableIndex
 from knowledge.safe_text import identifier, one_line
 from knowledge.schema_search import RANKING
+from knowledge.telling_columns import telling
 from rules.words.vocabulary import common_phrases
 
 SCHEMA_BUDGET = 24_000  # tokens of the schema in a prompt that asks for SQL, unless the settings say otherwise
 OVERVIEW_BUDGET = 2_000  # tokens of the list of tables in the other prompts
 _NAMES_SHARE = 0.1  # of the budget, for the names of tables that are not shown
+_NAMED, _MORE = "-- Tables that are not shown here: ", " and {} more"
+_COUNTED = "-- {} more tables are not shown"
 _MAX_COMMENT = 160
-_MAX_COLUMNS = 120  # shown of one table when the catalogue does not fit; the rest are counted
 _MAX_VALUES = 12  # stored values shown of one column
 _MAX_ALLOWED = 40  # values shown of an enum or a CHECK
 _MAX_VALUE_CHARS = 40
@@ -40,23 +44,8 @@ _NUMBER_TYPE = re.compile(r"smallint|integer|bigint|numeric|real|double precisio
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _CANDIDATES = 400  # least number of tables of a large catalogue that are tried
 _LEAST_TABLE = 30  # tokens; a budget holds no more tables than these allow
-_Render = Callable[[Table], str]
 
 NAMED_VALUES = Part(lambda index: NamedValues(index.catalog, common_phrases()), ignores_row_counts=True)
-
-
-@dataclass(frozen=True)
-class _Described:
-    """The text of a table: its head, a line for each column, and lines for keys of several columns."""
-
-    head: str
-    columns: tuple[str, ...]
-    keys: tuple[str, ...]
-
-    @cached_property
-    def text(self) -> str:
-        """All of it."""
-        return "\n".join((self.head, *self.columns, *self.keys))
 
 
 class SchemaText:
@@ -69,7 +58,7 @@ class SchemaText:
     def __init__(self, catalog: Catalog, *, samples: bool = True) -> None:
         self.catalog = catalog
         self._samples = samples
-        self._described: dict[tuple[str, str], _Described] = {}
+        self._described: dict[tuple[str, str], Described] = {}
         self._whole: str | None = None
         self._whole_weight = 0
         self._too_little = 0  # the largest budget known to be too small for everything
@@ -101,18 +90,29 @@ class SchemaText:
         lines = list(_within(budget, map(line, self.catalog.tables)))
         if len(lines) == len(self.catalog.tables):
             return "\n".join(lines)
-        return self._part(self._by_relevance(question, (), budget), budget, line)
+        candidates = self._by_relevance(question, NO_HINTS, budget)
+        shown = list(_within(budget - _for_names(budget) // PER_TOKEN - 1, map(line, candidates)))
+        return self._with_names(shown, candidates[len(shown) :], budget)
 
-    def details(self, question: str, first: Iterable[Table] = (), budget: int = SCHEMA_BUDGET) -> str:
-        """The tables with their columns within `budget` tokens; if not all fit, those in `first` come first.
+    def details(self, question: str, hints: Hints = NO_HINTS, budget: int = SCHEMA_BUDGET) -> str:
+        """The tables with their columns within `budget` tokens; `hints` are for when not all fit.
 
-        The same text for every question when all tables fit.
+        The same text for every question when all tables fit. Otherwise as many tables as fit, with the columns that
+        matter, and how many columns of each and how many tables are left out.
         """
         whole = self._all_of_it(budget)
         if whole is not None:
             return whole
-        asked = frozenset(terms(question))
-        return self._part(self._by_relevance(question, first, budget), budget, lambda table: self._table(table, asked))
+        asked, held = forms(question), self._held(question, hints)
+        candidates = self._by_relevance(question, hints, budget)
+        room = budget * PER_TOKEN - _for_names(budget)
+        tried = packed((self._shown(table, asked, held) for table in candidates), room)
+        left_out = [table for table, shown in zip_longest(candidates, tried) if shown is None]
+        return self._with_names([shown.text for shown in tried if shown], left_out, budget)
+
+    def fits(self, budget: int) -> bool:
+        """Whether all tables are shown within `budget` tokens."""
+        return self._all_of_it(budget) is not None
 
     def named_values(self, question: str, looked_up: Sequence[StoredValue] = ()) -> str:
         """The stored values that `question` names, a line for each column that holds some; no others.
@@ -155,38 +155,27 @@ class SchemaText:
                 self._whole_weight = weight(self._whole)
         return self._whole if self._whole_weight <= budget * PER_TOKEN else None
 
-    def _part(self, candidates: Sequence[Table], budget: int, render: _Render) -> str:
-        """As many tables as fit, and the names of others."""
-        room = budget * PER_TOKEN
-        reserved = int(room * _NAMES_SHARE)
-        room -= reserved
-        shown: list[str] = []
-        left_out = []
-        for table in candidates:
-            text = render(table)
-            if (weight(text) + PER_TOKEN <= room) or not shown:
-                shown.append(_cut(text, room))
-                room -= weight(shown[-1]) + PER_TOKEN
-            else:
-                left_out.append(table)
-        missing = len(self.catalog.tables) - len(shown)
-        return "\n".join([*shown, *self._not_shown(left_out, missing, reserved)])
+    def _held(self, question: str, hints: Hints) -> Mapping[TableKey, Collection[str]]:
+        """Columns with a value that the question names, by their tables."""
+        held: defaultdict[TableKey, set[str]] = defaultdict(set)
+        for named in self._values.find(question):
+            held[named.table.key].add(named.column.name)
+        for key, column in hints.held:
+            held[key].add(column)
+        return held
 
-    def _not_shown(self, tables: Sequence[Table], count: int, room: int) -> Iterator[str]:
-        """Lines that name the tables left out, the most relevant first, and say how many they are."""
-        head, tail = "-- Tables that are not shown here: ", " and {} more"
-        room -= weight(head) + weight(tail) + 4 * PER_TOKEN
-        names = list(_within(room // PER_TOKEN, map(self._name, tables)))
-        more = count - len(names)
-        if names:
-            yield head + ", ".join(names) + (tail.format(more) if more else "")
-        elif count:
-            yield f"-- {count} more tables are not shown"
+    def _with_names(self, shown: Sequence[str], left_out: Sequence[Table], budget: int) -> str:
+        """The texts, and a line that names the tables left out, the most relevant first, and says how many they are."""
+        count = len(self.catalog.tables) - len(shown)
+        used = sum(weight(text) + PER_TOKEN for text in shown)
+        room = min(_for_names(budget), budget * PER_TOKEN - used)
+        more = _not_shown(map(self._name, left_out), count, room) if count else ""
+        return "\n".join([*shown, *([more] if more else [])])
 
-    def _by_relevance(self, question: str, first: Iterable[Table], budget: int) -> list[Table]:
+    def _by_relevance(self, question: str, hints: Hints, budget: int) -> list[Table]:
         """The tables to try for a budget, the most relevant first."""
         most = max(_CANDIDATES, budget // _LEAST_TABLE)
-        ranked = self._ranking.ranked(question, most, first, self._values.tables(question))
+        ranked = self._ranking.ranked(question, most, hints.also_holding(self._values.tables(question)))
         keys = dict.fromkeys(table.key for table in (*ranked, *islice(self.catalog.tables, most)))
         return [self.catalog.by_key[key] for key in keys]  # the ranking's own may have earlier estimates of the rows
 
@@ -194,23 +183,19 @@ class SchemaText:
         name = identifier(table.name)
         return name if table.schema in self.catalog.search_path else f"{identifier(table.schema)}.{name}"
 
-    def _table(self, table: Table, asked: frozenset[str]) -> str:
-        """The table; a very wide one with its most relevant columns only."""
-        described = self._text_of(table)
-        if len(table.columns) <= _MAX_COLUMNS:
-            return described.text
-        chosen = (described.columns[number] for number in _chosen_columns(table, asked))
-        more = f"  -- {len(table.columns) - _MAX_COLUMNS} more columns are not shown"
-        return "\n".join((described.head, *chosen, more, *described.keys))
+    def _shown(self, table: Table, asked: Mapping[str, Form], held: Mapping[TableKey, Collection[str]]) -> Shown:
+        """The table with its columns by what they have to do with the question."""
+        columns = telling(table, self._ranking.joining(table.key), asked, held.get(table.key, ()))
+        return Shown(self._text_of(table), columns)
 
-    def _text_of(self, table: Table) -> _Described:
+    def _text_of(self, table: Table) -> Described:
         described = self._described.get(table.key)
         if described is None:
             head = f"{table.kind.upper()} {self._name(table)}{_rows(table)}{_comment(table.comment)}"
             head = "\n".join((head, *table_lines(table, self._shown_name)))
             columns = tuple(self._line(table, column) for column in table.columns)
             below = (*self._keys(table), *map(metric_line, self._metrics.get(table.key, ())))
-            described = self._described[table.key] = _Described(head, columns, below)
+            described = self._described[table.key] = Described(head, columns, below)
         return described
 
     @cached_property
@@ -302,14 +287,23 @@ def _within(budget: int, texts: Iterable[str]) -> Iterator[str]:
         yield text
 
 
-def _cut(text: str, room: int) -> str:
-    """As many lines of `text` as fit into `room` quarters of a token; always the first one, cut if it is too long."""
-    if weight(text) <= room:
-        return text
-    head, *lines = text.split("\n")
-    if weight(head) > room:
-        return head[: max(1, room // PER_TOKEN)]
-    return "\n".join([head, *_within((room - weight(head)) // PER_TOKEN, lines)])
+def _for_names(budget: int) -> int:
+    """Quarters of a token for naming tables that are not shown; enough for their number at least."""
+    return max(int(budget * PER_TOKEN * _NAMES_SHARE), weight(_COUNTED.format(10**6)))
+
+
+def _not_shown(names: Iterable[str], count: int, room: int) -> str:
+    """A line of at most `room` quarters of a token that names tables and says how many they are; without room none."""
+    counted, left = _COUNTED.format(count), room - weight(_NAMED + _MORE.format(count))
+    named: list[str] = []
+    for name in names:
+        left -= weight(name) + 2
+        if left < 0:
+            break
+        named.append(name)
+    if named:
+        return _NAMED + ", ".join(named) + (_MORE.format(count - len(named)) if count > len(named) else "")
+    return counted if weight(counted) <= room else ""
 
 
 def _comment(comment: str | None) -> str:
@@ -322,20 +316,6 @@ def _rows(table: Table) -> str:
         return ""
     unit = 10 ** max(0, len(str(table.row_estimate)) - 2)
     return f"  (about {round(table.row_estimate / unit) * unit} rows)"
-
-
-def _chosen_columns(table: Table, asked: frozenset[str]) -> list[int]:
-    """Positions of a very wide table's keys and of the columns that share words with the question, in order."""
-    keys = {*table.primary_key, *(name for key in table.foreign_keys for name in key.columns)}
-
-    def weigh(numbered: tuple[int, Column]) -> tuple[bool, int]:
-        column = numbered[1]
-        names = " ".join(column.meaning.names.all) if column.meaning else ""
-        said = f"{column.name} {(column.comment or '')[:_MAX_COMMENT]} {names[:_MAX_COMMENT]}"
-        return column.name in keys, len(asked & set(terms(said)))
-
-    ranked = sorted(enumerate(table.columns), key=weigh, reverse=True)
-    return sorted(number for number, _ in ranked[:_MAX_COLUMNS])
 
 
 def _is_short(column: Column) -> bool:

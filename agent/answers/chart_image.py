@@ -1,0 +1,138 @@
+"""Draws an answer's chart as a PNG file, by matplotlib where it is installed (requirements-charts.txt)."""
+
+import io
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from common.values import QueryResult
+from knowledge.result_columns import ResultColumn, as_period
+
+_MODULES = ("matplotlib", "matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.font_manager")
+_INCHES, _DOTS = (9.0, 5.0), 120  # of the picture, and its dots per inch
+_MOST_LABELS = 30  # along an axis; of more, some are left out
+_MOST_LEVEL = 6  # of more labels, all are slanted
+_LONGEST_LABEL = 20  # characters
+# For each character the first that has it.
+_FONTS = (
+    "Noto Sans CJK SC",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "Microsoft YaHei",
+    "PingFang SC",
+    "WenQuanYi Micro Hei",
+    "DejaVu Sans",
+)
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
+def drawn(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult) -> bytes:
+    """The chart `{type, x, y, series, title, unit}` as a PNG file. Blocks for as long as drawing takes.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    matplotlib, figures, agg, fonts = map(import_module, _MODULES)  # at the first picture: they take a second
+    values = _values(columns, result)
+    # Text of the database may hold `$`, which matplotlib would take for a formula.
+    known = {font.name for font in fonts.fontManager.ttflist}  # it warns of every other, for every text
+    settings = {
+        "font.family": [name for name in _FONTS if name in known],
+        "axes.unicode_minus": False,
+        "text.parse_math": False,
+    }
+    with matplotlib.rc_context(settings):
+        figure = figures.Figure(figsize=_INCHES, dpi=_DOTS, layout="constrained")
+        axes = figure.add_subplot()
+        _DRAWINGS[chart["type"]](axes, chart, values)
+        unit = f" ({chart['unit']})" if chart["unit"] else ""
+        axes.set_title(f"{chart['title']}{unit}")
+        file = io.BytesIO()
+        agg.FigureCanvasAgg(figure).print_png(file)
+    return file.getvalue()
+
+
+_Values = Mapping[str, list[Any]]
+
+
+def _values(columns: Iterable[ResultColumn], result: QueryResult) -> _Values:
+    """The values by the columns' names; figures as numbers, everything else as short text."""
+    return {
+        column.output.name: [
+            _figure(row[place]) if column.role == "measure" else _text(as_period(row[place], column.period))
+            for row in result.rows
+        ]
+        for place, column in enumerate(columns)
+    }
+
+
+def _figure(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _text(value: Any) -> str:
+    text = "—" if value is None else str(value)
+    return text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"
+
+
+def _number(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
+    axes.axis("off")
+    axes.text(0.5, 0.5, f"{values[chart['y']][0]:,.10g}", ha="center", va="center", fontsize=48)
+
+
+def _pie(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
+    axes.pie(values[chart["y"]], labels=values[chart["x"]], autopct="%.1f%%", startangle=90, counterclock=False)
+
+
+def _scatter(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
+    axes.scatter(values[chart["x"]], values[chart["y"]])
+    _dress(axes)
+
+
+def _bars(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
+    places, sets = _sets(chart, values)
+    width = 0.8 / len(sets)
+    for number, (name, figures) in enumerate(sets.items()):
+        shift = (number - (len(sets) - 1) / 2) * width
+        axes.bar([place + shift for place in range(len(places))], figures, width, label=name)
+    _dress(axes, places, has_legend=len(sets) > 1)
+
+
+def _lines(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
+    places, sets = _sets(chart, values)
+    for name, figures in sets.items():
+        axes.plot(range(len(places)), figures, marker="o", markersize=3, label=name)
+    _dress(axes, places, has_legend=len(sets) > 1)
+
+
+_DRAWINGS = {"number": _number, "pie": _pie, "scatter": _scatter, "bar": _bars, "line": _lines}
+
+
+def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[str, list[float]]]:
+    """The places along the axis, and for each value of `series` a figure for each of them."""
+    xs, names = values[chart["x"]], values.get(chart["series"] or "") or [""] * len(values[chart["x"]])
+    places = sorted(set(xs)) if chart["type"] == "line" else list(dict.fromkeys(xs))
+    at = {place: number for number, place in enumerate(places)}
+    sets = {name: [float("nan")] * len(places) for name in dict.fromkeys(names)}
+    for x, name, figure in zip(xs, names, values[chart["y"]], strict=True):
+        sets[name][at[x]] = figure
+    return places, sets
+
+
+def _dress(axes: Any, places: list[str] | None = None, *, has_legend: bool = False) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.yaxis.set_major_formatter("{x:,.10g}")
+    if places is not None:
+        step = -(-len(places) // _MOST_LABELS)
+        is_crowded = len(places) > _MOST_LEVEL
+        turned = {"rotation": 45, "ha": "right"} if is_crowded else {}
+        axes.set_xticks(range(0, len(places), step), places[::step], **turned)
+    if has_legend:
+        axes.legend()

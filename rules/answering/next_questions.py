@@ -1,0 +1,211 @@
+"""Questions to ask after an answer, made from its structure: by another group, over time, the period before, the first.
+
+They are follow-ups: asked next in the same conversation they go on from the answered question. Each is read again by
+the rules before it is offered, and is one that finds rows where the answered question did.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+
+from common.inquiry import Inquiry
+from common.text import Lang, Text
+from common.values import Offer, Turn
+from knowledge.naming import spoken_name
+from rules.conversation.conversation import understand_in_context
+from rules.conversation.planner import Understanding
+from rules.linking.dates import Period, Unit
+from rules.query.query import Condition, Query
+from rules.query.query_json import query_to_json
+from rules.schema.lexicon import Lexicon
+from rules.schema.looked_up import lexicon_for
+from rules.schema.schema import TableKey, kind_of
+
+_MOST = 3
+_MOST_TRIED = 8
+_PATIENCE_S = 0.5  # after which no more are thought of
+_MOST_VALUES = 12
+_TOP = 5
+_LONG = 20  # rows of a list, of which the count tells more
+_SPLIT = Text("按{}拆分", "split by {}")
+_FIRST = Text("只看前{}名", "only the top {}")
+_TOP_OF_MORE = 10
+_MORE = Text("前{}名呢", "the top {}")
+_SHARE = Text("各占多少比例", "as a percentage")
+_BEFORE: dict[Unit, Text] = {
+    "day": Text("前一天呢", "the day before"),
+    "week": Text("前一周呢", "the week before"),
+    "month": Text("上一个月呢", "the month before"),
+    "quarter": Text("上一个季度呢", "the quarter before"),
+    "year": Text("上一年呢", "the year before"),
+}
+_COUNT = Text("一共有多少", "how many are there?")
+_FINER: dict[Unit | None, Unit] = {None: "month", "year": "month", "quarter": "month", "month": "day"}
+_UNITS: dict[Unit, Text] = {"month": Text("月", "month"), "day": Text("日", "day")}
+_DAYS: dict[Unit, float] = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
+
+
+@dataclass(frozen=True)
+class NextQuestion:
+    """A follow-up that is understood.
+
+    Attributes:
+        least_rows: of the answer, below which it says nothing new.
+    """
+
+    offer: Offer
+    least_rows: int = 1
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    kind: str
+    text: str
+    is_meant: Callable[[Query], bool]
+    least_rows: int = 1
+
+
+def next_questions(inquiry: Inquiry, sql: str) -> tuple[NextQuestion, ...]:
+    """At most three follow-ups to the question that `sql` answers; none when the rules don't understand it."""
+    made = understand_in_context(inquiry)
+    if not isinstance(made, Understanding):
+        return ()
+    understood = query_to_json(made.query) if made.sql == sql else None
+    turn = Turn("", inquiry.question, "DATABASE", "", "", "", sql=sql, understood=understood)
+    after = replace(inquiry, history=(*inquiry.history, turn))
+    found: dict[str, NextQuestion] = {}
+    ends = time.monotonic() + _PATIENCE_S
+    for number, candidate in enumerate(_candidates(made.query, lexicon_for(inquiry), inquiry.lang)):
+        if len(found) == _MOST or number == _MOST_TRIED or time.monotonic() > ends:
+            break
+        if candidate.kind not in found and (offer := _understood(candidate, after)) is not None:
+            found[candidate.kind] = NextQuestion(offer, candidate.least_rows)
+    return tuple(found.values())
+
+
+def _understood(candidate: _Candidate, after: Inquiry) -> Offer | None:
+    made = understand_in_context(replace(after, question=candidate.text))
+    if isinstance(made, Understanding) and candidate.is_meant(made.query):
+        return Offer(candidate.text, made.sql)
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------- candidates
+
+
+def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
+    if query.counts_rows:
+        return
+    if not query.measures:
+        yield _Candidate("count", _COUNT.to(lang), lambda read: _counts(read, query), _LONG)
+        return
+    if query.limit is not None or query.having or query.top_per:  # groups of a few chosen ones would be others
+        yield from _more_places(query, lang)
+    else:
+        yield from _first_places(query, lang)
+        yield from _splits_by_time(query, lexicon, lang)
+        yield from _splits(query, lexicon, lang)
+    yield from _period_before(query, lexicon, lang)
+    yield from _shares(query, lang)
+
+
+def _counts(read: Query, query: Query) -> bool:
+    return bool(read.measures) and read.measures[0].function == "count" and read.conditions == query.conditions
+
+
+def _first_places(query: Query, lang: Lang) -> Iterator[_Candidate]:
+    if _is_ranking(query):
+        yield _Candidate("first", _FIRST.to(lang).format(_TOP), lambda read: read.limit == _TOP, _TOP + 1)
+
+
+def _more_places(query: Query, lang: Lang) -> Iterator[_Candidate]:
+    if _is_ranking(query) and query.limit is not None and query.limit < _TOP_OF_MORE:
+        text = _MORE.to(lang).format(_TOP_OF_MORE)
+        yield _Candidate("more", text, lambda read: read.limit == _TOP_OF_MORE, query.limit)
+
+
+def _is_ranking(query: Query) -> bool:
+    return bool(query.dimensions) and all(one.bucket is None for one in query.dimensions) and not query.top_per
+
+
+def _shares(query: Query, lang: Lang) -> Iterator[_Candidate]:
+    adds_up = len(query.measures) == 1 and query.measures[0].function in ("sum", "count")
+    if _is_ranking(query) and adds_up and query.limit is None and not query.measures[0].is_share:
+        yield _Candidate("share", _SHARE.to(lang), lambda read: any(one.is_share for one in read.measures), 2)
+
+
+def _splits_by_time(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
+    facts = lexicon.schema.facts[query.measures[0].table]
+    buckets = {one.bucket for one in query.dimensions} - {None}
+    dated = [one for one in query.conditions if one.operator == "during"]
+    finer = _FINER.get(_grain(dated[0]) if dated else None)
+    if facts.dates and (dated or not facts.is_entity) and not buckets and finer is not None:
+        unit = _UNITS[finer].to(lang)
+        yield _Candidate(
+            "time", _SPLIT.to(lang).format(unit), lambda read: _is_split(read, query) and _has_bucket(read, finer)
+        )
+
+
+def _splits(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
+    for group in split_names(query, lexicon, lang):
+        yield _Candidate("split", _SPLIT.to(lang).format(group), lambda read: _is_split(read, query))
+
+
+def _is_split(read: Query, query: Query) -> bool:
+    """Whether it is the same figure under the same conditions by other groups."""
+    same = read.measures == query.measures and read.conditions == query.conditions
+    return same and bool(read.dimensions) and read.dimensions != query.dimensions
+
+
+def _has_bucket(read: Query, unit: Unit) -> bool:
+    return any(one.bucket == unit for one in read.dimensions)
+
+
+def split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
+    """What the measured rows may be grouped by beside time: what they belong to, and columns of few values."""
+    schema = lexicon.schema
+    table: TableKey = query.measures[0].table if query.measures else query.base
+    fixed = {(one.column.table, one.column.column) for one in query.conditions}
+    for key, steps in sorted(lexicon.graph.above(table).items(), key=lambda item: item[1]):
+        facts = schema.facts[key]
+        for column in facts.table.columns:
+            is_few = kind_of(column) == "text" and 2 <= len(column.values) <= _MOST_VALUES
+            if is_few and column.name not in facts.display and (key, column.name) not in fixed:
+                yield spoken_name(column, lang)
+        if steps > 0 and facts.is_entity:
+            yield spoken_name(facts.table, lang)
+
+
+def _period_before(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
+    """The same for the period before, where there are data of it."""
+    dated = [one for one in query.conditions if one.operator == "during"]
+    grain = _grain(dated[0]) if len(dated) == 1 else None
+    if grain is None or not _has_data_before(dated[0], grain, lexicon):
+        return
+    others = [one for one in query.conditions if one is not dated[0]]
+
+    def is_meant(read: Query) -> bool:
+        changed = [one for one in read.conditions if one not in others]
+        is_other = len(changed) == 1 and changed[0].column == dated[0].column and changed[0] != dated[0]
+        return is_other and (read.measures, read.dimensions) == (query.measures, query.dimensions)
+
+    yield _Candidate("before", _BEFORE[grain].to(lang), is_meant)
+
+
+def _grain(condition: Condition) -> Unit | None:
+    operand = condition.operands[0] if len(condition.operands) == 1 else None
+    return operand.grain if isinstance(operand, Period) else None
+
+
+def _has_data_before(condition: Condition, grain: Unit, lexicon: Lexicon) -> bool:
+    period = condition.operands[0]
+    column = lexicon.schema.column(condition.column.table, condition.column.column)
+    if column.period is None or not isinstance(period, Period) or period.start is None:
+        return False
+    try:
+        first, last = map(date.fromisoformat, column.period)
+        begins = period.start.on(date.today())
+    except (ValueError, OverflowError):
+        return False
+    return first < begins and (begins - last).days < _DAYS[grain]

@@ -1,0 +1,62 @@
+"""axe-core finds nothing that keeps people from using the page, in light and in dark."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.page.browsing import RANKING, answer_with, ask, completed, expect_state, frame, opened
+
+_AXE = Path(__file__).parent / "axe" / "axe-4.14.1.min.js"
+_RUN = """async () => {
+    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+    return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)}`));
+}"""
+
+
+def test_axe_is_the_file_that_its_readme_names() -> None:
+    assert hashlib.sha256(_AXE.read_bytes()).hexdigest() in (_AXE.parent / "README.md").read_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Browser, live_server: str, scheme: str) -> None:
+    with opened(browser, live_server, color_scheme=scheme) as page:
+        page.evaluate(_AXE.read_text())
+        page.locator(".example").first.wait_for()
+        found = {"start": page.evaluate(_RUN)}
+        expect_state(ask(page, RANKING), "done")
+        page.locator("canvas").wait_for()
+        found["answer"] = page.evaluate(_RUN)
+        page.locator(".view[data-view=table]").click()
+        page.locator(".about summary").click()
+        page.locator(".block-tools button").first.click()
+        page.locator("button[data-text-title=feedback_wrong]").click()
+        page.locator("#settings summary").click()
+        found["opened"] = page.evaluate(_RUN)
+        page.keyboard.press("Escape")
+        found |= _drawers(page)
+        expect_state(ask(page, "DELETE FROM service_area"), "failed")
+        _offer(page)
+        found["refused"] = page.evaluate(_RUN)
+    assert found == dict.fromkeys(found, [])
+
+
+def _drawers(page: Page) -> dict[str, list[str]]:
+    found = {}
+    for name, content in (("history", ".chat"), ("schema", ".chat"), ("reviews", ".drawer-note")):
+        page.locator(f"#show-{name}").click()
+        page.locator(f"#{name} {content}").first.wait_for()
+        found[name] = page.evaluate(_RUN)
+        if name == "schema":
+            page.locator("#schema .chat-open").first.click()
+            page.locator("#schema .columns").wait_for()
+            found["table"] = page.evaluate(_RUN)
+        page.keyboard.press("Escape")
+    return found
+
+
+def _offer(page: Page) -> None:
+    offers = {"choices": ["甲", "乙"], "rewrites": ["丙"], "follow_ups": ["丁"]}
+    answer_with(page, frame(completed(response="好", warnings=["注意"], **offers)))
+    expect_state(ask(page, "?"), "done")
