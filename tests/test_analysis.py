@@ -6,13 +6,16 @@ import math
 import random
 import statistics
 from collections.abc import Callable, Iterator
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.analysis import forecasting
+from agent.analysis.periods import ALIGNED, Unit, distance, later, named, parsed
 from app_config import Settings
 from tests.asking import Asking
 from tests.memory import peak_growth
@@ -104,6 +107,8 @@ def test_figures_are_those_of_all_rows(asking: Asking) -> None:
     assert [facts["sum"], facts["mean"]] == pytest.approx([sum(amounts), statistics.fmean(amounts)])
     assert facts["standard_deviation"] == pytest.approx(statistics.stdev(amounts))
     assert [facts["min"], facts["max"]] == [min(amounts), max(amounts)]
+    ordered = [facts[name] for name in ("min", "q1", "median", "q3", "max")]
+    assert ordered == sorted(ordered)
     sizes = data["findings"][1]["figures"]
     assert (sizes["measure"], sizes["nulls"], sizes["not_finite"], sizes["count"]) == ("size", 180, 360, 8460)
     both = [(row[2], row[3]) for row in rows if row[2] is not None and isinstance(row[3], int | float)]
@@ -317,6 +322,21 @@ def test_many_rows_take_no_memory(asking: Asking) -> None:
     assert _found(data, "describe")["figures"]["sum"] == 200_000 * 200_001 / 2
     assert _found(data, "shares")["figures"]["groups"] == 200_000
     assert growth.megabytes < 30
+
+
+@given(
+    st.datetimes(min_value=datetime(100, 1, 1), max_value=datetime(9000, 1, 1)),
+    st.sampled_from(ALIGNED),
+    st.integers(-500, 500),
+)
+def test_periods_are_counted_as_they_follow_each_other(when: datetime, unit: Unit, count: int) -> None:
+    day = when.replace(hour=0, minute=0, second=0, microsecond=0)
+    months = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1}
+    start = day.replace(day=1, month=months.get(unit, day.month)) if unit in ("year", "quarter", "month") else day
+    other = later(start, unit, count)
+    assert distance(start, other, unit) == count
+    assert later(other, unit, -count) == start
+    assert parsed(named(start, unit), unit) == start
 
 
 # ------------------------------------------------------------------------------------------------------------ forecasts

@@ -156,7 +156,7 @@ def named(start: datetime, unit: Unit) -> str:
         return f"{start.year:04}-Q{(start.month + 2) // 3}"
     if unit == "month":
         return f"{start.year:04}-{start.month:02}"
-    return start.strftime("%Y-%m-%d %H:%M" if unit == "hour" else "%Y-%m-%d")
+    return start.isoformat(" ", "minutes") if unit == "hour" else start.date().isoformat()
 
 
 def neighbours(points: Sequence[Point], unit: Unit) -> list[tuple[Point, Point]]:
