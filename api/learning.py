@@ -56,7 +56,8 @@ def learning_blueprint(desk: LearningDesk, rights: Rights, places: Places) -> Bl
     def export_lines() -> Response:
         actor = acting_as(_reader().user_id)
         items = desk.export(_wanted(rights, actor), actor)
-        return Response(_lines(items), content_type="application/x-ndjson; charset=utf-8")
+        first = from_store(_next(items))  # while an error can still be told
+        return Response(_lines(first, items), content_type="application/x-ndjson; charset=utf-8")
 
     return blueprint
 
@@ -127,7 +128,8 @@ async def _next(items: AsyncIterator[dict[str, Any]]) -> dict[str, Any] | None:
     return await anext(items, None)
 
 
-def _lines(items: AsyncIterator[dict[str, Any]]) -> Iterator[bytes]:
+def _lines(item: dict[str, Any] | None, following: AsyncIterator[dict[str, Any]]) -> Iterator[bytes]:
     """One line per item. An error in the middle breaks the connection, so that nobody takes half of it for all."""
-    while (item := run(_next(items), _EXPORT_S)) is not None:
+    while item is not None:
         yield to_bytes(item) + b"\n"
+        item = run(_next(following), _EXPORT_S)

@@ -41,6 +41,7 @@ _PASSING = frozenset(
     )
 )
 _FORMATS: Mapping[str, Unit] = {"YYYY": "year", "YYYY-MM": "month", "YYYYMM": "month", "YYYY-MM-DD": "day"}
+_DURATIONS = frozenset(("age", "justify_days", "justify_hours", "justify_interval"))  # whose years are no dates
 _OF_ROWS = frozenset(("row_number", "rank", "dense_rank", "ntile"))
 
 
@@ -206,6 +207,8 @@ class _Reader:
             return Output(function, is_rank=True)
         if function in ("date_trunc", "extract", "date_part") and len(arguments) > 1:
             inner, unit = self._described(arguments[1], names), _text(arguments[0]).lower()
+            if inner.name in _DURATIONS:
+                return Output(function, function=inner.function, is_computed=True)
             if function == "date_trunc":
                 return replace(inner, name=function, period=_UNITS.get(unit, inner.period))
             return replace(inner, name=function, part=_PARTS.get(unit), period=None, is_computed=unit not in _PARTS)

@@ -38,6 +38,7 @@ _GENERIC_WORDS, _GENERIC_HAN = _EN.one_of("names.generic"), _ZH.one_of("names.ge
 _TABLE_PREFIXES = _EN.one_of("names.table_beginnings")
 _TABLE_SUFFIXES, _HAN_TABLE_TAILS = _EN.one_of("names.table_ends"), _ZH.phrases("names.table_ends")
 _SAID_TABLES, _SAID_TABLE_HAN = _EN.phrases("names.table_ends_said"), _ZH.text("names.table_ends_said")
+_UNSAID_TABLE_TAILS = _ZH.phrases("names.table_ends_unsaid")
 _LINES, _OF, _BY = _ZH.text("names.lines"), _ZH.text("names.of"), _EN.text("names.by")
 _UNITS, _UNIT = _ZH.one_of("names.units"), _ZH.text("names.unit")
 _DATE_ENDS, _DATE_NOUNS = _EN.phrases("names.date_ends"), _EN.phrases("names.date_nouns")
@@ -50,6 +51,9 @@ Name = tuple[str, float]
 
 
 _POWERS = re.compile(r"_([a-z]?m)[23](?=_|$)")  # volume_m3
+
+
+_VOWEL = re.compile("[aeiouy]")  # a word without any is none
 
 
 def has_han(text: str) -> bool:
@@ -105,14 +109,21 @@ def spoken_name(thing: Table | Column, lang: Lang) -> str:
     if thing.meaning is not None and (meant := thing.meaning.names.label(lang)) is not None:
         return meant
     if lang == "zh":
-        return next(iter(comment_names(thing.comment)), thing.name)
+        name = next(iter(comment_names(thing.comment)), None) or " ".join(english_words(thing.name)) or thing.name
+        return _without_end(name) if isinstance(thing, Table) else name
     names = [name for name in comment_names(thing.comment) if not has_han(name)]
     return names[0] if names and has_han(thing.name) else " ".join(english_words(thing.name))
 
 
+def _without_end(name: str) -> str:
+    """A table's Chinese name without what only says that it is a table."""
+    end = next((end for end in _UNSAID_TABLE_TAILS if name.endswith(end)), "")
+    return name.removesuffix(end) if len(name) > len(end) + 1 else name
+
+
 def plural(name: str) -> str:
-    """The plural of an English name; a Chinese one has none."""
-    if has_han(name):
+    """The plural of an English name; Chinese ones, and abbreviations that are no words, have none."""
+    if has_han(name) or not _VOWEL.search(name.split(" ")[-1].lower()):
         return name
     if re.search("(?<!s)s$", name) and key_of(name, stems=True) != key_of(name):
         return name

@@ -124,7 +124,8 @@ def _count_label(output: Output, lang: Lang) -> str:
 
 def _given_name(output: Output, lang: Lang) -> str | None:
     """The query's own name for the column, if it is one in the reader's language and no identifier."""
-    is_said = output.is_named and (" " in output.name or not output.name.isascii())
+    is_identifier = "_" in output.name or (" " not in output.name and output.name.isascii())
+    is_said = output.is_named and not is_identifier
     return output.name if is_said and has_han(output.name) == (lang == "zh") else None
 
 

@@ -1,6 +1,7 @@
 """The five skills by rules: the default without a model, and the fallback when the model is down."""
 
 import asyncio
+from datetime import date
 
 from common.errors import ForbiddenStatement, InvalidSql
 from common.inquiry import Emit, Inquiry
@@ -9,14 +10,15 @@ from knowledge.near_names import KNOWN_NAMES
 from rules.answering.chat import chat_pieces
 from rules.answering.choices import choices
 from rules.answering.classify import classified
+from rules.answering.dated import dated_by
 from rules.answering.repair import repaired
 from rules.answering.rewrites import rewrites
 from rules.answering.summarize import (
+    Answered,
+    columns_of,
     cuts_rows,
-    headings_of,
     spoken_assumptions,
     summary_pieces,
-    with_spoken_periods,
 )
 from rules.conversation.conversation import is_complete, understand_in_context, written_operation
 from rules.conversation.planner import Understanding
@@ -75,9 +77,16 @@ class OfflineSkills:
         schema = lexicon_of(inquiry.catalog).schema
         understanding = _understanding_of(inquiry, sql)
         query = understanding.query if understanding is not None else None
-        headings = headings_of(query, result, schema, inquiry.lang)
-        is_whole = not result.is_limited and not cuts_rows(sql)
-        pieces = summary_pieces(with_spoken_periods(query, result), inquiry.lang, headings, is_whole=is_whole)
+        today = date.today()
+        answered = Answered(
+            result,
+            columns_of(query, sql, result, schema, inquiry.lang),
+            inquiry.lang,
+            today,
+            is_whole=not result.is_limited and not cuts_rows(sql),
+            dated=dated_by(query, schema, today),
+        )
+        pieces = summary_pieces(answered)
         if understanding is not None:
             pieces += spoken_assumptions(understanding.assumptions, inquiry.lang)
         return Thought(_emitted(pieces, emit))

@@ -97,11 +97,12 @@ export class Conversation {
     const running = inThisTab.recall("running");
     const id = addressedConversation();
     const goesOn = Boolean(running?.body?.question) && (running.conversation_id ?? null) === id;
+    const opening = this.#opening;
     if (id) {
       this.#continueWith({ conversation_id: id });
       await this.#showLatest({ mayBeNew: goesOn });
     }
-    if (this.#running) return; // the reader has asked something meanwhile
+    if (this.#running || opening !== this.#opening) return; // the reader has asked or opened something meanwhile
     if (goesOn && !this.#isShown(running)) this.#follow(running);
     else inThisTab.forget("running");
   }
@@ -175,7 +176,7 @@ export class Conversation {
     const page = await this.#page(null, () => this.#showLatest(), mayBeNew);
     if (!page || opening !== this.#opening) return;
     this.#said.context_type ??= page.turns.at(-1)?.question_type;
-    const turns = page.turns.filter((turn) => !this.#isShown(turn)).map(pastTurn);
+    const turns = page.turns.filter((turn) => !this.#isShown(turn)).map((turn) => pastTurn(turn, this.id));
     this.#place.prepend(...earlierButton(page, (button) => this.#showEarlier(button, page.next_cursor)), ...turns);
     this.#onChange();
     if (!this.#running) turns.at(-1)?.scrollIntoView({ block: "start" });
@@ -192,7 +193,7 @@ export class Conversation {
     if (!page || !button.isConnected) return;
     const height = document.documentElement.scrollHeight;
     const more = earlierButton(page, (next) => this.#showEarlier(next, page.next_cursor));
-    button.replaceWith(...more, ...page.turns.map(pastTurn));
+    button.replaceWith(...more, ...page.turns.map((turn) => pastTurn(turn, this.id)));
     scrollBy(0, document.documentElement.scrollHeight - height); // keeps the same turns in view
   }
 

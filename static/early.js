@@ -2,7 +2,7 @@
 // A plain script, because modules run later.
 
 globalThis.showTheme = (theme) => {
-  const media = { dark: "all", light: "not all" }[theme] ?? "(prefers-color-scheme: dark)";
+  const media = { dark: "screen", light: "not all" }[theme] ?? "screen and (prefers-color-scheme: dark)";
   document.getElementById("dark-colours").media = media;
 };
 try {

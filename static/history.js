@@ -7,6 +7,7 @@ import { failureBox } from "./failure.js";
 import { label } from "./texts.js";
 
 const AT_ONCE = 30;
+const AT_ONCE_SEARCHED = 100;
 const MAX_TITLE = 200;
 
 /** `dialog` holds an element `.drawer-body` and a search field. */
@@ -36,7 +37,8 @@ export class History {
 
   async #add(cursor) {
     const opening = this.#opening;
-    const query = new URLSearchParams({ limit: AT_ONCE, ...(cursor ? { cursor } : {}) });
+    const limit = this.#search.value ? AT_ONCE_SEARCHED : AT_ONCE;
+    const query = new URLSearchParams({ limit, ...(cursor ? { cursor } : {}) });
     this.#body.setAttribute("aria-busy", "true");
     try {
       const page = await request(`conversations?${query}`);

@@ -57,8 +57,13 @@ function askQuestion(question) {
 
 function askOffered(question) {
   if (conversation.isRunning) return;
-  page.question.focus();
+  focusQuestion();
   askQuestion(question);
+}
+
+/** Not on a touch screen, where the keyboard would cover what there is to read. */
+function focusQuestion() {
+  if (matchMedia("(pointer: fine)").matches) page.question.focus();
 }
 
 function startOver() {
@@ -191,5 +196,4 @@ page.theme.value = theme();
 listen();
 showKey();
 conversation.restore();
-// Don't focus on a touch screen, where the keyboard would cover the examples.
-if (matchMedia("(pointer: fine)").matches) page.question.focus();
+focusQuestion();

@@ -7,8 +7,8 @@ import { resultView } from "./result_view.js";
 import { sqlBlock } from "./sql_block.js";
 import { label } from "./texts.js";
 
-/** `<article>` for a turn of `GET /api/v0/conversations/{id}`. */
-export function pastTurn(turn) {
+/** `<article>` for a turn of `GET /api/v0/conversations/{id}`, whose id is needed once the run itself has expired. */
+export function pastTurn(turn, conversationId) {
   const askedAt = label("asked_at", { at: turn.asked_at }, "p");
   askedAt.className = "asked-at";
   const article = element(
@@ -18,7 +18,7 @@ export function pastTurn(turn) {
     askedAt,
     element("p", { class: "answer-text", dir: "auto" }, turn.response),
   );
-  if (turn.columns.length) article.append(resultView(preview(turn), { runId: turn.run_id }));
+  if (turn.columns.length) article.append(resultView(preview(turn), { runId: turn.run_id, conversationId }));
   if (turn.sql) article.append(sqlBlock(turn.sql, "sql", { runsAgain: true }));
   return article;
 }

@@ -4,7 +4,7 @@ import { at } from "./address.js";
 import { groupThousands } from "./cells.js";
 import { element } from "./dom.js";
 import { asPeriod } from "./periods.js";
-import { onSpeak } from "./texts.js";
+import { compactNumber, onSpeak } from "./texts.js";
 import { onColours } from "./theme.js";
 
 const LIBRARY = at("static/vendor/chart-4.6.1.min.js");
@@ -78,15 +78,16 @@ function options(chart, data, isPie) {
   const text = { color: colour("--text-soft") };
   const grid = { color: colour("--line") };
   const numbers = (value) => groupThousands(String(value));
+  const isScatter = chart.type === "scatter";
   const scales = {
-    x: { ticks: { ...text, autoSkip: (data.labels?.length ?? 0) > MOST_LABELLED }, grid: { display: false } },
-    y: { ticks: { ...text, callback: numbers }, grid, beginAtZero: chart.type === "bar" },
+    x: { ticks: { ...text, autoSkip: (data.labels?.length ?? 0) > MOST_LABELLED, ...(isScatter ? { callback: compactNumber } : {}) }, grid: { display: false } },
+    y: { ticks: { ...text, callback: compactNumber }, grid, beginAtZero: chart.type === "bar" },
   };
-  const label = (item) => `${item.dataset.label}: ${numbers(isPie ? item.raw : chart.type === "scatter" ? item.raw.y : item.raw)}`;
+  const label = (item) => `${item.dataset.label}: ${numbers(isPie ? item.raw : isScatter ? item.raw.y : item.raw)}`;
   return {
     animation: false,
     maintainAspectRatio: false,
-    interaction: { mode: isPie || chart.type === "scatter" ? "nearest" : "index", intersect: false },
+    interaction: { mode: isPie || isScatter ? "nearest" : "index", intersect: false },
     plugins: {
       legend: { display: isPie || data.datasets.length > 1, labels: { color: colour("--text") } },
       tooltip: { callbacks: { label } },
@@ -97,8 +98,7 @@ function options(chart, data, isPie) {
 
 /** A data set per value of `series`, with a figure for each value of `x`; null where there is none. */
 function series({ x, y, series: split }, result) {
-  const at = (name) => result.columns.indexOf(name);
-  const [xAt, yAt, splitAt] = [at(x), at(y), split === null ? -1 : at(split)];
+  const [xAt, yAt, splitAt] = [x, y, split].map((name) => result.columns.indexOf(name));
   const shownX = (row) => shown(row[xAt], result.periods?.[xAt]);
   const labels = [...new Set(result.rows.map(shownX))];
   if (result.rows.some((row) => row[xAt] !== null) && isTime(result.column_types[xAt])) labels.sort();

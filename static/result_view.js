@@ -1,5 +1,6 @@
 /** The rows of an answer: a chart when one shows them better, the table, and ways to take them elsewhere. */
 
+import { analysis } from "./analysis.js";
 import { download } from "./downloads.js";
 import { groupThousands } from "./cells.js";
 import { copyButton } from "./copying.js";
@@ -24,7 +25,7 @@ export function resultView(result, { chart = null, runId = null, conversationId 
   const table = new ResultTable(result);
   if (chart) showBoth(section, head, chart, result, table);
   else section.append(table.element);
-  section.append(tools(table, runId, conversationId));
+  section.append(...tools(table, runId, conversationId));
   return section;
 }
 
@@ -64,8 +65,10 @@ function tools(table, runId, conversationId) {
     copyButton("copy_tsv", () => table.texts().map((row) => row.map(tsvField).join("\t")).join("\n")),
     copyButton("copy_markdown", () => markdown(table.texts())),
   ];
-  const files = runId ? FORMATS.map((format) => fileButton(format, runId, conversationId)) : [];
-  return element("div", { class: "result-tools" }, ...copies, ...files);
+  if (!runId) return [element("div", { class: "result-tools" }, ...copies)];
+  const files = FORMATS.map((format) => fileButton(format, runId, conversationId));
+  const { button, place } = analysis(runId, conversationId);
+  return [element("div", { class: "result-tools" }, button, ...copies, ...files), place];
 }
 
 function tsvField(text) {

@@ -19,7 +19,8 @@ class SqlBlock {
   #shown;
   #edit = textButton("rename", "sql_edit", () => this.#showEditor());
   #editor = null;
-  #outcome = element("div", { class: "sql-outcome", "aria-live": "polite" });
+  #outcome = element("div", { class: "sql-outcome" });
+  #status = element("p", { class: "sql-status", role: "status" });
   #running = 0; // counts runs, so that a late answer to an earlier one is not shown
 
   constructor(sql, title, runsAgain) {
@@ -30,7 +31,7 @@ class SqlBlock {
     const again = runsAgain ? textButton("retry", "run_again", () => this.#run(this.#sql)) : null;
     const buttons = element("div", { class: "block-tools" }, again, this.#edit, copy);
     const head = element("header", { class: "block-head" }, label(title, {}, "h3"), buttons);
-    this.element = element("div", {}, element("section", { class: "sql" }, head, this.#shown), this.#outcome);
+    this.element = element("div", {}, element("section", { class: "sql" }, head, this.#shown), this.#status, this.#outcome);
   }
 
   #showEditor() {
@@ -64,13 +65,20 @@ class SqlBlock {
 
   async #run(sql) {
     const run = (this.#running += 1);
-    this.#outcome.replaceChildren(label("sql_running", {}, "p"));
+    this.#status.replaceChildren(label("sql_running"));
+    const outcome = await this.#outcomeOf(sql);
+    if (run !== this.#running) return;
+    this.#status.replaceChildren(label("sql_done"));
+    this.#outcome.replaceChildren(outcome);
+  }
+
+  async #outcomeOf(sql) {
     try {
       const { query_result: result, chart } = await request("sql/run", { method: "POST", body: { sql, lang: language() } });
-      if (run === this.#running) this.#outcome.replaceChildren(resultView(result, { chart }));
+      return resultView(result, { chart });
     } catch (refusal) {
       if (!(refusal instanceof Refusal)) throw refusal;
-      if (run === this.#running) this.#outcome.replaceChildren(failureBox(refusal.envelope, () => this.#run(sql)));
+      return failureBox(refusal.envelope, () => this.#run(sql));
     }
   }
 }

@@ -26,6 +26,7 @@ export class Steps {
   /** Shows one progress event: a node that starts (again) gets a row, later events of it update that row. */
   show(data) {
     this.say("turn_running");
+    this.#time.hidden = false;
     if (data.status === "running" || !this.#rows.has(data.node)) this.#rows.set(data.node, this.#add(data.node));
     this.#rows.get(data.node).update(data);
   }
@@ -39,6 +40,7 @@ export class Steps {
   /** The run waits for the reader: the step that asked is run again after the answer, in a row of its own. */
   wait() {
     this.say("turn_waiting");
+    this.#time.hidden = true; // it is the reader's time
     for (const row of this.#rows.values()) row.end("waiting");
   }
 
@@ -55,6 +57,7 @@ export class Steps {
   }
 
   #tick() {
+    if (!this.element.isConnected) clearInterval(this.#clock); // another conversation is shown now
     setLabel(this.#time, "turn_time", { seconds: ((performance.now() - this.#startedAt) / 1000).toFixed(1) });
   }
 

@@ -150,11 +150,15 @@ const TEXTS = {
   sql_edit: ["编辑", "Edit"],
   sql_run: ["运行", "Run"],
   sql_running: ["正在运行…", "Running…"],
+  sql_done: ["已运行", "Done"],
   run_again: ["重新运行", "Run again"],
   copy: ["复制", "Copy"],
   copied: ["已复制", "Copied"],
   copy_failed: ["已选中，请按 Ctrl+C", "Selected: press Ctrl+C"],
   copy_impossible: ["浏览器不允许复制", "The browser doesn't allow it"],
+  analyze: ["分析", "Analyze"],
+  analyzing: ["正在计算…", "Computing…"],
+  analysis_none: ["这个结果没有可以计算的内容", "There is nothing to compute about this result"],
   copy_tsv: ["复制为表格", "Copy as table"],
   copy_markdown: ["复制为 Markdown", "Copy as Markdown"],
   download: [({ format }) => `下载 ${format}`, ({ format }) => `Download ${format}`],
@@ -280,6 +284,12 @@ export function onSpeak(listener) {
 export function translate(key, values = {}) {
   const text = TEXTS[key][current];
   return typeof text === "function" ? text(values) : text;
+}
+
+/** A number in few characters, as people write large ones: `1.9亿`, `190M`. */
+export function compactNumber(number) {
+  const notation = Math.abs(number) < 10_000 ? "standard" : "compact";
+  return new Intl.NumberFormat(LANGUAGE_TAGS[current], { notation, maximumFractionDigits: 2 }).format(number);
 }
 
 /** An element whose text follows the language. */

@@ -27,7 +27,7 @@ from tests.asking import SYNC, Asking
 from unified_api import create_app
 
 VALIDATE = "/api/v0/sql/validate"
-OPEN = {"/", "/health", "/ready", "/openapi.json", "/static/<path:filename>"}
+OPEN = {"/", "/health", "/ready", "/openapi.json", "/static/<path:filename>", "/docs", "/docs/files/<path:filename>"}
 MakeApp = Callable[..., Flask]
 
 

@@ -358,6 +358,7 @@ EVERY_REQUEST = [
     ("GET", LIST, None),
     ("DELETE", LIST, None),
     *((method, f"{LIST}/c{tail}", body) for method, tail, body in ONE_CONVERSATION),
+    *(("GET", f"/api/v0/knowledge/{what}", None) for what in ("examples", "lessons", "export")),
 ]
 
 

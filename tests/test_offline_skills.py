@@ -516,7 +516,7 @@ def test_months_are_not_called_by_their_first_day() -> None:
     rows = (["2024-02-01", Decimal(7)], ["2024-03-01", Decimal(9)])
     result = QueryResult(("month", "total_total_amount"), ("date", "numeric"), rows)
     text, _ = summary(question, result, sql(question))
-    assert "2024-03 (9)" in text
+    assert "2024-03 (9.00)" in text
     assert "-01" not in text
 
 

@@ -71,6 +71,15 @@ def test_one_request_too_many_is_told_when_to_come_back(serve: Serve, redis_url:
     assert str(data["retry_after_s"]) in data["error"]
 
 
+def test_whatever_runs_sql_is_counted(serve: Serve) -> None:
+    client = serve(rate_limit="1/hour")
+    assert statuses(client, 1) == [400]
+    for path in ("feedback", "knowledge/import"):
+        assert client.post(f"/api/v0/{path}", json={}).status_code == 429
+    assert client.get("/api/v0/runs/run_1/export").status_code == 429
+    assert client.get("/api/v0/runs/run_1?lang=xx").status_code == 400
+
+
 def test_who_waits_as_told_is_let_in_again(serve: Serve, redis_url: str) -> None:
     client = serve(rate_limit="1/second", redis_url=redis_url)
     refused = eventually(lambda: next((r for r in [ask(client), ask(client)] if r.status_code == 429), None))

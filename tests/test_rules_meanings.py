@@ -211,11 +211,11 @@ def test_a_metric_goes_on_in_a_follow_up_and_is_gone_with_its_file(asked: Asked)
 
 def test_an_answer_is_labelled_in_its_language_with_units(asked: Asked) -> None:
     assert asked.summary("takings by shop").startswith(
-        "2 rows. Total takings is highest for Bob (100 EUR) and lowest for Ada (40 EUR)."
+        "2 rows. Total takings is highest for Bob (100.00 EUR) and lowest for Ada (40.00 EUR)."
     )
-    assert asked.summary("takings by shop", "zh").startswith("共 2 条记录。金额合计最高的是Bob（100元）")
-    assert asked.summary("value per item") == "Value per item: about 11.3077 EUR."
-    assert asked.summary("件均价是多少") == "件均价约为 11.3077元。"
+    assert asked.summary("takings by shop", "zh").startswith("共 2 条记录。金额合计最高的是Bob（100.00元）")
+    assert asked.summary("value per item") == "Value per item: 11.31 EUR."
+    assert asked.summary("件均价是多少") == "件均价为 11.31元。"
 
 
 def test_an_answer_says_which_filter_held(asked: Asked) -> None:

@@ -88,7 +88,10 @@ def _executed(update: Update) -> Described:
         )
     elif "summary" in update:
         sub_status = Text("摘要已生成", "The summary is written")
-    return Described(Text(f"查询完成，返回 {count} 行数据", f"The query returned {count} row(s)"), sub_status)
+    return Described(
+        Text(f"查询完成，返回 {count} 行数据", f"The query returned {count} {'row' if count == 1 else 'rows'}"),
+        sub_status,
+    )
 
 
 def _has_failed(update: Update) -> bool:

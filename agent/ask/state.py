@@ -61,6 +61,7 @@ class Update(Path, total=False):
         follow_ups: questions that may be asked next.
         error: why the SQL may not run; ends the question with an error.
         notices: what stands before the answer: which stored values were used, and questions back to the user.
+        nothing_found: in place of a summary, that there are no rows.
         answer: keys of the final body that the nodes decide.
     """
 
@@ -87,6 +88,7 @@ class Update(Path, total=False):
     query_result: QueryResult
     notices: tuple[str, ...]
     summary: str
+    nothing_found: str
     chat_response: str
     answer: dict[str, Any]
 

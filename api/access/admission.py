@@ -13,12 +13,22 @@ from api.access.origins import Anonymity, allow_origins
 from api.access.rate_limits import RateLimits
 
 # Endpoints for monitors, browsers and tools that have no key yet; none of them shows anybody's data.
-_OPEN = frozenset({"health.health", "health.ready", "openapi.openapi", "page.index", "static"})
+_OPEN = frozenset(
+    {
+        "health.health",
+        "health.ready",
+        "openapi.openapi",
+        "page.index",
+        "static",
+        "reference.reference",
+        "reference.static",
+    }
+)
 _API = "/api/"
 # Addresses whose requests cost a model call or a statement; RATE_LIMIT counts these.
 _QUESTIONS_AND_SQL = (
     *("ask_agent", "ask_agent_stream", "sql/run", "sql/validate"),
-    *("feedback", "knowledge/import"),
+    *("feedback", "knowledge/import", "runs/<run_id>/export"),
 )
 _COSTLY = frozenset(f"/api/v0/{name}" for name in _QUESTIONS_AND_SQL)
 

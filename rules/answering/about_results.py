@@ -9,8 +9,9 @@ from dataclasses import replace
 from common.inquiry import Inquiry
 from common.text import Text
 from common.values import QueryResult, Turn
+from knowledge.written_values import is_number, written
 from rules.answering.next_questions import split_names
-from rules.answering.summarize import headings_of
+from rules.answering.summarize import columns_of
 from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.query.query import Query
 from rules.query.refusals import Refusal
@@ -71,11 +72,12 @@ def _was(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
 def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
     if not turn.rows or len(turn.rows[0]) != len(turn.columns):
         return ""
-    result = QueryResult(turn.columns, ("",) * len(turn.columns), tuple(map(list, turn.rows)))
-    headings = headings_of(query, result, lexicon_for(inquiry).schema, inquiry.lang)
+    types = tuple("numeric" if is_number(value) else "text" for value in turn.rows[0])
+    result = QueryResult(turn.columns, types, tuple(map(list, turn.rows)))
+    columns = columns_of(query, turn.sql or "", result, lexicon_for(inquiry).schema, inquiry.lang)
     sign = Text(" ", ": ").to(inquiry.lang)
-    pairs = list(zip(headings, turn.rows[0], strict=True))[:_MOST_SHOWN]
-    fields = [f"{heading.name}{sign}{heading.spoken(value, inquiry.lang)}" for heading, value in pairs]
+    pairs = list(zip(columns, turn.rows[0], strict=True))[:_MOST_SHOWN]
+    fields = [f"{column.label}{sign}{written(value, column, inquiry.lang)}" for column, value in pairs]
     return Text("，", ", ").to(inquiry.lang).join(fields)[:_MOST_CHARACTERS]
 
 

@@ -1,76 +1,77 @@
-"""The answer in words, made from nothing but the rows and their count."""
+"""The answer in words, made from nothing but the rows, their count, and what their columns are."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from decimal import Decimal
 from typing import Any
 
 from common.text import Lang, Text
-from common.values import Column, QueryResult
-from knowledge.naming import has_han, plural, spoken_name
-from rules.linking.dates import Unit
-from rules.query.query import Dimension, Measure, Query
+from common.values import QueryResult
+from knowledge.naming import plural, spoken_name
+from knowledge.result_columns import ResultColumn, as_period, result_columns
+from knowledge.written_values import about_apart, is_number, joined, written
+from rules.answering.dated import Dated
+from rules.linking.dates import Moment, Unit
+from rules.query.query import ColumnRef, Measure, Query
 from rules.schema.schema import Schema
 
 _MAX_FIELDS = 6
-_MAX_DECIMALS = 4
-_MAX_DIGITS = 18  # beyond, figures stay in scientific notation
+_MOST_NAMED = 3  # of the first rows of a ranking
+_FEW = 0.1  # of the days of a period
 _BLANK = Text("", " ")  # between sentences
-_ABOUT = Text("约 {}", "about {}")
-_FUNCTIONS = {
-    "count": Text("数量", "number of"),
-    "count_distinct": Text("去重数量", "number of distinct"),
-    "sum": Text("合计", "total"),
-    "avg": Text("平均", "average"),
-    "min": Text("最小值", "lowest"),
-    "max": Text("最大值", "highest"),
-}
+_BETWEEN = Text("，", ", ")
+_CUTS = re.compile(r"\bLIMIT\b|\bFETCH\s+(FIRST|NEXT)\b|\brow_number\b|\brank\b", re.IGNORECASE)
+_NOT_OVER = Text("{} 尚未结束。", "{} is not over yet.")
+_BEGINS = Text("{} 的数据自 {} 开始。", "Data of {} begin on {}.")
+_CUT_TO: dict[str, Unit] = {"week": "week", "month": "month", "quarter": "quarter", "year": "year"}
 
 
 @dataclass(frozen=True)
-class Heading:
-    """What a column of the result is called, and the unit that its figures are written with."""
+class Answered:
+    """A result to be told.
 
-    name: str
-    unit: str = ""
-
-    def spoken(self, value: Any, lang: Lang) -> str:
-        """A value of the column for a sentence."""
-        text = spoken(value, lang)
-        if not self.unit or not _is_number(value):
-            return text
-        return f"{text} {self.unit}" if self.unit[0].isalnum() and not has_han(self.unit) else f"{text}{self.unit}"
-
-
-def summary_pieces(result: QueryResult, lang: Lang, headings: Sequence[Heading], *, is_whole: bool = True) -> list[str]:
-    """Sentences that concatenate to the summary.
-
-    Args:
+    Attributes:
         is_whole: whether there are no more such rows; the least of a top 3 is not the least of all.
+        dated: the period that the rows are restricted to, where that is known.
     """
+
+    result: QueryResult
+    columns: tuple[ResultColumn, ...]
+    lang: Lang
+    today: date
+    is_whole: bool = True
+    dated: Dated | None = None
+
+    @property
+    def clause(self) -> str:
+        """In brackets, the period and its date column; empty when there is none."""
+        return self.dated.clause(self.lang) if self.dated is not None else ""
+
+    def written(self, row: Sequence[Any], place: int) -> str:
+        """The value of a row for a sentence."""
+        return written(row[place], self.columns[place], self.lang)
+
+
+def summary_pieces(answered: Answered) -> list[str]:
+    """Sentences that concatenate to the summary."""
+    result, lang = answered.result, answered.lang
     if not result.rows:
-        return [Text("没有符合条件的记录。", "No rows match.").to(lang)]
+        none = Text(f"没有符合条件的记录{answered.clause}。", f"No rows match{answered.clause}.").to(lang)
+        return _sentences([none, *_limits(answered)], lang)
     if result.row_count == 1:
-        return [_single(result, lang, headings)]
-    return _several(result, lang, headings, is_whole=is_whole)
+        found = [] if any(value not in (None, 0) for value in result.rows[0]) else _limits(answered)
+        return _sentences([_single(answered), *found], lang)
+    return _sentences([_count(answered), *_extremes(answered), *_partial_periods(answered)], lang)
 
 
-def _single(result: QueryResult, lang: Lang, headings: Sequence[Heading]) -> str:
-    row = result.rows[0]
-    fields = [_field(heading, value, lang) for heading, value in zip(headings, row, strict=True)]
-    text = Text("，", ", ").to(lang).join(fields[:_MAX_FIELDS])
-    if len(row) == 1:
-        return Text(f"{text}。", f"{_capitalised(text)}.").to(lang)
-    return Text(f"查到 1 条记录：{text}。", f"Found 1 row: {text}.").to(lang)
+def _sentences(sentences: Sequence[str], lang: Lang) -> list[str]:
+    return [*sentences[:1], *(_BLANK.to(lang) + one for one in sentences[1:])]
 
 
-def _field(heading: Heading, value: Any, lang: Lang) -> str:
-    name, text, about = heading.name, heading.spoken(value, lang), _ABOUT.zh.format("")
-    if text.startswith(about):
-        return Text(f"{name}约为 {text.removeprefix(about)}", f"{name}: {text}").to(lang)
-    return Text(f"{name}为 {text}", f"{name}: {text}").to(lang)
+def _limits(answered: Answered) -> list[str]:
+    limits = answered.dated.limits(answered.lang) if answered.dated is not None else None
+    return [limits] if limits is not None else []
 
 
 def spoken_assumptions(assumptions: Sequence[Text], lang: Lang) -> list[str]:
@@ -83,172 +84,215 @@ def cuts_rows(sql: str) -> bool:
     return _CUTS.search(sql) is not None
 
 
-_CUTS = re.compile(r"\bLIMIT\b|\bFETCH\s+(FIRST|NEXT)\b|\brow_number\b|\brank\b", re.IGNORECASE)
+# ------------------------------------------------------------------------------------------------------------- one row
 
 
-def _several(result: QueryResult, lang: Lang, headings: Sequence[Heading], *, is_whole: bool) -> list[str]:
-    count = result.row_count
-    if result.is_limited:
-        head = Text(
-            f"结果较多，只返回了前 {count} 条记录。", f"There are more rows than shown; these are the first {count}."
-        )
-    else:
-        head = Text(f"共 {count} 条记录。", f"{count} rows.")
-    extremes = _extremes(result, lang, headings, is_whole=is_whole)
-    return [head.to(lang), *([_BLANK.to(lang) + extremes] if extremes else [])]
+def _single(answered: Answered) -> str:
+    row, lang = answered.result.rows[0], answered.lang
+    fields = [
+        _field(column.label, answered.written(row, place), lang, answered.clause if len(row) == 1 else "")
+        for place, column in enumerate(answered.columns)
+    ]
+    text = _BETWEEN.to(lang).join(fields[:_MAX_FIELDS])
+    if len(row) == 1:
+        return Text(f"{text}。", f"{_capitalised(text)}.").to(lang)
+    clause = answered.clause
+    return Text(f"查到 1 条记录{clause}：{text}。", f"Found 1 row{clause}: {text}.").to(lang)
 
 
-def _extremes(result: QueryResult, lang: Lang, headings: Sequence[Heading], *, is_whole: bool) -> str:
-    """The rows with the greatest and least figure, named by their text; of cut rows only the end they begin at."""
-    figure = _figure_column(result)
+def _field(name: str, value: str, lang: Lang, clause: str) -> str:
+    figure, is_about = about_apart(value, lang)
+    if is_about:
+        return Text(f"{name}{clause}约为 {figure}", f"{name}{clause}: {value}").to(lang)
+    return Text(f"{name}{clause}为 {value}", f"{name}{clause}: {value}").to(lang)
+
+
+# -------------------------------------------------------------------------------------------------------- several rows
+
+
+def _count(answered: Answered) -> str:
+    count, clause = answered.result.row_count, answered.clause
+    if answered.result.is_limited:
+        return Text(
+            f"结果较多，只返回了前 {count} 条记录{clause}。",
+            f"There are more rows than shown; these are the first {count}{clause}.",
+        ).to(answered.lang)
+    return Text(f"共 {count} 条记录{clause}。", f"{count} rows{clause}.").to(answered.lang)
+
+
+def _extremes(answered: Answered) -> list[str]:
+    """The rows with the greatest and least figure, by name; of cut rows only those that they begin with."""
+    figure = _figure_place(answered)
     if figure is None:
-        return ""
-    numbered = [row for row in result.rows if _is_number(row[figure])]
+        return []
+    numbered = [row for row in answered.result.rows if is_number(row[figure])]
     if len(numbered) < 2:
-        return ""
-    top = max(numbered, key=lambda row: row[figure])
-    bottom = min(numbered, key=lambda row: row[figure])
-    name = headings[figure].name
-    high, low = headings[figure].spoken(top[figure], lang), headings[figure].spoken(bottom[figure], lang)
-    if top[figure] == bottom[figure] and is_whole:
-        return Text(f"{name}均为 {high}。", _capitalised(f"{name} is {high} throughout.")).to(lang)
-    top_name, bottom_name = _row_name(top, figure, lang), _row_name(bottom, figure, lang)
-    highest = Text(f"最高的是{top_name}（{high}）", f"highest for {top_name} ({high})")
-    lowest = Text(f"最低的是{bottom_name}（{low}）", f"lowest for {bottom_name} ({low})")
-    if is_whole:
-        said = Text(f"{highest.zh}，{lowest.zh}", f"{highest.en} and {lowest.en}")
-    else:
-        figures = [row[figure] for row in numbered]
-        if figures != sorted(figures) and figures != sorted(figures, reverse=True):
-            return ""
-        said = highest if figures[0] == top[figure] else lowest
-    return Text(f"{name}{said.zh}。", _capitalised(f"{name} is {said.en}.")).to(lang)
+        return []
+    name, figures = answered.columns[figure].label, [row[figure] for row in numbered]
+    if answered.is_whole and max(figures) == min(figures):
+        value = answered.written(numbered[0], figure)
+        return [Text(f"{name}均为 {value}。", _capitalised(f"{name} is {value} throughout.")).to(answered.lang)]
+    said = _ends(answered, numbered, figure) if answered.is_whole else _first(answered, numbered, figure)
+    return [Text(f"{name}{said.zh}。", _capitalised(f"{name} is {said.en}.")).to(answered.lang)] if said else []
 
 
-def _figure_column(result: QueryResult) -> int | None:
-    """The last column, when it is a figure that the columns before it name."""
-    last = len(result.columns) - 1
-    if last < 1 or last > 3 or not any(_is_number(row[last]) for row in result.rows):
+def _ends(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Text:
+    top = _named(answered, max(rows, key=lambda row: row[figure]), figure)
+    bottom = _named(answered, min(rows, key=lambda row: row[figure]), figure)
+    word = _preposition(answered, figure)
+    return Text(f"最高的是{top}，最低的是{bottom}", f"highest {word} {top} and lowest {word} {bottom}")
+
+
+def _first(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Text | None:
+    """The first rows, where they are in the order of the figure."""
+    figures = [row[figure] for row in rows]
+    is_falling, is_rising = figures == sorted(figures, reverse=True), figures == sorted(figures)
+    if is_falling == is_rising:  # neither, or all the same: then others may be as high
         return None
-    return last if all(row[last] is None or _is_number(row[last]) for row in result.rows) else None
+    names = joined([_named(answered, row, figure) for row in rows[:_MOST_NAMED]], answered.lang)
+    word = _preposition(answered, figure)
+    if is_falling:
+        return Text(f"最高的是{names}", f"highest {word} {names}")
+    return Text(f"最低的是{names}", f"lowest {word} {names}")
 
 
-def _row_name(row: Sequence[Any], figure: int, lang: Lang) -> str:
-    named = [value for value in row[:figure] if not _is_number(value)] or row[:figure]
-    return " ".join(spoken(value, lang) for value in named)
+def _figure_place(answered: Answered) -> int | None:
+    """The figure that the rows are about: the measure in whose order they are, else the last column."""
+    last = len(answered.columns) - 1
+    places = [place for place in range(1, last + 1) if _is_figure(answered, place)]
+    if last < 1 or last > 3 or not places:
+        return None
+    figures = {place: [row[place] for row in answered.result.rows if row[place] is not None] for place in places}
+    ordered = [place for place in places if figures[place] == sorted(figures[place], reverse=True)]
+    if ordered:
+        return ordered[0]
+    return last if last in places else None
+
+
+def _is_figure(answered: Answered, place: int) -> bool:
+    values = [row[place] for row in answered.result.rows if row[place] is not None]
+    return answered.columns[place].role == "measure" and bool(values) and all(map(is_number, values))
+
+
+def _named(answered: Answered, row: Sequence[Any], figure: int) -> str:
+    """A row by what it is about, with its figure."""
+    value = answered.written(row, figure)
+    name = " ".join(answered.written(row, place) for place in _naming(answered, figure))
+    return Text(f"{name}（{value}）", f"{name} ({value})").to(answered.lang)
+
+
+def _naming(answered: Answered, figure: int) -> list[int]:
+    """The columns that say what a row is about: texts and times, else all before the figure."""
+    others = [place for place in range(len(answered.columns)) if place != figure]
+    about = [place for place in others if answered.columns[place].role in ("time", "category")]
+    first = answered.result.rows[0]
+    return [place for place in about if not is_number(first[place])] or about or others
+
+
+def _preposition(answered: Answered, figure: int) -> str:
+    naming = _naming(answered, figure)
+    return "in" if all(answered.columns[place].role == "time" for place in naming) else "for"
 
 
 def _capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return False
-    return not value.is_nan() if isinstance(value, Decimal) else value == value
+# ------------------------------------------------------------------------------------------------------------- periods
 
 
-_MOST_SPOKEN = 500  # characters; a longer text is read in the table
+def _partial_periods(answered: Answered) -> list[str]:
+    """Which of the result's periods have days without data yet: the current one, and that in which data begin."""
+    place = next((place for place, one in enumerate(answered.columns) if one.period in _CUT_TO), None)
+    if place is None:
+        return []
+    lang, column = answered.lang, answered.columns[place]
+    unit = _CUT_TO[str(column.period)]
+    stored = column.output.column
+    first = stored.period[0] if stored is not None and stored.period is not None else None
+    notes: dict[str, None] = {}
+    for value in sorted({str(row[place]) for row in answered.result.rows if row[place] is not None}):
+        begin = _beginning(value)
+        if begin is None:
+            continue
+        end, said = Moment(begin).shifted(unit, 1).day, str(as_period(value, column.period))
+        if end is not None and begin <= answered.today < end:
+            is_told = answered.dated is not None and answered.dated.is_unfinished
+            notes |= {} if is_told else {_NOT_OVER.to(lang).format(said): None}
+        elif first is not None and end is not None and _misses_a_part(begin, first, end):
+            notes[_BEGINS.to(lang).format(said, first)] = None
+    return list(notes)
 
 
-def spoken(value: Any, lang: Lang) -> str:
-    """A value for a sentence: digits in groups, long fractions shortened and marked as such."""
-    if value is None:
-        return Text("空", "none").to(lang)
-    if isinstance(value, bool):
-        return Text("是" if value else "否", "yes" if value else "no").to(lang)
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float | Decimal):
-        return _spoken_fraction(value, lang)
-    text = str(value)
-    return text if len(text) <= _MOST_SPOKEN else f"{text[:_MOST_SPOKEN]}…"
+def _misses_a_part(begin: date, first: str, end: date) -> bool:
+    """Whether data begin within a period, and not with its first few days, which may be days without any."""
+    return (begin + _FEW * (end - begin)).isoformat() < first < end.isoformat()
 
 
-def _spoken_fraction(value: float | Decimal, lang: Lang) -> str:
-    number = Decimal(str(value))
-    if not number.is_finite() or abs(number.adjusted()) > _MAX_DIGITS:
-        return str(value)
-    shortened = round(number, _MAX_DECIMALS)
-    text = f"{shortened:,f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    if shortened != number:
-        return _ABOUT.to(lang).format(text)
-    return text
-
-
-def headings_of(query: Query | None, result: QueryResult, schema: Schema, lang: Lang) -> list[Heading]:
-    """What the result's columns are called, from the structure that produced them when it is known."""
-    plain = [Heading(name) for name in result.columns]
-    if query is None or query.counts_rows:
-        return plain
-    found = [heading for dimension in query.dimensions for heading in _of_dimension(dimension, schema, lang)]
-    found += [_of_column(schema.column(column.table, column.column), lang) for column in query.columns]
-    found += [_of_measure(measure, schema, lang) for measure in query.measures]
-    return found if len(found) == len(plain) else plain
-
-
-def with_spoken_periods(query: Query | None, result: QueryResult) -> QueryResult:
-    """The result with its months, quarters and years said as such, not as their first day."""
-    spoken_as = {
-        result.columns.index(one.bucket): _PERIODS[one.bucket]
-        for one in (query.dimensions if query is not None else ())
-        if one.bucket in _PERIODS and one.bucket in result.columns
-    }
-    if not spoken_as:
-        return result
-    rows = tuple(
-        [_said(value, spoken_as[place]) if place in spoken_as else value for place, value in enumerate(row)]
-        for row in result.rows
-    )
-    return replace(result, rows=rows)
-
-
-def _said(value: Any, form: Callable[[date], str]) -> Any:
+def _beginning(value: str) -> date | None:
     try:
-        return form(date.fromisoformat(value)) if isinstance(value, str) else value
-    except ValueError:  # a year beyond those that Python knows
-        return value
+        return date.fromisoformat(f"{value[:10]}-01-01"[:10] if len(value) == 4 else f"{value[:10]}-01"[:10])
+    except ValueError:  # a year beyond those that Python knows, or another way of writing it
+        return None
 
 
-_PERIODS: dict[Unit | None, Callable[[date], str]] = {
-    "month": lambda day: f"{day:%Y-%m}",
-    "quarter": lambda day: f"{day.year}-Q{(day.month + 2) // 3}",
-    "year": lambda day: f"{day.year}",
+# ------------------------------------------------------------------------------------------------------------- columns
+
+_FUNCTIONS = {
+    "sum": Text("{}合计", "total {}"),
+    "avg": Text("平均{}", "average {}"),
+    "min": Text("最低{}", "lowest {}"),
+    "max": Text("最高{}", "highest {}"),
 }
 
 
-def _of_dimension(dimension: Dimension, schema: Schema, lang: Lang) -> list[Heading]:
-    names = (dimension.column,) if dimension.column is not None else schema.facts[dimension.table].shown
-    return [Heading(spoken_name(schema.column(dimension.table, name), lang)) for name in names]
+def columns_of(
+    query: Query | None, sql: str, result: QueryResult, schema: Schema, lang: Lang
+) -> tuple[ResultColumn, ...]:
+    """What the columns are; what is computed is called by the structure that it comes from."""
+    columns = result_columns(sql, result, schema.catalog, lang)
+    asked: Sequence[ColumnRef | Measure] = ()
+    if query is not None and not query.counts_rows:
+        asked = (*query.columns, *query.measures)
+    if len(asked) > len(columns):
+        return columns
+    first = len(columns) - len(asked)
+    pairs = zip(columns[first:], asked, strict=True)
+    return (*columns[:first], *(_called(column, one, schema, lang) for column, one in pairs))
 
 
-def _of_column(column: Column, lang: Lang) -> Heading:
-    unit = column.meaning.unit if column.meaning is not None else None
-    return Heading(spoken_name(column, lang), unit.to(lang) if unit is not None else "")
+def _called(column: ResultColumn, asked: ColumnRef | Measure, schema: Schema, lang: Lang) -> ResultColumn:
+    if isinstance(asked, ColumnRef):
+        return replace(column, label=_years(asked, schema, lang)) if asked.is_age else column
+    if asked.function == "metric":
+        metric = schema.column(asked.table, str(asked.column))
+        unit = metric.meaning.unit if metric.meaning is not None else None
+        return replace(column, label=spoken_name(metric, lang), unit=unit.to(lang) if unit is not None else None)
+    name = _computed_name(asked, schema, lang)
+    return replace(column, label=name) if name is not None else column
 
 
-def _of_measure(measure: Measure, schema: Schema, lang: Lang) -> Heading:
-    name = _measured_name(measure, schema, lang)
-    if measure.function in _FUNCTIONS:
-        function = _FUNCTIONS[measure.function].to(lang)
-        name = Text(f"{name}{function}", f"{function} {name}").to(lang)
-    if measure.per is not None:
-        name = Text(f"每组{name}的平均", f"average {name}").to(lang)
-    if measure.is_share:
-        return Heading(Text(f"{name}占比(%)", f"{name} in percent").to(lang))
-    if measure.column is None or measure.function in ("count", "count_distinct") or measure.is_age or measure.times:
-        return Heading(name)
-    return replace(_of_column(schema.column(measure.table, measure.column), lang), name=name)
+def _years(asked: ColumnRef | Measure, schema: Schema, lang: Lang) -> str:
+    name = spoken_name(schema.column(asked.table, str(asked.column)), lang)
+    return Text(f"{name}至今的年数", f"years since {name}").to(lang)
 
 
-def _measured_name(measure: Measure, schema: Schema, lang: Lang) -> str:
-    """What is measured; what is counted stands in the plural, and of events their records."""
-    if measure.column is None:
-        name = spoken_name(schema.table(measure.table), lang)
-        counted = name if schema.facts[measure.table].is_entity else f"{name} record"
+def _computed_name(measure: Measure, schema: Schema, lang: Lang) -> str | None:
+    """What is computed of several columns, or of figures of groups; None for what the SQL alone says."""
+    if not (measure.times or measure.per or measure.is_share or measure.is_age):
+        return None
+    if measure.is_age:
+        name = _years(measure, schema, lang)
+    elif measure.function in ("count", "count_distinct"):
+        thing = schema.table(measure.table) if measure.column is None else schema.column(measure.table, measure.column)
+        name = spoken_name(thing, lang)
+        name = Text(f"{name}数量", f"number of {plural(name)}").to(lang)
     else:
+        assert measure.column is not None
         factors = [measure.column, measure.times] if measure.times is not None else [measure.column]
-        said = [spoken_name(schema.column(measure.table, column), lang) for column in factors]
-        name = counted = " × ".join(said)
-    return plural(counted) if lang == "en" and measure.function in ("count", "count_distinct") else name
+        name = " × ".join(spoken_name(schema.column(measure.table, column), lang) for column in factors)
+    if measure.is_share:
+        return Text(f"{name}占比", f"share of {name}").to(lang)
+    if measure.per is not None:
+        return Text(f"每组{name}的平均", f"average {name}").to(lang)
+    return _FUNCTIONS[measure.function].to(lang).format(name) if measure.function in _FUNCTIONS else None

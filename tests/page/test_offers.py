@@ -93,7 +93,8 @@ def test_an_earlier_result_is_run_again(page: Page) -> None:
 
 
 def test_a_time_ticks_while_a_question_runs(page: Page) -> None:
-    page.clock.install()
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)
     page.route(ASK, lambda _route: None)  # never answered
     turn = ask(page, "?")
     expect_state(turn, "running")

@@ -116,3 +116,16 @@ def test_an_answer_can_be_rated_and_corrected(page: Page) -> None:
     assert [one["rating"] for one in said] == ["need_modification", "need_modification", "satisfied"]
     assert said[0]["modified_sql"] == "SELECT 2"
     assert {one["run_id"] for one in said} == {turn.get_attribute("data-run")}
+
+
+def test_figures_about_the_rows_come_with_how_they_were_computed(page: Page) -> None:
+    turn = ask(page, MONTHS)
+    expect_state(turn, "done")
+    turn.get_by_role("button", name="分析").click()
+    expect(turn.locator(".analysis li").first).to_contain_text("平均")
+    expect(turn.locator(".analysis .method").first).to_contain_text("SQL")
+    refused = {"error": "不再保留", "error_type": "not_found", "retryable": False}
+    envelope = {"code": 404, "success": False, "message": "没有找到", "data": refused}
+    page.route("**/analyze", lambda route: route.fulfill(status=404, json=envelope))
+    turn.get_by_role("button", name="分析").click()
+    expect(turn.locator(".analysis").get_by_role("alert")).to_contain_text("不再保留")

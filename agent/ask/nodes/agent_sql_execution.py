@@ -62,6 +62,10 @@ async def _answered(state: State, runtime: Runtime[Context], update: Update, fol
         update["warnings"] += update["notices"]
     if result.cut_columns:
         update["warnings"].append(_cut(result).to(state["lang"]))
+    if not result.rows:  # the rules say it: a model would have nothing to tell
+        inquiry = inquiry_of(state, await context.database.catalog())
+        nothing = await context.rules.summarize(inquiry, update.get("sql", state["sql"]), result)
+        update["nothing_found"] = nothing.value
     follow_ups.try_for(update.get("sql", state["sql"]), result)
     if context.behaviour.result_summary and result.rows:
         thought = await _summary(state, runtime, update, result)

@@ -31,7 +31,8 @@ async def _content(state: State, context: Context) -> dict[str, Any]:
         }
     result = state["query_result"]
     summary = state.get("summary")
-    plain = "\n".join((*state.get("notices", ()), row_count_sentence(result, state["lang"])))
+    found = state.get("nothing_found") or row_count_sentence(result, state["lang"])
+    plain = "\n".join((*state.get("notices", ()), found))
     return {
         "response": summary or plain,
         "sql": state["sql"],
