@@ -325,7 +325,7 @@ def test_many_rows_take_no_memory(asking: Asking) -> None:
 
 
 @given(
-    st.datetimes(min_value=datetime(100, 1, 1), max_value=datetime(9000, 1, 1)),
+    st.datetimes(min_value=datetime(600, 1, 1), max_value=datetime(9000, 1, 1)),
     st.sampled_from(ALIGNED),
     st.integers(-500, 500),
 )
