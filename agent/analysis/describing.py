@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from agent.analysis.findings import Finding, figure
+from agent.analysis.findings import Finding, figure, filled
 from agent.analysis.statements import IQR_FENCE
 from agent.analysis.subject import Place
 from common.text import Lang, Text
@@ -104,9 +104,9 @@ def outlying(
     """The figures far from the others, by the rows' names; a notice when the rule can't tell."""
     *_, count, q1, q3, outside = rows[0]
     if count < _LEAST_SPREAD:
-        return _filled(_TOO_FEW, name=measure.label, n=count, least=_LEAST_SPREAD)
+        return filled(_TOO_FEW, name=measure.label, n=count, least=_LEAST_SPREAD)
     if q1 == q3:
-        return _filled(_NO_SPREAD, name=measure.label)
+        return filled(_NO_SPREAD, name=measure.label)
     fence = float(IQR_FENCE) * (q3 - q1)
     low, high = q1 - fence, q3 + fence
     found = [{"value": row[0], "row": _said_names(names, row[1:-4])} for row in rows if outside]
@@ -145,7 +145,3 @@ def _said_names(names: Sequence[Place], cells: Sequence[str | None]) -> list[str
 
 def _named(row: Sequence[str], value: str, lang: Lang) -> str:
     return Text(f"{' '.join(row)}（{value}）", f"{' '.join(row)} ({value})").to(lang) if row else value
-
-
-def _filled(text: Text, **values: object) -> Text:
-    return Text(text.zh.format(**values), text.en.format(**values))

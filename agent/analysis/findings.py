@@ -65,6 +65,11 @@ def figure(value: Number | None, unit: str | None, lang: Lang) -> str:
     return f"{text} {unit}" if unit[0].isalnum() and not has_han(unit) else f"{text}{unit}"
 
 
+def filled(text: Text, **values: object) -> Text:
+    """`text` with values in the places of its names, in both languages."""
+    return Text(text.zh.format(**values), text.en.format(**values))
+
+
 def percent(share: Number) -> str:
     """A quotient as percent, with one decimal."""
     return f"{Decimal(str(share)) * 100:,.1f}%"
