@@ -6,13 +6,16 @@ import math
 import random
 import statistics
 from collections.abc import Callable, Iterator
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.analysis import forecasting
+from agent.analysis.periods import ALIGNED, Unit, distance, later, named, parsed
 from app_config import Settings
 from tests.asking import Asking
 from tests.memory import peak_growth
@@ -104,6 +107,8 @@ def test_figures_are_those_of_all_rows(asking: Asking) -> None:
     assert [facts["sum"], facts["mean"]] == pytest.approx([sum(amounts), statistics.fmean(amounts)])
     assert facts["standard_deviation"] == pytest.approx(statistics.stdev(amounts))
     assert [facts["min"], facts["max"]] == [min(amounts), max(amounts)]
+    ordered = [facts[name] for name in ("min", "q1", "median", "q3", "max")]
+    assert ordered == sorted(ordered)
     sizes = data["findings"][1]["figures"]
     assert (sizes["measure"], sizes["nulls"], sizes["not_finite"], sizes["count"]) == ("size", 180, 360, 8460)
     both = [(row[2], row[3]) for row in rows if row[2] is not None and isinstance(row[3], int | float)]
@@ -213,11 +218,13 @@ def test_written_periods(asking: Asking, values: list[tuple[str, int]], expected
 
 
 def test_nothing_is_compared_across_a_hole(asking: Asking) -> None:
-    days = "(date '2024-05-01', 1.0), ('2024-05-02', 2.0), ('2024-05-06', 3.0)"
+    days = (
+        "(date '2024-05-01', 1.0), ('2024-05-02', 2.0), ('2024-05-06', 3.0), ('2024-05-07', 4.0), ('2024-05-09', 1.0)"
+    )
     sql = f"SELECT day, v FROM (VALUES {days}) AS t (day, v)"
     data = _analyzed(asking, sql, what=["change", "forecast"], lang="en")
     assert "change" not in _kinds(data)
-    assert any(warning.startswith("3 periods") for warning in data["warnings"])
+    assert any(warning.startswith("4 periods") for warning in data["warnings"])
 
 
 def test_outliers_are_those_of_the_rule(asking: Asking) -> None:
@@ -247,6 +254,17 @@ def test_what_makes_no_sense_is_not_computed(asking: Asking) -> None:
         assert "no shares of it" in data["warnings"][0]
     prices = _analyzed(asking, "SELECT name, unit_price FROM sale JOIN shop ON shop_id = shop.id", what=["shares"])
     assert prices["findings"] == []
+
+
+@pytest.mark.parametrize(
+    "times",
+    ["date '9999-12-31'", "date '0044-03-15 BC'", "timestamp 'infinity'", "'2024-13'", "date '1700-01-01'"],
+)
+def test_times_that_make_no_series(asking: Asking, times: str) -> None:
+    sql = f"SELECT t, v FROM (VALUES ({times}, 1.0), ('2024-01-01', 2.0), ('2024-01-02', 3.0)) AS x (t, v)"
+    data = _analyzed(asking, sql, what=["change", "forecast"], lang="en")
+    assert data["findings"] == [] or "infinity" in times  # the others make one
+    assert len(data["warnings"]) >= 1
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1.5 AS v", "SELECT NULL::int AS v", "SELECT 1 AS v WHERE false"])
@@ -304,6 +322,21 @@ def test_many_rows_take_no_memory(asking: Asking) -> None:
     assert _found(data, "describe")["figures"]["sum"] == 200_000 * 200_001 / 2
     assert _found(data, "shares")["figures"]["groups"] == 200_000
     assert growth.megabytes < 30
+
+
+@given(
+    st.datetimes(min_value=datetime(600, 1, 1), max_value=datetime(9000, 1, 1)),
+    st.sampled_from(ALIGNED),
+    st.integers(-500, 500),
+)
+def test_periods_are_counted_as_they_follow_each_other(when: datetime, unit: Unit, count: int) -> None:
+    day = when.replace(hour=0, minute=0, second=0, microsecond=0)
+    months = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1}
+    start = day.replace(day=1, month=months.get(unit, day.month)) if unit in ("year", "quarter", "month") else day
+    other = later(start, unit, count)
+    assert distance(start, other, unit) == count
+    assert later(other, unit, -count) == start
+    assert parsed(named(start, unit), unit) == start
 
 
 # ------------------------------------------------------------------------------------------------------------ forecasts

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from agent.analysis.findings import Finding, figure
+from agent.analysis.findings import Finding, figure, filled
 from agent.analysis.statements import IQR_FENCE
 from agent.analysis.subject import Place
 from common.text import Lang, Text
+from knowledge.result_columns import as_period
 
 FACTS = ("stored", "count", "sum", "mean", "standard_deviation", "min", "max", "q1", "median", "q3")
 _LEAST_PAIRS = 8  # a correlation of fewer says little
@@ -37,7 +38,7 @@ _NO_SPREAD = Text(
 )
 _TOO_FEW = Text(
     "“{name}”只有 {n} 个数值（至少需要 {least} 个），不判断离群值。",
-    "{name} has {n} figures; outliers are told from {least}.",
+    "{name} has too few figures ({n}) to tell outliers; that takes {least}.",
 )
 
 
@@ -67,9 +68,11 @@ def _described(measure: Place, facts: dict[str, Any], lang: Lang) -> str:
     name, count = measure.label, facts["count"]
     if count == 0:
         return Text(f"“{name}”没有任何数值。", f"{name} has no figures.").to(lang)
-    total = Text(f"合计 {said('sum')}，", f"total {said('sum')}, ") if "sum" in facts else Text("", "")
+    total = Text(f"合计 {said('sum')}，", f"sum {said('sum')}, ") if "sum" in facts else Text("", "")
     empty = facts["nulls"] + facts["not_finite"]
-    left_out = Text(f"另有 {empty:,} 行为空或不是有限数。", f" {empty:,} more have none.") if empty else Text("", "")
+    left_out = (
+        Text(f"另有 {empty:,} 行为空或不是有限数。", f" Rows without a figure: {empty:,}.") if empty else Text("", "")
+    )
     return Text(
         f"“{name}”：{count:,} 个数值，{total.zh}平均 {said('mean')}，中位数 {said('median')}，"
         f"最低 {said('min')}，最高 {said('max')}，中间一半在 {said('q1')} 到 {said('q3')} 之间。{left_out.zh}",
@@ -95,16 +98,18 @@ def correlation(one: Place, other: Place, count: int, r: float | None, sql: str,
     return Finding("correlation", text.to(lang), _PEARSON.to(lang), figures, sql)
 
 
-def outlying(measure: Place, rows: Sequence[Sequence[Any]], sql: str, lang: Lang) -> Finding | Text:
-    """The figures far from the others; a notice when the rule can't tell."""
+def outlying(
+    measure: Place, names: Sequence[Place], rows: Sequence[Sequence[Any]], sql: str, lang: Lang
+) -> Finding | Text:
+    """The figures far from the others, by the rows' names; a notice when the rule can't tell."""
     *_, count, q1, q3, outside = rows[0]
     if count < _LEAST_SPREAD:
-        return _filled(_TOO_FEW, name=measure.label, n=count, least=_LEAST_SPREAD)
+        return filled(_TOO_FEW, name=measure.label, n=count, least=_LEAST_SPREAD)
     if q1 == q3:
-        return _filled(_NO_SPREAD, name=measure.label)
+        return filled(_NO_SPREAD, name=measure.label)
     fence = float(IQR_FENCE) * (q3 - q1)
     low, high = q1 - fence, q3 + fence
-    found = [{"value": row[0], "row": [str(cell) for cell in row[1:-4] if cell is not None]} for row in rows if outside]
+    found = [{"value": row[0], "row": _said_names(names, row[1:-4])} for row in rows if outside]
     figures = {
         "measure": measure.name,
         "n": count,
@@ -121,21 +126,22 @@ def outlying(measure: Place, rows: Sequence[Sequence[Any]], sql: str, lang: Lang
             f"None of the {count:,} figures of {measure.label} is an outlier (outside {fences[0]} to {fences[1]}).",
         )
         return Finding("outliers", text.to(lang), _IQR.to(lang), figures, sql)
-    names = [_named(one["row"], figure(one["value"], unit, lang), lang) for one in found[:3]]
-    more = Text("等", " and others") if outside > len(names) else Text("", "")
+    told = [_named(one["row"], figure(one["value"], unit, lang), lang) for one in found[:3]]
+    more = Text("等", " and others") if outside > len(told) else Text("", "")
     text = Text(
         f"“{measure.label}”的 {count:,} 个数值中有 {outside:,} 个离群值（范围 {fences[0]} 到 {fences[1]} 之外）："
-        f"{'、'.join(names)}{more.zh}。",
+        f"{'、'.join(told)}{more.zh}。",
         f"{outside:,} of the {count:,} figures of {measure.label} "
         f"{'is an outlier' if outside == 1 else 'are outliers'} (outside {fences[0]} to {fences[1]}): "
-        f"{', '.join(names)}{more.en}.",
+        f"{', '.join(told)}{more.en}.",
     )
     return Finding("outliers", text.to(lang), _IQR.to(lang), figures, sql)
 
 
+def _said_names(names: Sequence[Place], cells: Sequence[str | None]) -> list[str]:
+    said = [as_period(cell, name.column.period) for name, cell in zip(names, cells, strict=True)]
+    return [str(one) for one in said if one is not None]
+
+
 def _named(row: Sequence[str], value: str, lang: Lang) -> str:
     return Text(f"{' '.join(row)}（{value}）", f"{' '.join(row)} ({value})").to(lang) if row else value
-
-
-def _filled(text: Text, **values: object) -> Text:
-    return Text(text.zh.format(**values), text.en.format(**values))

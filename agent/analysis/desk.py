@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any, Literal, get_args
 
 from agent.analysis import changing, describing, predicting, sharing, statements
-from agent.analysis.findings import Finding
+from agent.analysis.findings import Finding, filled
 from agent.analysis.forecasting import CannotForecast
 from agent.analysis.limits import MOST_NAMED, MOST_PERIODS
 from agent.analysis.periods import ALIGNED, Point, Series, Unit, fitting_unit, parsed, series_of, written_unit
@@ -48,6 +48,10 @@ _NOT_ADDED_OVER_TIME = Text(
 _NO_SERIES = Text(
     "“{name}”的值不能按周期排列（或超过 {most:,} 个周期）。",
     "The values of {name} can't be put in order as periods, or are more than {most:,} of them.",
+)
+_SPARSE = Text(
+    "“{name}”的时间太稀疏，大多数周期没有数据，不作为时间序列分析。",
+    "The times of {name} are too far apart: most periods between them have no figures, so they make no series.",
 )
 _HOLES = Text(
     "从第一个到最后一个周期之间有 {gaps:,} 个周期没有“{name}”的数据；跨越空缺的周期不作比较。",
@@ -203,7 +207,7 @@ class _Work:
         group = self.subject.groups[0]
         for measure in self.subject.measures:
             if not measure.adds_up:
-                self._miss("shares", _filled(_NOT_ADDED, name=measure.label))
+                self._miss("shares", filled(_NOT_ADDED, name=measure.label))
                 continue
             sql = statements.shares(self.rows, measure, group)
             found = sharing.shared(measure, group, await self._fetch(sql, MOST_NAMED), sql, self.wanted.lang)
@@ -216,7 +220,7 @@ class _Work:
         names = [*self.subject.times[:1], *self.subject.groups[:2]]
         for measure in self.subject.measures:
             sql = statements.outliers(self.rows, measure, names)
-            found = describing.outlying(measure, await self._fetch(sql, MOST_NAMED), sql, self.wanted.lang)
+            found = describing.outlying(measure, names, await self._fetch(sql, MOST_NAMED), sql, self.wanted.lang)
             if isinstance(found, Text):
                 self._miss("outliers", found)
             else:
@@ -239,7 +243,7 @@ class _Work:
                     self._miss(what, series)
                 continue
             if series.gaps:
-                self.notices.append(_filled(_HOLES, gaps=series.gaps, name=measure.label))
+                self.notices.append(filled(_HOLES, gaps=series.gaps, name=measure.label))
             if "change" in whats:
                 self.findings += changing.changes(measure, series, sql, self.wanted.lang)
                 await self._contribute(measure, time, unit, series)
@@ -259,7 +263,7 @@ class _Work:
 
     async def _series(self, measure: Place, time: Place, unit: Unit | None, sql: str) -> Series | Text:
         """The measure's figures over time; a notice when they make no series."""
-        none = _filled(_NO_SERIES, name=time.label, most=MOST_PERIODS)
+        none = filled(_NO_SERIES, name=time.label, most=MOST_PERIODS)
         if time.is_timestamp and unit is None:
             return none
         found = await self._fetch(sql, MOST_PERIODS + 1)
@@ -267,7 +271,7 @@ class _Work:
         if unit is None or len(found) > MOST_PERIODS:
             return none
         if any(rows > 1 for _, rows, *_ in found) and not measure.adds_up:
-            return _filled(_NOT_ADDED_OVER_TIME, name=measure.label)
+            return filled(_NOT_ADDED_OVER_TIME, name=measure.label)
         points = []
         for written, _, figures, value, _ in found:
             start = parsed(written, unit)
@@ -277,7 +281,9 @@ class _Work:
                 points.append(Point(start, value, written))
         if not points:
             return none
-        return series_of(unit, points, datetime.fromisoformat(found[0][-1]))
+        series = series_of(unit, points, datetime.fromisoformat(found[0][-1]))
+        is_sparse = time.column.period is None and series.gaps > len(series.points)
+        return filled(_SPARSE, name=time.label) if is_sparse else series
 
     async def _contribute(self, measure: Place, time: Place, unit: Unit | None, series: Series) -> None:
         """Where the last change lies, if the result says who had a part in it."""
@@ -306,7 +312,3 @@ class _Work:
             return
         self.notices += notices
         self.findings.append(finding)
-
-
-def _filled(text: Text, **values: object) -> Text:
-    return Text(text.zh.format(**values), text.en.format(**values))

@@ -50,7 +50,8 @@ class Finding:
 
     def body(self) -> dict[str, Any]:
         """As the HTTP contract has it."""
-        body = {"kind": self.kind, "text": self.text, "method": self.method, "figures": dict(self.figures)}
+        text = self.text[:1].upper() + self.text[1:]
+        body = {"kind": self.kind, "text": text, "method": self.method, "figures": dict(self.figures)}
         return body | ({"sql": self.sql} if self.sql else {})
 
 
@@ -62,6 +63,11 @@ def figure(value: Number | None, unit: str | None, lang: Lang) -> str:
     if not unit:
         return text
     return f"{text} {unit}" if unit[0].isalnum() and not has_han(unit) else f"{text}{unit}"
+
+
+def filled(text: Text, **values: object) -> Text:
+    """`text` with values in the places of its names, in both languages."""
+    return Text(text.zh.format(**values), text.en.format(**values))
 
 
 def percent(share: Number) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Literal, get_args
@@ -118,15 +118,20 @@ def written_unit(texts: Sequence[str]) -> Unit | None:
 
 def parsed(text: str, unit: Unit) -> datetime | None:
     """When the period begins that a timestamp or a written period names; None when it can't be told."""
-    match = dict(_WRITTEN)[unit].fullmatch(text) if unit in dict(_WRITTEN) else None
     try:
-        if match is None:
-            return datetime.fromisoformat(text)
-        parts = {name: int(number) for name, number in match.groupdict().items()}
-        month = parts.get("month") or 3 * parts.get("quarter", 1) - 2
-        return datetime(parts["year"], month, parts.get("day", 1))
+        start = _start(text, unit)
     except ValueError:  # before Christ, after 9999, month 13
         return None
+    return start if MINYEAR < start.year < MAXYEAR else None  # a period before it and one after it can be told as well
+
+
+def _start(text: str, unit: Unit) -> datetime:
+    match = dict(_WRITTEN)[unit].fullmatch(text) if unit in dict(_WRITTEN) else None
+    if match is None:
+        return datetime.fromisoformat(text)
+    parts = {name: int(number) for name, number in match.groupdict().items()}
+    month = parts.get("quarter", 1) * 3 - 2
+    return datetime(parts["year"], parts.get("month", month), parts.get("day", 1))
 
 
 def fitting_unit(first: datetime, last: datetime, aligned: Sequence[bool], most: int) -> Unit | None:
@@ -151,7 +156,7 @@ def named(start: datetime, unit: Unit) -> str:
         return f"{start.year:04}-Q{(start.month + 2) // 3}"
     if unit == "month":
         return f"{start.year:04}-{start.month:02}"
-    return start.strftime("%Y-%m-%d %H:%M" if unit == "hour" else "%Y-%m-%d")
+    return start.isoformat(" ", "minutes") if unit == "hour" else start.date().isoformat()
 
 
 def neighbours(points: Sequence[Point], unit: Unit) -> list[tuple[Point, Point]]:

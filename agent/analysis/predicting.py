@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from agent.analysis.findings import Finding, figure
+from agent.analysis.findings import Finding, figure, filled
 from agent.analysis.forecasting import LEVELS, CannotForecast, Forecast, forecast
 from agent.analysis.limits import FORECAST_S, MOST_FITTED, MOST_HORIZON
 from agent.analysis.periods import SEASONS, UNIT_NAMES, Series, Unit, later, named
@@ -32,7 +32,7 @@ def horizon_of(series: Series, wanted: int | None) -> tuple[int, list[Text]]:
     """How many periods are forecast, and a notice where that is fewer than wanted."""
     most = max(1, min(MOST_HORIZON, len(series.points) // 2))
     horizon = min(wanted or _HORIZONS[series.unit], most)
-    notices = [] if wanted is None or wanted == horizon else [_filled(_SHORTENED, horizon=horizon)]
+    notices = [] if wanted is None or wanted == horizon else [filled(_SHORTENED, horizon=horizon)]
     return horizon, notices
 
 
@@ -43,7 +43,7 @@ def predicted(measure: Place, series: Series, horizon: int, lang: Lang) -> tuple
         CannotForecast: there is none worth giving.
     """
     if series.gaps:
-        raise CannotForecast(_filled(_GAPS, gaps=series.gaps))
+        raise CannotForecast(filled(_GAPS, gaps=series.gaps))
     values = [float(point.value) for point in series.points]
     made = forecast(values, SEASONS[series.unit], horizon, limit_s=FORECAST_S)
     try:
@@ -110,7 +110,3 @@ def _text(measure: Place, series: Series, made: Forecast, points: Sequence[dict[
         f"Back-tested {test.tests} times, the mean absolute error was {error}{in_percent}; that of the naive forecast "
         f"“{test.naive.en}” was {naive}.",
     ).to(lang)
-
-
-def _filled(text: Text, **values: object) -> Text:
-    return Text(text.zh.format(**values), text.en.format(**values))

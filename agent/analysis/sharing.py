@@ -44,7 +44,7 @@ def _findings(measure: Place, group: Place, rows: Sequence[Sequence[Any]], sql: 
     names = [f"{one['name']} {percent(one['share'])}" for one in top[:_TOLD]]
     text = Text(
         f"“{measure.label}”总计 {said}，按“{group.label}”分为 {groups:,} 组，占比最高的是{'、'.join(names)}。",
-        f"The total of {measure.label} is {said} in {groups:,} {'group' if groups == 1 else 'groups'} by "
+        f"{measure.label} adds up to {said} in {groups:,} {'group' if groups == 1 else 'groups'} by "
         f"{group.label}; the largest shares: {', '.join(names)}.",
     )
     yield Finding("shares", text.to(lang), _SHARES.to(lang), {**of, "top": top, "rest": rest}, sql)
