@@ -60,8 +60,8 @@ def summary_pieces(answered: Answered) -> list[str]:
         none = Text(f"没有符合条件的记录{answered.clause}。", f"No rows match{answered.clause}.").to(lang)
         return _sentences([none, *_limits(answered)], lang)
     if result.row_count == 1:
-        found = [] if any(value not in (None, 0) for value in result.rows[0]) else _limits(answered)
-        return _sentences([_single(answered), *found], lang)
+        is_nothing = all(value is None or (is_number(value) and value == 0) for value in result.rows[0])
+        return _sentences([_single(answered), *(_limits(answered) if is_nothing else ())], lang)
     return _sentences([_count(answered), *_extremes(answered), *_partial_periods(answered)], lang)
 
 

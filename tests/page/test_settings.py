@@ -78,6 +78,7 @@ def test_examples_are_the_connected_database_s_in_the_language_of_the_page(page:
 
 
 def test_without_examples_the_page_shows_none_and_asks_for_nothing(page: Page) -> None:
+    expect(page.locator(".example").first).to_be_visible()  # the answer to the first request is not waited for below
     for code in (401, 503):
         envelope: dict[str, Any] = {"code": code, "success": False, "message": "…", "data": {}}
         reply: dict[str, Any] = {"status": code, "json": envelope}
