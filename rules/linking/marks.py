@@ -85,6 +85,9 @@ class _Candidates:
         self.places[mark.start, mark.end] = mark
 
 
+_MOST_REMEMBERED = 128  # questions of one catalogue; several steps of one question read its marks
+
+
 def marks_of(
     question: str, lexicon: Lexicon, intents: Mapping[str, Intent] = INTENTS, *, with_views: bool = True
 ) -> tuple[Mark, ...]:
@@ -92,6 +95,19 @@ def marks_of(
 
     `intents` are the words that ask for something, by comparison key. Without `with_views`, views have no names.
     """
+    if intents is not INTENTS:
+        return _marks(question, lexicon, intents, with_views=with_views)
+    key = (question, with_views, lexicon.said)
+    known: tuple[Mark, ...] | None = lexicon.remembered.get(key)
+    if known is None:
+        known = _marks(question, lexicon, intents, with_views=with_views)
+        if len(lexicon.remembered) >= _MOST_REMEMBERED:
+            lexicon.remembered.clear()
+        lexicon.remembered[key] = known
+    return known
+
+
+def _marks(question: str, lexicon: Lexicon, intents: Mapping[str, Intent], *, with_views: bool) -> tuple[Mark, ...]:
     text = normalise(without_courtesy(question) or question)
     atoms = atoms_of(text)
     found = _Candidates(atoms, text)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from common.values import Catalog, Column, Table
 from knowledge.atoms import key_of
@@ -66,6 +66,7 @@ class Lexicon:
         adjectives: the figures that the semantic file's adjectives are about, by the adjective's key.
         said: words of the question at hand that name stored values looked up for it, and the values.
         offered: words of it that nothing is called by, each with a stored value that resembles them.
+        remembered: what stages have read out of a question, by whatever they read it from.
     """
 
     def __init__(self, catalog: Catalog) -> None:
@@ -78,6 +79,7 @@ class Lexicon:
         self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
         self.said: tuple[tuple[str, tuple[Link, ...]], ...] = ()
         self.offered: tuple[tuple[str, str], ...] = ()
+        self.remembered: dict[Any, Any] = {}
         self._least = _least_quality(catalog)
         self._known: dict[str, tuple[Link, ...]] = {}
         self._known_near: dict[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = {}  # of phrases of very many
