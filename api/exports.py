@@ -1,5 +1,6 @@
 """`GET /api/v0/runs/{run_id}/export`: an answer's rows as a file, sent while they are read, or its chart."""
 
+import asyncio
 from collections.abc import Iterator
 
 from flask import Blueprint, Response, request
@@ -33,6 +34,7 @@ def exports_blueprint(desk: ExportDesk, places: Places) -> Blueprint:
             return _named(Response(picture, content_type="image/png"), wanted, kind)
         rows = result_of(desk.open(wanted), places, request.environ)
         file = FORMATS[kind](rows.columns, rows.column_types)
+        # Nothing may be written beside the file, so a client that half-closed is not probed: the next piece shows it.
         client = Client(request.environ, ask=lambda: None)
         response = Response(_pieces(rows, file, client), content_type=file.media_type)
         # Not a `finally` in _pieces: closing a generator that was never started does not run any of its body.
@@ -61,4 +63,4 @@ def _pieces(rows: RowStream, file: TableFile, client: Client) -> Iterator[bytes]
 
 
 def _close(rows: RowStream) -> None:
-    loop().call_soon_threadsafe(lambda: loop().create_task(rows.aclose()))
+    asyncio.run_coroutine_threadsafe(rows.aclose(), loop())

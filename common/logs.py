@@ -55,7 +55,7 @@ class TerminalLines(logging.Formatter):
             said += f": {described(record.exc_info[1])}"
         level = "" if record.levelno <= logging.INFO else f"{record.levelname} "
         line = redacted(f"{time.strftime('%H:%M:%S', time.localtime(record.created))} {level}{said}")
-        return to_log_line(line)[1:-1]
+        return to_log_line(line)[1:-1].replace('\\"', '"')  # the escapes of JSON without its quotes
 
 
 def _is_of_a_question(record: logging.LogRecord) -> bool:

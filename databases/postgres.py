@@ -16,7 +16,7 @@ import psycopg2
 from psycopg2 import errors
 
 from common.errors import DatabaseUnavailable, ValidationFailed
-from common.ports import UrlSource
+from common.ports import RowStream, UrlSource
 from common.postgres.connection import Connection, Limits, Rows, connect
 from common.postgres.pool import Pool
 from common.postgres.wire import AnswerTooLarge
@@ -38,7 +38,7 @@ from databases.results import (
     while_narrow,
     whole_result,
 )
-from databases.row_stream import RowStream
+from databases.row_stream import CursorRows
 from databases.statement_errors import NAMES_NOT_UNICODE, TOO_LARGE, translated
 
 _log = logging.getLogger(__name__)
@@ -197,7 +197,7 @@ class PostgresDatabase:
 
     async def stream(self, sql: str, most_rows: int) -> RowStream:
         """The rows of `sql`, page by page, over a connection that only streams use."""
-        rows = RowStream(
+        rows = CursorRows(
             await self._streaming.acquire(),
             self._types,
             partial(self._give_back, pool=self._streaming),

@@ -17,7 +17,7 @@ _PAGE_CHARS = 256 * 1024  # that a page should have
 _MOST_BYTES = 32 * 1024 * 1024  # that a page may have; a longer one ends the stream
 
 
-class RowStream:
+class CursorRows:
     """Implements `common.ports.RowStream` on a connection of its own.
 
     Args:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Literal, get_args
 
 from common.text import Text
+from knowledge.result_columns import as_period
 
 Unit = Literal["hour", "day", "week", "month", "quarter", "year"]
 ALIGNED: tuple[Unit, ...] = ("year", "quarter", "month", "week", "day", "hour")
@@ -150,13 +151,7 @@ def fitting_unit(first: datetime, last: datetime, aligned: Sequence[bool], most:
 
 def named(start: datetime, unit: Unit) -> str:
     """The period as people write it: 2026-10, 2026-Q4."""
-    if unit == "year":
-        return f"{start.year:04}"
-    if unit == "quarter":
-        return f"{start.year:04}-Q{(start.month + 2) // 3}"
-    if unit == "month":
-        return f"{start.year:04}-{start.month:02}"
-    return start.isoformat(" ", "minutes") if unit == "hour" else start.date().isoformat()
+    return start.isoformat(" ", "minutes") if unit == "hour" else str(as_period(start.isoformat(), unit))
 
 
 def neighbours(points: Sequence[Point], unit: Unit) -> list[tuple[Point, Point]]:

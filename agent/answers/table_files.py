@@ -115,6 +115,7 @@ def _utf8(text: str) -> bytes:
 
 _MOST_CHARS = 32_767  # a cell has
 _MOST_DIGITS = 15  # Excel's numbers keep; longer ones stay text
+_MOST_EXPONENT = 300  # of ten, beyond which numbers don't fit into Excel's
 _DATE_FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss"}
 _FIRST_YEAR = 1901  # Excel's calendar has a day in 1900 that never was
 _DAY_ZERO = datetime(1899, 12, 30)  # from which Excel counts days
@@ -223,7 +224,9 @@ def _is_number_of_excel(value: Any) -> bool:
         return True
     if isinstance(value, int):
         return len(str(abs(value))) <= _MOST_DIGITS
-    return isinstance(value, Decimal) and len(value.normalize().as_tuple().digits) <= _MOST_DIGITS
+    if not isinstance(value, Decimal) or abs(value.adjusted()) > _MOST_EXPONENT:
+        return False
+    return len(value.normalize().as_tuple().digits) <= _MOST_DIGITS
 
 
 def _day_of_excel(text: str) -> float | None:

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from common.text import Lang, Text
 from common.values import Column
 from knowledge.naming import spoken_name
+from knowledge.result_columns import as_period
 from rules.linking.dates import Moment, Period
 from rules.query.query import Query
 from rules.schema.schema import Schema
@@ -57,10 +58,8 @@ class Dated:
             form, day = (_SINCE, self.start) if self.start is not None else (_BEFORE, self.end)
             return form.to(lang).format(day)
         last = self.end - timedelta(days=1)
-        if self.grain == "year":
-            return f"{self.start.year}"
-        if self.grain == "quarter":
-            return f"{self.start.year}-Q{(self.start.month + 2) // 3}"
+        if self.grain in ("year", "quarter"):
+            return str(as_period(self.start.isoformat(), self.grain))
         if self.grain == "month":
             return Text(f"{self.start:%Y-%m}", f"{self.start:%B %Y}").to(lang)
         return f"{self.start}" if last == self.start else _FROM_TO.to(lang).format(self.start, last)

@@ -66,7 +66,7 @@ class Lexicon:
         adjectives: the figures that the semantic file's adjectives are about, by the adjective's key.
         said: words of the question at hand that name stored values looked up for it, and the values.
         offered: words of it that nothing is called by, each with a stored value that resembles them.
-        remembered: what stages have read out of a question, by whatever they read it from.
+        remembered: marks of the latest questions; see `rules.linking.marks.marks_of`.
     """
 
     def __init__(self, catalog: Catalog) -> None:
