@@ -10,7 +10,7 @@ from flask import Flask, g, request
 from api.access.callers import authenticated
 from api.access.key_file import KeyFile
 from api.access.origins import Anonymity, allow_origins
-from api.access.rate_limits import RateLimits
+from common.rate_limits import RateLimits
 
 # Endpoints for monitors, browsers and tools that have no key yet; none of them shows anybody's data.
 _OPEN = frozenset(
