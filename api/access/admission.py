@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from flask import Flask, g, request
 
-from api.access.callers import authenticated
+from api.access.callers import authenticated, holder_of, is_sent_by_operator, presented_key
 from api.access.key_file import KeyFile
 from api.access.origins import Anonymity, allow_origins
 from api.access.rate_limits import RateLimits
+from common.actor import Actor
 
 # Endpoints for monitors, browsers and tools that have no key yet; none of them shows anybody's data.
 _OPEN = frozenset(
@@ -34,6 +35,21 @@ _COSTLY = frozenset(f"/api/v0/{name}" for name in _QUESTIONS_AND_SQL)
 
 
 @dataclass(frozen=True)
+class Visitor:
+    """Whoever opened a connection over which questions come without a request of their own.
+
+    Attributes:
+        key: the text of the key that was presented, or empty.
+        address: what rate limits count for callers without a key.
+        is_operator: see `is_sent_by_operator`.
+    """
+
+    key: str
+    address: str | None
+    is_operator: bool
+
+
+@dataclass(frozen=True)
 class Admission:
     """The checks of one service; `rate_limits` None: callers may ask as often as they like."""
 
@@ -52,6 +68,28 @@ class Admission:
             g.is_sent_by_operator = self.anonymity.is_sent_by_operator(request)
         if self.rate_limits is not None and request.url_rule is not None and request.url_rule.rule in _COSTLY:
             self.rate_limits.count(caller, request.remote_addr)
+
+    def visitor(self) -> Visitor:
+        """Whoever sent the request being served, which was admitted, from this service's own page or an allowed one.
+
+        Raises:
+            ForbiddenOrigin: another site's page sent it. With a key, too: browsers ask no service before they open a
+                WebSocket, and let every page read what it says.
+        """
+        self.anonymity.refuse_foreign_page(request)
+        return Visitor(presented_key(request), request.remote_addr, is_sent_by_operator())
+
+    def admit_question(self, visitor: Visitor) -> Actor:
+        """The caller in whose name a visitor's next question is asked. May wait for Redis: call it in a thread.
+
+        Raises:
+            Unauthorized: the key has been revoked or has expired meanwhile, or keys have been made.
+            KeysUnavailable, RateLimited: as for any request.
+        """
+        caller = holder_of(visitor.key, self.keys)
+        if self.rate_limits is not None:
+            self.rate_limits.count(caller, visitor.address)
+        return caller
 
 
 def _is_open() -> bool:

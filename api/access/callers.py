@@ -7,6 +7,8 @@ from common.actor import NOBODY, Actor
 from common.errors import KeysUnavailable, Unauthorized
 from common.text import Text
 
+_BEARER = "citu.bearer."  # what a subprotocol that is a key begins with
+
 _IGNORED = Text(
     "已忽略 user_id：该 API 密钥只能代表它自己的用户。",
     "user_id was ignored: this API key speaks for its own user only.",
@@ -73,9 +75,13 @@ def authenticated(request: Request, keys: KeyFile) -> Actor:
         Unauthorized: a key is needed, and the request has none, or one that is not valid.
         KeysUnavailable: the keys can't be read.
     """
+    return holder_of(presented_key(request), keys)
+
+
+def holder_of(presented: str, keys: KeyFile) -> Actor:
+    """The holder of the key of this text, which is empty where none was presented; see `authenticated`."""
     if not keys.is_needed():
         return NOBODY
-    presented = _presented(request)
     if not presented:
         raise Unauthorized(_MISSING)
     try:
@@ -87,7 +93,18 @@ def authenticated(request: Request, keys: KeyFile) -> Actor:
     return Actor(key.user_id, key.groups, key.acts_for_others)
 
 
-def _presented(request: Request) -> str:
+def presented_key(request: Request) -> str:
+    """The text of the key that the request carries; empty: it carries none.
+
+    Pages can't set headers of a WebSocket's handshake, but name subprotocols: one of them may be `citu.bearer.<key>`.
+    """
     scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+    bearer = credentials.strip() if scheme.lower() == "bearer" else ""
     # X-API-Key goes first, because a proxy in front may use the Authorization header for itself (Basic).
-    return request.headers.get("X-API-Key", "").strip() or (credentials.strip() if scheme.lower() == "bearer" else "")
+    return request.headers.get("X-API-Key", "").strip() or bearer or _key_among_subprotocols(request)
+
+
+def _key_among_subprotocols(request: Request) -> str:
+    offered = (one.strip() for one in request.headers.get("Sec-WebSocket-Protocol", "").split(","))
+    keys = (one.removeprefix(_BEARER) for one in offered if one.startswith(_BEARER))
+    return next(keys, "")
