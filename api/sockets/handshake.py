@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from flask import Request
 from websockets.datastructures import Headers
-from websockets.exceptions import InvalidHeaderValue, InvalidUpgrade
+from websockets.exceptions import InvalidHeader
 from websockets.http11 import Request as Handshake
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
@@ -15,6 +15,7 @@ from common.text import Text
 SUBPROTOCOL = "citu.chat"
 """What the service speaks. Browsers that name subprotocols, as those that send a key do, want one of them accepted."""
 
+_KIND = frozenset({"Connection", "Upgrade", "Sec-WebSocket-Version"})  # headers that say what a request asks for
 _NO_UPGRADE = Text(
     "该地址只接受 WebSocket 握手（RFC 6455，第 13 版）：请使用 WebSocket 客户端。",
     "This address takes the handshake of a WebSocket only (RFC 6455, version 13): use a WebSocket client.",
@@ -48,6 +49,4 @@ def _selected(_server: ServerProtocol, offered: Sequence[Subprotocol]) -> Subpro
 
 
 def _is_of_another_kind(refusal: Exception | None) -> bool:
-    if isinstance(refusal, InvalidHeaderValue):
-        return refusal.name == "Sec-WebSocket-Version"
-    return isinstance(refusal, InvalidUpgrade)
+    return isinstance(refusal, InvalidHeader) and refusal.name in _KIND

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import cast
 
 from websockets.frames import Close, CloseCode, Frame, Opcode
 from websockets.protocol import OPEN, SEND_EOF, SERVER, Protocol
@@ -75,8 +76,7 @@ class LiveSocket(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The socket is on the loop."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's own classes are like it, but are no subclasses
         self._after("ping", self._limits.ping_s, self._ping)
         self._rest()
         runtime.track(self, on_stopping=self.stop)

@@ -26,8 +26,15 @@ class Sockets:
     """The open sockets of one process, `most` at once."""
 
     def __init__(self, most: int, limits: Limits) -> None:
-        self._free = threading.BoundedSemaphore(most)
+        self._most = most
         self._limits = limits
+        self._lock = threading.Lock()
+        self._count = 0
+
+    @property
+    def free(self) -> int:
+        """How many more could be opened now."""
+        return self._most - self._count
 
     def open(self, request: Request, answers: Answers) -> Response:
         """Answers the handshake of an admitted request; its messages are then answered by `answers` on the loop.
@@ -39,9 +46,18 @@ class Sockets:
         """
         headers = shake_hands(request)
         connection = connection_of(request)
-        if not self._free.acquire(blocking=False):
-            raise TooManyStreams(_FULL, retry_after_s=_RETRY_AFTER_S)
-        return Takeover(headers, connection, partial(self._begin, answers), self._free.release)
+        self._come()
+        return Takeover(headers, connection, partial(self._begin, answers), self._go)
+
+    def _come(self) -> None:
+        with self._lock:
+            if self._count >= self._most:
+                raise TooManyStreams(_FULL, retry_after_s=_RETRY_AFTER_S)
+            self._count += 1
+
+    def _go(self) -> None:
+        with self._lock:
+            self._count -= 1
 
     def _begin(self, answers: Answers, connection: socket.socket) -> None:
         context = Context()  # not the request's own, whose objects would live as long as the socket
@@ -52,8 +68,8 @@ class Sockets:
         try:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: LiveSocket(answers, self._limits, self._free.release), connection
+                lambda: LiveSocket(answers, self._limits, self._go), connection
             )
         except OSError:  # the client has left already
             connection.close()
-            self._free.release()
+            self._go()
