@@ -10,7 +10,7 @@ import socket
 import struct
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,8 +123,10 @@ def service() -> Iterator[Service]:
         yield service
 
 
-def opened(service: Service, **options: Any) -> connect:
-    return connect(service.url, compression=None, open_timeout=WAIT_S, close_timeout=WAIT_S, **options)
+@contextmanager
+def opened(service: Service, **options: Any) -> Iterator[ClientConnection]:
+    with connect(service.url, compression=None, open_timeout=WAIT_S, close_timeout=WAIT_S, **options) as client:
+        yield client
 
 
 def close_code(client: ClientConnection) -> int:
@@ -398,8 +400,8 @@ def test_the_subprotocol_is_accepted_and_no_key_is_repeated(service: Service) ->
 def test_one_socket_too_many_is_refused_until_another_ends() -> None:
     with serving(most=2) as service:
         with opened(service), opened(service):
-            with pytest.raises(InvalidStatus) as refused:
-                opened(service)
+            with pytest.raises(InvalidStatus) as refused, opened(service):
+                pass
             assert refused.value.response.status_code == 503
             assert refused.value.response.headers["Retry-After"] == "5"
         eventually(lambda: service.has_room_for() == 2)
@@ -410,11 +412,10 @@ def test_one_socket_too_many_is_refused_until_another_ends() -> None:
 def test_an_open_socket_holds_no_thread() -> None:
     with serving(most=20) as service:
         before = threading.active_count()
-        clients = [raw(service) for _ in range(20)]
-        connections = [client.__enter__() for client in clients]
-        eventually(lambda: threading.active_count() <= before)
-        for connection in connections:
-            connection.close()
+        with ExitStack() as sockets:
+            for _ in range(20):
+                sockets.enter_context(raw(service))
+            eventually(lambda: threading.active_count() <= before)
 
 
 # -------------------------------------------------------------------------------------------------------------- fuzzing
