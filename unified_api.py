@@ -48,6 +48,8 @@ from api.responses import register_error_handlers
 from api.runs import runs_blueprint
 from api.schema import schema_blueprint
 from api.sql import sql_blueprint
+from api.vanna.endpoints import vanna_blueprint
+from api.vanna.talk import Talk
 from app_config import ConfigurationError, Settings
 from common import logs
 from common.errors import CituError
@@ -73,6 +75,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app = Flask(__name__, static_folder="static", static_url_path="/static")
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     places = Places(settings.max_streams)
+    admission = _admission(settings)
     app.register_blueprint(
         ask_blueprint(
             services.runs,
@@ -92,6 +95,15 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(feedback_blueprint(services.feedback, places))
     app.register_blueprint(learning_blueprint(services.learning, _rights(settings), places))
     app.register_blueprint(me_blueprint(_rights(settings)))
+    app.register_blueprint(
+        vanna_blueprint(
+            Talk(services.runs, services.examples, services.feedback),
+            places,
+            admission.count,
+            max_question_chars=settings.max_question_chars,
+            ping_interval_s=settings.ping_interval_s,
+        )
+    )
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
     app.register_blueprint(openapi_blueprint())
     app.register_blueprint(reference_blueprint())
@@ -100,7 +112,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.extensions["citu"] = services
     app.before_request(_begin_request)
     app.before_request(_redirect_nowhere)
-    register_admission(app, _admission(settings))
+    register_admission(app, admission)
     app.after_request(_end_request)
     register_compression(app)
     if settings.trusted_proxies:

@@ -11,6 +11,7 @@ from api.access.callers import authenticated
 from api.access.key_file import KeyFile
 from api.access.origins import Anonymity, allow_origins
 from api.access.rate_limits import RateLimits
+from common.actor import Actor
 
 # Endpoints for monitors, browsers and tools that have no key yet; none of them shows anybody's data.
 _OPEN = frozenset(
@@ -50,8 +51,17 @@ class Admission:
         if caller.user_id is None:
             self.anonymity.admit(request)
             g.is_sent_by_operator = self.anonymity.is_sent_by_operator(request)
-        if self.rate_limits is not None and request.url_rule is not None and request.url_rule.rule in _COSTLY:
-            self.rate_limits.count(caller, request.remote_addr)
+        if request.url_rule is not None and request.url_rule.rule in _COSTLY:
+            self.count(caller, request.remote_addr)
+
+    def count(self, caller: Actor, address: str | None) -> None:
+        """Counts one request against the caller's limit; for addresses of which only some requests cost anything.
+
+        Raises:
+            RateLimited: it is one too many.
+        """
+        if self.rate_limits is not None:
+            self.rate_limits.count(caller, address)
 
 
 def _is_open() -> bool:
