@@ -66,8 +66,17 @@ class Admission:
         if caller.user_id is None:
             self.anonymity.admit(request)
             g.is_sent_by_operator = self.anonymity.is_sent_by_operator(request)
-        if self.rate_limits is not None and request.url_rule is not None and request.url_rule.rule in _COSTLY:
-            self.rate_limits.count(caller, request.remote_addr)
+        if request.url_rule is not None and request.url_rule.rule in _COSTLY:
+            self.count(caller, request.remote_addr)
+
+    def count(self, caller: Actor, address: str | None) -> None:
+        """Counts one request against the caller's limit; for addresses of which only some requests cost anything.
+
+        Raises:
+            RateLimited: it is one too many.
+        """
+        if self.rate_limits is not None:
+            self.rate_limits.count(caller, address)
 
     def visitor(self) -> Visitor:
         """Whoever sent the request being served, which was admitted, from this service's own page or an allowed one.
@@ -79,17 +88,14 @@ class Admission:
         self.anonymity.refuse_foreign_page(request)
         return Visitor(presented_key(request), request.remote_addr, is_sent_by_operator())
 
-    def admit_question(self, visitor: Visitor) -> Actor:
-        """The caller in whose name a visitor's next question is asked. May wait for Redis: call it in a thread.
+    def caller_of(self, visitor: Visitor) -> Actor:
+        """The caller in whose name a visitor asks now. Reads a file, so call it in a thread.
 
         Raises:
             Unauthorized: the key has been revoked or has expired meanwhile, or keys have been made.
-            KeysUnavailable, RateLimited: as for any request.
+            KeysUnavailable: the keys can't be read.
         """
-        caller = holder_of(visitor.key, self.keys)
-        if self.rate_limits is not None:
-            self.rate_limits.count(caller, visitor.address)
-        return caller
+        return holder_of(visitor.key, self.keys)
 
 
 def _is_open() -> bool:

@@ -50,7 +50,12 @@ def is_sent_by_operator() -> bool:
 
 
 def acting_as(given: str | None) -> Actor:
-    """On whose behalf the request being served is done.
+    """On whose behalf the request being served is done, see `acting_for`."""
+    return acting_for(current_caller(), given)
+
+
+def acting_for(caller: Actor, given: str | None) -> Actor:
+    """On whose behalf something is done that `caller` asks for.
 
     A key that acts for others may name somebody else. The result then keeps the key's groups, because nobody else
     vouches for that user, but may not name a third one.
@@ -58,8 +63,7 @@ def acting_as(given: str | None) -> Actor:
     Args:
         given: the `user_id` in the body or the query; ignored where the caller may not choose it.
     """
-    caller = current_caller()
-    may_choose = caller.acts_for_others or not is_authenticated()
+    may_choose = caller.acts_for_others or caller.user_id is None
     return Actor(given, caller.groups) if given and may_choose else caller
 
 

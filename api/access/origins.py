@@ -143,7 +143,7 @@ def allow_origins(app: Flask, origins: Collection[str]) -> None:
         return
     CORS(
         app,
-        resources={r"/api/v0/.*": {"origins": sorted(origins)}},
+        resources={r"/api/.*": {"origins": sorted(origins)}},
         send_wildcard=_ANY in origins,
         supports_credentials=False,
         allow_headers=[
