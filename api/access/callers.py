@@ -56,8 +56,12 @@ def acting_as(given: str | None) -> Actor:
     Args:
         given: the `user_id` in the body or the query; ignored where the caller may not choose it.
     """
-    caller = current_caller()
-    may_choose = caller.acts_for_others or not is_authenticated()
+    return acting_for(current_caller(), given)
+
+
+def acting_for(caller: Actor, given: str | None) -> Actor:
+    """As `acting_as`, for a caller who was found before."""
+    may_choose = caller.acts_for_others or caller.user_id is None
     return Actor(given, caller.groups) if given and may_choose else caller
 
 

@@ -177,10 +177,12 @@ class Translation:
 
     def _say(self, text: str) -> Iterable[Part]:
         """The text in place of the one that is being written, or a new one."""
+        is_said = self._is_writing and text == self._text and self._sent == len(text)
         if not self._is_writing:
             self._texts += 1
         self._text, self._is_writing = text, False
-        yield self._written()
+        if not is_said:
+            yield self._written()
 
     # -------------------------------------------------------------------------------------------------------- results
 
