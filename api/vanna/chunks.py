@@ -148,6 +148,8 @@ class Translation:
         return components.status_card(name, title, status, summary, shown, self._lifecycle(name))
 
     def _begin(self, step: str, title: str, detail: str) -> Iterable[Part]:
+        if step in self._open_tasks:
+            yield self._end(step, "completed", "")
         visit = self._visits[step] = self._visits.get(step, 0) + 1
         task = self._open_tasks[step] = self._name("step", f"{step}-{visit}")
         yield components.new_task(task, title, detail)
