@@ -90,6 +90,11 @@ MAX_OWN_EXAMPLES = 200  # examples kept of one user that are not shared; the old
 MAX_SHARED_EXAMPLES = 5000  # examples that reviewers have shared with everybody
 
 # --------------------------------------------------------------------------------------------------------- behaviour
+AGENT = "ask"  # ask, tool_loop or tool_graph; a request may choose another
+AGENT_MODEL_CALLS = 8  # model calls of one question to a tool agent
+AGENT_TOOL_CALLS = 24  # tool calls of one question to a tool agent
+AGENT_TOKENS = 200000  # tokens of one question to a tool agent, of prompts and replies together
+AGENT_TIMEOUT_S = 120.0  # seconds after which a tool agent calls neither the model nor a tool again
 ROUTING_MODE = "hybrid"  # hybrid, llm_only, database_direct or chat_direct; a request may choose another
 ENABLE_RESULT_SUMMARY = True  # put the result into words when there are rows
 ENABLE_SYNTAX_VALIDATION = True  # EXPLAIN every statement before it runs
@@ -208,6 +213,7 @@ _PARSERS: dict[str, Any] = {
     "OPERATOR_GROUPS": _groups,
     "TRUSTED_PROXIES": _count,
     "LOG_LEVEL": _one_of("DEBUG", "INFO", "WARNING", "ERROR"),
+    "AGENT": _one_of("ask", "tool_loop", "tool_graph"),
     "ROUTING_MODE": _one_of("hybrid", "llm_only", "database_direct", "chat_direct"),
 }
 _BY_TYPE: dict[type, Any] = {bool: _flag, int: _positive(int), float: _positive(float), str: str}
@@ -275,6 +281,11 @@ class Settings:
     embedding_model: str = EMBEDDING_MODEL
     embedding_base_url: str = EMBEDDING_BASE_URL
     embedding_api_key: str = EMBEDDING_API_KEY
+    agent: str = AGENT
+    agent_model_calls: int = AGENT_MODEL_CALLS
+    agent_tool_calls: int = AGENT_TOOL_CALLS
+    agent_tokens: int = AGENT_TOKENS
+    agent_timeout_s: float = AGENT_TIMEOUT_S
     routing_mode: str = ROUTING_MODE
     learning: bool = LEARNING
     max_own_examples: int = MAX_OWN_EXAMPLES

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from agent.analysis.desk import AnalysisDesk
-from agent.ask.context import Behaviour, Context, Recall, nothing_before
+from agent.ask.context import Behaviour, Context
 from agent.ask.example_questions import Examples, demo_examples, examples_of
-from agent.ask.experience import OwnRecollection
 from agent.ask.export_desk import ExportDesk
 from agent.ask.past_answers import Answers
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
-from agent.ask.value_lookup import looking_up
-from agent.flow import Flow, Question
+from agent.experience import OwnRecollection
+from agent.flow import Flow, Question, Recall, nothing_before
 from agent.learning.feedback_desk import FeedbackDesk
 from agent.learning.learning_desk import LearningDesk
 from agent.runs.desk import RunDesk
@@ -23,6 +22,12 @@ from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
+from agent.tools.context import ToolAgentContext
+from agent.tools.limits import Limits
+from agent.tools.registry import ToolRegistry
+from agent.tools.session import ToolSession
+from agent.value_lookup import looking_up
+from agent.without_model import WithoutModel
 from app_config import Settings
 from common.actor import NOBODY, Actor
 from common.audit import Audit, AuditLog, NoAudit, Occasion
@@ -57,11 +62,13 @@ class FlowDependencies:
 
     Attributes:
         new_context: makes the services for one question.
+        new_tool_context: the same for flows with tools; None: there is no model, which they need.
         store: its checkpointer lets graphs wait for the user.
     """
 
     settings: Settings
     new_context: Callable[[Question], Context]
+    new_tool_context: Callable[[Question], ToolAgentContext] | None
     store: Store
 
 
@@ -72,8 +79,16 @@ def _ask(dependencies: FlowDependencies) -> Flow:
     )
 
 
-FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask]
-"""All flows there are; requests choose one by its name, the first one by default."""
+def _tool_loop(dependencies: FlowDependencies) -> Flow:
+    return WithoutModel("tool_loop", _ask(dependencies))
+
+
+def _tool_graph(dependencies: FlowDependencies) -> Flow:
+    return WithoutModel("tool_graph", _ask(dependencies))
+
+
+FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask, _tool_loop, _tool_graph]
+"""All flows there are; requests choose one by its name."""
 
 
 @dataclass(frozen=True)
@@ -116,46 +131,47 @@ def bootstrap(settings: Settings) -> Services:
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
         SemanticFileError: the semantic file can't be read or is not valid.
     """
-    tools = _Tools(settings)
-    dependencies = FlowDependencies(settings, tools.context_of, tools.store)
+    adapters = _Adapters(settings)
+    tool_context_of = adapters.tool_context_of if adapters.model else None
+    dependencies = FlowDependencies(settings, adapters.context_of, tool_context_of, adapters.store)
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
-    runs = RunDesk(Runner(flows, next(iter(flows))), tools.store, tools.journal, lease_s=tools.retention.lease_s)
-    answers = Answers(runs, tools.store.conversations)
-    learnt = (tools.store.learned, DEFAULT, tools.database_of, tools.open_database)
+    runs = RunDesk(Runner(flows, settings.agent), adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
+    answers = Answers(runs, adapters.store.conversations)
+    learnt = (adapters.store.learned, DEFAULT, adapters.database_of, adapters.open_database)
     timeout_s = settings.request_timeout_s
 
     async def warm() -> None:
         runs.watch_over()
         for flow in flows.values():
             _ = flow.graph  # the property compiles the graph at its first use
-        await tools.warm()
+        await adapters.warm()
 
     async def aclose() -> None:
         await runs.aclose()
-        await tools.aclose()
+        await adapters.aclose()
 
     return Services(
         runs=runs,
         flows=tuple(flows),
-        store=tools.store,
-        desk=SqlDesk(tools.database_of, tools.new_context, request_timeout_s=timeout_s),
-        exports=ExportDesk(answers, tools.open_database, max_rows=settings.export_max_rows),
-        analyses=AnalysisDesk(answers, tools.open_database, request_timeout_s=timeout_s),
+        store=adapters.store,
+        desk=SqlDesk(adapters.database_of, adapters.new_context, request_timeout_s=timeout_s),
+        exports=ExportDesk(answers, adapters.open_database, max_rows=settings.export_max_rows),
+        analyses=AnalysisDesk(answers, adapters.open_database, request_timeout_s=timeout_s),
         feedback=FeedbackDesk(
-            answers, *learnt, tools.rules.is_complete, learns=settings.learning, request_timeout_s=timeout_s
+            answers, *learnt, adapters.rules.is_complete, learns=settings.learning, request_timeout_s=timeout_s
         ),
         learning=LearningDesk(*learnt, request_timeout_s=timeout_s),
-        schema=SchemaDesk(tools.database_of, samples=settings.schema_samples, nearest=tools.nearest),
-        sources=tools.sources,
-        thinker=tools.model.name if tools.model else tools.rules.name,
-        examples=demo_examples if tools.asks_demo else examples_of(tools.database_of),
-        checks=_checks(tools.datasources, tools.store, tools.model, tools.meanings),
+        schema=SchemaDesk(adapters.database_of, samples=settings.schema_samples, nearest=adapters.nearest),
+        sources=adapters.sources,
+        thinker=adapters.model.name if adapters.model else adapters.rules.name,
+        examples=demo_examples if adapters.asks_demo else examples_of(adapters.database_of),
+        checks=_checks(adapters.datasources, adapters.store, adapters.model, adapters.meanings),
         warm=warm,
         aclose=aclose,
     )
 
 
-class _Tools:
+class _Adapters:
     """The adapters, and what is made of them for one question. Opens no connection and starts nothing."""
 
     def __init__(self, settings: Settings) -> None:
@@ -164,7 +180,8 @@ class _Tools:
         self.meanings = _meanings(settings, self.sources)
         annotate = self.meanings.annotate if self.meanings else None
         asked = {DEFAULT: Datasource(self.sources.asked, database_options(settings), annotate)}
-        self.datasources = Datasources(asked, audit=_audit(settings), prepare=renew)
+        audit = _audit(settings)
+        self.datasources = Datasources(asked, audit=audit, prepare=renew)
         self.store, self.retention = _store(settings, self.sources.app)
         self.journal = Journal(self.store)
         self.rules = OfflineSkills()
@@ -182,6 +199,8 @@ class _Tools:
             check=self.journal.check,
             reuses=settings.reuse_examples,
         )
+        self._tools = ToolRegistry((), self.open_database, audit)
+        self._limits = _limits(settings)
 
     def database_of(self, actor: Actor) -> Database:
         """The asked database as the actor may see it, for looking and judging: nothing is audited."""
@@ -203,6 +222,21 @@ class _Tools:
         look_up = looking_up(self._values, self.open_database(replace(occasion, source="value_lookup")))
         database = self.open_database(occasion)
         return Context(database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up)
+
+    def tool_context_of(self, question: Question) -> ToolAgentContext:
+        """The services for one question to a flow with tools; there must be a model."""
+        assert self.model is not None
+        context = self.context_of(question)
+        return ToolAgentContext(
+            ToolSession(question, _occasion(question), self.model, self._limits),
+            self._tools,
+            context.database,
+            context.skills,
+            self.rules,
+            context.recall,
+            context.experience,
+            context.look_up,
+        )
 
     async def warm(self) -> None:
         """Prepares what the first question would otherwise wait for; ignores failures, which that question reports."""
@@ -249,6 +283,12 @@ def _behaviour(settings: Settings) -> Behaviour:
         syntax_validation=settings.enable_syntax_validation,
         forbidden_check=settings.enable_forbidden_check,
         auto_repair=settings.enable_auto_repair,
+    )
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        settings.agent_model_calls, settings.agent_tool_calls, settings.agent_tokens, settings.agent_timeout_s
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt, StreamMode
 
-from agent.flow import Described, Failure, Flow, Question, checkpointer_of
+from agent.flow import Described, Failure, Flow, Question, StepResult, ToolStep, checkpointer_of
 from agent.runs.events import Event
 from agent.runs.pauses import Pause, Resumption, mark_of
 from common import timestamps
@@ -40,6 +40,7 @@ _log = logging.getLogger(__name__)
 
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
+_FOUND = Text("中间结果", "Rows on the way")
 _WAITING = Text("等待您的回答", "Waiting for your answer")
 _TOO_LONG = Text(
     "处理时间超过上限，请缩小查询范围后重试。",
@@ -131,9 +132,9 @@ class _Run:
         """
         question = self._question
         config, begin = await self._beginning(resumed)
-        # Without "custom", which only tokens need, LangGraph runs a node in this task and not in two of its own.
+        # Without "custom", which tokens and tools need, LangGraph runs a node in this task and not in two of its own.
         modes: list[StreamMode] = ["tasks", "values"]
-        if question.stream_tokens:
+        if question.stream_tokens or self._flow.has_steps:
             modes.append("custom")
         interrupts: tuple[Interrupt, ...] = ()
         parts = self._flow.graph.astream(
@@ -143,11 +144,11 @@ class _Run:
             stream_mode=modes,
             version="v2",
             # "sync": the interrupt must be kept before the client hears of the question.
-            durability="sync" if config is not None else None,
+            durability="sync" if checkpointer_of(self._flow) is not None else None,
         )
         async for part in parts:
             if part["type"] == "custom":
-                yield self._token(cast(str, part["data"]))
+                yield self._written(part["data"])
             elif part["type"] == "values":
                 self._state = cast(Mapping[str, Any], part["data"])
                 interrupts = interrupts or part["interrupts"]
@@ -160,12 +161,14 @@ class _Run:
             # Without an interrupt, the graph had ended before: its worker died before it could send the last event.
             yield await self._asked(interrupts[0], resumed, config) if interrupts else self._terminal()
 
-    async def _beginning(self, resumed: Resumption | None) -> tuple[RunnableConfig | None, Any]:
+    async def _beginning(self, resumed: Resumption | None) -> tuple[RunnableConfig, Any]:
         """The graph's configuration and input: the question, an answer, or None to go on from its checkpoint."""
         saver = checkpointer_of(self._flow)
+        # LangGraph counts a step more than there are nodes.
+        config: RunnableConfig = {"recursion_limit": self._flow.most_steps + 1}
         if saver is None:
-            return None, self._state
-        config: RunnableConfig = {"configurable": {"thread_id": self._question.run_id}}
+            return config, self._state
+        config["configurable"] = {"thread_id": self._question.run_id}
         if resumed is None:
             return config, self._state
         if resumed.pause.mark == await mark_of(saver, config):
@@ -193,6 +196,7 @@ class _Run:
         data = {
             **body,
             **self._ids(),
+            "agent": self._flow.name,
             "warnings": list(dict.fromkeys([*notices, *body.get("warnings", ())])),
             "timings_ms": self._all_timings(),
             "timestamp": timestamps.now(),
@@ -219,10 +223,10 @@ class _Run:
         }
         return Event("error", error.title.to(self._lang), lambda: data, error.code)
 
-    async def _asked(self, asked: Interrupt, resumed: Resumption | None, config: RunnableConfig | None) -> Event:
+    async def _asked(self, asked: Interrupt, resumed: Resumption | None, config: RunnableConfig) -> Event:
         """The last event of a run that waits for the user."""
         saver = checkpointer_of(self._flow)
-        assert saver is not None and config is not None, "only a graph with a checkpointer can be interrupted"
+        assert saver is not None, "only a graph with a checkpointer can be interrupted"
         answers = resumed.pause.answers + 1 if resumed else 0
         question = replace(self._question, agent=self._flow.name)
         pause = Pause(question, asked.id, answers, await mark_of(saver, config), self._all_timings())
@@ -244,7 +248,7 @@ class _Run:
             self.node, self._node_started = name, time.perf_counter()
             self._current_step = face.running
             return self._progress(name, "running", lambda: face.while_running)
-        self._timings_ms[name] = _milliseconds_since(self._node_started)
+        self._timings_ms[name] = self._timings_ms.get(name, 0.0) + _milliseconds_since(self._node_started)
         if (error := task["error"]) is not None:
             return self._progress(name, "failed", lambda: _failure(error))
         for asked in task["interrupts"]:
@@ -276,9 +280,41 @@ class _Run:
         message = Text(f"正在执行: {face.display_name.zh}", f"In progress: {face.display_name.en}")
         return Event("progress", message.to(self._lang), content)
 
-    def _token(self, text: str) -> Event:
-        data = {"node": self.node, "text": text, **self._ids()}
+    def _written(self, written: str | ToolStep | StepResult) -> Event:
+        """An event for what a node wrote to LangGraph's stream."""
+        if isinstance(written, ToolStep):
+            return self._tool(written)
+        if isinstance(written, StepResult):
+            return self._result(written)
+        data = {"node": self.node, "text": written, **self._ids()}
         return Event("token", _WRITING.to(self._lang), lambda: data)
+
+    def _tool(self, step: ToolStep) -> Event:
+        data = {
+            "node": self.node,
+            "call_id": step.call_id,
+            "name": step.name,
+            "display_name": step.display_name.to(self._lang),
+            "arguments": dict(step.arguments),
+            "status": step.status,
+            "ms": step.milliseconds,
+            "summary": step.summary.to(self._lang) if step.summary else None,
+            **self._ids(),
+            "timestamp": timestamps.now(),
+        }
+        message = Text(f"工具: {step.display_name.zh}", f"Tool: {step.display_name.en}")
+        return Event("tool", message.to(self._lang), lambda: data)
+
+    def _result(self, result: StepResult) -> Event:
+        data = {
+            "node": self.node,
+            "call_id": result.call_id,
+            "sql": result.sql,
+            **result.shown,
+            **self._ids(),
+            "timestamp": timestamps.now(),
+        }
+        return Event("result", _FOUND.to(self._lang), lambda: data)
 
     def _ids(self) -> dict[str, str]:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}

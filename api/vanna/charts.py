@@ -15,13 +15,13 @@ _Trace = dict[str, Any]
 
 
 def chart(name: str, spec: Mapping[str, Any], result: Mapping[str, Any], lang: Lang) -> Part | None:
-    """The chart; None when it names columns that the result does not have, or is of a kind unknown here.
+    """The chart; None without rows, when it names columns that they do not have, or is of a kind unknown here.
 
     Plotly reads texts as HTML of its own, with links, so all texts are `harmless`.
     """
     drawn, rows = _DRAWN.get(str(spec.get("type"))), _Rows(result, spec, lang)
     needed = {"y", *(axis for axis in ("x", "series") if spec.get(axis)), *(["x"] if rows.kind == "scatter" else [])}
-    if drawn is None or not all(rows.has(axis) for axis in needed):
+    if drawn is None or not result.get("rows") or not all(rows.has(axis) for axis in needed):
         return None
     title = harmless(str(spec.get("title") or ""))
     data = {

@@ -24,7 +24,8 @@ from api.sockets.opening import Sockets
 from api.vanna.chat_requests import ChatRequest, names_of, parse_chat
 from api.vanna.chunks import Chunk, Envelope, error_chunks
 from api.vanna.components import Part
-from api.vanna.talk import Speaker, Talk
+from api.vanna.speakers import Speaker
+from api.vanna.talk import Talk
 from common import timestamps
 from common.envelope import to_bytes
 from common.errors import CituError, InvalidRequest

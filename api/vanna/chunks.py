@@ -148,6 +148,8 @@ class Translation:
         return components.status_card(name, title, status, summary, shown, self._lifecycle(name))
 
     def _begin(self, step: str, title: str, detail: str) -> Iterable[Part]:
+        if step in self._open_tasks:
+            yield self._end(step, "completed", "")
         visit = self._visits[step] = self._visits.get(step, 0) + 1
         task = self._open_tasks[step] = self._name("step", f"{step}-{visit}")
         yield components.new_task(task, title, detail)
@@ -177,10 +179,12 @@ class Translation:
 
     def _say(self, text: str) -> Iterable[Part]:
         """The text in place of the one that is being written, or a new one."""
+        is_said = self._is_writing and text == self._text and self._sent == len(text)
         if not self._is_writing:
             self._texts += 1
         self._text, self._is_writing = text, False
-        yield self._written()
+        if not is_said:
+            yield self._written()
 
     # -------------------------------------------------------------------------------------------------------- results
 

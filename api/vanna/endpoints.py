@@ -1,23 +1,19 @@
 """`POST /api/vanna/v2/chat_sse` answers chunk by chunk, `POST /api/vanna/v2/chat_poll` with all chunks at the end."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from flask import Blueprint, Response, request
 
-from api.access.callers import acting_as, current_caller
-from api.access.rights import speaks_for_themselves
 from api.places import Places
-from api.requests import json_of, language_of_body
+from api.requests import json_of
 from api.responses import error_reply, request_language
 from api.streaming import event_stream
-from api.vanna.chat_requests import ChatRequest, names_of, parse_chat
+from api.vanna.chat_requests import names_of, parse_chat
 from api.vanna.chunks import Chunk, Envelope, Translation
-from api.vanna.talk import Speaker, Talk
+from api.vanna.speakers import Count, speakers_of_request
+from api.vanna.talk import Talk
 from api.waiting import WAIT_S, feed_of, from_store
 from common import sse
-from common.actor import Actor
 from common.envelope import to_bytes
 from common.errors import InvalidRequest
 from common.runtime import Quiet
@@ -28,7 +24,7 @@ _DONE = sse.data(b"[DONE]")
 def vanna_blueprint(
     talk: Talk,
     places: Places,
-    count: Callable[[Actor, str | None], None],
+    count: Count,
     *,
     max_question_chars: int,
     ping_interval_s: float,
@@ -43,7 +39,7 @@ def vanna_blueprint(
     @blueprint.post("/chat_sse")
     def chat_sse() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        speaker, place = speaker_of(asked, count), places.take()
+        speaker, place = speakers_of_request(count)(asked.user_id), places.take()
         reply = from_store(talk.open(asked, speaker))
         place.hold()
         return event_stream(reply.chunks(place.leave), _written, ping_interval_s=ping_interval_s, closing=_DONE)
@@ -51,7 +47,7 @@ def vanna_blueprint(
     @blueprint.post("/chat_poll")
     def chat_poll() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        speaker, place = speaker_of(asked, count), places.take()
+        speaker, place = speakers_of_request(count)(asked.user_id), places.take()
         reply = from_store(talk.open(asked, speaker, streams=False))
         place.hold()
         feed, chunks = feed_of(reply.chunks(place.leave), request.environ), []
@@ -63,16 +59,6 @@ def vanna_blueprint(
 
     blueprint.register_error_handler(Exception, _refused)
     return blueprint
-
-
-def speaker_of(asked: ChatRequest, count: Callable[[Actor, str | None], None]) -> Speaker:
-    """Who sends the request being served, and on whose behalf."""
-    return Speaker(
-        actor=acting_as(asked.user_id),
-        is_credible=speaks_for_themselves(),
-        lang=language_of_body({}, request.headers.get("Accept-Language")),
-        count=partial(count, current_caller(), request.remote_addr),
-    )
 
 
 def _written(chunk: Chunk) -> bytes:

@@ -26,6 +26,7 @@ from api.beginning import AskedRun, fingerprint_of
 from api.requests import parse_answer
 from api.vanna.chat_requests import ChatRequest, Rated, Replied
 from api.vanna.chunks import Chunk, Envelope, Translation, error_chunks, greeting_chunks, said_chunks
+from api.vanna.speakers import Speaker
 from common.actor import Actor
 from common.errors import INTERNAL_ERROR_TEXT, CituError, Conflict, InternalError, NotFound
 from common.store import Frame, RunRecord
@@ -44,22 +45,6 @@ _GREETING = Text(
 _FOR_EXAMPLE = Text("例如：", "For example:")
 _THANKS = Text("感谢反馈！", "Thank you for the feedback!")
 _GONE = Text("这次回答已不再保留：请重新提问。", "This answer is no longer kept: please ask again.")
-
-
-@dataclass(frozen=True)
-class Speaker:
-    """Who sends requests, as found when the connection was admitted.
-
-    Attributes:
-        is_credible: whether nobody else could speak in this user's name, see `speaks_for_themselves`.
-        lang: of what is said outside of answers.
-        count: counts one question of this caller; raises `RateLimited`. It may wait for the network.
-    """
-
-    actor: Actor
-    is_credible: bool
-    lang: Lang
-    count: Callable[[], None]
 
 
 Chunks = AsyncGenerator[Chunk, None]
@@ -181,7 +166,7 @@ class Talk:
             examples = await self._examples(speaker.lang, speaker.actor)
         except CituError:  # the database can't be read now; the first question will say so
             examples = ()
-        greeting = " ".join([_GREETING.to(speaker.lang), *([_FOR_EXAMPLE.to(speaker.lang)] if examples else [])])
+        greeting = "\n".join([_GREETING.to(speaker.lang), *([_FOR_EXAMPLE.to(speaker.lang)] if examples else [])])
         for chunk in greeting_chunks(_envelope(asked), asked.kept_request_id, greeting, examples, speaker.lang):
             yield chunk
 
