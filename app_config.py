@@ -16,6 +16,9 @@ HOST = "127.0.0.1"  # address to listen on
 PORT = 8084  # TCP port, 1-65535
 DATA_DIR = "./var"  # folder for the embedded PostgreSQL server, the demo database and logs
 MAX_STREAMS = 64  # questions running at once in one worker; each holds one thread while it runs
+MAX_SOCKETS = (
+    1000  # WebSockets open at once in one worker; questions over them count for MAX_STREAMS and hold no thread
+)
 REQUEST_TIMEOUT_S = 180.0  # seconds for one question from request to answer
 PING_INTERVAL_S = 10.0  # seconds between keep-alive comments on a quiet stream, at most 15
 MAX_QUESTION_CHARS = 2000  # longest question, in characters
@@ -224,6 +227,7 @@ class Settings:
     port: int = PORT
     data_dir: str = DATA_DIR
     max_streams: int = MAX_STREAMS
+    max_sockets: int = MAX_SOCKETS
     request_timeout_s: float = REQUEST_TIMEOUT_S
     ping_interval_s: float = PING_INTERVAL_S
     max_question_chars: int = MAX_QUESTION_CHARS

@@ -47,7 +47,10 @@ from api.reference import reference_blueprint
 from api.responses import register_error_handlers
 from api.runs import runs_blueprint
 from api.schema import schema_blueprint
+from api.sockets.live_socket import Limits
+from api.sockets.opening import Sockets
 from api.sql import sql_blueprint
+from api.vanna.chat_socket import chat_socket_blueprint
 from api.vanna.endpoints import vanna_blueprint
 from api.vanna.talk import Talk
 from app_config import ConfigurationError, Settings
@@ -66,6 +69,7 @@ from serving.binding import OpenToOthers, refuse_strangers
 from serving.worker import PortUnavailable, Server, gunicorn_options, listen
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+_SLOW_CLIENT_S = 60.0  # seconds a client may take for an answer beyond what its question may
 _access_log = logging.getLogger("unified_api.access")
 
 
@@ -95,13 +99,19 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(feedback_blueprint(services.feedback, places))
     app.register_blueprint(learning_blueprint(services.learning, _rights(settings), places))
     app.register_blueprint(me_blueprint(_rights(settings)))
+    talk = Talk(services.runs, services.examples, services.feedback)
     app.register_blueprint(
         vanna_blueprint(
-            Talk(services.runs, services.examples, services.feedback),
+            talk,
             places,
             admission.count,
             max_question_chars=settings.max_question_chars,
             ping_interval_s=settings.ping_interval_s,
+        )
+    )
+    app.register_blueprint(
+        chat_socket_blueprint(
+            talk, places, admission, _sockets(settings), max_question_chars=settings.max_question_chars
         )
     )
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
@@ -129,6 +139,11 @@ def _admission(settings: Settings) -> Admission:
         anonymity=Anonymity(settings.host, settings.allow_anonymous, _listed(settings.cors_origins.lower())),
         rate_limits=_rate_limits(settings) if settings.rate_limit else None,
     )
+
+
+def _sockets(settings: Settings) -> Sockets:
+    limits = Limits(message_bytes=settings.max_body_bytes, drip_s=settings.request_timeout_s + _SLOW_CLIENT_S)
+    return Sockets(settings.max_sockets, limits)
 
 
 def _rights(settings: Settings) -> Rights:

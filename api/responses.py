@@ -11,11 +11,25 @@ from agent.runs.events import Event
 from api.requests import json_of, language_of_body
 from common import timestamps
 from common.envelope import Envelope, error_data, failure, to_bytes
-from common.errors import INTERNAL_ERROR_TEXT, CituError, InternalError, InvalidRequest, NotFound, Unauthorized
+from common.errors import (
+    INTERNAL_ERROR_TEXT,
+    CituError,
+    InternalError,
+    InvalidRequest,
+    NotFound,
+    Unauthorized,
+    UpgradeRequired,
+)
 from common.logs import request_id
 from common.text import Lang, Text
 
 _log = logging.getLogger(__name__)
+
+# What the HTTP standards ask an answer to say besides its status.
+_HEADERS: dict[type[CituError], dict[str, str]] = {
+    Unauthorized: {"WWW-Authenticate": "Bearer"},
+    UpgradeRequired: {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"},
+}
 
 
 def reply(envelope: Envelope) -> Response:
@@ -56,8 +70,7 @@ def request_language() -> Lang:
 
 def _citu_error(error: CituError) -> Response:
     response = reply(error_envelope(error, request_language()))
-    if isinstance(error, Unauthorized):
-        response.headers["WWW-Authenticate"] = "Bearer"
+    response.headers.update(_HEADERS.get(type(error), {}))
     return response
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flask import Flask, g, request
 
-from api.access.callers import authenticated
+from api.access.callers import authenticated, holder_of, is_sent_by_operator, presented_key
 from api.access.key_file import KeyFile
 from api.access.origins import Anonymity, allow_origins
 from api.access.rate_limits import RateLimits
@@ -32,6 +32,21 @@ _QUESTIONS_AND_SQL = (
     *("feedback", "knowledge/import", "runs/<run_id>/export"),
 )
 _COSTLY = frozenset(f"/api/v0/{name}" for name in _QUESTIONS_AND_SQL)
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Whoever opened a connection over which questions come without a request of their own.
+
+    Attributes:
+        key: the text of the key that was presented, or empty.
+        address: what rate limits count for callers without a key.
+        is_operator: see `is_sent_by_operator`.
+    """
+
+    key: str
+    address: str | None
+    is_operator: bool
 
 
 @dataclass(frozen=True)
@@ -62,6 +77,25 @@ class Admission:
         """
         if self.rate_limits is not None:
             self.rate_limits.count(caller, address)
+
+    def visitor(self) -> Visitor:
+        """Whoever sent the request being served, which was admitted, from this service's own page or an allowed one.
+
+        Raises:
+            ForbiddenOrigin: another site's page sent it. With a key, too: browsers ask no service before they open a
+                WebSocket, and let every page read what it says.
+        """
+        self.anonymity.refuse_foreign_page(request)
+        return Visitor(presented_key(request), request.remote_addr, is_sent_by_operator())
+
+    def caller_of(self, visitor: Visitor) -> Actor:
+        """The caller in whose name a visitor asks now. Reads a file, so call it in a thread.
+
+        Raises:
+            Unauthorized: the key has been revoked or has expired meanwhile, or keys have been made.
+            KeysUnavailable: the keys can't be read.
+        """
+        return holder_of(visitor.key, self.keys)
 
 
 def _is_open() -> bool:
