@@ -163,7 +163,8 @@ class ToolSession:
         return result
 
     def _keep(self, call_id: str, result: ToolResult, write: Write) -> None:
-        self.shown |= result.shown
+        for key, value in result.shown.items():
+            self.shown[key] = [*self.shown.get(key, ()), *value] if isinstance(value, list) else value
         if result.found is not None:
             self.found[call_id] = result.found
             write(rows_event(result.found))
