@@ -29,6 +29,7 @@ from agent.tools.memory_tools import Memory
 from agent.tools.registry import ToolRegistry
 from agent.tools.schema_tools import SchemaReader
 from agent.tools.session import ToolSession
+from agent.tools.tool_groups import groups_of
 from agent.tools.toolbox import ToolServices, build_tools
 from agent.value_lookup import looking_up
 from agent.without_model import WithoutModel
@@ -133,6 +134,7 @@ def bootstrap(settings: Settings) -> Services:
     Raises:
         InvalidEndpoint: a model's key is set without the settings it needs.
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
+        InvalidToolGroups: TOOL_GROUPS names a tool that there is not.
         SemanticFileError: the semantic file can't be read or is not valid.
     """
     adapters = _Adapters(settings)
@@ -222,6 +224,7 @@ class _Adapters:
             ),
             self.analyst,
             settings.export_max_rows,
+            groups_of(settings.tool_groups),
         )
 
     def _recollection_of(self, actor: Actor) -> OwnRecollection:

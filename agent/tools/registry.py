@@ -91,6 +91,11 @@ class ToolRegistry:
         tool = self._tools.get(name)
         return tool if tool is not None and tool.is_allowed(actor.groups) else None
 
+    def groups(self, name: str) -> frozenset[str]:
+        """Who may call the tool of that name; nobody, if there is none. Tools of a flow that do the same take these."""
+        tool = self._tools.get(name)
+        return tool.groups if tool is not None else frozenset()
+
     def allowed(self, actor: Actor) -> tuple[Tool[Any], ...]:
         """The tools that the actor may call."""
         return tuple(tool for tool in self._tools.values() if tool.is_allowed(actor.groups))
