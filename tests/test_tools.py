@@ -3,16 +3,22 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypedDict
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
 
-from agent.flow import StepResult, ToolStep
+from agent import bootstrap
+from agent.bootstrap import FlowDependencies
+from agent.flow import Answer, Described, Face, Failure, Question, StepResult, ToolStep
+from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
 from agent.tools.run_sql import RunSql
 from agent.tools.session import ToolSession
@@ -25,10 +31,12 @@ from common.errors import Forbidden
 from common.llm import InvalidArguments, ToolCall
 from common.runtime import run
 from common.text import Text
+from common.values import Turn
 from databases import DEFAULT
 from tests.asking import Asking
 from tests.databases import ENDLESS, as_admin, runs_endless, until
 from tests.openai_rules import violation
+from tests.openai_server import OpenAiServer
 from tests.postgres_wire import Wire
 from tests.tool_bench import ToolBench
 
@@ -279,12 +287,8 @@ def test_a_tool_that_there_is_not_is_named(configured: Settings) -> None:
 
 
 def test_tools_that_settings_switch_off_are_not_there_and_may_be_named(configured: Settings) -> None:
-    changes: dict[str, Any] = {
-        "learning": False,
-        "schema_samples": False,
-        "tool_groups": "save_memory: leads; search_values: leads",
-    }
-    with Asking(configured, **changes) as asking:
+    groups = "save_memory: leads; search_values: leads"
+    with Asking(configured, learning=False, schema_samples=False, tool_groups=groups) as asking:
         names = {tool.name for tool in asking.services.tools.allowed(Actor("ann", ("leads",)))}
         assert names == set(TOOL_NAMES) - {"save_memory", "search_values"}
 
@@ -547,3 +551,86 @@ def test_a_call_that_found_no_rows_is_answered_by_those_that_did(bench: ToolBenc
     assert "run a query first" in bench.call("chart", {"call_id": "c1"}).text
     call_id = bench.sql(PER_STATUS)
     assert f"those that have: {call_id}." in bench.call("statistics", {"call_id": "c99", "what": "describe"}).text
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+CALLED = [
+    ToolCall("functions.run_sql:0", "run_sql", {"sql": PER_STATUS}),
+    ToolCall("functions.run_sql:1", "run_sql", {"sql": "SELECT order_id FROM shop_order ORDER BY 1"}),
+    ToolCall("functions.export:2", "export", {"call_id": "functions.run_sql:0", "format": "csv"}),
+    ToolCall("functions.export:3", "export", {"call_id": "functions.run_sql:1", "format": "json"}),
+]
+
+
+CALLS = Text("调用", "Calls")
+SAID = Described(CALLS, CALLS)
+
+
+class Called(TypedDict, total=False):
+    """What the session shows."""
+
+    shown: Mapping[str, Any]
+
+
+async def call(state: Called, runtime: Runtime[ToolAgentContext]) -> Called:
+    """The only node."""
+    context = runtime.context
+    for one in CALLED:
+        await context.session.call(one, context.registry, runtime.stream_writer, TOOL_NAMES)
+    return {"shown": context.session.shown}
+
+
+class CallingFlow:
+    """Calls tools and shows what the session shows; implements `agent.flow.Flow`."""
+
+    name = "calling"
+    faces: ClassVar[Mapping[str, Face]] = {
+        "call": Face(CALLS, "#", "calling", "called", SAID, lambda _update: SAID),
+    }
+    last_node = "call"
+    most_steps = 5
+    has_steps = True
+    deadline_s = 60.0
+
+    def __init__(self, dependencies: FlowDependencies) -> None:
+        assert dependencies.new_tool_context is not None
+        self.context = dependencies.new_tool_context
+        graph = StateGraph(Called, context_schema=ToolAgentContext)
+        graph.add_node(call)
+        graph.add_edge(START, "call")
+        graph.add_edge("call", END)
+        self.graph: CompiledStateGraph[Any, Any, Any, Any] = graph.compile()
+
+    def start(self, _question: Question) -> dict[str, Any]:
+        return {}
+
+    def summary(self, _state: Mapping[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def ending(self, state: Mapping[str, Any]) -> Answer | Failure:
+        return Answer({"response_type": "CHAT", "response": "Done", "warnings": [], **state["shown"]})
+
+    def turn(self, _question: Question, _state: Mapping[str, Any], _answer: Answer) -> Turn | None:
+        return None
+
+
+def test_an_offered_file_holds_the_rows_of_its_call(configured: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "FLOWS", [*bootstrap.FLOWS, CallingFlow])
+    with OpenAiServer() as model, Asking(configured, model) as asking:
+        data = asking.sync({"question": "Some files", "agent": "calling", "user_id": "ann"})[1]["data"]
+        assert [(one["call_id"], one["format"]) for one in data["exports"]] == [
+            ("functions.run_sql:0", "csv"),
+            ("functions.run_sql:1", "json"),
+        ]
+        table, rows = (asking.client.get(offer["url"]) for offer in data["exports"])
+        assert table.get_data().decode("utf-8-sig").splitlines() == [
+            "status,orders",
+            "paid,200",
+            "open,200",
+            "cancelled,200",
+        ]
+        assert [row[0] for row in json.loads(rows.get_data())["rows"]] == list(range(1, 601))
+        path = data["exports"][0]["url"]
+        for other in (path.replace("ann", "bob"), path.replace("%3A0", "%3A9"), path.replace("%3A0", "%3A2")):
+            assert asking.client.get(other).status_code == 404
