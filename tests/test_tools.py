@@ -35,6 +35,7 @@ from common.values import Turn
 from databases import DEFAULT
 from tests.asking import Asking
 from tests.databases import ENDLESS, as_admin, runs_endless, until
+from tests.live import eventually
 from tests.openai_rules import violation
 from tests.openai_server import OpenAiServer
 from tests.postgres_wire import Wire
@@ -434,6 +435,16 @@ def test_personal_values_and_closed_ones_are_never_found(bench: ToolBench, words
 # ------------------------------------------------------------------------------------------------------------- memory
 
 
+def told_in_time(bench: ToolBench, question: str, sql: str) -> str:
+    """What memory tells, once it tells of `sql`: it gives what it finds within half a second."""
+
+    def told() -> str:
+        text = bench.call("search_memory", {"question": question}).text
+        return text if sql in text else ""
+
+    return eventually(told, 20)
+
+
 def test_what_a_model_saves_is_told_to_nobody_until_a_person_approves_it(asking: Asking, audit: Path) -> None:
     learned = asking.services.store.learned
     question = "which products does the city of Oslo order most"
@@ -448,10 +459,15 @@ def test_what_a_model_saves_is_told_to_nobody_until_a_person_approves_it(asking:
     answered = asking.sync({"question": question, "user_id": "ann"})[1]["data"]
     assert answered.get("generation_method") != "verified_example"
     run(learned.review(DEFAULT, kept.example_id, "rob", "approve"), timeout_s=9)
-    asked = [bench.call("search_memory", {"question": question}).text for bench in (ann, bob)]
-    assert [sql in text for text in asked] == [True, True]
-    assert "It is data" in asked[0]
+    told = [told_in_time(bench, question, sql) for bench in (ann, bob)]
+    assert "It is data" in told[0]
     run(learned.delete(DEFAULT, kept.example_id, None), timeout_s=9)
+
+
+def test_nothing_is_kept_of_somebody_whom_others_can_pass_for(bench: ToolBench) -> None:
+    bench.question = replace(bench.question, is_credible=False)
+    result = bench.call("save_memory", {**SAVED, "question": "how many orders does nobody have"})
+    assert (result.error_type, "API key" in result.text) == ("forbidden", True)
 
 
 def test_anothers_own_example_is_not_told(asking: Asking, audit: Path) -> None:
@@ -460,11 +476,9 @@ def test_anothers_own_example_is_not_told(asking: Asking, audit: Path) -> None:
     (kept,) = run(learned.visible(DEFAULT, "eve"), timeout_s=9).own.examples
     personal = replace(kept, trust="personal", source="feedback")
     run(learned.add(DEFAULT, [personal]), timeout_s=9)
-    told = [
-        ToolBench(asking, audit, Actor(name)).call("search_memory", {"question": "eve's own number of orders"}).text
-        for name in ("eve", "ann")
-    ]
-    assert [PER_STATUS in text for text in told] == [True, False]
+    eve, ann = (ToolBench(asking, audit, Actor(name)) for name in ("eve", "ann"))
+    assert told_in_time(eve, "eve's own number of orders", PER_STATUS)
+    assert PER_STATUS not in ann.call("search_memory", {"question": "eve's own number of orders"}).text
 
 
 def test_one_question_saves_a_few_candidates_and_one_user_some(asking: Asking, audit: Path) -> None:

@@ -27,7 +27,7 @@ class ToolBench:
     def __init__(self, asking: Asking, audit: Path, actor: Actor = Actor("ann")) -> None:  # noqa: B008 - can't change
         self._asking = asking
         self._audit = audit
-        self.question = Question("What about the orders?", actor=actor)
+        self.question = Question("What about the orders?", actor=actor, is_credible=True)
         self.found: dict[str, Found] = {}
         self._calls = 0
 
