@@ -24,6 +24,7 @@ from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
+from agent.tools.opening import Openings
 from agent.tools.registry import ToolRegistry
 from agent.tools.session import ToolSession
 from agent.value_lookup import looking_up
@@ -226,6 +227,7 @@ class _Adapters:
     def tool_context_of(self, question: Question) -> ToolAgentContext:
         """The services for one question to a flow with tools; there must be a model."""
         assert self.model is not None
+        assert self._thinking is not None
         context = self.context_of(question)
         return ToolAgentContext(
             ToolSession(question, _occasion(question), self.model, self._limits),
@@ -233,6 +235,7 @@ class _Adapters:
             context.database,
             context.skills,
             self.rules,
+            Openings(self._thinking.parts),
             context.recall,
             context.experience,
             context.look_up,
