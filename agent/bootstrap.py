@@ -22,6 +22,7 @@ from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
+from agent.tool_loop.loop_flow import LoopFlow
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
 from agent.tools.opening import Openings
@@ -81,7 +82,14 @@ def _ask(dependencies: FlowDependencies) -> Flow:
 
 
 def _tool_loop(dependencies: FlowDependencies) -> Flow:
-    return WithoutModel("tool_loop", _ask(dependencies))
+    settings = dependencies.settings
+    if dependencies.new_tool_context is None:
+        return WithoutModel("tool_loop", _ask(dependencies))
+    return LoopFlow(
+        dependencies.new_tool_context,
+        model_calls=settings.agent_model_calls,
+        deadline_s=settings.request_timeout_s,
+    )
 
 
 def _tool_graph(dependencies: FlowDependencies) -> Flow:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from agent.experience import NOTHING_LEARNT, Recollection
-from agent.flow import Recall, nothing_before
+from agent.flow import Question, Recall, nothing_before
 from agent.thinking import Skills
 from agent.tools.opening import Openings
 from agent.tools.registry import ToolRegistry
@@ -18,6 +18,10 @@ from common.values import Turn
 _NO_HISTORY = Text(
     "会话存储暂时不可用，本次回答没有参考之前的对话。",
     "The conversation store is unavailable; this answer does not know the earlier turns.",
+)
+_NO_ROUTING = Text(
+    "{fields} 已忽略：所选智能体自行决定查询什么。",
+    "{fields} had no effect: the chosen agent decides by itself what to query.",
 )
 
 
@@ -72,7 +76,8 @@ async def begun(context: ToolAgentContext) -> Begun:
         context_type=question.context_type,
         history=history,
     )
-    return Begun(replace(inquiry, found_values=await context.look_up(inquiry, False)), warnings)
+    found_values = await context.look_up(inquiry, False)
+    return Begun(replace(inquiry, found_values=found_values), (*_ignored(question), *warnings))
 
 
 async def remembered(inquiry: Inquiry, context: ToolAgentContext) -> Inquiry:
@@ -80,6 +85,14 @@ async def remembered(inquiry: Inquiry, context: ToolAgentContext) -> Inquiry:
     experience = await context.experience.recalled(inquiry)
     context.experience.used(experience.examples)
     return replace(inquiry, experience=experience)
+
+
+def _ignored(question: Question) -> tuple[str, ...]:
+    """A warning that names the fields of the request that only matter where questions are routed."""
+    given = {"routing_mode": question.routing_mode, "context_type": question.context_type}
+    fields = [name for name, value in given.items() if value is not None]
+    named = Text("、".join(fields), " and ".join(fields)).to(question.answer_lang)
+    return (_NO_ROUTING.to(question.answer_lang).format(fields=named),) if fields else ()
 
 
 async def _history(context: ToolAgentContext) -> tuple[tuple[Turn, ...], tuple[str, ...]]:
