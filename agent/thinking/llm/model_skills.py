@@ -114,7 +114,7 @@ class LlmSkills:
         """See `Skills.repair_sql`."""
         schema = await self._schema(inquiry)
         parts_within = await self.parts.within_for_sql(inquiry, sql)
-        given = {"sql": block(sql, _MAX_SQL), "error": error_text(error, sql, schema)}
+        given = {"sql": block(sql, _MAX_SQL), "error": error_text(error, sql, schema.catalog)}
 
         def made(budget: PromptBudget) -> _Prompt:
             parts = parts_within(budget) | given
