@@ -20,7 +20,7 @@ from agent.tools.transcript import Transcript
 from common.audit import Occasion
 from common.errors import LlmUnavailable
 from common.llm import ChatModel, Completion, InvalidArguments, OnToken, ToolCall, ToolOffer
-from common.llm.call_failures import CallFailed, unavailable
+from common.llm.call_failures import CallFailed, is_unusable, unavailable
 from common.text import Text
 from common.values import Usage
 
@@ -100,19 +100,34 @@ class ToolSession:
         return self.spent.before_tool(self._limits, self._clock() - self._began)
 
     async def ask(
-        self, transcript: Transcript, offer: ToolOffer | None = None, on_token: OnToken | None = None
+        self,
+        transcript: Transcript,
+        offer: ToolOffer | None = None,
+        on_token: OnToken | None = None,
+        restart: Callable[[], bool] = lambda: True,
     ) -> Completion:
-        """The model's reply. A reply that is empty, or nothing but reasoning, is asked for once more.
+        """The model's reply. One that is empty, nothing but reasoning, or can't be read is asked for once more.
+
+        Args:
+            restart: called before that; gives whether whoever takes the tokens can begin anew.
 
         Raises:
             LimitReached: the question may not call the model again.
-            LlmUnavailable: the model can't be reached, or its reply was empty twice.
+            LlmUnavailable: the model can't be reached, or both replies were unusable.
         """
-        for _ in range(2):
-            reply = await self._ask_once(transcript, offer, on_token)
-            if reply.tool_calls or reply.is_withheld or visible_text(reply.text, reply.reasoning):
-                return reply
-        raise unavailable(CallFailed("empty"))
+        try:
+            return await self._usable(transcript, offer, on_token)
+        except LlmUnavailable as error:
+            if not (is_unusable(error) and restart()):
+                raise
+        return await self._usable(transcript, offer, on_token)
+
+    async def _usable(self, transcript: Transcript, offer: ToolOffer | None, on_token: OnToken | None) -> Completion:
+        reply = await self._ask_once(transcript, offer, on_token)
+        if reply.tool_calls or reply.is_withheld or visible_text(reply.text, reply.reasoning):
+            return reply
+        empty = CallFailed("empty")
+        raise unavailable(empty) from empty
 
     async def _ask_once(self, transcript: Transcript, offer: ToolOffer | None, on_token: OnToken | None) -> Completion:
         if (limit := self.limit_before_model()) is not None:
