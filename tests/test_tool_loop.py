@@ -276,7 +276,7 @@ def test_calls_without_bounds_are_a_typed_error(stream: Streaming) -> None:
     assert (error["type"], error["error_type"]) == ("error", "llm_unavailable")
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.integers(0, 1_200), before=st.integers(0, 2))
 def test_a_reply_may_break_off_at_any_byte(cut: int, before: int, stream: Streaming) -> None:
     """Then there is an answer or a typed error, and the next question of the conversation is answered."""
