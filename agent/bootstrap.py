@@ -29,9 +29,11 @@ from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
+from agent.tool_loop.loop_flow import LoopFlow
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
 from agent.tools.memory_tools import Memory
+from agent.tools.opening import Openings
 from agent.tools.registry import ToolRegistry
 from agent.tools.schema_tools import SchemaReader
 from agent.tools.session import ToolSession
@@ -91,7 +93,14 @@ def _ask(dependencies: FlowDependencies) -> Flow:
 
 
 def _tool_loop(dependencies: FlowDependencies) -> Flow:
-    return WithoutModel("tool_loop", _ask(dependencies))
+    settings = dependencies.settings
+    if dependencies.new_tool_context is None:
+        return WithoutModel("tool_loop", _ask(dependencies))
+    return LoopFlow(
+        dependencies.new_tool_context,
+        model_calls=settings.agent_model_calls,
+        deadline_s=settings.request_timeout_s,
+    )
 
 
 def _tool_graph(dependencies: FlowDependencies) -> Flow:
@@ -295,6 +304,7 @@ class _Adapters:
     def tool_context_of(self, question: Question) -> ToolAgentContext:
         """The services for one question to a flow with tools; there must be a model."""
         assert self.model is not None
+        assert self._thinking is not None
         context = self.context_of(question)
         session = ToolSession(question, _occasion(question), self.model, self._limits)
         for enrich in self.extensions.enrichers:
@@ -305,6 +315,7 @@ class _Adapters:
             context.database,
             context.skills,
             self.rules,
+            Openings(self._thinking.parts),
             context.recall,
             context.experience,
             context.look_up,
