@@ -1,0 +1,52 @@
+"""Asks the model what to do next, or goes on with the calls of its latest reply."""
+
+from agent.tool_graph.context import GraphContext, GraphRuntime
+from agent.tool_graph.state import State, Update
+from agent.tools.session import LimitReached
+from agent.tools.transcript import Transcript, closed
+from common.llm import Completion, ToolOffer
+from common.text import Text
+
+
+async def think(state: State, runtime: GraphRuntime) -> Update:
+    """One call of the model, unless calls of its latest reply are open: each gets its result before it is asked again.
+
+    Raises:
+        LlmUnavailable: the model can't be reached, or has had no usable reply twice.
+    """
+    context = runtime.context
+    if state.get("pending"):
+        limit = context.session.limit_before_tool()
+        return _stopped(limit) if limit is not None else _going_on(state)
+    transcript = _continued(state)
+    offered = context.offered()
+    offer = ToolOffer(tuple(tool.definition for tool in offered)) if offered else None
+    try:
+        reply = await _asked(state, runtime, transcript, offer)
+    except LimitReached as reached:
+        return _stopped(reached.text)
+    update: Update = {"transcript": transcript, "reply": reply, "execution_path": ["think"]}
+    if not reply.tool_calls:
+        return {**update, "text": reply.text}
+    names = offer.names if offer is not None else frozenset()
+    return {**update, "pending": reply.tool_calls, "results": {}, "offered": names}
+
+
+def _continued(state: State) -> Transcript:
+    """The conversation with the latest reply and the results of its calls."""
+    if "reply" not in state:
+        return state["transcript"]
+    return state["transcript"].with_exchange(closed(state["reply"], state["results"]))
+
+
+async def _asked(state: State, runtime: GraphRuntime, transcript: Transcript, offer: ToolOffer | None) -> Completion:
+    with emitting(state["wants_tokens"], runtime.stream_writer) as emit:
+        return await runtime.context.session.ask(transcript, offer, emit)
+
+
+def _going_on(state: State) -> Update:
+    return {"pending": state["pending"], "execution_path": ["think"]}
+
+
+def _stopped(limit: Text) -> Update:
+    return {"limit": limit, "execution_path": ["think"]}
