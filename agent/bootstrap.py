@@ -25,7 +25,9 @@ from agent.thinking.llm.model_skills import LlmSkills
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
 from agent.tools.registry import ToolRegistry
+from agent.tools.schema_tools import SchemaReader
 from agent.tools.session import ToolSession
+from agent.tools.toolbox import ToolServices, build_tools
 from agent.value_lookup import looking_up
 from agent.without_model import WithoutModel
 from app_config import Settings
@@ -199,7 +201,8 @@ class _Adapters:
             check=self.journal.check,
             reuses=settings.reuse_examples,
         )
-        self._tools = ToolRegistry((), self.open_database, audit)
+        tools = build_tools(ToolServices(SchemaReader(samples=settings.schema_samples, nearest=self.nearest)))
+        self._tools = ToolRegistry(tools, self.open_database, audit)
         self._limits = _limits(settings)
 
     def database_of(self, actor: Actor) -> Database:

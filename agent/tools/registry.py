@@ -17,6 +17,7 @@ from common.errors import CituError, Forbidden, InternalError
 from common.llm import InvalidArguments, ToolCall
 from common.ports import Database
 from common.text import Text
+from knowledge.safe_text import one_line
 
 _log = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ _UNKNOWN_SUMMARY = Text("没有这个工具", "There is no such tool")
 _INVALID_SUMMARY = Text("参数无效", "The arguments are not valid")
 _BROKEN = Text("工具运行出错", "The tool failed")
 _MOST_PROBLEMS = 5  # of the arguments, that the model is told
+_MOST_PLACE = 80  # characters of the name of an argument
 
 Transform = Callable[[Tool[Any], Arguments, ToolContext], Awaitable[Arguments]]
 """Changes the arguments of a call, or raises `Forbidden` to refuse it; the next transform gets what this one gave."""
@@ -121,9 +123,7 @@ class ToolRegistry:
         if tool is None:
             return self._unknown(use.question.actor)
         if offered is not None and call.name not in offered:
-            return ToolResult(
-                f"{call.name} can't be called now. Call one of: {_listed(offered)}.", _NOT_NOW, _NOT_OFFERED
-            )
+            return _not_now(call, offered)
         arguments = parsed_arguments(tool, call)
         if isinstance(arguments, ToolResult):
             return arguments
@@ -160,12 +160,17 @@ def parsed_arguments(tool: Tool[Any], call: ToolCall) -> Arguments | ToolResult:
         arguments: Arguments = tool.arguments.model_validate(call.arguments)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:_MOST_PROBLEMS]
-        return _invalid("; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in problems))
+        return _invalid("; ".join(f"{_place(one['loc'])}: {one['msg']}" for one in problems))
     return arguments
 
 
+def _place(loc: Sequence[int | str]) -> str:
+    """Where a problem is; names of unknown arguments are the model's own and may be long."""
+    return one_line(".".join(map(str, loc)), _MOST_PLACE) or "arguments"
+
+
 def _not_now(call: ToolCall, offered: Collection[str]) -> ToolResult:
-    said = f"{call.name} can't be called now. Call one of: {_listed(offered)}."
+    said = f"{one_line(call.name, _MOST_PLACE)} can't be called now. Call one of: {_listed(offered)}."
     return ToolResult(said, _NOT_NOW, _NOT_OFFERED)
 
 

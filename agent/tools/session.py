@@ -6,6 +6,7 @@ question.
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ Write = Callable[[ToolStep | StepResult], None]
 
 _MOST_SHOWN = 500  # characters of one argument that the user is shown
 _LIMIT = "limit_reached"
+_MOST_OF_TOOL = Text("工具 {} 在一次提问中最多调用 {} 次。", "{} may be called {} times for one question.")
 _REPEATED = Text("与之前的调用相同，沿用其结果", "The same as an earlier call; its result stands")
 
 
@@ -66,6 +68,7 @@ class ToolSession:
         self._clock = clock
         self._began = clock()
         self._first_calls: dict[str, str] = {}  # ids by what was called
+        self._calls_of: Counter[str] = Counter()  # by the names of tools that limit them
 
     @property
     def usage(self) -> Usage:
@@ -125,8 +128,20 @@ class ToolSession:
         key = _key(call, state)
         if key in self._first_calls:
             return _pointed_at(self._first_calls[key])
+        if (limit := self._limit_of_tool(call.name, registry)) is not None:
+            return ToolResult(f"{_LIMIT}: {limit.en}", limit, _LIMIT)
         self._first_calls[key] = call.id
         return await self._run(call, registry, write, offered)
+
+    def _limit_of_tool(self, name: str, registry: ToolRegistry) -> Text | None:
+        """Why this tool may not be called again; None: it may. Counts the call."""
+        tool = registry.find(name, self.question.actor)
+        if tool is None or tool.most_calls is None:
+            return None
+        if self._calls_of[name] >= tool.most_calls:
+            return Text(_MOST_OF_TOOL.zh.format(name, tool.most_calls), _MOST_OF_TOOL.en.format(name, tool.most_calls))
+        self._calls_of[name] += 1
+        return None
 
     async def _run(self, call: ToolCall, registry: ToolRegistry, write: Write, offered: Collection[str]) -> ToolResult:
         tool = registry.find(call.name, self.question.actor)

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from agent.flow import Question, StepResult
+from agent.tools.argument_schema import argument_schema
 from common.errors import CituError
 from common.llm import ToolDefinition
 from common.ports import Database
@@ -89,6 +90,7 @@ class Tool(Generic[A]):
         arguments: validates what the model gives; its JSON Schema is what the model sees.
         run: does the work; `CituError` is told to the model and the user, anything else is a bug and hidden from both.
         groups: who may call it; `EVERYONE` for all, empty for nobody.
+        most_calls: how often one question may call it; None: as often as its limits allow.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Tool(Generic[A]):
     arguments: type[A]
     run: Callable[[ToolContext, A], Awaitable[ToolResult]]
     groups: frozenset[str] = frozenset()
+    most_calls: int | None = None
 
     def is_allowed(self, groups: tuple[str, ...]) -> bool:
         """Whether an actor of these groups may call it."""
@@ -105,7 +108,7 @@ class Tool(Generic[A]):
     @property
     def definition(self) -> ToolDefinition:
         """As it is offered to a model."""
-        return ToolDefinition(self.name, self.description, self.arguments.model_json_schema())
+        return ToolDefinition(self.name, self.description, argument_schema(self.arguments))
 
 
 def failed(error: CituError) -> ToolResult:

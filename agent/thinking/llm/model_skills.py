@@ -140,7 +140,7 @@ class LlmSkills:
                 "values": _values(schema, inquiry, budget.values),
                 "question": _question(inquiry),
                 "sql": block(sql, _MAX_SQL),
-                "error": error_text(error, sql, schema),
+                "error": error_text(error, sql, schema.catalog),
             }
             return _Prompt(prompt("repair_sql", inquiry.lang, **parts, today=self._today().isoformat()), parts)
 
