@@ -22,8 +22,10 @@ from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
+from agent.tool_graph import graph_flow as tool_graph
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
+from agent.tools.opening import Openings
 from agent.tools.registry import ToolRegistry
 from agent.tools.schema_tools import SchemaReader
 from agent.tools.session import ToolSession
@@ -86,7 +88,15 @@ def _tool_loop(dependencies: FlowDependencies) -> Flow:
 
 
 def _tool_graph(dependencies: FlowDependencies) -> Flow:
-    return WithoutModel("tool_graph", _ask(dependencies))
+    if dependencies.new_tool_context is None:
+        return WithoutModel(tool_graph.NAME, _ask(dependencies))
+    settings = dependencies.settings
+    return tool_graph.ToolGraphFlow(
+        dependencies.new_tool_context,
+        limits=_limits(settings),
+        samples=settings.schema_samples,
+        deadline_s=settings.request_timeout_s,
+    )
 
 
 FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask, _tool_loop, _tool_graph]
@@ -228,7 +238,7 @@ class _Adapters:
 
     def tool_context_of(self, question: Question) -> ToolAgentContext:
         """The services for one question to a flow with tools; there must be a model."""
-        assert self.model is not None
+        assert self.model is not None and self._thinking is not None
         context = self.context_of(question)
         return ToolAgentContext(
             ToolSession(question, _occasion(question), self.model, self._limits),
@@ -236,6 +246,7 @@ class _Adapters:
             context.database,
             context.skills,
             self.rules,
+            Openings(self._thinking.parts),
             context.recall,
             context.experience,
             context.look_up,

@@ -1,6 +1,7 @@
 """The services of one question to the graph: those of every flow with tools, and what is on its workbench."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -30,7 +31,7 @@ class GraphContext:
         """What the question may still use, and what its calls gave."""
         return self.given.session
 
-    def offered(self) -> tuple[Tool, ...]:
+    def offered(self) -> tuple[Tool[Any], ...]:
         """The tools that may be called now, as the actor may and as far as the question has come."""
         allowed = self.registry.allowed(self.session.question.actor)
         return tuple(tool for tool in allowed if self._is_due(tool.name))

@@ -49,6 +49,7 @@ class Update(Path, total=False):
         sql, plan: the latest statement that was accepted.
         text: the answer as the model wrote it.
         limit: the limit that ended the question.
+        is_saved: whether the latest statement is kept as a candidate.
         answer: the terminal event's body without what the flow adds.
     """
 
@@ -63,6 +64,7 @@ class Update(Path, total=False):
     plan: PlanEstimate
     text: str
     limit: Text
+    is_saved: bool
     answer: dict[str, Any]
 
 

@@ -14,7 +14,7 @@ from agent.tool_graph.workbench import Statement, Workbench
 from agent.tools.context import ToolAgentContext
 from agent.tools.run_sql import NAME as RUN_SQL
 from agent.tools.run_sql import not_valid, queried
-from agent.tools.tool import Arguments, Tool, ToolContext, ToolResult, failed
+from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult, failed
 from common.errors import CituError, ForbiddenStatement, InvalidSql
 from common.inquiry import Inquiry
 from common.text import Text
@@ -78,17 +78,17 @@ def virtual_tools(given: ToolAgentContext, workbench: Workbench, *, samples: boo
 
 
 def _query_schema(given: ToolAgentContext, workbench: Workbench) -> Tool[QuerySchema]:
-    """The tool on top of those that look at the catalogue; who may not call these may not call it."""
+    """The tool on top of those that look at the catalogue; whoever may not call both of them may not call it."""
     actor = given.session.question.actor
     describe, search = given.registry.find("describe_table", actor), given.registry.find("search_schema", actor)
 
-    async def run(context: ToolContext, arguments: QuerySchema) -> ToolResult:
-        names = [name for name in arguments.tables or () if name.strip()]
+    async def run(context: ToolContext, wanted: QuerySchema) -> ToolResult:
+        names = [name for name in wanted.tables or () if name.strip()]
         asked = [(describe, {"table": name}) for name in names[:_MOST_TABLES]]
-        words = (arguments.words or "").strip() or ("" if names else context.question.question)
+        words = (wanted.words or "").strip() or ("" if names else context.question.question)
         if words:
             asked.append((search, {"words": words}))
-        results = [await _looked_up(tool, given_arguments, context) for tool, given_arguments in asked if tool is not None]
+        results = [await _looked_up(tool, arguments, context) for tool, arguments in asked if tool is not None]
         found = [result for result in results if result.error_type is None]
         workbench.knows_schema = workbench.knows_schema or bool(found)
         told = [result.text for result in results]
@@ -103,7 +103,7 @@ def _query_schema(given: ToolAgentContext, workbench: Workbench) -> Tool[QuerySc
         "words to find tables by. It takes no SQL.",
         QuerySchema,
         run,
-        frozenset.intersection(*(tool.groups if tool is not None else frozenset() for tool in (describe, search))),
+        frozenset({EVERYONE} if describe and search else ()),
     )
 
 
@@ -133,8 +133,8 @@ def _generate_sql(given: ToolAgentContext, workbench: Workbench) -> Tool[Generat
     return Tool(
         GENERATE,
         Text("生成并验证 SQL", "Write and prove SQL"),
-        "Puts one read-only SQL statement up for execution. It is checked at once: by rules about what may be read, and "
-        "by PostgreSQL's planner. The result says whether it is accepted, or what is wrong with it. It replaces the "
+        "Puts one read-only SQL statement up for execution. It is checked at once, by rules about what may be read and "
+        "by PostgreSQL's planner; the result says whether it is accepted, or what is wrong with it. It replaces the "
         "statement before.",
         GenerateSql,
         run,

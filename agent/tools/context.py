@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from agent.experience import NOTHING_LEARNT, Recollection
 from agent.flow import Recall, nothing_before
 from agent.thinking import Skills
+from agent.tools.opening import Openings
 from agent.tools.registry import ToolRegistry
 from agent.tools.session import ToolSession
 from agent.value_lookup import LookUp, nothing_stored
@@ -21,6 +22,7 @@ class ToolAgentContext:
         database: as the actor may see it, for the catalogue and for judging statements; audited.
         skills: writes SQL with the model.
         rules: puts rows into words when the model can't.
+        openings: writes the first messages to the model.
         recall: gives the earlier turns of the conversation.
         experience: gives what has been learnt for the question.
         look_up: finds stored values that the question names.
@@ -31,6 +33,7 @@ class ToolAgentContext:
     database: Database
     skills: Skills
     rules: Skills
+    openings: Openings
     recall: Recall = nothing_before
     experience: Recollection = NOTHING_LEARNT
     look_up: LookUp = nothing_stored

@@ -9,7 +9,7 @@ from agent.tools.transcript import Transcript
 FLOW = "tool_graph"
 
 
-async def memory_search(_state: State, runtime: GraphRuntime) -> Update:
+async def memory_search(state: State, runtime: GraphRuntime) -> Update:  # noqa: ARG001
     """Writes the beginning of the conversation with the model.
 
     A schema that it shows whole is known from here on; of a larger one it shows the part that the question is about,

@@ -1,6 +1,7 @@
 """Asks the model what to do next, or goes on with the calls of its latest reply."""
 
-from agent.tool_graph.context import GraphContext, GraphRuntime
+from agent.token_batches import emitting
+from agent.tool_graph.context import GraphRuntime
 from agent.tool_graph.state import State, Update
 from agent.tools.session import LimitReached
 from agent.tools.transcript import Transcript, closed

@@ -1,0 +1,83 @@
+"""How a conversation with a model about one question begins: instructions, what is known, and the question last.
+
+Whatever people or the database have written (names, comments, stored values, earlier turns, examples, notes) stands in
+the user's message, between tags; the system message is Citu's own words alone. Of earlier turns only questions, SQL and
+answers are told, never calls of tools.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+
+from agent.thinking.llm.prompt_files import passage, prompt
+from agent.thinking.llm.question_parts import PartsWithin, QuestionParts, shorter, table_hint
+from common.inquiry import Inquiry
+from common.llm import Message
+from common.llm.tokens import PromptBudget
+from common.text import Text
+
+_NO_HISTORY = Text(
+    "会话存储暂时不可用，本次回答没有参考之前的对话。",
+    "The conversation store is unavailable; this answer does not know the earlier turns.",
+)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The first messages.
+
+    Attributes:
+        messages: the system's and the user's.
+        parts: texts of the user's message by name, such as `schema`.
+        has_whole_schema: whether the schema in it is all that the catalogue has.
+        is_short: whether it was made because a model found a longer one too long.
+    """
+
+    messages: tuple[Message, ...]
+    parts: Mapping[str, str]
+    has_whole_schema: bool
+    is_short: bool
+    _within: Callable[[PromptBudget], "Opening"]
+    _budget: PromptBudget
+
+    def shortened(self) -> "Opening":
+        """The same with about half of what it tells."""
+        return replace(self._within(shorter(self._budget, self.parts)), is_short=True)
+
+
+class Openings:
+    """Writes openings.
+
+    Args:
+        parts: writes what is known of a question.
+        today: gives the day that prompts call today.
+    """
+
+    def __init__(self, parts: QuestionParts, *, today: Callable[[], date] = date.today) -> None:
+        self._parts = parts
+        self._today = today
+
+    async def write(self, inquiry: Inquiry, flow: str) -> Opening:
+        """The opening for a question to the flow of that name; `prompts/steps_of_<flow>.md` says how it works."""
+        schema = await self._parts.schema(inquiry)
+        parts_within = await self._parts.within(inquiry, "tools")
+
+        def within(budget: PromptBudget) -> Opening:
+            return self._made(inquiry, flow, parts_within, budget, schema.fits(budget.schema), within)
+
+        return within(self._parts.budget)
+
+    def _made(
+        self,
+        inquiry: Inquiry,
+        flow: str,
+        parts_within: PartsWithin,
+        budget: PromptBudget,
+        is_whole: bool,
+        within: Callable[[PromptBudget], Opening],
+    ) -> Opening:
+        parts = parts_within(budget)
+        said = {"table_hint": table_hint(inquiry.table), "today": self._today().isoformat()}
+        steps = passage(f"steps_of_{flow}")
+        messages = prompt("answer_with_tools", inquiry.lang, steps=steps, **parts, **said)
+        return Opening(tuple(messages), parts, is_whole, False, within, budget)
