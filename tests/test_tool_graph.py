@@ -1,0 +1,303 @@
+"""The flow `tool_graph`: what a scripted model is offered and sent, what the audit log notes, and how questions end."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app_config import Settings
+from tests.asking import Asking, shared_askings, stable
+from tests.http_stream import Stream
+from tests.live import GAUGES, Citu, Watch, eventually, serving
+from tests.openai_replies import Called, Gate, Reply, Request
+from tests.openai_server import OpenAiServer
+from tests.questions import STREAM, scripted
+from tests.tool_scripts import EXECUTING, calling, following, generating, querying, results, turns
+
+COUNT = "SELECT count(*) AS n FROM gauge"
+NAMES = "SELECT name FROM gauge ORDER BY name"
+ASK = {"question": "how many gauges are there", "agent": "tool_graph", "lang": "en"}
+VIRTUAL = {"query_schema_metadata", "generate_sql", "execute_current_sql"}
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAiServer]:
+    with OpenAiServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def audit_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("audit") / "logs" / "audit.jsonl"
+
+
+@pytest.fixture(scope="module")
+def database(make_database: Callable[[str], str]) -> str:
+    return make_database(GAUGES)
+
+
+@pytest.fixture(scope="module")
+def askings(database: str, audit_path: Path) -> Iterator[Callable[..., Asking]]:
+    with shared_askings(Settings(database_url=database, llm_max_retries=0, audit_log=str(audit_path))) as askings:
+        yield askings
+
+
+class Told:
+    """What became of one question.
+
+    Attributes:
+        data: of its last event.
+        requests: that the model received.
+        audit: lines of the log.
+    """
+
+    def __init__(self, code: int, data: dict[str, Any], requests: list[Request], audit: list[dict[str, Any]]) -> None:
+        self.code = code
+        self.data = data
+        self.requests = requests
+        self.audit = audit
+
+    @property
+    def offers(self) -> list[set[str]]:
+        """The virtual tools that each request with tools offered."""
+        return [VIRTUAL.intersection(request.tool_names) for request in self.requests if "tools" in request.params]
+
+    @property
+    def results(self) -> dict[str, str]:
+        """What the last request says of all calls."""
+        return results(self.requests[-1])
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """The audit log's lines about calls."""
+        return [line for line in self.audit if line["source"] == "tool"]
+
+    @property
+    def statements(self) -> list[dict[str, Any]]:
+        """The audit log's lines about statements."""
+        return [line for line in self.audit if "sql" in line]
+
+
+Tell = Callable[..., Told]
+
+
+@pytest.fixture
+def tell(askings: Callable[..., Asking], model: OpenAiServer, audit_path: Path) -> Tell:
+    """Asks a question; the model follows the script."""
+
+    def told(replies: Sequence[Reply], sql: str = COUNT, body: dict[str, Any] | None = None, **changes: Any) -> Told:
+        model.default = following(replies, sql)
+        first = len(model.requests)
+        code, envelope = askings(model, **changes).sync({**ASK, **(body or {})})
+        data, requests = envelope["data"], model.requests[first:]
+        for request in requests:
+            assert "run_sql" not in request.tool_names
+        lines = map(json.loads, audit_path.read_text("utf-8").splitlines()) if audit_path.exists() else ()
+        return Told(code, data, requests, [line for line in lines if line["run_id"] == data["run_id"]])
+
+    return told
+
+
+# ---------------------------------------------------------------------------------------------------- a simple question
+
+
+def test_a_simple_question_takes_three_calls_of_the_model(tell: Tell) -> None:
+    told = tell(querying(COUNT, "There are 3 gauges."))
+    assert told.code == 200
+    assert (told.data["response"], told.data["sql"], told.data["agent"]) == ("There are 3 gauges.", COUNT, "tool_graph")
+    assert told.data["query_result"]["rows"] == [[3]]
+    assert told.data["usage"]["llm_calls"] == len(told.requests) == 3
+    assert told.data["execution_path"] == [
+        *("start", "initialize", "memory_search", "think", "generate_sql"),
+        *("think", "execute_sql", "save_memory", "think", "finalize"),
+    ]
+
+
+def test_conversation_takes_one_call_of_the_model(tell: Tell) -> None:
+    told = tell([Reply("Hello!")], body={"question": "hello"})
+    assert (told.data["response"], told.data["response_type"], len(told.requests)) == ("Hello!", "CHAT", 1)
+    assert told.audit == []
+
+
+def test_a_statement_that_the_model_does_not_write_is_written_in_a_prompt_of_its_own(tell: Tell) -> None:
+    told = tell([Reply(calls=[generating(None, "Number of gauges")]), Reply(calls=[EXECUTING]), Reply("3.")], COUNT)
+    fresh = told.requests[1]
+    assert "tools" not in fresh.params
+    assert {message["role"] for message in fresh.messages} == {"system", "user"}
+    assert "Number of gauges" in fresh.question
+    assert told.data["sql"] == COUNT
+    assert told.data["usage"]["llm_calls"] == 4
+    assert told.data["usage"]["prompt_tokens"] == sum(len(json.dumps(one.messages)) // 4 for one in told.requests)
+
+
+def test_the_verdict_says_what_to_mend(tell: Tell) -> None:
+    told = tell([Reply(calls=[generating("SELECT nam FROM gauge")]), *querying(NAMES)[0:]][0:1] + querying(NAMES))
+    wrong = told.requests[1].messages[-1]["content"]
+    assert wrong.startswith("syntax_error:")
+    assert "name" in wrong.split("look similar:")[1]
+
+
+@pytest.mark.parametrize("sql", ["DELETE FROM gauge", "SELECT 1; SELECT 2", "SELECT rolname FROM pg_authid"])
+def test_a_refused_statement_is_never_offered_for_execution(sql: str, tell: Tell) -> None:
+    told = tell([Reply(calls=[generating(sql)]), Reply(calls=[EXECUTING]), Reply("That is not possible.")])
+    assert "execute_current_sql" not in set().union(*told.offers)
+    assert [line["verdict"] for line in told.statements] == ["refused"]
+
+
+# ------------------------------------------------------------------------------------------------------------ invariants
+
+
+def test_i1_no_request_offers_run_sql_and_a_call_of_it_runs_nothing(tell: Tell) -> None:
+    told = tell([calling("run_sql", sql=COUNT), Reply("I can't.")])
+    assert told.statements == []
+    assert [(line["tool"], line["verdict"]) for line in told.calls] == [("run_sql", "refused")]
+
+
+def test_i2_tools_are_offered_by_state(tell: Tell) -> None:
+    told = tell(querying(COUNT))
+    before = {"query_schema_metadata", "generate_sql"}
+    assert told.offers == [before, VIRTUAL, before]
+
+
+def test_i2_without_a_schema_there_is_nothing_to_generate(tell: Tell) -> None:
+    """A budget in which not even one table fits."""
+    asked = [calling("query_schema_metadata", tables=["gauge"]), *querying(COUNT)]
+    told = tell(asked, schema_tokens=1)
+    assert told.offers[:2] == [{"query_schema_metadata"}, {"query_schema_metadata", "generate_sql"}]
+    assert told.data["query_result"]["rows"] == [[3]]
+    early = tell([Reply(calls=[generating(COUNT)]), Reply("No.")], schema_tokens=1)
+    assert "can't be called now" in early.requests[1].messages[-1]["content"]
+    assert [line["verdict"] for line in early.calls] == ["refused"]
+
+
+def test_i2_a_call_outside_the_offer_runs_nothing(tell: Tell) -> None:
+    """Also where an earlier call of the same reply has just made it possible."""
+    told = tell([Reply(calls=[generating(COUNT), EXECUTING]), Reply("Wait.")])
+    assert [one["verdict"] for one in told.calls] == ["executed", "refused"]
+    assert told.statements == []
+
+
+def test_i2_a_statement_that_is_given_up_is_not_run(tell: Tell) -> None:
+    """It was offered with the reply, whose first call has replaced it by one that is refused."""
+    told = tell(
+        [Reply(calls=[generating(COUNT)]), Reply(calls=[generating("SELECT x FROM gauge"), EXECUTING]), Reply("No.")]
+    )
+    assert [one["verdict"] for one in told.calls] == ["executed", "failed", "refused"]
+    assert [(line["sql"], line["verdict"]) for line in told.statements] == [("SELECT x FROM gauge", "refused")]
+
+
+def test_i3_each_statement_has_one_line_with_run_call_and_tool(tell: Tell) -> None:
+    told = tell(
+        [
+            Reply(calls=[generating("SELECT nothing FROM gauge")]),
+            Reply(calls=[generating("SELECT 1 / (n - n) AS x FROM gauge")]),
+            Reply(calls=[EXECUTING]),
+            *querying(COUNT),
+        ]
+    )
+    assert [(line["tool"], line["verdict"], line["sql"]) for line in told.statements] == [
+        ("generate_sql", "refused", "SELECT nothing FROM gauge"),
+        ("execute_current_sql", "failed", "SELECT 1 / (n - n) AS x FROM gauge"),
+        ("execute_current_sql", "executed", COUNT),
+    ]
+    called = {call["id"] for one in told.requests for message in one.messages for call in message.get("tool_calls", ())}
+    assert {line["call_id"] for line in told.audit} == called
+    assert {line["tool"] for line in told.calls} == {"generate_sql", "execute_current_sql"}
+
+
+def test_i4_mixed_calls_of_one_reply_get_one_result_each_in_its_order(tell: Tell) -> None:
+    mixed = [
+        Called("describe_table", {"table": "gauge"}),
+        generating(COUNT),
+        Called("no_such_tool"),
+        Called("query_schema_metadata", {"words": "gauge"}),
+        Called("search_schema", {"words": "gauge"}),
+        Called("describe_table", '{"table": '),
+        generating(NAMES),
+    ]
+    told = tell([Reply(calls=mixed), Reply(calls=[EXECUTING]), Reply("Done.")])
+    _system, _user, asked, *answered = told.requests[1].messages
+    assert [one["tool_call_id"] for one in answered] == [call["id"] for call in asked["tool_calls"]]
+    assert [line["tool"] for line in told.calls] == [*(call.name for call in mixed), "execute_current_sql"]
+    assert told.data["sql"] == NAMES, "the statement that was put up last"
+    assert told.data["usage"]["llm_calls"] == 3
+
+
+ENDLESS = {
+    "agent_model_calls": (4, "model calls"),
+    "agent_tool_calls": (5, "tool calls"),
+    "agent_tokens": (3_000, "tokens"),
+    "agent_timeout_s": (1e-9, "seconds"),
+}
+
+
+@pytest.mark.parametrize("setting", ENDLESS)
+def test_i5_endless_callers_stop_at_each_limit(setting: str, tell: Tell) -> None:
+    most, word = ENDLESS[setting]
+    looking = [calling("query_schema_metadata", words=f"gauge {place}") for place in range(50)]
+    told = tell([*querying(COUNT)[:2], *looking], **{setting: most})
+    assert told.code == 200
+    assert f"{most:g} {word}" in told.data["warnings"][-1]
+    if setting == "agent_timeout_s":
+        assert (told.requests, told.audit) == ([], [])
+        return
+    assert told.data["query_result"]["rows"] == [[3]], "what was found so far"
+    assert "3" in told.data["response"]
+    used = {"agent_model_calls": len(told.requests), "agent_tool_calls": len(told.calls)}
+    assert used.get(setting, most) == most
+    assert "think" in told.data["execution_path"][-2:]
+
+
+def test_i5_the_prompt_of_its_own_counts_as_a_call_of_the_model(tell: Tell) -> None:
+    told = tell([Reply(calls=[generating(None, f"Step {place}")]) for place in range(9)], agent_model_calls=4)
+    assert len(told.requests) == 4
+    assert "4 model calls" in told.data["warnings"][-1]
+
+
+def test_i5_calls_beyond_the_limit_are_not_run(tell: Tell) -> None:
+    many = [Called("describe_table", {"table": f"t{place}"}) for place in range(9)]
+    told = tell([Reply(calls=many)], agent_tool_calls=4)
+    assert (len(told.calls), len(told.requests)) == (4, 1)
+
+
+def test_i6_the_same_call_is_not_run_twice(tell: Tell) -> None:
+    again = [generating(COUNT), generating(COUNT)]
+    told = tell([Reply(calls=again), Reply(calls=[EXECUTING, EXECUTING]), Reply(calls=again), Reply("3.")])
+    assert [line["tool"] for line in told.calls] == ["generate_sql", "execute_current_sql"]
+    assert len(told.statements) == 1
+    pointed = [text for text in told.results.values() if "same as" in text]
+    assert len(told.results) == 6
+    assert len(pointed) == 4
+
+
+def test_i6_a_repeated_call_puts_its_statement_up_again(tell: Tell) -> None:
+    told = tell([*(Reply(calls=[generating(sql)]) for sql in (COUNT, NAMES, COUNT)), Reply(calls=[EXECUTING]), Reply("3")])
+    assert [line["sql"] for line in told.statements] == [COUNT]
+
+
+def test_i7_no_call_crosses_turns(tell: Tell) -> None:
+    body = {"conversation_id": "graph-turns"}
+    tell(querying(COUNT, "There are 3 gauges."), body=body)
+    told = tell([Reply("As I said.")], body={**body, "question": "and again?"})
+    (request,) = told.requests
+    assert [message["role"] for message in request.messages] == ["system", "user"]
+    for kept in (ASK["question"], COUNT, "There are 3 gauges."):
+        assert kept in request.messages[1]["content"]
+    assert "generate_sql {" not in request.messages[1]["content"]
+
+
+@pytest.mark.parametrize("unusable", [Reply(""), Reply(" \n"), Reply("<think>hm</think>"), Reply(None)])
+def test_i9_an_unusable_reply_is_asked_for_once_more(unusable: Reply, askings: Any, model: OpenAiServer) -> None:
+    asking = askings(model)
+    code, envelope = asking.sync(ASK, unusable, Reply("Hello."))
+    assert (code, envelope["data"]["response"]) == (200, "Hello.")
+    first = len(model.requests)
+    code, envelope = asking.sync(ASK, *[unusable] * 5)
+    assert (code, envelope["data"]["error_type"], envelope["data"]["node"]) == (503, "llm_unavailable", "think")
+    assert len(model.requests) == first + 2
+    model.forget_replies()
