@@ -22,7 +22,8 @@ from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
-from agent.tool_graph import graph_flow as tool_graph
+from agent.tool_graph.graph_flow import ToolGraphFlow
+from agent.tool_loop.loop_flow import LoopFlow
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
 from agent.tools.opening import Openings
@@ -84,14 +85,21 @@ def _ask(dependencies: FlowDependencies) -> Flow:
 
 
 def _tool_loop(dependencies: FlowDependencies) -> Flow:
-    return WithoutModel("tool_loop", _ask(dependencies))
+    settings = dependencies.settings
+    if dependencies.new_tool_context is None:
+        return WithoutModel("tool_loop", _ask(dependencies))
+    return LoopFlow(
+        dependencies.new_tool_context,
+        model_calls=settings.agent_model_calls,
+        deadline_s=settings.request_timeout_s,
+    )
 
 
 def _tool_graph(dependencies: FlowDependencies) -> Flow:
     if dependencies.new_tool_context is None:
-        return WithoutModel(tool_graph.NAME, _ask(dependencies))
+        return WithoutModel("tool_graph", _ask(dependencies))
     settings = dependencies.settings
-    return tool_graph.ToolGraphFlow(
+    return ToolGraphFlow(
         dependencies.new_tool_context,
         limits=_limits(settings),
         samples=settings.schema_samples,
@@ -238,7 +246,8 @@ class _Adapters:
 
     def tool_context_of(self, question: Question) -> ToolAgentContext:
         """The services for one question to a flow with tools; there must be a model."""
-        assert self.model is not None and self._thinking is not None
+        assert self.model is not None
+        assert self._thinking is not None
         context = self.context_of(question)
         return ToolAgentContext(
             ToolSession(question, _occasion(question), self.model, self._limits),

@@ -276,7 +276,9 @@ def test_i6_the_same_call_is_not_run_twice(tell: Tell) -> None:
 
 
 def test_i6_a_repeated_call_puts_its_statement_up_again(tell: Tell) -> None:
-    told = tell([*(Reply(calls=[generating(sql)]) for sql in (COUNT, NAMES, COUNT)), Reply(calls=[EXECUTING]), Reply("3")])
+    told = tell(
+        [*(Reply(calls=[generating(sql)]) for sql in (COUNT, NAMES, COUNT)), Reply(calls=[EXECUTING]), Reply("3")]
+    )
     assert [line["sql"] for line in told.statements] == [COUNT]
 
 

@@ -23,7 +23,7 @@ def _searched(_update: Update) -> Described:
 def _thought(update: Update) -> Described:
     if "limit" in update:
         return Described(Text("到达上限，以已有结果回答", "At a limit; answering with what was found"), update["limit"])
-    if "text" in update:
+    if "is_answered" in update:
         return Described(Text("回答已生成", "The answer is written"), _DONE)
     names = ", ".join(call.spelled_name for call in update["pending"])
     return Described(Text(f"下一步: {names}", f"Next: {names}"), Text("已决定下一步", "The next step is decided"))
@@ -44,7 +44,7 @@ def _has_failed(update: Update) -> bool:
 
 
 def _saved(update: Update) -> Described:
-    if update.get("is_saved"):
+    if update.get("is_kept"):
         return Described(Text("已保存为待确认的示例", "Kept as an example to be confirmed"), _DONE)
     return Described(Text("没有需要保存的内容", "Nothing to keep"), _DONE)
 

@@ -8,16 +8,16 @@ from agent.kept_turns import turn_of
 from agent.tool_graph.context import GraphContext
 from agent.tool_graph.faces import FACES
 from agent.tool_graph.graph import Graph, compiled_graph, most_steps
+from agent.tool_graph.nodes.memory_search import FLOW
 from agent.tool_graph.routing import FINALIZE
 from agent.tool_graph.state import Ask, State
 from agent.tool_graph.virtual_tools import virtual_tools
 from agent.tool_graph.workbench import Workbench
+from agent.tools.answer import ROUTING
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
 from agent.tools.run_sql import NAME as RUN_SQL
 from common.values import Turn
-
-NAME = "tool_graph"
 
 
 class ToolGraphFlow:
@@ -29,7 +29,7 @@ class ToolGraphFlow:
         deadline_s: seconds for one question.
     """
 
-    name = NAME
+    name = FLOW
     faces: Mapping[str, Face] = FACES
     last_node = FINALIZE
     has_steps = True
@@ -54,14 +54,7 @@ class ToolGraphFlow:
 
     def start(self, question: Question) -> Ask:
         """See `Flow.start`."""
-        return {
-            "question": question.question,
-            "lang": question.answer_lang,
-            "table": question.table,
-            "context_type": question.context_type,
-            "wants_tokens": question.stream_tokens,
-            "execution_path": ["start"],
-        }
+        return {"lang": question.answer_lang, "execution_path": ["start"]}
 
     def context(self, question: Question) -> GraphContext:
         """See `Flow.context`."""
@@ -72,16 +65,15 @@ class ToolGraphFlow:
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """The steps so far and, once there is one, the latest statement with its plan."""
         known = cast(State, state)
-        summary: dict[str, Any] = {"execution_path": list(known["execution_path"])}
+        summary: dict[str, Any] = {"execution_path": list(known["execution_path"]), "routing_mode": ROUTING}
         if "sql" in known:
             summary |= {"sql": known["sql"], "plan": dict(vars(known["plan"]))}
         return summary
 
     def ending(self, state: Mapping[str, Any]) -> Answer:
         """Always an answer: what fails for good is raised by its node."""
-        known = cast(State, state)
-        return Answer({**known["answer"], "execution_path": known["execution_path"]})
+        return Answer(cast(State, state)["answer"])
 
     def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn:  # noqa: ARG002
-        """See `Flow.turn`."""
+        """See `Flow.turn`; what was called and found on the way is not kept."""
         return turn_of(question, answer.body, None)

@@ -11,13 +11,13 @@ FINALIZE = "finalize"
 
 
 def after_initialize(update: Update) -> str:
-    """To the end when the question is already answered or may use nothing."""
-    return FINALIZE if "limit" in update or "text" in update else "memory_search"
+    """To the end when nothing may be used for the question."""
+    return FINALIZE if "limit" in update else "memory_search"
 
 
 def after_think(update: Update) -> str:
     """To the node of the next call, or to the end when there is an answer or a limit is reached."""
-    if "limit" in update or "text" in update:
+    if "limit" in update or "is_answered" in update:
         return FINALIZE
     return NODE_OF.get(update["pending"][0].name, TOOLS)
 

@@ -1,15 +1,16 @@
 """The state of the graph, typed as that of `agent.ask.state`: `Ask` begins it, nodes write `Update`, `State` is both.
 
-The messages to the model are a `Transcript` of whole exchanges, and one reply whose calls are still being answered:
-`reply`, with the `results` so far and the calls still `pending`. They live as long as the run.
+What was said to the model is a `Dialogue` of whole exchanges, and one reply whose calls are still being answered:
+`reply`, with the `results` so far and the calls still `pending`. All of it lives as long as the run.
 """
 
 import operator
 from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
+from agent.tools.dialogue import Dialogue
 from agent.tools.tool import ToolResult
-from agent.tools.transcript import Transcript
+from common.inquiry import Inquiry
 from common.llm import Completion, ToolCall
 from common.text import Lang, Text
 from common.values import PlanEstimate
@@ -22,39 +23,33 @@ class Path(TypedDict):
 
 
 class Ask(Path):
-    """What a question starts with.
+    """What a question starts with."""
 
-    Attributes:
-        table, context_type: the caller's hints, see `common.inquiry.Inquiry`.
-        wants_tokens: whether text is emitted while it is written.
-    """
-
-    question: str
     lang: Lang
-    table: str | None
-    context_type: str | None
-    wants_tokens: bool
 
 
 class Update(Path, total=False):
     """What nodes write.
 
     Attributes:
-        transcript: what the model is sent at its next call.
+        inquiry: the question with what is known of it.
+        warnings: what the answer must say beside it.
+        dialogue: between Citu and the model, up to the latest reply.
         reply: the model's latest.
         offered: names of the tools that it was offered.
         pending: its calls without a result, in its order.
         results: what its other calls gave, by their ids, as the model is told.
         steps: what the latest node's calls gave; for showing.
         sql, plan: the latest statement that was accepted.
-        text: the answer as the model wrote it.
-        limit: the limit that ended the question.
-        is_saved: whether the latest statement is kept as a candidate.
-        answer: the terminal event's body without what the flow adds.
+        is_kept: whether the latest statement is kept as a candidate.
+        is_answered: whether the dialogue holds the answer.
+        limit: why the question ends before the model has answered.
+        answer: the body of the answer.
     """
 
+    inquiry: Inquiry
     warnings: Annotated[list[str], operator.add]
-    transcript: Transcript
+    dialogue: Dialogue
     reply: Completion
     offered: frozenset[str]
     pending: tuple[ToolCall, ...]
@@ -62,11 +57,11 @@ class Update(Path, total=False):
     steps: tuple[ToolResult, ...]
     sql: str
     plan: PlanEstimate
-    text: str
+    is_kept: bool
+    is_answered: bool
     limit: Text
-    is_saved: bool
     answer: dict[str, Any]
 
 
 class State(Ask, Update):
-    """Everything known about a question so far."""
+    """What nodes read."""

@@ -35,6 +35,7 @@ _MOST_EXPLANATION = 600  # characters
 _ACCEPTED = Text("SQL 验证通过，预计 {} 行，成本 {}", "The SQL is valid; estimate: {} rows, cost {}")
 _RAN_BEFORE = Text("这条 SQL 已经执行过", "This SQL has been run before")
 _NOT_WRITTEN = Text("未能生成 SQL", "No SQL could be written")
+_NO_CALL_LEFT = Text("模型调用次数不足，无法另行生成 SQL", "No call of the model is left to have SQL written")
 _NOTHING = Text("没有可执行的 SQL", "There is no SQL to run")
 
 
@@ -144,8 +145,8 @@ def _generate_sql(given: ToolAgentContext, workbench: Workbench) -> Tool[Generat
 async def _written(instruction: str, given: ToolAgentContext, workbench: Workbench) -> str | ToolResult:
     """The statement that the model writes in a prompt of its own, or the result that says why there is none."""
     session, inquiry = given.session, workbench.inquiry
-    if (limit := session.limit_before_model()) is not None:
-        return ToolResult(f"{_LIMIT}: {limit.en}", limit, _LIMIT)
+    if session.is_last_model_call or session.limit_before_model() is not None:  # the answer needs one as well
+        return ToolResult(f"{_LIMIT}: {_NO_CALL_LEFT.en}", _NO_CALL_LEFT, _LIMIT)
     assert inquiry is not None, "the tool is offered once the schema is known"
     try:
         thought = await given.skills.write_sql(_narrowed(inquiry, instruction))

@@ -10,16 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from agent.thinking.llm.prompt_files import passage, prompt
-from agent.thinking.llm.question_parts import PartsWithin, QuestionParts, shorter, table_hint
+from agent.thinking.llm.question_parts import QuestionParts, shorter, table_hint
 from common.inquiry import Inquiry
 from common.llm import Message
 from common.llm.tokens import PromptBudget
-from common.text import Text
-
-_NO_HISTORY = Text(
-    "会话存储暂时不可用，本次回答没有参考之前的对话。",
-    "The conversation store is unavailable; this answer does not know the earlier turns.",
-)
 
 
 @dataclass(frozen=True)
@@ -29,20 +23,14 @@ class Opening:
     Attributes:
         messages: the system's and the user's.
         parts: texts of the user's message by name, such as `schema`.
-        has_whole_schema: whether the schema in it is all that the catalogue has.
-        is_short: whether it was made because a model found a longer one too long.
+        has_whole_schema: whether it shows all tables with all of their columns.
+        shortened: makes the same with about half of what it tells, which can't be shortened again.
     """
 
     messages: tuple[Message, ...]
     parts: Mapping[str, str]
     has_whole_schema: bool
-    is_short: bool
-    _within: Callable[[PromptBudget], "Opening"]
-    _budget: PromptBudget
-
-    def shortened(self) -> "Opening":
-        """The same with about half of what it tells."""
-        return replace(self._within(shorter(self._budget, self.parts)), is_short=True)
+    shortened: Callable[[], "Opening"] | None = None
 
 
 class Openings:
@@ -61,23 +49,13 @@ class Openings:
         """The opening for a question to the flow of that name; `prompts/steps_of_<flow>.md` says how it works."""
         schema = await self._parts.schema(inquiry)
         parts_within = await self._parts.within(inquiry, "tools")
-
-        def within(budget: PromptBudget) -> Opening:
-            return self._made(inquiry, flow, parts_within, budget, schema.fits(budget.schema), within)
-
-        return within(self._parts.budget)
-
-    def _made(
-        self,
-        inquiry: Inquiry,
-        flow: str,
-        parts_within: PartsWithin,
-        budget: PromptBudget,
-        is_whole: bool,
-        within: Callable[[PromptBudget], Opening],
-    ) -> Opening:
-        parts = parts_within(budget)
         said = {"table_hint": table_hint(inquiry.table), "today": self._today().isoformat()}
         steps = passage(f"steps_of_{flow}")
-        messages = prompt("answer_with_tools", inquiry.lang, steps=steps, **parts, **said)
-        return Opening(tuple(messages), parts, is_whole, False, within, budget)
+
+        def within(budget: PromptBudget) -> Opening:
+            parts = parts_within(budget)
+            messages = prompt("answer_with_tools", inquiry.lang, steps=steps, **parts, **said)
+            return Opening(tuple(messages), parts, schema.fits(budget.schema))
+
+        opening = within(self._parts.budget)
+        return replace(opening, shortened=lambda: within(shorter(self._parts.budget, opening.parts)))

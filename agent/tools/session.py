@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.flow import Question, StepResult, ToolStep
+from agent.thinking.llm.reasoning import visible_text
 from agent.tools.limits import Limits, Spent
 from agent.tools.registry import ToolRegistry, Use
 from agent.tools.tool import Found, ToolResult, rows_event
@@ -46,6 +47,11 @@ class ToolSession:
     Args:
         occasion: of the question, for the audit log.
         clock: seconds, monotonic.
+
+    Attributes:
+        found: rows, by the ids of the calls that found them, oldest first.
+        results: what each call gave that was not a repetition, by its id, oldest first.
+        shown: charts, files and the like for the body of the answer; see `ToolResult`.
     """
 
     def __init__(
@@ -60,6 +66,7 @@ class ToolSession:
         self.question = question
         self.occasion = occasion
         self.found: dict[str, Found] = {}
+        self.results: dict[str, ToolResult] = {}
         self.shown: dict[str, Any] = {}
         self.metadata: dict[str, str] = {}
         self.spent = Spent()
@@ -74,6 +81,11 @@ class ToolSession:
     def usage(self) -> Usage:
         """What the model cost so far."""
         return self.spent.usage
+
+    @property
+    def is_last_model_call(self) -> bool:
+        """Whether the model may be called once more, and then never again."""
+        return self.usage.llm_calls == self._limits.model_calls - 1
 
     def spend(self, usage: Usage) -> None:
         """Adds calls of the model that were made elsewhere for this question."""
@@ -90,7 +102,7 @@ class ToolSession:
     async def ask(
         self, transcript: Transcript, offer: ToolOffer | None = None, on_token: OnToken | None = None
     ) -> Completion:
-        """The model's reply. A reply that is empty is asked for once more.
+        """The model's reply. A reply that is empty, or nothing but reasoning, is asked for once more.
 
         Raises:
             LimitReached: the question may not call the model again.
@@ -98,7 +110,7 @@ class ToolSession:
         """
         for _ in range(2):
             reply = await self._ask_once(transcript, offer, on_token)
-            if reply.tool_calls or reply.text.strip():
+            if reply.tool_calls or reply.is_withheld or visible_text(reply.text, reply.reasoning):
                 return reply
         raise unavailable(CallFailed("empty"))
 
@@ -163,6 +175,7 @@ class ToolSession:
         return result
 
     def _keep(self, call_id: str, result: ToolResult, write: Write) -> None:
+        self.results[call_id] = result
         self.shown |= result.shown
         if result.found is not None:
             self.found[call_id] = result.found

@@ -1,10 +1,13 @@
 """The nodes that answer calls: one for each virtual tool, which takes one call, and one for all other tools."""
 
+from dataclasses import replace
+
 from agent.tool_graph.context import GraphRuntime
 from agent.tool_graph.nodes.calling import answered, written
 from agent.tool_graph.routing import NODE_OF
 from agent.tool_graph.state import State, Update
 from agent.tools.tool import ToolResult
+from common.llm import ToolCall
 
 _READ_THE_SCHEMA = frozenset({"search_schema", "describe_table"})
 
@@ -21,10 +24,18 @@ async def generate_sql(state: State, runtime: GraphRuntime) -> Update:
     workbench.begins(call)
     result = await answered(call, state, runtime)
     workbench.ended(call)
+    _forget_estimates(call, runtime)
     update = written(state, "generate_sql", (result,))
     if workbench.statement is not None:
         update |= {"sql": workbench.statement.sql, "plan": workbench.statement.plan}
     return update
+
+
+def _forget_estimates(call: ToolCall, runtime: GraphRuntime) -> None:
+    """The planner's estimates are no results: no figure of the answer may be traced to them."""
+    results = runtime.context.session.results
+    if call.id in results:
+        results[call.id] = replace(results[call.id], text="")
 
 
 async def execute_sql(state: State, runtime: GraphRuntime) -> Update:
