@@ -102,14 +102,19 @@ class ToolSession:
     async def ask(
         self, transcript: Transcript, offer: ToolOffer | None = None, on_token: OnToken | None = None
     ) -> Completion:
-        """The model's reply. A reply that is empty, or nothing but reasoning, is asked for once more.
+        """The model's reply. A reply that is unusable, empty, or nothing but reasoning, is asked for once more.
 
         Raises:
             LimitReached: the question may not call the model again.
-            LlmUnavailable: the model can't be reached, or its reply was empty twice.
+            LlmUnavailable: the model can't be reached, or its reply was unusable twice.
         """
-        for _ in range(2):
-            reply = await self._ask_once(transcript, offer, on_token)
+        for has_more_tries in (True, False):
+            try:
+                reply = await self._ask_once(transcript, offer, on_token)
+            except LlmUnavailable as error:
+                if has_more_tries and _is_unusable(error):
+                    continue
+                raise
             if reply.tool_calls or reply.is_withheld or visible_text(reply.text, reply.reasoning):
                 return reply
         raise unavailable(CallFailed("empty"))
@@ -180,6 +185,11 @@ class ToolSession:
         if result.found is not None:
             self.found[call_id] = result.found
             write(rows_event(result.found))
+
+
+def _is_unusable(error: LlmUnavailable) -> bool:
+    """Whether the endpoint answered, with nothing that could be used."""
+    return isinstance(error.__cause__, CallFailed) and error.__cause__.kind in {"empty", "unusable"}
 
 
 def _key(call: ToolCall, state: str) -> str:
