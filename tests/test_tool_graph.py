@@ -1,8 +1,9 @@
 """The flow `tool_graph`: what a scripted model is offered and sent, what the audit log notes, and how questions end."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ from hypothesis import strategies as st
 
 from app_config import Settings
 from tests.asking import Asking, shared_askings, stable
-from tests.http_stream import Stream
+from tests.http_stream import Stream, post_json
 from tests.live import GAUGES, Citu, Watch, eventually, serving
 from tests.openai_replies import Called, Gate, Reply, Request
-from tests.openai_server import OpenAiServer
-from tests.questions import STREAM, scripted
-from tests.tool_scripts import EXECUTING, calling, following, generating, querying, results, turns
+from tests.openai_server import OpenAiServer, take_violations
+from tests.questions import STREAM
+from tests.tool_scripts import EXECUTING, calling, following, generating, querying, results
 
 COUNT = "SELECT count(*) AS n FROM gauge"
 NAMES = "SELECT name FROM gauge ORDER BY name"
@@ -136,7 +137,7 @@ def test_a_statement_that_the_model_does_not_write_is_written_in_a_prompt_of_its
 
 
 def test_the_verdict_says_what_to_mend(tell: Tell) -> None:
-    told = tell([Reply(calls=[generating("SELECT nam FROM gauge")]), *querying(NAMES)[0:]][0:1] + querying(NAMES))
+    told = tell([Reply(calls=[generating("SELECT nam FROM gauge")]), *querying(NAMES)])
     wrong = told.requests[1].messages[-1]["content"]
     assert wrong.startswith("syntax_error:")
     assert "name" in wrong.split("look similar:")[1]
@@ -149,7 +150,7 @@ def test_a_refused_statement_is_never_offered_for_execution(sql: str, tell: Tell
     assert [line["verdict"] for line in told.statements] == ["refused"]
 
 
-# ------------------------------------------------------------------------------------------------------------ invariants
+# ---------------------------------------------------------------------------------------------------------- invariants
 
 
 def test_i1_no_request_offers_run_sql_and_a_call_of_it_runs_nothing(tell: Tell) -> None:
@@ -303,3 +304,93 @@ def test_i9_an_unusable_reply_is_asked_for_once_more(unusable: Reply, askings: A
     assert (code, envelope["data"]["error_type"], envelope["data"]["node"]) == (503, "llm_unavailable", "think")
     assert len(model.requests) == first + 2
     model.forget_replies()
+
+
+# --------------------------------------------------------------------------------------------------------- cancellation
+
+GONE_S = 2.0  # how long SQL and model calls may go on after they are stopped
+
+
+@pytest.fixture(scope="module")
+def watch(admin_url: str, database: str) -> Iterator[Watch]:
+    with closing(Watch(admin_url, database)) as watch:
+        yield watch
+
+
+@pytest.fixture(scope="module")
+def service(model: OpenAiServer, database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Citu]:
+    log = tmp_path_factory.mktemp("service") / "log"
+    with serving(log, model=model, DATABASE_URL=database, AUDIT_LOG="off", PING_INTERVAL_S="0.1") as citu:
+        yield citu
+
+
+def test_i8_a_cancelled_question_stops_its_sql_and_asks_no_further(
+    service: Citu, watch: Watch, model: OpenAiServer
+) -> None:
+    model.default = following(querying("SELECT n FROM endless"))
+    first = len(model.requests)
+    with Stream(service.port, STREAM, ASK) as stream:
+        events = stream.events()
+        run_id = next(events)["data"]["run_id"]
+        eventually(lambda: watch.running("endless"))
+        assert post_json(service.port, f"/api/v0/runs/{run_id}/cancel", {})[0] in (200, 202)
+        assert list(events)[-1]["data"]["error_type"] == "cancelled"
+    eventually(lambda: not watch.running("endless"), GONE_S)
+    assert len(model.requests) == first + 2
+
+
+def test_i8_a_client_that_leaves_stops_the_model(service: Citu, model: OpenAiServer) -> None:
+    gate = Gate()
+    model.default = following([Reply(calls=[generating(COUNT)]), Reply(calls=[EXECUTING], gate=gate)])
+    first = len(model.requests)
+    with Stream(service.port, STREAM, ASK):
+        assert gate.reached.wait(10)
+    assert model.requests[-1].disconnected.wait(GONE_S)
+    assert len(model.requests) == first + 2
+
+
+# ---------------------------------------------------------------------------------------------------- any conversation
+
+SQL = st.sampled_from([COUNT, NAMES, "SELECT nam FROM gauge", "SELECT 1 / (n - n) FROM gauge", "DROP TABLE gauge", ""])
+TEXTS = st.sampled_from(["gauge", "GAUGE", "no_such", "", "x" * 300, "'; --"])
+CALLS = st.one_of(
+    st.builds(generating, SQL | st.none(), TEXTS),
+    st.just(EXECUTING),
+    st.builds(lambda sql: Called("run_sql", {"sql": sql}), SQL),
+    st.builds(lambda words: Called("query_schema_metadata", {"words": words}), TEXTS),
+    st.builds(lambda tables: Called("query_schema_metadata", {"tables": tables}), st.lists(TEXTS, max_size=8)),
+    st.builds(
+        Called, st.sampled_from(["describe_table", "search_schema"]), st.builds(lambda one: {"table": one}, TEXTS)
+    ),
+    st.builds(Called, st.sampled_from(["", "no_such_tool", "generate_sql", "execute_current_sql", "a.b", "查询"])),
+    st.builds(Called, st.sampled_from(["generate_sql", "execute_current_sql"]), st.sampled_from(["{", "[1]", "null"])),
+)
+REPLIES = st.one_of(
+    st.builds(lambda calls, text: Reply(text, calls=calls), st.lists(CALLS, min_size=1, max_size=4), TEXTS),
+    st.builds(Reply, st.sampled_from(["There are 3.", "", "<think>x</think>"])),
+)
+MADE_ID = re.compile(r"call_[0-9a-f]{32}")
+
+
+def shared(envelope: dict[str, Any]) -> str:
+    """What two answers to the same question share: ids of calls that Citu made are named by their order."""
+    names: dict[str, str] = {}
+    return MADE_ID.sub(lambda one: names.setdefault(one[0], f"made {len(names)}"), json.dumps(stable(envelope)))
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(replies=st.lists(REPLIES, min_size=1, max_size=6))
+def test_any_calls_end_in_an_answer_or_a_typed_error(
+    replies: list[Reply], askings: Callable[..., Asking], model: OpenAiServer
+) -> None:
+    """The model's server refuses whatever breaks the protocol."""
+    model.default = following(replies, COUNT)
+    asking = askings(model, agent_model_calls=5, agent_tool_calls=9)
+    first = len(model.requests)
+    code, answer = asking.sync(ASK)
+    asked, data = model.requests[first:], answer["data"]
+    assert (code == 200 and data["response"]) or data["error_type"] == "llm_unavailable"
+    assert len(asked) <= 5
+    assert "run_sql" not in {name for request in asked for name in request.tool_names}
+    assert shared(asking.stream(ASK)[-1]) == shared(answer)
+    assert take_violations() == []

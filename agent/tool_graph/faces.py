@@ -45,7 +45,9 @@ def _has_failed(update: Update) -> bool:
 
 def _saved(update: Update) -> Described:
     if update.get("is_kept"):
-        return Described(Text("已保存为待确认的示例", "Kept as an example to be confirmed"), _DONE)
+        return Described(
+            Text("回答后保存为待确认的示例", "To be kept as an example that somebody has to confirm"), _DONE
+        )
     return Described(Text("没有需要保存的内容", "Nothing to keep"), _DONE)
 
 
@@ -110,7 +112,7 @@ FACES: Mapping[str, Face] = {
         "💾",
         "memory_saving",
         "memory_saved",
-        Described(Text("正在保存为待确认的示例", "Keeping it as an example to be confirmed"), _WORKING),
+        Described(Text("正在判断是否值得保存", "Deciding whether there is something to keep"), _WORKING),
         _saved,
     ),
     "execute_tools": Face(

@@ -128,7 +128,7 @@ def _generate_sql(given: ToolAgentContext, workbench: Workbench) -> Tool[Generat
             plan = await context.database.explain(sql)
         except InvalidSql as error:
             return await not_valid(error, sql, context.database)
-        workbench.statement = Statement(sql, plan)
+        workbench.statement = Statement(arguments.instruction, sql, plan)
         return _accepted(workbench.statement, workbench.runs.get(sql), is_written=is_written)
 
     return Tool(

@@ -12,10 +12,20 @@ from common.values import PlanEstimate
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement that guard and EXPLAIN have accepted."""
+    """A statement that guard and EXPLAIN have accepted; `instruction` says what it finds out."""
 
+    instruction: str
     sql: str
     plan: PlanEstimate
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A statement that has run, to be kept for learning; `call_id` is of the call that ran it."""
+
+    instruction: str
+    sql: str
+    call_id: str
 
 
 @dataclass
@@ -27,6 +37,7 @@ class Workbench:
         knows_schema: whether the model has been shown the tables that a statement could read.
         statement: what the latest call of `generate_sql` gave; None when that was refused.
         warnings: what the user must know of how statements were written.
+        candidates: what is kept when the question is answered.
         runs: ids of the calls that ran a statement, by its text.
     """
 
@@ -35,6 +46,7 @@ class Workbench:
     statement: Statement | None = None
     warnings: tuple[str, ...] = ()
     runs: dict[str, str] = field(default_factory=dict)
+    candidates: list[Candidate] = field(default_factory=list)
     _given: dict[str, Statement | None] = field(default_factory=dict)
 
     @property
