@@ -55,8 +55,8 @@ def completed_body(ended: Ended, session: ToolSession, *, today: date) -> dict[s
     return {
         "response_type": kind,
         "response": ended.text,
-        **(_shown(resting_on, session, ended.text) if resting_on else {}),
-        **{key: value for key, value in session.shown.items() if key != "chart"},
+        **(_shown(resting_on, ended.text) if resting_on else {}),
+        **session.shown,
         "execution_path": list(ended.execution_path),
         "classification_info": _classification(kind, lang),
         "routing_mode_used": ROUTING,
@@ -65,7 +65,7 @@ def completed_body(ended: Ended, session: ToolSession, *, today: date) -> dict[s
         "warnings": [*ended.warnings, *tracing_warnings(traced, lang)],
         "usage": dict(vars(session.usage)),
         "figures": [{"figure": figure, "call_id": call_id} for figure, call_id in traced.sources],
-        "sources": [_source(found) for found in session.found.values()],
+        "sources": [_source(found) for found in _queried(session)],
     }
 
 
@@ -95,7 +95,9 @@ async def found_so_far(
 
 
 def _traced(ended: Ended, session: ToolSession, today: date) -> Traced:
-    sources = [_figure_source(call_id, result) for call_id, result in session.results.items()]
+    queried = {found.call_id for found in _queried(session)}
+    results = {key: one for key, one in session.results.items() if one.found is None or key in queried}
+    sources = [_figure_source(call_id, result) for call_id, result in results.items()]
     inquiry = ended.inquiry
     return traced_figures(ended.text, sources, inquiry.question, inquiry.history, today=today)
 
@@ -109,12 +111,21 @@ def _figure_source(call_id: str, result: ToolResult) -> FigureSource:
 def _resting_on(session: ToolSession, traced: Traced) -> Found | None:
     """The result that the answer rests on: the one that a chart was asked of, else the last one that a figure of the
     text comes from, else the last one with rows."""
-    charted = session.shown.get("chart", {}).get("call_id")
-    if charted in session.found:
-        return session.found[charted]
+    queried = {found.call_id for found in _queried(session)}
+    shown_again = [found for found in session.found.values() if found.call_id not in queried]
+    if shown_again:
+        return shown_again[-1]
     named = {call_id for _, call_id in traced.sources}
     used = [found for found in session.found.values() if found.call_id in named]
     return used[-1] if used else _latest_with_rows(session)
+
+
+def _queried(session: ToolSession) -> list[Found]:
+    """The results, without those that show the rows of an earlier one again, as a chart does."""
+    first: dict[int, Found] = {}
+    for found in session.found.values():
+        first.setdefault(id(found.result), found)
+    return list(first.values())
 
 
 def _latest_with_rows(session: ToolSession) -> Found | None:
@@ -123,12 +134,10 @@ def _latest_with_rows(session: ToolSession) -> Found | None:
     return next((one for one in reversed(found) if one.result.rows), found[-1] if found else None)
 
 
-def _shown(found: Found, session: ToolSession, text: str) -> dict[str, Any]:
-    chart = session.shown.get("chart") or found.shown.get("chart")
+def _shown(found: Found, text: str) -> dict[str, Any]:
     return {
         "sql": found.sql,
-        "query_result": found.shown["query_result"],
-        **({"chart": chart} if chart else {}),
+        **found.shown,
         "summary": text,
         "generation_method": "llm",
     }

@@ -28,9 +28,14 @@ class AnswerText:
     def __init__(self, before: str, emit: Emit | None) -> None:
         self._before = before
         self._emit = emit
+        self._is_open = False
+        self.restart()
+
+    def restart(self) -> bool:
+        """Forgets what was held back, for another reply in place of this one; gives whether nothing was passed on."""
         self._visible = VisibleText()
         self._held = ""
-        self._is_open = False
+        return not self._is_open
 
     def feed(self, piece: str) -> None:
         """Takes a piece of the reply."""

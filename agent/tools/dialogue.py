@@ -78,6 +78,6 @@ async def reply_to(
 async def _replied(dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, emit: Emit | None) -> Replied:
     text = AnswerText(dialogue.told, emit)
     on_token: OnToken | None = text.feed if emit else None
-    reply = await session.ask(dialogue.transcript, offer, on_token)
+    reply = await session.ask(dialogue.transcript, offer, on_token, text.restart)
     told = text.on_the_way(reply) if reply.tool_calls else text.answer(reply, session.question.answer_lang)
     return Replied(reply, replace(dialogue, told=told))

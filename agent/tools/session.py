@@ -20,7 +20,7 @@ from agent.tools.transcript import Transcript
 from common.audit import Occasion
 from common.errors import LlmUnavailable
 from common.llm import ChatModel, Completion, InvalidArguments, OnToken, ToolCall, ToolOffer
-from common.llm.call_failures import CallFailed, unavailable
+from common.llm.call_failures import CallFailed, is_unusable, unavailable
 from common.text import Text
 from common.values import Usage
 
@@ -100,24 +100,34 @@ class ToolSession:
         return self.spent.before_tool(self._limits, self._clock() - self._began)
 
     async def ask(
-        self, transcript: Transcript, offer: ToolOffer | None = None, on_token: OnToken | None = None
+        self,
+        transcript: Transcript,
+        offer: ToolOffer | None = None,
+        on_token: OnToken | None = None,
+        restart: Callable[[], bool] = lambda: True,
     ) -> Completion:
-        """The model's reply. A reply that is unusable, empty, or nothing but reasoning, is asked for once more.
+        """The model's reply. One that is empty, nothing but reasoning, or can't be read is asked for once more.
+
+        Args:
+            restart: called before that; gives whether whoever takes the tokens can begin anew.
 
         Raises:
             LimitReached: the question may not call the model again.
-            LlmUnavailable: the model can't be reached, or its reply was unusable twice.
+            LlmUnavailable: the model can't be reached, or both replies were unusable.
         """
-        for has_more_tries in (True, False):
-            try:
-                reply = await self._ask_once(transcript, offer, on_token)
-            except LlmUnavailable as error:
-                if has_more_tries and _is_unusable(error):
-                    continue
+        try:
+            return await self._usable(transcript, offer, on_token)
+        except LlmUnavailable as error:
+            if not (is_unusable(error) and restart()):
                 raise
-            if reply.tool_calls or reply.is_withheld or visible_text(reply.text, reply.reasoning):
-                return reply
-        raise unavailable(CallFailed("empty"))
+        return await self._usable(transcript, offer, on_token)
+
+    async def _usable(self, transcript: Transcript, offer: ToolOffer | None, on_token: OnToken | None) -> Completion:
+        reply = await self._ask_once(transcript, offer, on_token)
+        if reply.tool_calls or reply.is_withheld or visible_text(reply.text, reply.reasoning):
+            return reply
+        empty = CallFailed("empty")
+        raise unavailable(empty) from empty
 
     async def _ask_once(self, transcript: Transcript, offer: ToolOffer | None, on_token: OnToken | None) -> Completion:
         if (limit := self.limit_before_model()) is not None:
@@ -185,11 +195,6 @@ class ToolSession:
         if result.found is not None:
             self.found[call_id] = result.found
             write(rows_event(result.found))
-
-
-def _is_unusable(error: LlmUnavailable) -> bool:
-    """Whether the endpoint answered, with nothing that could be used."""
-    return isinstance(error.__cause__, CallFailed) and error.__cause__.kind in {"empty", "unusable"}
 
 
 def _key(call: ToolCall, state: str) -> str:
