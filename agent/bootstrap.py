@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from agent.analysis.analysing import Analyst
 from agent.analysis.desk import AnalysisDesk
 from agent.ask.context import Behaviour, Context
 from agent.ask.example_questions import Examples, demo_examples, examples_of
@@ -26,6 +27,7 @@ from agent.tool_graph.graph_flow import ToolGraphFlow
 from agent.tool_loop.loop_flow import LoopFlow
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
+from agent.tools.memory_tools import Memory
 from agent.tools.opening import Openings
 from agent.tools.registry import ToolRegistry
 from agent.tools.schema_tools import SchemaReader
@@ -176,7 +178,7 @@ def bootstrap(settings: Settings) -> Services:
         store=adapters.store,
         desk=SqlDesk(adapters.database_of, adapters.new_context, request_timeout_s=timeout_s),
         exports=ExportDesk(answers, adapters.open_database, max_rows=settings.export_max_rows),
-        analyses=AnalysisDesk(answers, adapters.open_database, request_timeout_s=timeout_s),
+        analyses=AnalysisDesk(answers, adapters.open_database, adapters.analyst, request_timeout_s=timeout_s),
         feedback=FeedbackDesk(
             answers, *learnt, adapters.rules.is_complete, learns=settings.learning, request_timeout_s=timeout_s
         ),
@@ -212,6 +214,7 @@ class _Adapters:
         self._thinking = _thinking(settings, self.model, self.nearest) if self.model else None
         self._behaviour = _behaviour(settings)
         self._values = ValueSearch(settings.value_lookup_timeout_s)
+        self.analyst = Analyst()
         self._experience = ExperienceDesk(
             self.store.learned,
             DEFAULT,
@@ -219,9 +222,28 @@ class _Adapters:
             check=self.journal.check,
             reuses=settings.reuse_examples,
         )
-        tools = build_tools(ToolServices(SchemaReader(samples=settings.schema_samples, nearest=self.nearest)))
+        tools = build_tools(self._tool_services(settings))
         self._tools = ToolRegistry(tools, self.open_database, audit)
         self._limits = _limits(settings)
+
+    def _tool_services(self, settings: Settings) -> ToolServices:
+        return ToolServices(
+            SchemaReader(samples=settings.schema_samples, nearest=self.nearest),
+            self._values,
+            Memory(
+                self.store.learned,
+                DEFAULT,
+                self._recollection_of,
+                self.database_of,
+                self.rules.is_complete,
+                learns=settings.learning,
+            ),
+            self.analyst,
+            settings.export_max_rows,
+        )
+
+    def _recollection_of(self, actor: Actor) -> OwnRecollection:
+        return OwnRecollection(self._experience, actor, self.rules.is_complete)
 
     def database_of(self, actor: Actor) -> Database:
         """The asked database as the actor may see it, for looking and judging: nothing is audited."""
@@ -239,7 +261,7 @@ class _Adapters:
         """The services for one occasion."""
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(self._thinking, self.rules) if self._thinking else self.rules
-        recollection = OwnRecollection(self._experience, occasion.actor, self.rules.is_complete)
+        recollection = self._recollection_of(occasion.actor)
         look_up = looking_up(self._values, self.open_database(replace(occasion, source="value_lookup")))
         database = self.open_database(occasion)
         return Context(database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up)

@@ -94,7 +94,7 @@ def result_text(result: QueryResult) -> str:
     rows, shown = rows_text(result, most_rows=_MOST_ROWS, most_chars=_MOST_CHARS)
     count, listed = extent(result, shown)
     lines = [
-        f"{count}. {listed}",
+        f"{count}. {listed}" if result.rows else "0 rows.",
         f"types: {row_line(result.column_types)[:_MOST_CHARS]}",
         f"columns and rows:\n{rows}",
     ]
@@ -109,7 +109,6 @@ def _summary(result: QueryResult) -> Text:
 
 
 def _why_empty(sql: str, catalog: Catalog, *, samples: bool) -> Iterator[str]:
-    yield "Nothing was found."
     for comparison in list(unfounded(sql, catalog))[:_MOST_UNFOUNDED]:
         table, column = comparison.table, comparison.column
         said = one_line(comparison.text, _MOST_VALUE_CHARS)

@@ -191,7 +191,8 @@ class ToolSession:
 
     def _keep(self, call_id: str, result: ToolResult, write: Write) -> None:
         self.results[call_id] = result
-        self.shown |= result.shown
+        for key, value in result.shown.items():
+            self.shown[key] = [*self.shown.get(key, ()), *value] if isinstance(value, list) else value
         if result.found is not None:
             self.found[call_id] = result.found
             write(rows_event(result.found))

@@ -52,7 +52,8 @@ class ToolResult:
         summary: for the user, one line.
         error_type: of a call that failed or was refused; None: it worked.
         found: rows, of a tool that queries.
-        shown: a chart, a file and the like, for the body of the answer, by its key there (`chart`, `export` …).
+        shown: what the body of the answer shows beside the rows, by its key there (`exports` …); lists of several
+            calls are joined.
     """
 
     text: str

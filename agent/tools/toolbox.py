@@ -3,9 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
+from agent.analysis.analysing import Analyst
+from agent.tools.chart_tool import chart_tool
+from agent.tools.export_tool import export_tool
+from agent.tools.memory_tools import Memory, save_memory_tool, search_memory_tool
 from agent.tools.run_sql import run_sql_tool
 from agent.tools.schema_tools import SchemaReader, schema_tools
+from agent.tools.search_values import search_values_tool
+from agent.tools.statistics_tool import statistics_tool
 from agent.tools.tool import Tool
+from knowledge.value_search import ValueSearch
 
 
 @dataclass(frozen=True)
@@ -14,9 +21,17 @@ class ToolServices:
 
     Attributes:
         schema: describes catalogues.
+        values: finds stored values.
+        memory: what has been learnt.
+        analyst: analyses rows.
+        export_max_rows: most rows of one file.
     """
 
     schema: SchemaReader
+    values: ValueSearch
+    memory: Memory
+    analyst: Analyst
+    export_max_rows: int
 
 
 def build_tools(services: ToolServices) -> tuple[Tool[Any], ...]:
@@ -24,4 +39,10 @@ def build_tools(services: ToolServices) -> tuple[Tool[Any], ...]:
     return (
         run_sql_tool(samples=services.schema.samples),
         *schema_tools(services.schema),
+        *([search_values_tool(services.values, services.schema)] if services.schema.samples else []),
+        search_memory_tool(services.memory),
+        *([save_memory_tool(services.memory)] if services.memory.learns else []),
+        chart_tool(),
+        statistics_tool(services.analyst),
+        export_tool(max_rows=services.export_max_rows),
     )
