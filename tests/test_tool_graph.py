@@ -75,8 +75,8 @@ class Told:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """The audit log's lines about calls."""
-        return [line for line in self.audit if line["source"] == "tool"]
+        """The audit log's lines about calls of the model."""
+        return [line for line in self.audit if line["source"] == "tool" and line["tool"] != "save_memory"]
 
     @property
     def statements(self) -> list[dict[str, Any]]:
@@ -304,6 +304,55 @@ def test_i9_an_unusable_reply_is_asked_for_once_more(unusable: Reply, askings: A
     assert (code, envelope["data"]["error_type"], envelope["data"]["node"]) == (503, "llm_unavailable", "think")
     assert len(model.requests) == first + 2
     model.forget_replies()
+
+
+# --------------------------------------------------------------------------------------------------------------- memory
+
+
+def kept(asking: Asking, user: str) -> dict[str, str]:
+    """SQL by question of the candidates of a user."""
+    page = asking.client.get(f"/api/v0/knowledge/examples?user_id={user}").get_json()
+    items = [one for one in page["data"]["examples"] if one["author"] == user]
+    assert {(one["trust"], one["source"]) for one in items} <= {("candidate", "agent")}
+    return {one["question"]: one["sql"] for one in items}
+
+
+def test_a_statement_that_ran_is_a_candidate_and_is_not_reused(
+    tell: Tell, askings: Callable[..., Asking], model: OpenAiServer
+) -> None:
+    who = {"user_id": "ann", "lang": "en"}
+    tell(querying(NAMES, "Three."), body={**who, "question": "what are the names of all gauges"})
+    assert kept(askings(model), "ann") == {"what are the names of all gauges": NAMES}
+    told = tell([Reply("x")], body={**who, "question": "what are the names of all gauges"})
+    assert NAMES not in str(told.requests[0].messages)
+    ask = tell([Reply(COUNT)], COUNT, {**who, "question": "what are the names of all gauges", "agent": "ask"})
+    assert ask.data.get("generation_method") != "verified_example"
+
+
+def test_of_several_statements_each_answers_its_instruction(
+    tell: Tell, askings: Callable[..., Asking], model: OpenAiServer
+) -> None:
+    steps = [(COUNT, "how many gauges are there in total"), (NAMES, "what are the names of the gauges")]
+    replies = [Reply(calls=[call]) for sql, said in steps for call in (generating(sql, said), EXECUTING)]
+    tell([*replies, Reply("Done.")], body={"user_id": "bob", "question": "tell me all about the gauges"})
+    assert kept(askings(model), "bob") == {said: sql for sql, said in steps}
+
+
+@pytest.mark.parametrize(
+    ("replies", "changes"),
+    [
+        (querying(COUNT), {"learning": False}),
+        (querying("SELECT name FROM gauge WHERE n < 0"), {}),
+        ([*querying(COUNT)[:2], Reply("")], {}),
+    ],
+    ids=["nothing is learnt", "nothing was found", "the question failed"],
+)
+def test_no_candidate(
+    replies: list[Reply], changes: dict[str, Any], tell: Tell, askings: Callable[..., Asking], model: OpenAiServer
+) -> None:
+    told = tell(replies, body={"user_id": "cleo"}, **changes)
+    assert "save_memory" in (told.data.get("execution_path") or ["save_memory"])
+    assert kept(askings(model, **changes), "cleo") == {}
 
 
 # --------------------------------------------------------------------------------------------------------- cancellation
