@@ -12,7 +12,16 @@ from pathlib import Path
 import psycopg2
 
 from app_config import ConfigurationError
-from benchmarks import accuracy, answer_cost, large_schema, many_streams, retrieval, rule_answers, store_cost
+from benchmarks import (
+    accuracy,
+    answer_cost,
+    interruptions,
+    large_schema,
+    many_streams,
+    retrieval,
+    rule_answers,
+    store_cost,
+)
 from benchmarks.accuracy_judging import NotLetIn
 from benchmarks.accuracy_report import UnreadableReport
 from common.llm.providers import InvalidEndpoint
@@ -31,6 +40,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10, help="answer_cost: alternating blocks (default 10)")
     parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
     parser.add_argument("--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)")
+    parser.add_argument("--interruptions", type=int, default=500, help="interruptions: questions (default 500)")
     parser.add_argument("--tables", type=int, default=10_000, help="large_schema: tables (default 10000)")
     parser.add_argument(
         "--questions", type=Path, nargs="+", default=[], help="retrieval, accuracy: files of JSON lines"
@@ -108,6 +118,10 @@ def _accuracy(folder: Path, parser: argparse.ArgumentParser, options: argparse.N
         raise SystemExit(f"{parser.prog} accuracy: {exc}") from exc
 
 
+def _interruptions(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    print("\n".join(interruptions.run(database_url, folder, count=options.interruptions).lines()))
+
+
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "many_streams": _many_streams,
@@ -115,6 +129,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "large_schema": _large_schema,
     "rules": _rules,
     "retrieval": _retrieval,
+    "interruptions": _interruptions,
 }
 
 if __name__ == "__main__":
