@@ -1,6 +1,6 @@
 """The composition root: builds every adapter from the settings. Nothing else constructs an adapter."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,13 @@ from agent.ask.export_desk import ExportDesk
 from agent.ask.past_answers import Answers
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
-from agent.experience import OwnRecollection
+from agent.experience import OwnRecollection, Recollection
+from agent.extensions.enhanced_recollection import EnhancedRecollection
+from agent.extensions.extended_model import ExtendedModel
+from agent.extensions.loading import load_extensions
+from agent.extensions.observed_database import ObservedDatabase
+from agent.extensions.points import UNOBSERVED, ConversationFilter, Provided
+from agent.extensions.workflow_flow import WorkflowFlow
 from agent.flow import Flow, Question, Recall, nothing_before
 from agent.learning.feedback_desk import FeedbackDesk
 from agent.learning.learning_desk import LearningDesk
@@ -32,6 +38,7 @@ from agent.tools.opening import Openings
 from agent.tools.registry import ToolRegistry
 from agent.tools.schema_tools import SchemaReader
 from agent.tools.session import ToolSession
+from agent.tools.tool_groups import groups_of
 from agent.tools.toolbox import ToolServices, build_tools
 from agent.value_lookup import looking_up
 from agent.without_model import WithoutModel
@@ -60,7 +67,7 @@ from knowledge.table_vectors import Nearest, TableVectors
 from knowledge.value_search import ValueSearch
 from rules.skills import OfflineSkills
 
-_REMEMBERED_TURNS = 10  # turns a question can look back on
+_MOST_TURNS = 50  # turns that are read of a conversation; filters decide which are remembered
 
 
 @dataclass(frozen=True)
@@ -120,6 +127,7 @@ class Services:
     Attributes:
         runs: starts runs of the flows, finds, resumes and cancels them.
         flows: names of the flows.
+        tools: all tools that models may call.
         sources: give the databases' URLs; calling one starts the embedded server if it needs it.
         thinker: who answers: `offline`, or the model's name.
         examples: questions to begin with, about the asked database.
@@ -137,6 +145,7 @@ class Services:
     feedback: FeedbackDesk
     learning: LearningDesk
     schema: SchemaDesk
+    tools: ToolRegistry
     sources: Sources
     thinker: str
     examples: Examples
@@ -149,15 +158,22 @@ def bootstrap(settings: Settings) -> Services:
     """Builds all services from `settings`; opens no connection and starts nothing.
 
     Raises:
+        ExtensionError: an extension that the settings name can't be used.
         InvalidEndpoint: a model's key is set without the settings it needs.
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
+        InvalidToolGroups: TOOL_GROUPS names a tool that there is not.
         SemanticFileError: the semantic file can't be read or is not valid.
     """
     adapters = _Adapters(settings)
     tool_context_of = adapters.tool_context_of if adapters.model else None
     dependencies = FlowDependencies(settings, adapters.context_of, tool_context_of, adapters.store)
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
-    runs = RunDesk(Runner(flows, settings.agent), adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
+    extensions = adapters.extensions
+    workflow = WorkflowFlow(
+        extensions.workflows, routing_mode=settings.routing_mode, deadline_s=settings.request_timeout_s
+    )
+    runner = Runner(flows, settings.agent, workflow=workflow, hooks=extensions.hooks, observer=extensions.observer)
+    runs = RunDesk(runner, adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
     answers = Answers(runs, adapters.store.conversations)
     learnt = (adapters.store.learned, DEFAULT, adapters.database_of, adapters.open_database)
     timeout_s = settings.request_timeout_s
@@ -184,6 +200,7 @@ def bootstrap(settings: Settings) -> Services:
         ),
         learning=LearningDesk(*learnt, request_timeout_s=timeout_s),
         schema=SchemaDesk(adapters.database_of, samples=settings.schema_samples, nearest=adapters.nearest),
+        tools=adapters.tools,
         sources=adapters.sources,
         thinker=adapters.model.name if adapters.model else adapters.rules.name,
         examples=demo_examples if adapters.asks_demo else examples_of(adapters.database_of),
@@ -207,7 +224,8 @@ class _Adapters:
         self.store, self.retention = _store(settings, self.sources.app)
         self.journal = Journal(self.store)
         self.rules = OfflineSkills()
-        self.model = open_model(settings)
+        self.extensions = load_extensions(self._provided(settings))
+        self.model = self._extended(open_model(settings))
         self._embedder = open_embedder(settings)
         self._vectors = _vectors(self._embedder, self.store)
         self.nearest = self._vectors.nearest if self._vectors else None
@@ -223,8 +241,28 @@ class _Adapters:
             reuses=settings.reuse_examples,
         )
         tools = build_tools(self._tool_services(settings))
-        self._tools = ToolRegistry(tools, self.open_database, audit)
+        self.tools = ToolRegistry(
+            tools, self.open_database, audit, hooks=self.extensions.hooks, observer=self.extensions.observer
+        )
         self._limits = _limits(settings)
+
+    def _provided(self, settings: Settings) -> Provided:
+        return Provided(
+            settings,
+            self.store,
+            self.rules,
+            self.database_of,
+            self.open_database,
+            lambda: self.meanings.reports if self.meanings else (),
+            open_model,
+        )
+
+    def _extended(self, model: ChatModel | None) -> ChatModel | None:
+        """The model with the middlewares before it; the same object when there are none."""
+        extensions = self.extensions
+        if model is None or (not extensions.middlewares and extensions.observer is UNOBSERVED):
+            return model
+        return ExtendedModel(model, extensions.middlewares, extensions.observer)
 
     def _tool_services(self, settings: Settings) -> ToolServices:
         return ToolServices(
@@ -240,10 +278,13 @@ class _Adapters:
             ),
             self.analyst,
             settings.export_max_rows,
+            groups_of(settings.tool_groups),
         )
 
-    def _recollection_of(self, actor: Actor) -> OwnRecollection:
-        return OwnRecollection(self._experience, actor, self.rules.is_complete)
+    def _recollection_of(self, actor: Actor) -> Recollection:
+        own = OwnRecollection(self._experience, actor, self.rules.is_complete)
+        enhancers = self.extensions.enhancers
+        return EnhancedRecollection(own, enhancers, actor) if enhancers else own
 
     def database_of(self, actor: Actor) -> Database:
         """The asked database as the actor may see it, for looking and judging: nothing is audited."""
@@ -251,11 +292,14 @@ class _Adapters:
 
     def open_database(self, occasion: Occasion) -> Database:
         """The asked database for an occasion; its statements are audited."""
-        return self.datasources.open(DEFAULT, occasion.actor, occasion)
+        database = self.datasources.open(DEFAULT, occasion.actor, occasion)
+        observer = self.extensions.observer
+        return database if observer is UNOBSERVED else ObservedDatabase(database, observer)
 
     def context_of(self, question: Question) -> Context:
         """The services for one question."""
-        return self.new_context(_occasion(question), _recall(question, self.store, self.journal))
+        recall = _recall(question, self.store, self.journal, self.extensions.filters)
+        return self.new_context(_occasion(question), recall)
 
     def new_context(self, occasion: Occasion, recall: Recall = nothing_before) -> Context:
         """The services for one occasion."""
@@ -271,9 +315,12 @@ class _Adapters:
         assert self.model is not None
         assert self._thinking is not None
         context = self.context_of(question)
+        session = ToolSession(question, _occasion(question), self.model, self._limits)
+        for enrich in self.extensions.enrichers:
+            session.metadata |= enrich(question)
         return ToolAgentContext(
-            ToolSession(question, _occasion(question), self.model, self._limits),
-            self._tools,
+            session,
+            self.tools,
             context.database,
             context.skills,
             self.rules,
@@ -367,13 +414,16 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
     return store, retention
 
 
-def _recall(question: Question, store: Store, journal: Journal) -> Recall:
+def _recall(question: Question, store: Store, journal: Journal, filters: Sequence[ConversationFilter]) -> Recall:
     if not question.continues:
         return nothing_before
 
     async def recall() -> tuple[Turn, ...]:
         journal.check()  # fails at once when the store is known to be down
-        return await store.conversations.recent(question.owner, question.conversation_id, _REMEMBERED_TURNS)
+        turns = await store.conversations.recent(question.owner, question.conversation_id, _MOST_TURNS)
+        for remembered in filters:
+            turns = remembered(question, turns)
+        return turns
 
     return recall
 
