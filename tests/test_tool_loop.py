@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from app_config import Settings
 from tests.asking import Asking, shared_askings, stable
-from tests.openai_replies import Called, Reply, Request, deltas_of
+from tests.openai_replies import Called, Reply, Request, chunk, deltas_of, event
 from tests.openai_server import OpenAiServer
+from tests.test_tool_calls import SHAPES
 from tests.tool_scripts import following, results, turns
 
 TABLES = """
@@ -91,6 +94,8 @@ def running(*sqls: str, text: str = "") -> Reply:
     return Reply(text, calls=[query(sql) for sql in sqls])
 
 
+REQUEST = Request("/v1/chat/completions", {}, {}, 0)
+TEXT_DELTA = {"content": "Let me see. "}
 Ask = Callable[..., dict[str, Any]]
 Streaming = Callable[..., list[dict[str, Any]]]
 
@@ -236,6 +241,51 @@ def test_a_reply_that_is_cut_in_a_call_is_told_so(ask: Ask, model: OpenAiServer)
     data = ask(cut, running(COUNT), Reply("4"))["data"]
     assert "ended before" in list(results(model.requests[-1]).values())[0]
     assert data["response"] == "4"
+
+
+OFFERED_HERE = {"count_rows": "describe_table", '"count"': '"describe"', '"_rows"': '"_table"', "shop": "area"}
+
+
+def deltas_here(shape: str) -> list[Any]:
+    """The deltas of `SHAPES` with the names of a tool and a table that are here."""
+    text = json.dumps(SHAPES[shape])
+    for name, here in OFFERED_HERE.items():
+        text = text.replace(name, here)
+    deltas: list[Any] = json.loads(text)
+    return deltas
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_calls_are_run_however_they_are_streamed(shape: str, stream: Streaming, model: OpenAiServer) -> None:
+    data = stream(Reply(pieces=deltas_here(shape), finish_reason="stop"), Reply("1 row"))[-1]
+    described, queried = results(model.requests[-1]).values()
+    assert "TABLE area" in described
+    assert "[1]" in queried
+    assert ([one["sql"] for one in data["sources"]], data["response"]) == (["SELECT 1"], "1 row")
+
+
+def test_the_first_way_of_calling_is_read_too(stream: Streaming) -> None:
+    called: dict[str, Any] = {"function_call": {"name": "run_sql", "arguments": json.dumps({"sql": COUNT})}}
+    assert stream(Reply(pieces=[called], finish_reason="function_call"), Reply("4"))[-1]["sources"][0]["sql"] == COUNT
+
+
+def test_calls_without_bounds_are_a_typed_error(stream: Streaming) -> None:
+    pieces = deltas_of(Called("run_sql", {"sql": "x" * 100_000}, "a"), 0)
+    more = [{"tool_calls": [{"index": 0, "function": {"arguments": "x" * 100_000}}]}] * 20
+    error = stream(Reply(pieces=[*pieces, *more]))[-1]
+    assert (error["type"], error["error_type"]) == ("error", "llm_unavailable")
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=st.integers(0, 1_200), before=st.integers(0, 2))
+def test_a_reply_may_break_off_at_any_byte(cut: int, before: int, stream: Streaming) -> None:
+    """Then there is an answer or a typed error, and the next question of the conversation is answered."""
+    body = {**ASK, "conversation_id": "broken"}
+    steps = [running(COUNT), running(MONTHS)][:before]
+    sent = b"".join(event(chunk(REQUEST, delta)) for delta in (TEXT_DELTA, *deltas_of(query(AREAS, "z"), 0, [9, 40])))
+    events = stream(*steps, Reply(pieces=[sent[:cut]], ending="disconnect"), Reply("Done."), body=body)
+    assert events[-1]["type"] in ("completed", "error")
+    assert stream(running(COUNT), Reply("4 sales"), body=body)[-1]["response"] == "4 sales"
 
 
 # ---------------------------------------------------------------------------------------------------------------- text
