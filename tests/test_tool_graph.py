@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from api.access.key_file import KeyFile
 from app_config import Settings
-from tests.asking import Asking, shared_askings, stable
+from tests.asking import SYNC, Asking, shared_askings, stable
 from tests.http_stream import Stream, post_json
 from tests.live import GAUGES, Citu, Watch, eventually, serving
 from tests.openai_replies import Called, Gate, Reply, Request
@@ -304,6 +305,42 @@ def test_i9_an_unusable_reply_is_asked_for_once_more(unusable: Reply, askings: A
     assert (code, envelope["data"]["error_type"], envelope["data"]["node"]) == (503, "llm_unavailable", "think")
     assert len(model.requests) == first + 2
     model.forget_replies()
+
+
+# --------------------------------------------------------------------------------------------------------------- groups
+
+
+@pytest.mark.parametrize(
+    ("tool_groups", "groups", "offered"),
+    [
+        ("run_sql: analysts", ("guests",), {"query_schema_metadata"}),
+        ("run_sql: analysts", ("analysts",), {"query_schema_metadata", "generate_sql"}),
+        ("run_sql:", ("analysts",), {"query_schema_metadata"}),
+        ("search_schema: analysts", ("guests",), {"generate_sql"}),
+        ("describe_table: analysts", ("analysts",), {"query_schema_metadata", "generate_sql"}),
+    ],
+)
+def test_virtual_tools_are_for_those_who_may_use_the_real_ones(
+    tool_groups: str,
+    groups: tuple[str, ...],
+    offered: set[str],
+    askings: Callable[..., Asking],
+    model: OpenAiServer,
+    tmp_path: Path,
+) -> None:
+    key, _ = KeyFile(tmp_path / "api_keys.json").create("dora", groups=groups)
+    asking = askings(model, data_dir=str(tmp_path), tool_groups=tool_groups)
+    model.default = following([Reply(calls=[generating(COUNT)]), Reply(calls=[EXECUTING]), Reply("Done.")])
+    first = len(model.requests)
+    response = asking.client.post(SYNC, json=ASK, headers={"Authorization": f"Bearer {key}"})
+    assert response.status_code == 200
+    requests = model.requests[first:]
+    assert VIRTUAL.intersection(requests[0].tool_names) == offered
+    told = list(results(requests[-1]).values())
+    if "generate_sql" in offered:
+        assert response.get_json()["data"]["query_result"]["rows"] == [[3]]
+    else:
+        assert all(text.startswith("There is no such tool.") for text in told)
 
 
 # --------------------------------------------------------------------------------------------------------------- memory

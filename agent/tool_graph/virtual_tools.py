@@ -69,8 +69,7 @@ def virtual_tools(given: ToolAgentContext, workbench: Workbench, *, samples: boo
     Args:
         samples: whether a model may be told stored values that it did not select.
     """
-    run_sql = given.registry.find(RUN_SQL, given.session.question.actor)
-    runners = run_sql.groups if run_sql is not None else frozenset()
+    runners = given.registry.groups(RUN_SQL)
     return (
         _query_schema(given, workbench),
         replace(_generate_sql(given, workbench), groups=runners),
