@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from openapi_schema_validator import OAS31Validator
 
 from app_config import Settings
 from tests.asking import Asking, shared_askings, stable
@@ -16,6 +17,7 @@ from tests.openai_server import OpenAiServer
 from tests.test_tool_calls import SHAPES
 from tests.tool_scripts import following, results, turns
 
+SPECIFICATION: dict[str, Any] = json.loads(Path("api/openapi.json").read_text())
 TABLES = """
 CREATE TABLE area (area_id integer PRIMARY KEY, name text NOT NULL);
 CREATE TABLE sale (sale_id integer PRIMARY KEY, area_id integer REFERENCES area, month date NOT NULL, amount integer);
@@ -153,6 +155,16 @@ def test_the_steps_are_shown_while_they_happen(stream: Streaming) -> None:
     steps = [(one["node"], one["status"]) for one in of_type(events, "progress")]
     assert steps[:3] == [("prepare", "running"), ("prepare", "done"), ("think", "running")]
     assert of_type(events, "progress")[-1]["state_summary"]["sql"] == AREAS
+
+
+def test_events_and_answers_are_as_the_openapi_document_says(stream: Streaming) -> None:
+    events = stream(*WHY)
+    schemas = {"tool": "ToolEvent", "result": "ResultEvent", "completed": "Answer"}
+    for kind, name in schemas.items():
+        schema = {"$ref": f"#/components/schemas/{name}", "components": SPECIFICATION["components"]}
+        for shown in of_type(events, kind):
+            OAS31Validator(schema).validate(shown)
+            assert shown.keys() <= SPECIFICATION["components"]["schemas"][name]["properties"].keys()
 
 
 def test_the_stream_ends_as_the_sync_endpoint_answers(ask: Ask, stream: Streaming) -> None:
@@ -509,7 +521,7 @@ def test_fields_about_routing_have_no_effect_and_that_is_said(ask: Ask, model: O
     data = ask(
         Reply("Hello!"), body={**ASK, "routing_mode": "database_direct", "context_type": "CHAT", "table": "sale"}
     )["data"]
-    assert (data["routing_mode_used"], data["routing_mode_source"]) == ("agent", "agent")
+    assert (data["routing_mode_used"], data["routing_mode_source"]) == ("agent", "request")
     assert data["warnings"] == [
         "routing_mode and context_type had no effect: the chosen agent decides by itself what to query."
     ]

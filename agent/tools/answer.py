@@ -60,7 +60,7 @@ def completed_body(ended: Ended, session: ToolSession, *, today: date) -> dict[s
         "execution_path": list(ended.execution_path),
         "classification_info": _classification(kind, lang),
         "routing_mode_used": ROUTING,
-        "routing_mode_source": ROUTING,
+        "routing_mode_source": "request" if session.question.agent else "configuration",
         "sql_repair_applied": _is_repaired(session.results.values()),
         "warnings": [*ended.warnings, *tracing_warnings(traced, lang)],
         "usage": dict(vars(session.usage)),
