@@ -17,6 +17,7 @@ from benchmarks import (
     answer_cost,
     interruptions,
     large_schema,
+    many_sockets,
     many_streams,
     retrieval,
     rule_answers,
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
     parser.add_argument("--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)")
     parser.add_argument("--interruptions", type=int, default=500, help="interruptions: questions (default 500)")
+    parser.add_argument("--sockets", type=int, default=400, help="many_sockets: WebSockets open at once (default 400)")
     parser.add_argument("--tables", type=int, default=10_000, help="large_schema: tables (default 10000)")
     parser.add_argument(
         "--questions", type=Path, nargs="+", default=[], help="retrieval, accuracy: files of JSON lines"
@@ -76,6 +78,10 @@ def _answer_cost(database_url: str, folder: Path, options: argparse.Namespace) -
 def _many_streams(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     found = many_streams.run(database_url, folder, streams=options.streams)
     print("\n".join([*found.lines(), *found.problems[:3]]))
+
+
+def _many_sockets(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    print("\n".join(many_sockets.run(database_url, folder, sockets=options.sockets).lines()))
 
 
 def _store_cost(_database_url: str, folder: Path, _options: argparse.Namespace) -> None:
@@ -125,6 +131,7 @@ def _interruptions(database_url: str, folder: Path, options: argparse.Namespace)
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "many_streams": _many_streams,
+    "many_sockets": _many_sockets,
     "store_cost": _store_cost,
     "large_schema": _large_schema,
     "rules": _rules,
