@@ -15,15 +15,16 @@ from agent.tools.context import ToolAgentContext
 from agent.tools.run_sql import NAME as RUN_SQL
 from agent.tools.run_sql import not_valid, queried
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult, failed
-from common.errors import CituError, ForbiddenStatement, InvalidSql
+from common.errors import CituError, ForbiddenStatement, InvalidSql, LlmUnavailable
 from common.inquiry import Inquiry
 from common.text import Text
-from common.values import NoSql, PlanEstimate
+from common.values import NoSql, PlanEstimate, Usage
 from knowledge.safe_text import block, one_line
 
 SCHEMA, GENERATE, EXECUTE = "query_schema_metadata", "generate_sql", "execute_current_sql"
 
 _NO_SQL = "no_sql"
+_FAILED = LlmUnavailable.error_type
 _NOTHING_TO_RUN = "nothing_to_run"
 _LIMIT = "limit_reached"
 _MOST_TABLES = 6  # of one call; each takes up to some thousand tokens
@@ -152,8 +153,12 @@ async def _written(instruction: str, given: ToolAgentContext, workbench: Workben
     except ForbiddenStatement as error:
         session.spend(error.usage)
         raise
+    except LlmUnavailable:
+        session.spend(Usage(1))
+        raise
     session.spend(thought.usage)
-    workbench.warnings += thought.warnings
+    if given.skills.name == given.rules.name:  # a statement by rules is not what the model asked for
+        return ToolResult(f"{_FAILED}: write the statement yourself.", _NOT_WRITTEN, _FAILED)
     if isinstance(thought.value, NoSql):
         said = thought.value.prompt
         told = f"{_NO_SQL}: {thought.value.reason}: {one_line(said, _MOST_EXPLANATION)}"

@@ -36,7 +36,6 @@ class Workbench:
         inquiry: the question with what is known about it; None until the catalogue was read.
         knows_schema: whether the model has been shown the tables that a statement could read.
         statement: what the latest call of `generate_sql` gave; None when that was refused.
-        warnings: what the user must know of how statements were written.
         candidates: what is kept when the question is answered.
         runs: ids of the calls that ran a statement, by its text.
     """
@@ -44,7 +43,6 @@ class Workbench:
     inquiry: Inquiry | None = None
     knows_schema: bool = False
     statement: Statement | None = None
-    warnings: tuple[str, ...] = ()
     runs: dict[str, str] = field(default_factory=dict)
     candidates: list[Candidate] = field(default_factory=list)
     _given: dict[str, Statement | None] = field(default_factory=dict)

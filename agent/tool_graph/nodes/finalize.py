@@ -14,7 +14,7 @@ async def finalize(state: State, runtime: GraphRuntime) -> Update:
     context, inquiry = runtime.context, state["inquiry"]
     session = context.session
     text = state["dialogue"].told if "dialogue" in state else ""
-    warnings = [*state["warnings"], *context.workbench.warnings]
+    warnings = state["warnings"]
     if "limit" in state:
         warnings = [limit_warning(state["limit"], inquiry.lang), *warnings]
         with emitting(session.question.stream_tokens, runtime.stream_writer) as emit:
