@@ -64,8 +64,7 @@ async def think(state: State, runtime: Node) -> Update:
 async def use_tools(state: State, runtime: Node) -> Update:
     """Runs the calls of the reply, in their order; each gets one result, also those that a limit leaves out."""
     session, registry = runtime.context.session, runtime.context.registry
-    reply, offer = state["reply"], _offer(runtime.context)
-    offered = offer.names if offer else frozenset()
+    reply, offered = state["reply"], {tool.name for tool in registry.allowed(session.question.actor)}
     update = Update(execution_path=["use_tools"], failures=0)
     told: dict[str, str] = {}
     for call in reply.tool_calls:
