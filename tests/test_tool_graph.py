@@ -19,6 +19,7 @@ from tests.live import GAUGES, Citu, Watch, eventually, serving
 from tests.openai_replies import Called, Gate, Reply, Request
 from tests.openai_server import OpenAiServer, take_violations
 from tests.questions import STREAM
+from tests.redis_server import redis_server
 from tests.tool_scripts import EXECUTING, calling, following, generating, querying, results
 
 COUNT = "SELECT count(*) AS n FROM gauge"
@@ -149,6 +150,39 @@ def test_a_refused_statement_is_never_offered_for_execution(sql: str, tell: Tell
     told = tell([Reply(calls=[generating(sql)]), Reply(calls=[EXECUTING]), Reply("That is not possible.")])
     assert "execute_current_sql" not in set().union(*told.offers)
     assert [line["verdict"] for line in told.statements] == ["refused"]
+
+
+def test_a_model_that_fails_to_write_a_statement_is_told_to_write_it_itself(tell: Tell) -> None:
+    replies = [Reply(calls=[generating(None)]), *querying(COUNT, "3.")]
+    told = tell(replies, "NO_SQL: missing_database_info: there are no such tables")
+    assert told.requests[2].messages[-1]["content"].startswith("no_sql: missing_database_info: there are no such")
+    assert (told.data["response"], told.data["usage"]["llm_calls"]) == ("3.", 5)
+
+
+def test_the_planner_s_estimate_is_no_source_of_figures(tell: Tell) -> None:
+    estimate = tell(querying(COUNT)).requests[1].messages[-1]["content"].split("cost ")[1].split(",")[0]
+    told = tell(querying(COUNT, f"There are 3, at a cost of {estimate}."))
+    assert [one["figure"] for one in told.data["figures"]] == ["3"]
+    assert estimate in told.data["warnings"][0]
+
+
+def test_the_stream_shows_steps_rows_and_the_text_of_the_answer_alone(
+    askings: Callable[..., Asking], model: OpenAiServer
+) -> None:
+    replies = querying(COUNT, "There are 3 gauges here.")
+    model.default = following([Reply("Let me look.", calls=replies[0].calls), *replies[1:]])
+    events = [event["data"] for event in askings(model).stream(ASK)]
+    last = events[-1]
+    assert "".join(one["text"] for one in events if one["type"] == "token") == last["response"]
+    shown = [(one["name"], one["status"]) for one in events if one["type"] == "tool"]
+    assert shown == [
+        (name, status) for name in ("generate_sql", "execute_current_sql") for status in ("running", "done")
+    ]
+    (rows,) = (one for one in events if one["type"] == "result")
+    assert (rows["sql"], rows["query_result"]["rows"]) == (COUNT, [[3]])
+    assert [source["call_id"] for source in last["sources"]] == [rows["call_id"]]
+    done = [one["node"] for one in events if one["type"] == "progress" and one["status"] == "done"]
+    assert ["start", *done] == last["execution_path"]
 
 
 # ---------------------------------------------------------------------------------------------------------- invariants
@@ -284,10 +318,20 @@ def test_i6_a_repeated_call_puts_its_statement_up_again(tell: Tell) -> None:
     assert [line["sql"] for line in told.statements] == [COUNT]
 
 
-def test_i7_no_call_crosses_turns(tell: Tell) -> None:
+@pytest.fixture(scope="module", params=["postgresql", "redis"])
+def store(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """The settings of a store."""
+    if request.param == "postgresql":
+        yield {}
+        return
+    with redis_server() as server:
+        yield {"redis_url": server.url}
+
+
+def test_i7_no_call_crosses_turns(tell: Tell, store: dict[str, str]) -> None:
     body = {"conversation_id": "graph-turns"}
-    tell(querying(COUNT, "There are 3 gauges."), body=body)
-    told = tell([Reply("As I said.")], body={**body, "question": "and again?"})
+    tell(querying(COUNT, "There are 3 gauges."), body=body, **store)
+    told = tell([Reply("As I said.")], body={**body, "question": "and again?"}, **store)
     (request,) = told.requests
     assert [message["role"] for message in request.messages] == ["system", "user"]
     for kept in (ASK["question"], COUNT, "There are 3 gauges."):
