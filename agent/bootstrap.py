@@ -29,6 +29,7 @@ from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
+from agent.tool_graph.graph_flow import ToolGraphFlow
 from agent.tool_loop.loop_flow import LoopFlow
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
@@ -104,7 +105,15 @@ def _tool_loop(dependencies: FlowDependencies) -> Flow:
 
 
 def _tool_graph(dependencies: FlowDependencies) -> Flow:
-    return WithoutModel("tool_graph", _ask(dependencies))
+    if dependencies.new_tool_context is None:
+        return WithoutModel("tool_graph", _ask(dependencies))
+    settings = dependencies.settings
+    return ToolGraphFlow(
+        dependencies.new_tool_context,
+        limits=_limits(settings),
+        samples=settings.schema_samples,
+        deadline_s=settings.request_timeout_s,
+    )
 
 
 FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask, _tool_loop, _tool_graph]
