@@ -243,12 +243,15 @@ class Classification:
         method: `rule_based_strong_business`, `rule_based_medium_business`, `rule_based_follow_up`, `rule_based_chat`,
             `rule_based_default`, `llm` or `direct`.
         reason: one sentence, in the language of the answer.
+        analysis: of a question about the last result, what computing may answer: names of `agent.analysis`
+            (`describe`, `shares`, `change`, `outliers`, `forecast`).
     """
 
     question_type: QuestionType
     confidence: float
     method: str
     reason: str
+    analysis: tuple[str, ...] = ()
 
 
 FailureReason = Literal["missing_database_info", "ambiguous_question", "llm_explanation", "unknown_generation_failure"]

@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+from agent.analysis.analysing import WHATS
 from agent.thinking.llm.reasoning import without_reasoning
 from common.text import Lang, Text
 from common.values import Classification, QuestionType
@@ -31,7 +32,13 @@ def classification_of(reply: str, lang: Lang) -> tuple[Classification, tuple[str
         return Classification("DATABASE", _UNSURE, "llm", warning), (warning,)
     reason = verdict.get("reason")
     shown = one_line(reason, 200) if isinstance(reason, str) and reason.strip() else _JUDGED.to(lang)
-    return Classification(_KINDS[named.pop()], _confidence(verdict.get("confidence")), "llm", shown), ()
+    confidence = _confidence(verdict.get("confidence"))
+    return Classification(_KINDS[named.pop()], confidence, "llm", shown, _analysis(verdict.get("analysis"))), ()
+
+
+def _analysis(value: Any) -> tuple[str, ...]:
+    asked = value if isinstance(value, list) else [value]
+    return tuple(what for what in WHATS if what in asked)
 
 
 def _object(text: str) -> dict[str, Any]:
