@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from agent.analysis.analysing import Analyst, What, Wish
+from agent.analysis.analysing import Analyst, Wish
 from common.errors import CituError
 from common.inquiry import Inquiry
 from common.ports import Database
 from common.text import Lang
+from common.values import AnalysisKind
 
 _log = logging.getLogger(__name__)
 _MOST = 8  # findings; the most telling of each kind come first
@@ -32,11 +33,11 @@ class Analysis:
         return tuple(f"{finding['text']} ({finding['method']})" for finding in self.findings)
 
 
-Analyse = Callable[[str, tuple[str, ...], Lang], Awaitable[Analysis]]
-"""Computes figures of the rows of a statement: the statement, names of `agent.analysis`, the language. Never raises."""
+Analyse = Callable[[str, tuple[AnalysisKind, ...], Lang], Awaitable[Analysis]]
+"""Computes figures of the rows of a statement: the statement, what to compute, the language. Never raises."""
 
 
-async def nothing_computed(_sql: str, _what: tuple[str, ...], _lang: Lang) -> Analysis:
+async def nothing_computed(_sql: str, _what: tuple[AnalysisKind, ...], _lang: Lang) -> Analysis:
     """The `Analyse` of whoever computes nothing."""
     return Analysis()
 
@@ -44,9 +45,9 @@ async def nothing_computed(_sql: str, _what: tuple[str, ...], _lang: Lang) -> An
 def analysing(analyst: Analyst, database: Database) -> Analyse:
     """The `Analyse` over the guarded and audited database of one question."""
 
-    async def analyse(sql: str, what: tuple[str, ...], lang: Lang) -> Analysis:
+    async def analyse(sql: str, what: tuple[AnalysisKind, ...], lang: Lang) -> Analysis:
         try:
-            body = await analyst.analyse(sql, Wish(lang, cast(tuple[What, ...], what)), database)
+            body = await analyst.analyse(sql, Wish(lang, what), database)
         except CituError as error:  # the question is answered without it
             _log.info("the last result was not analysed: %s", error.error_type)
             return Analysis()

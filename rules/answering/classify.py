@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from common.inquiry import Inquiry
 from common.text import Text
-from common.values import Classification, QuestionType
+from common.values import ANALYSIS_KINDS, AnalysisKind, Classification, QuestionType
 from rules.conversation.conversation import continues, is_understood, written_operation
 from rules.linking.marks import Mark, marks_of
 from rules.query.refusals import in_quotes, similar_names
@@ -33,10 +33,8 @@ _DOUBTFUL, _LIKELY = 0.5, 0.55
 _ORDERED = frozenset(WORDS.both("talk.citu.ordered"))
 _NO_FIGURES = ("=", "+date", "-date")  # 是 and 最近 are said of anything
 # What computing may answer. A reason it can't give, but it tells when a figure changed, and who had a part in it.
-_TOLD_BY: Mapping[Doubt, tuple[str, ...]] = {
-    "why": ("shares", "change", "outliers"),
-    "meaning": ("describe", "shares", "change", "outliers"),
-}
+_COMPUTED = tuple(kind for kind in ANALYSIS_KINDS if kind != "forecast")
+_TOLD_BY: Mapping[Doubt, tuple[AnalysisKind, ...]] = {"why": _COMPUTED[1:], "meaning": _COMPUTED}
 _BRIEF = 3  # words
 _MOST_UNREAD = 1  # words that name nothing, in a question that otherwise asks for figures
 _MOST_MISSPELT = 3  # words that are near to names, in a question that names nothing else

@@ -4,10 +4,9 @@ import json
 import re
 from typing import Any
 
-from agent.analysis.analysing import WHATS
 from agent.thinking.llm.reasoning import without_reasoning
 from common.text import Lang, Text
-from common.values import Classification, QuestionType
+from common.values import ANALYSIS_KINDS, AnalysisKind, Classification, QuestionType
 from knowledge.safe_text import one_line
 
 _KINDS: dict[str, QuestionType] = {"DATABASE": "DATABASE", "CHAT": "CHAT"}
@@ -36,9 +35,9 @@ def classification_of(reply: str, lang: Lang) -> tuple[Classification, tuple[str
     return Classification(_KINDS[named.pop()], confidence, "llm", shown, _analysis(verdict.get("analysis"))), ()
 
 
-def _analysis(value: Any) -> tuple[str, ...]:
+def _analysis(value: Any) -> tuple[AnalysisKind, ...]:
     asked = value if isinstance(value, list) else [value]
-    return tuple(what for what in WHATS if what in asked)
+    return tuple(what for what in ANALYSIS_KINDS if what in asked)
 
 
 def _object(text: str) -> dict[str, Any]:
