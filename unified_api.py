@@ -24,11 +24,11 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import RequestRedirect
 
 from agent.bootstrap import Services, bootstrap, semantic_file
+from agent.extensions.loading import ExtensionError
 from api.access.admission import Admission, register_admission
 from api.access.callers import current_caller
 from api.access.key_file import KeyFile
 from api.access.origins import Anonymity
-from api.access.rate_limits import RateLimits
 from api.access.rights import Rights
 from api.analyses import analyses_blueprint
 from api.ask import ask_blueprint
@@ -58,6 +58,7 @@ from common import logs
 from common.errors import CituError
 from common.llm import InvalidEndpoint
 from common.postgres.addresses import described_address
+from common.rate_limits import RateLimits
 from common.store.opening import InvalidRedisUrl
 from databases import AccessRuleError
 from databases.embedded_server import EmbeddedServerError
@@ -245,6 +246,7 @@ def main() -> int:
 # Errors that keep Citu from starting; their messages are written for people.
 _REASONS = (
     ConfigurationError,
+    ExtensionError,
     InvalidEndpoint,
     AccessRuleError,
     PortUnavailable,

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openapi_schema_validator import OAS31Validator
+from referencing import Registry, Resource
 from werkzeug.test import TestResponse
 
 from agent.bootstrap import FLOWS
@@ -53,6 +55,12 @@ def talking(gauges: str, model: OpenAiServer) -> Iterator[Asking]:
             yield asking
 
 
+SPECIFICATION: dict[str, Any] = json.loads(Path("api/openapi.json").read_text())
+_registry = Registry().with_resource("urn:api", Resource.opaque(SPECIFICATION))
+_schemas = {
+    name: OAS31Validator({"$ref": f"urn:api#/components/schemas/{name}"}, registry=_registry)
+    for name in ("ChatResponse", "ChatRefusal")
+}
 _numbers = iter(range(1, 10_000))
 
 
@@ -85,6 +93,7 @@ def chunks(asking: Asking, body: dict[str, Any], path: str = SSE, **headers: str
 def chunks_of(response: TestResponse) -> list[Chunk]:
     """The chunks of a `ChatResponse`."""
     body = json.loads(response.get_data())
+    _schemas["ChatResponse" if response.status_code == 200 else "ChatRefusal"].validate(body)
     found = [read(json.dumps(chunk)) for chunk in body["chunks"]]
     assert body["total_chunks"] == len(found)
     assert {(one["conversation_id"], one["request_id"]) for one in found} <= {
@@ -205,6 +214,16 @@ def test_a_button_goes_on_with_the_conversation(ruled: Asking) -> None:
         shown = page(ruled, body := message(body["message"]))
     again = message(shown.buttons["the top 10"], conversation_id=body["conversation_id"])
     assert len(page(ruled, again).all("dataframe")[0]["data"]) == 10
+
+
+def test_a_button_answers_what_was_asked_back(ruled: Asking) -> None:
+    body = message("3月的营业收入是多少")
+    asked = page(ruled, body)
+    assert not asked.all("dataframe")
+    label, choice = list(asked.buttons.items())[0]
+    assert label == choice
+    answered = page(ruled, message(choice, conversation_id=body["conversation_id"]))
+    assert "amount" in answered.sql[0]
 
 
 def test_a_run_that_asks_back_is_answered_by_messages(talking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from flask import Flask, g, request
 from api.access.callers import authenticated, holder_of, is_sent_by_operator, presented_key
 from api.access.key_file import KeyFile
 from api.access.origins import Anonymity, allow_origins
-from api.access.rate_limits import RateLimits
 from common.actor import Actor
+from common.rate_limits import RateLimits
 
 # Endpoints for monitors, browsers and tools that have no key yet; none of them shows anybody's data.
 _OPEN = frozenset(
