@@ -4,6 +4,7 @@ The service answers messages by what they say, so that tests decide how long an 
 """
 
 import asyncio
+import errno
 import os
 import select
 import socket
@@ -421,6 +422,21 @@ def test_one_socket_too_many_is_refused_until_another_ends() -> None:
         eventually(lambda: service.has_room_for() == 2)
         with opened(service):
             pass
+
+
+def test_a_socket_that_could_not_be_taken_leaves_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_descriptor(_number: int) -> int:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with serving(most=1) as service:
+        with monkeypatch.context() as trouble:
+            trouble.setattr("api.sockets.takeover.os.dup", no_descriptor)
+            with raw(service) as client:
+                assert client.recv(1) == b"", "the server closes it"
+        eventually(lambda: service.has_room_for() == 1)
+        with opened(service) as other:
+            other.send("here")
+            assert other.recv(WAIT_S) == "here"
 
 
 def test_an_open_socket_holds_no_thread() -> None:
