@@ -216,6 +216,16 @@ def test_a_button_goes_on_with_the_conversation(ruled: Asking) -> None:
     assert len(page(ruled, again).all("dataframe")[0]["data"]) == 10
 
 
+def test_a_button_answers_what_was_asked_back(ruled: Asking) -> None:
+    body = message("3月的营业收入是多少")
+    asked = page(ruled, body)
+    assert not asked.all("dataframe")
+    label, choice = list(asked.buttons.items())[0]
+    assert label == choice
+    answered = page(ruled, message(choice, conversation_id=body["conversation_id"]))
+    assert "amount" in answered.sql[0]
+
+
 def test_a_run_that_asks_back_is_answered_by_messages(talking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(talking.services.runs._runner, "_default", "survey")
     asked = page(talking, message(SURVEY))
