@@ -1,9 +1,11 @@
-"""Statements under row rules, and what PostgreSQL's own policies make of them: the standard that rewriting is held to."""
+"""Statements under row rules, and what PostgreSQL's own policies make of them: the standard for the rewriting."""
 
 import asyncio
+import re
 from collections import Counter
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,14 +20,16 @@ from databases.row_rules import ActorRows, RowRules
 
 FOLDER = Path(__file__).parent / "fixtures" / "row_rules"
 ANN = Actor("ann", ("clerks", "seers", "a", "x"))
-CANARIES = ("SECRET", "7700")
+KINDS = ("plain", "joins", "subqueries", "ctes", "aggregates", "rows", "names", "raising", "relatives", "ordered")
+"""The files of statements that policies are the standard for."""
+_CANARY = re.compile(r"SECRET-\d+|7700\d\d")  # only hidden rows have such values
 _STANDARD = "citu_row_standard"
 
 # The predicates of the rules for Ann, as policies say them.
-_MEMBER = "EXISTS (SELECT FROM membership m WHERE m.tenant = {}.tenant AND m.user_id = 'ann')"
+_MEMBER = "EXISTS (SELECT FROM membership m WHERE m.tenant = orders.tenant AND m.user_id = 'ann')"
 _OWN = "tenant IN ('a', 'x')"
 _POLICIES = {
-    "public.orders": _MEMBER.format("orders"),
+    "public.orders": _MEMBER,
     "public.line": f"order_id IN (SELECT o.id FROM orders o WHERE o.{_OWN})",
     "public.customer": f"tenant = 'a' OR {_OWN}",
     "archive.orders": _OWN,
@@ -36,7 +40,7 @@ _POLICIES = {
 
 def statements(name: str) -> list[str]:
     """The statements of a file, one a line."""
-    lines = (FOLDER / name).read_text("utf-8").splitlines()
+    lines = (FOLDER / f"{name}.sql").read_text("utf-8").splitlines()
     return [line.removesuffix(";") for line in lines if line and not line.startswith("--")]
 
 
@@ -48,46 +52,59 @@ class Outcome(NamedTuple):
     error: str | None = None
 
     @property
-    def seen(self) -> tuple[tuple[str, ...], Counter[str]]:
-        """The columns and rows in any order."""
+    def in_any_order(self) -> tuple[tuple[str, ...], Counter[str]]:
+        """The columns and rows, whatever the rows' order."""
         return self.columns, Counter(self.rows)
+
+    def canaries(self, sql: str) -> set[str]:
+        """Values of hidden rows anywhere in it, but those that the statement names itself."""
+        return set(_CANARY.findall(repr(self))) - set(_CANARY.findall(sql))
 
 
 @dataclass(frozen=True)
 class Bench:
-    """One database with rules and policies of the same predicates."""
+    """One database with rules and policies of the same predicates.
 
-    connection: Connection
+    Attributes:
+        plain: a connection that no policy keeps from anything.
+        policed: one that the policies hold for.
+        known: what Citu knows of the database.
+        rows: what the rules leave the actor.
+    """
+
+    plain: Connection
+    policed: Connection
     known: Knowledge
     rows: ActorRows
 
+    def of(self, rules: RowRules, actor: Actor = ANN) -> "Bench":
+        """The same database under other rules."""
+        return replace(self, rows=rules.of(actor))
+
     def standard(self, sql: str) -> Outcome:
         """What the policies make of the statement."""
-        return self._run(f"SET LOCAL ROLE {_STANDARD}", sql)
+        return _outcome(self.policed, sql)
 
     def ruled(self, sql: str) -> Outcome:
-        """What the rules make of it, for a role that no policy keeps from anything."""
+        """What the rules make of it."""
         try:
-            rewritten = self.rows.rewritten(sql, self.known)
+            return _outcome(self.plain, self.rows.rewritten(sql, self.known))
         except StatementRejected as error:
             return Outcome(error=str(error))
-        return self._run("", rewritten)
 
-    def _run(self, before: str, sql: str) -> Outcome:
-        with self.connection.cursor() as cursor:
-            try:
-                cursor.execute(f"BEGIN READ ONLY; SET LOCAL statement_timeout = 5000; {before}")
-                cursor.execute(sql)
-                columns = tuple(str(column.name) for column in cursor.description or ())
-                return Outcome(columns, tuple(map(repr, cursor.fetchall())))
-            except psycopg2.Error as error:
-                return Outcome(error=str(error))
-            finally:
-                cursor.execute("ROLLBACK")
+
+def _outcome(connection: Connection, sql: str) -> Outcome:
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute(sql)
+            columns = tuple(str(column.name) for column in cursor.description or ())
+            return Outcome(columns, tuple(map(repr, cursor.fetchall())))
+        except psycopg2.Error as error:
+            return Outcome(error=str(error))
 
 
 def prepare(admin_url: str) -> None:
-    """Gives the database a role that policies hold for; other roles that are no owners keep seeing all rows."""
+    """Makes a role that policies hold for; others see all rows of the same tables."""
     with closing(psycopg2.connect(admin_url)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
         cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [_STANDARD])
@@ -111,6 +128,13 @@ def known_of(url: str) -> Knowledge:
     return asyncio.run(read())
 
 
-def bench(connection: Connection, known: Knowledge) -> Bench:
-    """The database with the rules of this folder, for Ann."""
-    return Bench(connection, known, RowRules.load(FOLDER / "rules.yaml").of(ANN))
+@contextmanager
+def open_bench(url: str, admin_url: str) -> Iterator[Bench]:
+    """The database at `url` with the rules of this folder, for Ann; `admin_url` is the same database's for a superuser."""
+    settings = "-c default_transaction_read_only=on -c statement_timeout=5000"
+    with (
+        closing(psycopg2.connect(admin_url, options=settings)) as plain,
+        closing(psycopg2.connect(admin_url, options=f"{settings} -c role={_STANDARD}")) as policed,
+    ):
+        plain.autocommit = policed.autocommit = True
+        yield Bench(plain, policed, known_of(url), RowRules.load(FOLDER / "rules.yaml").of(ANN))
