@@ -230,6 +230,7 @@ MISFITS = {
     "customer.id = 1": "customer is no table that it reads from",
     "id IN (SELECT id FROM nowhere)": "there is no table public.nowhere",
     "EXISTS (SELECT FROM membership m WHERE m.tenant = tenant)": "it compares m.tenant with itself",
+    "EXISTS (SELECT FROM membership m WHERE lower(m.tenant) = lower(tenant))": "it compares m.tenant with itself",
     "id = id": "it compares orders.id with itself",
     "EXISTS (SELECT FROM line, product WHERE code = note)": "write whose column code is: line.code or product.code",
     "id IN (SELECT s FROM (SELECT order_id AS s FROM line) q)": "write whose column s is: q.s",

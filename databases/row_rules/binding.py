@@ -16,6 +16,7 @@ from common.values import Catalog
 from databases.guard.facts import Key, ServerFacts
 from databases.guard.parsing import Node
 from databases.guard.walk import strings
+from databases.row_rules.comparing import is_equal
 from databases.row_rules.format import Grant, RuleFile, TableRule
 from databases.row_rules.predicates import Sql, nodes
 
@@ -304,11 +305,12 @@ class _Names:
 
     def _refuse_itself(self, expression: Node) -> None:
         """Refuses a comparison of a column with itself, which holds for every row: another table's was meant."""
-        sides = [expression.get(side, {}).get("ColumnRef", {}).get("fields") for side in ("lexpr", "rexpr")]
-        if sides[0] and sides[0] == sides[1]:
-            table, column = strings(sides[0])
+        left, right = expression.get("lexpr"), expression.get("rexpr")
+        column = next((node for kind, node in nodes(left) if kind == "ColumnRef"), None)
+        if column and is_equal(left, right):
+            table, name = strings(column["fields"])
             called = self.table.called if table == self.table.name else table
-            raise Unbound(f"it compares {called}.{column} with itself: write whose column the other one is")
+            raise Unbound(f"it compares {called}.{name} with itself: write whose column the other one is")
 
 
 def _plain_name(node: Node) -> str | None:

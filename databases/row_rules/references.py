@@ -27,6 +27,7 @@ class Item:
         table: its rule, where it has one.
         renamed: the first columns' names, from a list behind the alias.
         name: what the subquery in its place is called.
+        is_starred: whether `*` in its query's list stands for its columns, too.
     """
 
     called: str
@@ -34,6 +35,7 @@ class Item:
     table: BoundTable | None = None
     renamed: Sequence[str] = ()
     name: str = ""
+    is_starred: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -80,10 +82,10 @@ class References:
     def _reads_whole(self, item: Item) -> bool:
         """Whether all its columns may be meant at once: `*`, `t.*`, `t`, NATURAL, or the same of a join around it."""
         names = {item.called, *self._joined}
-        return self._hides_names or any(
-            parts == ("*",) or (parts[-2:-1] or parts)[0] in names and (len(parts) == 1 or parts[-1] == "*")
-            for parts in self._columns
+        is_named = any(
+            parts[0] in names if len(parts) == 1 else parts[-1] == "*" and parts[-2] in names for parts in self._columns
         )
+        return is_named or item.is_starred or self._hides_names
 
     def tell_apart(self, items: Sequence[Item]) -> None:
         """Names the subqueries that stand for the ruled tables of one FROM.
