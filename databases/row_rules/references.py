@@ -13,7 +13,8 @@ from databases.guard.parsing import Node
 from databases.guard.refusal_texts import refused
 from databases.guard.walk import strings
 from databases.row_rules import texts
-from databases.row_rules.binding import SYSTEM_COLUMNS, BoundTable
+from databases.row_rules.binding import BoundTable
+from databases.row_rules.naming import SYSTEM_COLUMNS
 from databases.row_rules.predicates import nodes
 
 
