@@ -1,8 +1,7 @@
 """What a statement says about the tables of its FROMs that would mean something else, or nothing, of a subquery.
 
-schema.table.column a subquery has no schema: the column is called by the subquery's name GROUP BY primary key a
-subquery has no keys: the other columns that are read are grouped by, too ctid, tableoid, … a subquery has them when it
-selects them
+A subquery has no schema, so `schema.table.column` becomes a column of the subquery's name. It has the columns that it
+selects, and no system columns (`ctid`, `tableoid`) unless it selects them.
 """
 
 from collections.abc import Sequence
