@@ -169,6 +169,7 @@ def test_values_of_the_actor_are_constants_whatever_they_hold(ann: Bench) -> Non
     rules = _rules(EVERYONE.format("public.membership", "user_id = :user_id OR tenant = ANY (:groups)"))
     sql = "SELECT tenant FROM membership ORDER BY 1"
     hostile = (
+        "ann\0",
         "' OR true --",
         "ann'",
         "\\' OR 1=1",
