@@ -248,6 +248,7 @@ MISFITS = {
     "note": "argument of WHERE must be type boolean, not type text",
     "id = 'x'::text": "operator does not exist: integer = text",
     "nofunction(id)": "function nofunction(integer) does not exist",
+    "rank() OVER () > 1": "window functions are not allowed in WHERE",
     "sum(id) > 1": "aggregate functions are not allowed in WHERE",
 }
 

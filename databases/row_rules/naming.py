@@ -118,6 +118,9 @@ class Names:
         alias = node.get("alias", {})
         if kind == "RangeVar":
             items.append(self._table(node))
+        elif kind == "RangeTableSample":
+            self._from(node["relation"], items, levels)
+            self._visit({key: child for key, child in node.items() if key != "relation"}, levels)
         elif kind == "JoinExpr" and not alias and "join_using_alias" not in node:
             self._from(node["larg"], items, levels)
             self._from(node["rarg"], items, levels)
