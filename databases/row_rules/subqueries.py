@@ -48,7 +48,6 @@ def subquery(
         raise refused(".".join(table.key), texts.CLOSED_BY_MISTAKE)
     select = {
         "targetList": [_target(table, found, column) for column in columns],
-        "fromClause": [source],
         "limitOffset": _FENCE,
         "limitOption": "LIMIT_OPTION_COUNT",
         "op": "SETOP_NONE",
@@ -57,8 +56,7 @@ def subquery(
         select["whereClause"] = _any_of(found)
     if not columns:
         del select["targetList"]
-    filled: Node = with_constants(select, values.user_id, values.groups)
-    return filled
+    return {**with_constants(select, values.user_id, values.groups), "fromClause": [source]}
 
 
 def masked_columns(grants: Sequence[Any]) -> frozenset[str]:
