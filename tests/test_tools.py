@@ -25,6 +25,7 @@ from agent.tools.session import ToolSession
 from agent.tools.tool import Arguments, Tool, ToolContext, ToolResult
 from agent.tools.tool_groups import InvalidToolGroups
 from agent.tools.toolbox import TOOL_NAMES
+from api.access.key_file import KeyFile
 from app_config import ConfigurationError, Settings
 from common.actor import Actor
 from common.errors import Forbidden
@@ -40,6 +41,7 @@ from tests.openai_rules import violation
 from tests.openai_server import OpenAiServer
 from tests.postgres_wire import Wire
 from tests.tool_bench import ToolBench
+from unified_api import _warn_of_groups
 
 # `vault` and `shop_order.margin` are closed to all; `buyer` holds personal data; `wide` has too many columns to show.
 DDL = f"""
@@ -244,7 +246,7 @@ def test_no_arguments_break_a_tool(asking: Asking, audit: Path, name: str) -> No
     bench.sql(PER_MONTH)
     fields = {field: st.none() | WORDS | LEAVES | JSON for field in GOOD[name]}
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(JSON.filter(lambda value: isinstance(value, dict)) | st.fixed_dictionaries(fields))
     def holds(arguments: dict[str, Any]) -> None:
         result = bench.call(name, arguments)
@@ -261,17 +263,20 @@ GROUPS = "run_sql: analysts; chart: analysts, leads; save_memory:; export: every
 ACTORS = [(), ("analysts",), ("leads",), ("analysts", "leads"), ("everyone",), ("save_memory",)]
 
 
+@pytest.fixture(scope="module")
+def grouped(configured: Settings) -> Iterator[Asking]:
+    with Asking(configured, tool_groups=GROUPS) as asking:
+        yield asking
+
+
 @pytest.mark.parametrize("groups", ACTORS)
-def test_tools_are_for_the_groups_that_the_setting_names(
-    configured: Settings, audit: Path, groups: tuple[str, ...]
-) -> None:
+def test_tools_are_for_the_groups_that_the_setting_names(grouped: Asking, audit: Path, groups: tuple[str, ...]) -> None:
     closed = {"save_memory"} | ({"run_sql"} if "analysts" not in groups else set())
     closed |= {"chart"} if not {"analysts", "leads"} & set(groups) else set()
-    with Asking(configured, tool_groups=GROUPS) as asking:
-        bench = ToolBench(asking, audit, Actor("ann", groups))
-        refused = {name for name in TOOL_NAMES if bench.call(name, GOOD[name]).error_type == "unknown_tool"}
-        assert refused == closed
-        assert {tool.name for tool in bench.registry.allowed(bench.question.actor)} == set(TOOL_NAMES) - closed
+    bench = ToolBench(grouped, audit, Actor("ann", groups))
+    refused = {name for name in TOOL_NAMES if bench.call(name, GOOD[name]).error_type == "unknown_tool"}
+    assert refused == closed
+    assert {tool.name for tool in bench.registry.allowed(bench.question.actor)} == set(TOOL_NAMES) - closed
 
 
 @pytest.mark.parametrize(
@@ -285,6 +290,14 @@ def test_a_setting_that_is_no_list_of_tools_is_named(text: str) -> None:
 def test_a_tool_that_there_is_not_is_named(configured: Settings) -> None:
     with pytest.raises(InvalidToolGroups, match="TOOL_GROUPS.*run_python.*There are: chart"):
         Asking(configured, tool_groups="run_python: analysts")
+
+
+def test_groups_that_no_key_has_are_named_at_the_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    KeyFile(tmp_path / "api_keys.json").create("ann", groups=("leads",))
+    _warn_of_groups(Settings(data_dir=str(tmp_path), tool_groups="run_sql: leads, analists; chart: everyone; export:"))
+    assert capsys.readouterr().err == "TOOL_GROUPS names groups that no API key has: analists.\n"
+    _warn_of_groups(Settings(data_dir=str(tmp_path), tool_groups="run_sql: leads"))
+    assert capsys.readouterr().err == ""
 
 
 def test_tools_that_settings_switch_off_are_not_there_and_may_be_named(configured: Settings) -> None:
