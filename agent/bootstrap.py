@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.analysis.analysing import Analyst
 from agent.analysis.desk import AnalysisDesk
+from agent.ask.about_result import analysing
 from agent.ask.context import Behaviour, Context
 from agent.ask.example_questions import Examples, demo_examples, examples_of
 from agent.ask.export_desk import ExportDesk
@@ -29,9 +30,12 @@ from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
+from agent.tool_graph.graph_flow import ToolGraphFlow
+from agent.tool_loop.loop_flow import LoopFlow
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
 from agent.tools.memory_tools import Memory
+from agent.tools.opening import Openings
 from agent.tools.registry import ToolRegistry
 from agent.tools.schema_tools import SchemaReader
 from agent.tools.session import ToolSession
@@ -91,11 +95,26 @@ def _ask(dependencies: FlowDependencies) -> Flow:
 
 
 def _tool_loop(dependencies: FlowDependencies) -> Flow:
-    return WithoutModel("tool_loop", _ask(dependencies))
+    settings = dependencies.settings
+    if dependencies.new_tool_context is None:
+        return WithoutModel("tool_loop", _ask(dependencies))
+    return LoopFlow(
+        dependencies.new_tool_context,
+        model_calls=settings.agent_model_calls,
+        deadline_s=settings.request_timeout_s,
+    )
 
 
 def _tool_graph(dependencies: FlowDependencies) -> Flow:
-    return WithoutModel("tool_graph", _ask(dependencies))
+    if dependencies.new_tool_context is None:
+        return WithoutModel("tool_graph", _ask(dependencies))
+    settings = dependencies.settings
+    return ToolGraphFlow(
+        dependencies.new_tool_context,
+        limits=_limits(settings),
+        samples=settings.schema_samples,
+        deadline_s=settings.request_timeout_s,
+    )
 
 
 FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask, _tool_loop, _tool_graph]
@@ -290,11 +309,15 @@ class _Adapters:
         recollection = self._recollection_of(occasion.actor)
         look_up = looking_up(self._values, self.open_database(replace(occasion, source="value_lookup")))
         database = self.open_database(occasion)
-        return Context(database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up)
+        analyse = analysing(self.analyst, self.open_database(replace(occasion, source="analyze")))
+        return Context(
+            database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up, analyse
+        )
 
     def tool_context_of(self, question: Question) -> ToolAgentContext:
         """The services for one question to a flow with tools; there must be a model."""
         assert self.model is not None
+        assert self._thinking is not None
         context = self.context_of(question)
         session = ToolSession(question, _occasion(question), self.model, self._limits)
         for enrich in self.extensions.enrichers:
@@ -305,6 +328,7 @@ class _Adapters:
             context.database,
             context.skills,
             self.rules,
+            Openings(self._thinking.parts),
             context.recall,
             context.experience,
             context.look_up,

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.flow import Question, StepResult, ToolStep
+from agent.thinking.llm.reasoning import visible_text
 from agent.tools.limits import Limits, Spent
 from agent.tools.registry import ToolRegistry, Use
 from agent.tools.tool import Found, ToolResult, rows_event
@@ -19,7 +20,7 @@ from agent.tools.transcript import Transcript
 from common.audit import Occasion
 from common.errors import LlmUnavailable
 from common.llm import ChatModel, Completion, InvalidArguments, OnToken, ToolCall, ToolOffer
-from common.llm.call_failures import CallFailed, unavailable
+from common.llm.call_failures import CallFailed, is_unusable, unavailable
 from common.text import Text
 from common.values import Usage
 
@@ -46,6 +47,11 @@ class ToolSession:
     Args:
         occasion: of the question, for the audit log.
         clock: seconds, monotonic.
+
+    Attributes:
+        found: rows, by the ids of the calls that found them, oldest first.
+        results: what each call gave that was not a repetition, by its id, oldest first.
+        shown: charts, files and the like for the body of the answer; see `ToolResult`.
     """
 
     def __init__(
@@ -60,6 +66,7 @@ class ToolSession:
         self.question = question
         self.occasion = occasion
         self.found: dict[str, Found] = {}
+        self.results: dict[str, ToolResult] = {}
         self.shown: dict[str, Any] = {}
         self.metadata: dict[str, str] = {}
         self.spent = Spent()
@@ -75,6 +82,11 @@ class ToolSession:
         """What the model cost so far."""
         return self.spent.usage
 
+    @property
+    def is_last_model_call(self) -> bool:
+        """Whether the model may be called once more, and then never again."""
+        return self.usage.llm_calls == self._limits.model_calls - 1
+
     def spend(self, usage: Usage) -> None:
         """Adds calls of the model that were made elsewhere for this question."""
         self.spent = self.spent.with_model(usage)
@@ -88,19 +100,34 @@ class ToolSession:
         return self.spent.before_tool(self._limits, self._clock() - self._began)
 
     async def ask(
-        self, transcript: Transcript, offer: ToolOffer | None = None, on_token: OnToken | None = None
+        self,
+        transcript: Transcript,
+        offer: ToolOffer | None = None,
+        on_token: OnToken | None = None,
+        restart: Callable[[], bool] = lambda: True,
     ) -> Completion:
-        """The model's reply. A reply that is empty is asked for once more.
+        """The model's reply. One that is empty, nothing but reasoning, or can't be read is asked for once more.
+
+        Args:
+            restart: called before that; gives whether whoever takes the tokens can begin anew.
 
         Raises:
             LimitReached: the question may not call the model again.
-            LlmUnavailable: the model can't be reached, or its reply was empty twice.
+            LlmUnavailable: the model can't be reached, or both replies were unusable.
         """
-        for _ in range(2):
-            reply = await self._ask_once(transcript, offer, on_token)
-            if reply.tool_calls or reply.text.strip():
-                return reply
-        raise unavailable(CallFailed("empty"))
+        try:
+            return await self._usable(transcript, offer, on_token)
+        except LlmUnavailable as error:
+            if not (is_unusable(error) and restart()):
+                raise
+        return await self._usable(transcript, offer, on_token)
+
+    async def _usable(self, transcript: Transcript, offer: ToolOffer | None, on_token: OnToken | None) -> Completion:
+        reply = await self._ask_once(transcript, offer, on_token)
+        if reply.tool_calls or reply.is_withheld or visible_text(reply.text, reply.reasoning):
+            return reply
+        empty = CallFailed("empty")
+        raise unavailable(empty) from empty
 
     async def _ask_once(self, transcript: Transcript, offer: ToolOffer | None, on_token: OnToken | None) -> Completion:
         if (limit := self.limit_before_model()) is not None:
@@ -163,6 +190,7 @@ class ToolSession:
         return result
 
     def _keep(self, call_id: str, result: ToolResult, write: Write) -> None:
+        self.results[call_id] = result
         for key, value in result.shown.items():
             self.shown[key] = [*self.shown.get(key, ()), *value] if isinstance(value, list) else value
         if result.found is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -106,7 +107,7 @@ class Tool(Generic[A]):
         """Whether an actor of these groups may call it."""
         return EVERYONE in self.groups or not self.groups.isdisjoint(groups)
 
-    @property
+    @cached_property  # making the schema takes milliseconds
     def definition(self) -> ToolDefinition:
         """As it is offered to a model."""
         return ToolDefinition(self.name, self.description, argument_schema(self.arguments))
