@@ -11,8 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.tools.run_sql import RunSql
+from agent.tools.tool import Arguments, Tool, ToolContext
 from api.access.key_file import KeyFile
 from app_config import Settings
+from common.errors import Forbidden
+from common.text import Text
 from tests.asking import SYNC, Asking, shared_askings, stable
 from tests.http_stream import Stream, post_json
 from tests.live import GAUGES, Citu, Watch, eventually, serving
@@ -351,7 +355,26 @@ def test_i9_an_unusable_reply_is_asked_for_once_more(unusable: Reply, askings: A
     model.forget_replies()
 
 
-# --------------------------------------------------------------------------------------------------------------- groups
+# ------------------------------------------------------------------------------------------------ transforms and groups
+
+
+def test_transforms_of_run_sql_hold_for_statements_however_they_are_written(
+    tell: Tell, askings: Callable[..., Asking], model: OpenAiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def without_names(tool: Tool[Any], arguments: Arguments, _context: ToolContext) -> Arguments:
+        if isinstance(arguments, RunSql):
+            assert tool.name == "run_sql"
+            if "name" in arguments.sql:
+                raise Forbidden(Text("不允许", "Not this"))
+            return arguments.model_copy(update={"sql": f"{arguments.sql} WHERE n < 3"})
+        return arguments
+
+    monkeypatch.setattr(askings(model).services.tools, "_transforms", (without_names,))
+    replies = [Reply(calls=[generating(NAMES)]), Reply(calls=[generating(None)]), Reply(calls=[EXECUTING]), Reply("2.")]
+    told = tell(replies, COUNT)
+    assert told.requests[1].messages[-1]["content"] == "forbidden: Not this"
+    assert told.data["query_result"]["rows"] == [[2]]
+    assert [line["sql"] for line in told.statements] == [f"{COUNT} WHERE n < 3"]
 
 
 @pytest.mark.parametrize(
