@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.analysis.analysing import Analyst
 from agent.analysis.desk import AnalysisDesk
+from agent.ask.about_result import analysing
 from agent.ask.context import Behaviour, Context
 from agent.ask.example_questions import Examples, demo_examples, examples_of
 from agent.ask.export_desk import ExportDesk
@@ -308,7 +309,10 @@ class _Adapters:
         recollection = self._recollection_of(occasion.actor)
         look_up = looking_up(self._values, self.open_database(replace(occasion, source="value_lookup")))
         database = self.open_database(occasion)
-        return Context(database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up)
+        analyse = analysing(self.analyst, self.open_database(replace(occasion, source="analyze")))
+        return Context(
+            database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up, analyse
+        )
 
     def tool_context_of(self, question: Question) -> ToolAgentContext:
         """The services for one question to a flow with tools; there must be a model."""
