@@ -586,3 +586,13 @@ def test_an_answer_can_be_exported_analysed_and_judged(
     assert analysed.status_code == 200, analysed.get_data()
     judged = client.post("/api/v0/feedback", json={"run_id": run_id, "rating": "satisfied"})
     assert judged.status_code == 200, judged.get_data()
+
+
+def test_of_several_queries_none_becomes_an_example(
+    ask: Ask, askings: Callable[..., Asking], model: OpenAiServer
+) -> None:
+    run_id = ask(*WHY, body={**ASK, "question": "total of each area in March 2025"})["data"]["run_id"]
+    judged = askings(model).client.post("/api/v0/feedback", json={"run_id": run_id, "rating": "satisfied"})
+    data = json.loads(judged.get_data())["data"]
+    assert data["example"] is None
+    assert any("several queries" in warning for warning in data["warnings"])
