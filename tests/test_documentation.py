@@ -16,6 +16,7 @@ from agent.bootstrap import bootstrap
 from agent.tool_loop.graph import compiled_graph as compiled_loop
 from app_config import Settings
 from common import errors
+from common.actor import NOBODY
 from unified_api import create_app
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,6 +67,16 @@ def test_every_error_is_documented(error_type: str, code: int) -> None:
 def test_every_mode_node_and_event_is_documented() -> None:
     for name in (*ROUTING_MODES, *FACES, "progress", "token", "tool", "result", "question", "completed", "error"):
         assert f"`{name}`" in API
+
+
+def test_every_tool_is_documented_with_its_arguments() -> None:
+    tools = bootstrap(Settings(audit_log="off")).tools.allowed(NOBODY)
+    rows = re.findall(r"^\| `(\w+)` \| (`[^|]+`) \|", _section("docs/agents.md", "Tools"), re.MULTILINE)
+    assert rows == [(tool.name, ", ".join(f"`{name}`" for name in tool.arguments.model_fields)) for tool in tools]
+
+
+def _section(path: str, title: str) -> str:
+    return (ROOT / path).read_text().split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def test_the_openapi_document_is_valid_and_served() -> None:

@@ -84,8 +84,17 @@ class ToolRegistry:
         self._hooks = tuple(hooks)
         self._observer = observer
 
-    def changed(self, *, without: Collection[str] = (), more: Sequence[Tool[Any]] = ()) -> "ToolRegistry":
+    def changed(
+        self,
+        *,
+        without: Collection[str] = (),
+        more: Sequence[Tool[Any]] = (),
+        transforms: Sequence[Transform] = (),
+    ) -> "ToolRegistry":
         """A registry without some of the tools and with others, for one flow or one question.
+
+        Args:
+            transforms: run after those that there are.
 
         Raises:
             ValueError: as the class.
@@ -95,7 +104,7 @@ class ToolRegistry:
             [*kept, *more],
             self._open_database,
             self._audit,
-            self._transforms,
+            (*self._transforms, *transforms),
             hooks=self._hooks,
             observer=self._observer,
         )
