@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.analysis.analysing import Analyst
 from agent.analysis.desk import AnalysisDesk
+from agent.ask.about_result import analysing
 from agent.ask.context import Behaviour, Context
 from agent.ask.example_questions import Examples, demo_examples, examples_of
 from agent.ask.export_desk import ExportDesk
@@ -29,6 +30,7 @@ from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
+from agent.tool_graph.graph_flow import ToolGraphFlow
 from agent.tool_loop.loop_flow import LoopFlow
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
@@ -104,7 +106,15 @@ def _tool_loop(dependencies: FlowDependencies) -> Flow:
 
 
 def _tool_graph(dependencies: FlowDependencies) -> Flow:
-    return WithoutModel("tool_graph", _ask(dependencies))
+    if dependencies.new_tool_context is None:
+        return WithoutModel("tool_graph", _ask(dependencies))
+    settings = dependencies.settings
+    return ToolGraphFlow(
+        dependencies.new_tool_context,
+        limits=_limits(settings),
+        samples=settings.schema_samples,
+        deadline_s=settings.request_timeout_s,
+    )
 
 
 FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask, _tool_loop, _tool_graph]
@@ -299,7 +309,10 @@ class _Adapters:
         recollection = self._recollection_of(occasion.actor)
         look_up = looking_up(self._values, self.open_database(replace(occasion, source="value_lookup")))
         database = self.open_database(occasion)
-        return Context(database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up)
+        analyse = analysing(self.analyst, self.open_database(replace(occasion, source="analyze")))
+        return Context(
+            database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up, analyse
+        )
 
     def tool_context_of(self, question: Question) -> ToolAgentContext:
         """The services for one question to a flow with tools; there must be a model."""

@@ -16,6 +16,7 @@ from benchmarks import (
     accuracy,
     agent_cost,
     answer_cost,
+    interruptions,
     large_schema,
     many_sockets,
     many_streams,
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10, help="answer_cost, agent_cost: blocks (default 10)")
     parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
     parser.add_argument("--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)")
+    parser.add_argument("--interruptions", type=int, default=500, help="interruptions: questions (default 500)")
     parser.add_argument("--sockets", type=int, default=400, help="many_sockets: WebSockets open at once (default 400)")
     parser.add_argument("--tables", type=int, default=10_000, help="large_schema: tables (default 10000)")
     parser.add_argument(
@@ -127,6 +129,10 @@ def _accuracy(folder: Path, parser: argparse.ArgumentParser, options: argparse.N
         raise SystemExit(f"{parser.prog} accuracy: {exc}") from exc
 
 
+def _interruptions(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    print("\n".join(interruptions.run(database_url, folder, count=options.interruptions).lines()))
+
+
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "agent_cost": _agent_cost,
@@ -136,6 +142,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "large_schema": _large_schema,
     "rules": _rules,
     "retrieval": _retrieval,
+    "interruptions": _interruptions,
 }
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from agent.ask.faces import FACES
 from agent.ask.graph import compiled_graph
 from agent.ask.routing import ROUTING_MODES
 from agent.bootstrap import bootstrap
+from agent.tool_graph.graph import compiled_graph as compiled_tool_graph
 from agent.tool_loop.graph import compiled_graph as compiled_loop
 from app_config import Settings
 from common import errors
@@ -41,9 +43,10 @@ def test_the_drawing_is_the_compiled_graph() -> None:
     )
 
 
-def test_the_drawing_of_the_loop_is_the_compiled_graph() -> None:
-    drawn = compiled_loop().get_graph().draw_mermaid().strip()
-    assert f"## `tool_loop`\n\n```mermaid\n{drawn}\n```" in (ROOT / "docs/agents.md").read_text()
+@pytest.mark.parametrize(("name", "graph"), [("tool_loop", compiled_loop), ("tool_graph", compiled_tool_graph)])
+def test_the_drawings_of_tool_agents_are_the_compiled_graphs(name: str, graph: Callable[[], Any]) -> None:
+    drawn = graph().get_graph().draw_mermaid().strip()
+    assert f"## `{name}`\n\n```mermaid\n{drawn}\n```" in (ROOT / "docs/agents.md").read_text()
 
 
 def test_every_endpoint_is_documented() -> None:

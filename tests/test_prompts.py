@@ -109,6 +109,7 @@ CASES: dict[str, tuple[str, tuple[Any, ...], Inquiry]] = {
         ("tool_loop",),
         inquiry(question="and why?", lang="en", history=HISTORY, experience=EXPERIENCE, table="company"),
     ),
+    "tool_graph": ("opening", ("tool_graph",), inquiry()),
     "chat_history_en": ("chat", (), inquiry(question="why is the first so high?", lang="en", history=HISTORY)),
 }
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Any
 
 from agent.analysis import changing, describing, predicting, sharing, statements
 from agent.analysis.findings import Finding, filled
@@ -20,10 +20,11 @@ from agent.analysis.statements import Rows
 from agent.analysis.subject import Place, Subject, described_columns, subject_of
 from common.ports import Database
 from common.text import Lang, Text
+from common.values import ANALYSIS_KINDS, AnalysisKind
 from knowledge.result_columns import result_columns
 
-What = Literal["describe", "shares", "change", "outliers", "forecast"]
-WHATS: tuple[What, ...] = get_args(What)
+What = AnalysisKind
+WHATS = ANALYSIS_KINDS
 _OVER_TIME: tuple[What, ...] = ("change", "forecast")
 _BY_DEFAULT: tuple[What, ...] = ("describe", "shares", "change", "outliers")
 

@@ -6,6 +6,7 @@ description has to name them, and pydantic checks them.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -15,8 +16,9 @@ _REFERENCE = "#/$defs/"
 _MOST_NESTING = 10
 
 
+@cache  # it takes milliseconds, and some flows make tools for each question
 def argument_schema(arguments: type[BaseModel]) -> dict[str, Any]:
-    """The schema of the arguments, without what costs tokens and says nothing.
+    """The schema of the arguments, without what costs tokens and says nothing; the same object for all who ask.
 
     Raises:
         ValueError: the arguments hold themselves, or are nested too deeply.

@@ -33,6 +33,7 @@ from knowledge.safe_text import block, one_line
 from knowledge.table_vectors import Nearest
 
 _MAX_SQL = 8_000
+_MAX_FINDING = 1_000
 
 
 @dataclass(frozen=True)
@@ -150,19 +151,19 @@ class LlmSkills:
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
         """See `Skills.chat`. Its figures are checked against the earlier results that the model sees."""
-        history = told(inquiry.history, "chat")
+        history, computed = told(inquiry.history, "chat"), _computed(inquiry)
         messages = prompt(
             "chat",
             inquiry.lang,
             tables=self._overview(await self._schema(inquiry), inquiry),
-            history=history.text,
+            history="\n\n".join(filter(None, (history.text, computed))),
             question=asked(inquiry),
         )
         text, completion = await self._speak(messages, emit)
         if not text:  # the model refused without a text; `_speak` raises on any other empty reply
             text = WITHHELD.to(inquiry.lang)
             _say(text, emit)
-        doubtful = doubtful_figures_about(history.turns, text, inquiry.question)
+        doubtful = doubtful_figures_about(history.turns, text, inquiry.question, computed)
         return Thought(text, completion.usage, (earlier_figures_warning(doubtful, inquiry.lang),) if doubtful else ())
 
     def _draft(
@@ -224,3 +225,9 @@ class LlmSkills:
 def _say(text: str, emit: Emit | None) -> None:
     if text and emit:
         emit(text)
+
+
+def _computed(inquiry: Inquiry) -> str:
+    """What was computed of the last result, as the history has it; empty when nothing was."""
+    lines = "\n".join(f"- {block(finding, _MAX_FINDING)}" for finding in inquiry.findings)
+    return f"Computed from all rows of the last result:\n{lines}" if lines else ""
