@@ -1,6 +1,6 @@
 """The composition root: builds every adapter from the settings. Nothing else constructs an adapter."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,13 @@ from agent.ask.export_desk import ExportDesk
 from agent.ask.past_answers import Answers
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
-from agent.experience import OwnRecollection
+from agent.experience import OwnRecollection, Recollection
+from agent.extensions.enhanced_recollection import EnhancedRecollection
+from agent.extensions.extended_model import ExtendedModel
+from agent.extensions.loading import load_extensions
+from agent.extensions.observed_database import ObservedDatabase
+from agent.extensions.points import UNOBSERVED, ConversationFilter, Provided
+from agent.extensions.workflow_flow import WorkflowFlow
 from agent.flow import Flow, Question, Recall, nothing_before
 from agent.learning.feedback_desk import FeedbackDesk
 from agent.learning.learning_desk import LearningDesk
@@ -53,7 +59,7 @@ from knowledge.table_vectors import Nearest, TableVectors
 from knowledge.value_search import ValueSearch
 from rules.skills import OfflineSkills
 
-_REMEMBERED_TURNS = 10  # turns a question can look back on
+_MOST_TURNS = 50  # turns that are read of a conversation; filters decide which are remembered
 
 
 @dataclass(frozen=True)
@@ -127,6 +133,7 @@ def bootstrap(settings: Settings) -> Services:
     """Builds all services from `settings`; opens no connection and starts nothing.
 
     Raises:
+        ExtensionError: an extension that the settings name can't be used.
         InvalidEndpoint: a model's key is set without the settings it needs.
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
         SemanticFileError: the semantic file can't be read or is not valid.
@@ -135,7 +142,12 @@ def bootstrap(settings: Settings) -> Services:
     tool_context_of = adapters.tool_context_of if adapters.model else None
     dependencies = FlowDependencies(settings, adapters.context_of, tool_context_of, adapters.store)
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
-    runs = RunDesk(Runner(flows, settings.agent), adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
+    extensions = adapters.extensions
+    workflow = WorkflowFlow(
+        extensions.workflows, routing_mode=settings.routing_mode, deadline_s=settings.request_timeout_s
+    )
+    runner = Runner(flows, settings.agent, workflow=workflow, hooks=extensions.hooks, observer=extensions.observer)
+    runs = RunDesk(runner, adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
     answers = Answers(runs, adapters.store.conversations)
     learnt = (adapters.store.learned, DEFAULT, adapters.database_of, adapters.open_database)
     timeout_s = settings.request_timeout_s
@@ -185,7 +197,8 @@ class _Adapters:
         self.store, self.retention = _store(settings, self.sources.app)
         self.journal = Journal(self.store)
         self.rules = OfflineSkills()
-        self.model = open_model(settings)
+        self.extensions = load_extensions(self._provided(settings))
+        self.model = self._extended(open_model(settings))
         self._embedder = open_embedder(settings)
         self._vectors = _vectors(self._embedder, self.store)
         self.nearest = self._vectors.nearest if self._vectors else None
@@ -199,8 +212,28 @@ class _Adapters:
             check=self.journal.check,
             reuses=settings.reuse_examples,
         )
-        self._tools = ToolRegistry((), self.open_database, audit)
+        self._tools = ToolRegistry(
+            (), self.open_database, audit, hooks=self.extensions.hooks, observer=self.extensions.observer
+        )
         self._limits = _limits(settings)
+
+    def _provided(self, settings: Settings) -> Provided:
+        return Provided(
+            settings,
+            self.store,
+            self.rules,
+            self.database_of,
+            self.open_database,
+            lambda: self.meanings.reports if self.meanings else (),
+            open_model,
+        )
+
+    def _extended(self, model: ChatModel | None) -> ChatModel | None:
+        """The model with the middlewares before it; the same object when there are none."""
+        extensions = self.extensions
+        if model is None or (not extensions.middlewares and extensions.observer is UNOBSERVED):
+            return model
+        return ExtendedModel(model, extensions.middlewares, extensions.observer)
 
     def database_of(self, actor: Actor) -> Database:
         """The asked database as the actor may see it, for looking and judging: nothing is audited."""
@@ -208,17 +241,22 @@ class _Adapters:
 
     def open_database(self, occasion: Occasion) -> Database:
         """The asked database for an occasion; its statements are audited."""
-        return self.datasources.open(DEFAULT, occasion.actor, occasion)
+        database = self.datasources.open(DEFAULT, occasion.actor, occasion)
+        observer = self.extensions.observer
+        return database if observer is UNOBSERVED else ObservedDatabase(database, observer)
 
     def context_of(self, question: Question) -> Context:
         """The services for one question."""
-        return self.new_context(_occasion(question), _recall(question, self.store, self.journal))
+        recall = _recall(question, self.store, self.journal, self.extensions.filters)
+        return self.new_context(_occasion(question), recall)
 
     def new_context(self, occasion: Occasion, recall: Recall = nothing_before) -> Context:
         """The services for one occasion."""
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(self._thinking, self.rules) if self._thinking else self.rules
-        recollection = OwnRecollection(self._experience, occasion.actor, self.rules.is_complete)
+        recollection: Recollection = OwnRecollection(self._experience, occasion.actor, self.rules.is_complete)
+        if self.extensions.enhancers:
+            recollection = EnhancedRecollection(recollection, self.extensions.enhancers, occasion.actor)
         look_up = looking_up(self._values, self.open_database(replace(occasion, source="value_lookup")))
         database = self.open_database(occasion)
         return Context(database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up)
@@ -227,8 +265,11 @@ class _Adapters:
         """The services for one question to a flow with tools; there must be a model."""
         assert self.model is not None
         context = self.context_of(question)
+        session = ToolSession(question, _occasion(question), self.model, self._limits)
+        for enrich in self.extensions.enrichers:
+            session.metadata |= enrich(question)
         return ToolAgentContext(
-            ToolSession(question, _occasion(question), self.model, self._limits),
+            session,
             self._tools,
             context.database,
             context.skills,
@@ -322,13 +363,16 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
     return store, retention
 
 
-def _recall(question: Question, store: Store, journal: Journal) -> Recall:
+def _recall(question: Question, store: Store, journal: Journal, filters: Sequence[ConversationFilter]) -> Recall:
     if not question.continues:
         return nothing_before
 
     async def recall() -> tuple[Turn, ...]:
         journal.check()  # fails at once when the store is known to be down
-        return await store.conversations.recent(question.owner, question.conversation_id, _REMEMBERED_TURNS)
+        turns = await store.conversations.recent(question.owner, question.conversation_id, _MOST_TURNS)
+        for remembered in filters:
+            turns = remembered(question, turns)
+        return turns
 
     return recall
 

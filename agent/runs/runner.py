@@ -8,7 +8,7 @@ last event.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +17,8 @@ from typing import Any, Literal, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt, StreamMode
 
+from agent.extensions.points import UNOBSERVED, Ended, LifecycleHook, ObservabilityProvider
+from agent.extensions.workflow_flow import WorkflowFlow
 from agent.flow import Described, Failure, Flow, Question, StepResult, ToolStep, checkpointer_of
 from agent.runs.events import Event
 from agent.runs.pauses import Pause, Resumption, mark_of
@@ -39,6 +41,7 @@ from common.text import Text
 _log = logging.getLogger(__name__)
 
 _WHOLE = "__root__"  # LangGraph's name for a state that is one channel
+_HOOK_S = 1.0  # seconds that an answer waits for a hook
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
 _FOUND = Text("中间结果", "Rows on the way")
@@ -55,11 +58,24 @@ class Runner:
     Args:
         flows: by name, as requests give it.
         default: the name of the flow for requests that name none.
+        workflow: answers the questions that it claims, whatever flow they name.
+        hooks: are told when a question begins and ends.
     """
 
-    def __init__(self, flows: Mapping[str, Flow], default: str) -> None:
+    def __init__(
+        self,
+        flows: Mapping[str, Flow],
+        default: str,
+        *,
+        workflow: WorkflowFlow | None = None,
+        hooks: Sequence[LifecycleHook] = (),
+        observer: ObservabilityProvider = UNOBSERVED,
+    ) -> None:
         self._flows = flows
         self._default = default
+        self._workflow = workflow
+        self._hooks = tuple(hooks)
+        self._observer = observer
 
     def keeps_state(self, question: Question) -> bool:
         """Whether the question's graph keeps its state in the store while it runs."""
@@ -70,6 +86,8 @@ class Runner:
         return flow in self._flows
 
     def _flow_of(self, question: Question) -> Flow:
+        if self._workflow is not None and self._workflow.claims(question):
+            return self._workflow
         return self._flows[question.agent or self._default]
 
     async def events(self, question: Question, resumed: Resumption | None = None) -> AsyncGenerator[Event, None]:
@@ -84,7 +102,7 @@ class Runner:
         run = _Run(flow, question, resumed.pause.timings_ms if resumed else {})
         error: CituError | None = None
         try:
-            async with asyncio.timeout(flow.deadline_s), aclosing(run.events(resumed)) as events:
+            async with asyncio.timeout(flow.deadline_s), aclosing(self._observed(run, question, resumed)) as events:
                 async for event in events:
                     yield event
         except TimeoutError:
@@ -97,7 +115,35 @@ class Runner:
             _log.exception("unexpected failure", extra={"run_id": question.run_id, "node": run.node})
             error = InternalError(INTERNAL_ERROR_TEXT)
         if error is not None and not run.is_over:
-            yield run.failed(error, run.node)
+            event = run.failed(error, run.node)
+            await self._ended(run, question, event)
+            yield event
+
+    async def _observed(
+        self, run: "_Run", question: Question, resumed: Resumption | None
+    ) -> AsyncGenerator[Event, None]:
+        """The run's events, with hooks around them."""
+        with self._observer.span("question", {"agent": run.flow_name, "run_id": question.run_id}):
+            if resumed is None:
+                for hook in self._hooks:
+                    await hook.before_question(question)
+            async with aclosing(run.events(resumed)) as events:
+                async for event in events:
+                    if event.is_terminal:
+                        await self._ended(run, question, event)
+                    yield event
+
+    async def _ended(self, run: "_Run", question: Question, event: Event) -> None:
+        """Tells hooks that the question has ended; what they raise changes nothing any more."""
+        if not self._hooks:
+            return
+        ended = Ended(event.data.get("error_type") if event.type == "error" else None, run.milliseconds)
+        for hook in self._hooks:
+            try:
+                async with asyncio.timeout(_HOOK_S):
+                    await hook.after_question(question, ended)
+            except Exception:  # noqa: BLE001 - the answer is there
+                _log.exception("a hook failed after the question", extra={"run_id": question.run_id})
 
 
 @dataclass(frozen=True)
@@ -175,6 +221,16 @@ class _Run:
         if resumed.pause.mark == await mark_of(saver, config):
             return config, Command(resume={resumed.pause.graph_interrupt: resumed.answer})
         return config, None  # the graph has the answer already: another worker gave it before it died
+
+    @property
+    def flow_name(self) -> str:
+        """The flow that answers."""
+        return self._flow.name
+
+    @property
+    def milliseconds(self) -> float:
+        """Since the question, or the user's answer, came."""
+        return _milliseconds_since(self._started)
 
     def _steps_done(self) -> Iterator[Event]:
         """An event for each node that is done, once the state has its update; the run's end after the last node."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agent.extensions.points import UNOBSERVED, LifecycleHook, ObservabilityProvider
 from agent.flow import Question
 from agent.tools.tool import Arguments, Found, Tool, ToolContext, ToolResult, failed
 from common.actor import Actor
@@ -56,6 +57,7 @@ class ToolRegistry:
         open_database: gives the asked database for an occasion; its statements are audited.
         audit: takes note of every call, also of those that are refused.
         transforms: run on every call before its tool.
+        hooks: are told of every call with valid arguments.
 
     Raises:
         ValueError: two tools have one name.
@@ -67,6 +69,9 @@ class ToolRegistry:
         open_database: Callable[[Occasion], Database],
         audit: Audit,
         transforms: Sequence[Transform] = (),
+        *,
+        hooks: Sequence[LifecycleHook] = (),
+        observer: ObservabilityProvider = UNOBSERVED,
     ) -> None:
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) < len(tools):
@@ -74,6 +79,8 @@ class ToolRegistry:
         self._open_database = open_database
         self._audit = audit
         self._transforms = tuple(transforms)
+        self._hooks = tuple(hooks)
+        self._observer = observer
 
     def changed(self, *, without: Collection[str] = (), more: Sequence[Tool[Any]] = ()) -> "ToolRegistry":
         """A registry without some of the tools and with others, for one flow or one question.
@@ -82,7 +89,14 @@ class ToolRegistry:
             ValueError: as the class.
         """
         kept = [tool for tool in self._tools.values() if tool.name not in without]
-        return ToolRegistry([*kept, *more], self._open_database, self._audit, self._transforms)
+        return ToolRegistry(
+            [*kept, *more],
+            self._open_database,
+            self._audit,
+            self._transforms,
+            hooks=self._hooks,
+            observer=self._observer,
+        )
 
     def find(self, name: str, actor: Actor) -> Tool[Any] | None:
         """The tool of that name; None if there is none or the actor may not call it."""
@@ -131,12 +145,25 @@ class ToolRegistry:
         try:
             for transform in self._transforms:
                 arguments = await transform(tool, arguments, context)
-            return await tool.run(context, arguments)
+            return await self._run(tool, context, arguments)
         except CituError as error:
             return failed(error)
         except Exception:  # noqa: BLE001 - the model must get a result for each of its calls
             _log.exception("a tool failed", extra={"tool": tool.name, "run_id": use.question.run_id})
             return ToolResult("internal_error: the tool failed.", _BROKEN, InternalError.error_type)
+
+    async def _run(self, tool: Tool[Any], context: ToolContext, arguments: Arguments) -> ToolResult:
+        """Runs the tool; hooks are told before, and may stop it, and after."""
+        for hook in self._hooks:
+            await hook.before_tool(context.question, tool.name, arguments.model_dump())
+        with self._observer.span("tool", {"tool": tool.name, "call_id": context.call_id}):
+            result: ToolResult = await tool.run(context, arguments)
+        for hook in self._hooks:
+            try:
+                await hook.after_tool(context.question, tool.name, result.error_type)
+            except Exception:  # noqa: BLE001 - the result is there
+                _log.exception("a hook failed after a tool", extra={"tool": tool.name})
+        return result
 
     def _unknown(self, actor: Actor) -> ToolResult:
         names = _listed(tool.name for tool in self.allowed(actor))
