@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 
 _PATIENCE_S = 0.5  # what a question waits for the store and for shelves that are being made
 _MOST_EXAMPLES, _MOST_LESSONS, _MOST_DOCUMENTS = 5, 3, 3
+_FEW = 50  # entries, which are ranked in less time than a thread takes to begin
 _LOOKED_AT = 24  # of each kind, the best, of which those are taken that the actor may see
 _MOST_CHARS = 1_000  # of a question that are looked at
 _MOST_REUSABLE = 20  # examples of one wording that are tried
@@ -52,8 +53,13 @@ class _Shelves:
     own: Shelf
     shared: Shelf
 
-    def alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
-        """What has to do with the question, the most alike first; takes milliseconds where there is much."""
+    async def alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
+        """What has to do with the question, the most alike first; looked for in a thread where there is much."""
+        if len(self.own) + len(self.shared) <= _FEW:
+            return self._alike(question)
+        return await asyncio.to_thread(self._alike, question)
+
+    def _alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
         own, shared, question = self.own, self.shared, question[:_MOST_CHARS]
         examples = ranked(question, (own.example_index, shared.example_index), _LOOKED_AT)
         lessons = ranked(question, (own.lesson_index, shared.lesson_index), _LOOKED_AT)
@@ -205,7 +211,7 @@ class View:
 
     async def recalled(self, inquiry: Inquiry) -> Experience:
         """What may help with the question."""
-        examples, lessons, documents = await asyncio.to_thread(self.shelves.alike, inquiry.question)
+        examples, lessons, documents = await self.shelves.alike(inquiry.question)
         return Experience(
             await self._usable(examples),
             await self._instructive(lessons),
@@ -239,12 +245,13 @@ class View:
 
         Their SQL has passed the guard for the actor, with the literals of the example; it has not been planned.
         """
-        if not self.desk.reuses or len(inquiry.question) > _MOST_CHARS:
+        own, shared = self.shelves.own, self.shelves.shared
+        if not self.desk.reuses or len(inquiry.question) > _MOST_CHARS or not (own.examples or shared.examples):
             return ()
         asked = phrasing_of(inquiry.question)
         known = Known(inquiry.catalog, tuple(one for one in inquiry.found_values if one.is_meant))
         alike = sorted(
-            chain(self.shelves.own.alike(asked), self.shelves.shared.alike(asked)),
+            chain(own.alike(asked), shared.alike(asked)),
             key=lambda each: each[0].created_at,
             reverse=True,
         )
