@@ -53,9 +53,12 @@ class _Shelves:
     own: Shelf
     shared: Shelf
 
+    def __len__(self) -> int:
+        return len(self.own) + len(self.shared)
+
     async def alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
         """What has to do with the question, the most alike first; looked for in a thread where there is much."""
-        if len(self.own) + len(self.shared) <= _FEW:
+        if len(self) <= _FEW:
             return self._alike(question)
         return await asyncio.to_thread(self._alike, question)
 
@@ -107,7 +110,8 @@ class ExperienceDesk:
         self._is_away = False
 
     async def view(self, actor: Actor) -> "View | None":
-        """What the actor may see of the experience now; None when it can't be known in time."""
+        """What the actor may see of the experience now; None when there is nothing, or when it can't be known in
+        time."""
         return await self.safely(self._view(actor), None)
 
     async def warm(self) -> None:
@@ -168,8 +172,9 @@ class ExperienceDesk:
         if not task.cancelled():
             task.exception()  # whoever waited has it; nobody may have
 
-    async def _view(self, actor: Actor) -> "View":
-        return View(self, actor.owner, await self._shelves_of(actor), await self._sight(actor))
+    async def _view(self, actor: Actor) -> "View | None":
+        shelves = await self._shelves_of(actor)
+        return View(self, actor.owner, shelves, await self._sight(actor)) if len(shelves) else None
 
     async def _sight(self, actor: Actor) -> Sight:
         database = self._database_of(actor)
@@ -246,7 +251,7 @@ class View:
         Their SQL has passed the guard for the actor, with the literals of the example; it has not been planned.
         """
         own, shared = self.shelves.own, self.shelves.shared
-        if not self.desk.reuses or len(inquiry.question) > _MOST_CHARS or not (own.examples or shared.examples):
+        if not self.desk.reuses or len(inquiry.question) > _MOST_CHARS:
             return ()
         asked = phrasing_of(inquiry.question)
         known = Known(inquiry.catalog, tuple(one for one in inquiry.found_values if one.is_meant))
