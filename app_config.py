@@ -119,6 +119,7 @@ AGENT_MODEL_CALLS = 8  # model calls of one question to a tool agent
 AGENT_TOOL_CALLS = 24  # tool calls of one question to a tool agent
 AGENT_TOKENS = 200000  # tokens of one question to a tool agent, of prompts and replies together
 AGENT_TIMEOUT_S = 120.0  # seconds after which a tool agent calls neither the model nor a tool again
+TOOL_GROUPS = ""  # groups that may use a tool, run_sql: analysts, leads; export: everyone; empty: everyone, all tools
 ROUTING_MODE = "hybrid"  # hybrid, llm_only, database_direct or chat_direct; a request may choose another
 ENABLE_RESULT_SUMMARY = True  # put the result into words when there are rows
 ENABLE_SYNTAX_VALIDATION = True  # EXPLAIN every statement before it runs
@@ -197,6 +198,21 @@ def _groups(text: str) -> str:
     return text
 
 
+def _tool_groups(text: str) -> str:
+    names: set[str] = set()
+    for entry in text.split(";"):
+        found = re.fullmatch(r"\s*([\w-]{1,64})\s*:\s*([\w.:-]{1,64}(\s*,\s*[\w.:-]{1,64})*)?\s*", entry)
+        if found is None and entry.strip():
+            raise ValueError(
+                "tools, each with the groups of API keys that may use it (everyone: all; none: nobody), for example "
+                "run_sql: analysts, leads; export: everyone; save_memory:"
+            )
+        if found is not None and found[1] in names:
+            raise ValueError(f"each tool once; {found[1]} stands there twice")
+        names |= {found[1]} if found is not None else set()
+    return text
+
+
 def _origins(text: str) -> str:
     for one in text.split(","):
         if not re.fullmatch(r"\*|[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?", one.strip().lower()):
@@ -238,6 +254,7 @@ _PARSERS: dict[str, Any] = {
     "CORS_ORIGINS": _origins,
     "REVIEWER_GROUPS": _groups,
     "OPERATOR_GROUPS": _groups,
+    "TOOL_GROUPS": _tool_groups,
     "TRUSTED_PROXIES": _count,
     "LOG_LEVEL": _one_of("DEBUG", "INFO", "WARNING", "ERROR"),
     "AGENT": _one_of("ask", "tool_loop", "tool_graph"),
@@ -329,6 +346,7 @@ class Settings:
     agent_tool_calls: int = AGENT_TOOL_CALLS
     agent_tokens: int = AGENT_TOKENS
     agent_timeout_s: float = AGENT_TIMEOUT_S
+    tool_groups: str = TOOL_GROUPS
     routing_mode: str = ROUTING_MODE
     learning: bool = LEARNING
     max_own_examples: int = MAX_OWN_EXAMPLES

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from common.meanings import ColumnMeaning, Columns, Metric, TableMeaning
 
@@ -194,6 +194,8 @@ class Turn:
         answer: the text the user was shown.
         sql, row_count: of an answer from the database, else None.
         columns, rows: the first few rows of the result, as JSON values.
+        described: `column_types`, `labels`, `units`, `periods` and `formats` of these columns, as the answer had them;
+            empty for a turn of before they were kept.
         asked_at: ISO 8601, UTC, milliseconds.
         understood: what the question was understood as (`Sql.understood`, `NoSql.understood`); None when whoever
             answered it said nothing of that.
@@ -209,6 +211,7 @@ class Turn:
     row_count: int | None = None
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Any, ...], ...] = ()
+    described: Mapping[str, list[Any]] = field(default_factory=dict, hash=False)
     understood: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
@@ -231,6 +234,11 @@ class Usage:
         )
 
 
+AnalysisKind = Literal["describe", "shares", "change", "outliers", "forecast"]
+"""What can be computed of a result's rows; `agent.analysis` does it."""
+ANALYSIS_KINDS: tuple[AnalysisKind, ...] = get_args(AnalysisKind)
+
+
 @dataclass(frozen=True)
 class Classification:
     """What kind of question it is.
@@ -240,12 +248,14 @@ class Classification:
         method: `rule_based_strong_business`, `rule_based_medium_business`, `rule_based_follow_up`, `rule_based_chat`,
             `rule_based_default`, `llm` or `direct`.
         reason: one sentence, in the language of the answer.
+        analysis: of a question about the last result, what computing may answer.
     """
 
     question_type: QuestionType
     confidence: float
     method: str
     reason: str
+    analysis: tuple[AnalysisKind, ...] = ()
 
 
 FailureReason = Literal["missing_database_info", "ambiguous_question", "llm_explanation", "unknown_generation_failure"]

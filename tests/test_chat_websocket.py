@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.frames import Frame, Opcode
 from werkzeug.serving import make_server
 
 from api.access.key_file import KeyFile
@@ -312,6 +316,74 @@ def test_messages_may_be_as_long_as_bodies(service: _Service) -> None:
         assert closed.value.rcvd.code == 1009
 
 
+@pytest.fixture(scope="module")
+def unanswering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a service in this process, whose questions all fail."""
+    with _Service(tmp_path_factory.mktemp("unanswering")).on_a_port() as port:
+        yield port
+
+
+_NAMES = st.sampled_from(["message", "conversation_id", "request_id", "metadata", "user_id", "starter_ui_request"])
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda parts: st.lists(parts, max_size=3) | st.dictionaries(_NAMES | st.text(max_size=5), parts, max_size=4),
+)
+_MESSAGES = st.dictionaries(_NAMES, _JSON, max_size=5) | _JSON
+_TEXTS = _MESSAGES.map(json.dumps) | st.text(st.characters(exclude_categories=["Cs"]), max_size=50)
+
+
+@given(sent=st.lists(_TEXTS, min_size=1, max_size=4))
+@settings(max_examples=15)
+def test_whatever_is_sent_the_next_request_is_answered(sent: list[str], unanswering: int) -> None:
+    with chatting(unanswering) as chat:
+        for message in sent:
+            chat.connection.send(message)
+        chat.send("", request_id="the last")
+        found = chat.frames()
+        while found[-1]["request_id"] != "the last":
+            found += chat.frames()
+    assert all(frame["rich"]["id"] and frame["rich"]["lifecycle"] for frame in found)
+
+
+# ------------------------------------------------------------------------------------------------- under its own server
+
+HANDSHAKE = (
+    f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+).encode()
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def test_a_connection_that_was_kept_open_becomes_a_socket(citu: Citu) -> None:
+    with socket.create_connection(("127.0.0.1", citu.port), 10) as client:
+        client.sendall(HEALTH)
+        assert _until(client, b'"ok"').startswith(b"HTTP/1.1 200 ")
+        client.sendall(HANDSHAKE)
+        assert b" 101 " in _until(client, b"\r\n\r\n")
+        client.sendall(Frame(Opcode.TEXT, b'{"message": ""}').serialize(mask=True))
+        _until(client, b'"type":"completion"')
+
+
+def test_what_follows_a_handshake_is_no_request(citu: Citu) -> None:
+    """Neither answered nor carried out: the connection is a socket now."""
+    with socket.create_connection(("127.0.0.1", citu.port), 10) as client:
+        client.sendall(HANDSHAKE + b"GET /seen-by-nobody HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        _until(client, b"\r\n\r\n")
+        client.sendall(Frame(Opcode.CLOSE, b"").serialize(mask=True))
+        assert client.recv(100) == b"\x88\x00"
+    assert get_json(citu.port, "/health")[0] == 200
+    assert "seen-by-nobody" not in citu.log.read_text()
+
+
+def _until(client: socket.socket, end: bytes) -> bytes:
+    found = b""
+    while end not in found:
+        data = client.recv(65536)
+        assert data, found
+        found += data
+    return found
+
+
 # -------------------------------------------------------------------------------------------------------------- the end
 
 SOCKETS = 100
@@ -322,7 +394,7 @@ def test_a_hundred_sockets_hold_no_threads_and_hear_of_the_end(
     database: str, watch: Watch, model: OpenAiServer, tmp_path: Path
 ) -> None:
     with serving_by_gunicorn(
-        impatient(tmp_path),
+        impatient(tmp_path, grace_s=1.5),
         tmp_path / "log",
         model=model,
         DATABASE_URL=database,
@@ -330,21 +402,25 @@ def test_a_hundred_sockets_hold_no_threads_and_hear_of_the_end(
         ROUTING_MODE="database_direct",
     ) as citu:
         worker = citu.worker()
-        with scripted(model, ENDLESS, ENDLESS):
-            ends = asyncio.run(_all_open_then_ended(citu, watch))
-        assert Counter(code for code, _ in ends) == {1001: SOCKETS}
-        busy = [frames for _, frames in ends if frames]
-        assert [[frame["error"]["error_type"] for frame in frames if "error" in frame] for frames in busy] == [
-            ["cancelled"]
-        ] * 2
-        assert all(frames[-1]["type"] == "completion" for frames in busy)
+        with scripted(model, ENDLESS, Reply("SELECT n FROM gated"), Reply("three")):
+            cut_off, finished, *idle = asyncio.run(_all_open_then_ended(citu, watch))
+        assert {code for code, _ in (cut_off, finished, *idle)} == {1001}
+        assert [frames for _, frames in idle] == [[]] * (SOCKETS - 2)
+        assert [frame["error"]["error_type"] for frame in cut_off[1] if "error" in frame] == ["cancelled"]
+        assert "dataframe" in kinds(finished[1]), "there was time for it"
+        assert {frames[-1]["type"] for _, frames in (cut_off, finished)} == {"completion"}
         eventually(lambda: not watch.running("endless"), GONE_S)
         assert citu.process.wait(8) == 0
         assert "SIGKILL" not in citu.log.read_text(), "the worker ended by itself"
         assert not Path(f"/proc/{worker}").exists()
 
 
-async def _all_open_then_ended(citu: Citu, watch: Watch) -> list[tuple[int | None, list[dict[str, Any]]]]:
+End = tuple[int | None, list[dict[str, Any]]]
+"""The code a socket was closed with, and the frames before."""
+
+
+async def _all_open_then_ended(citu: Citu, watch: Watch) -> list[End]:
+    """Asks over two of the sockets, and stops the service; one of the questions can be answered from then on."""
     worker = citu.worker()
     async with AsyncExitStack() as sockets:
         first = await sockets.enter_async_context(_opened(citu.port))
@@ -353,19 +429,22 @@ async def _all_open_then_ended(citu: Citu, watch: Watch) -> list[tuple[int | Non
         clients = [first, *await asyncio.gather(*others)]
         assert descriptor_count(worker) >= SOCKETS
         assert thread_count(worker) <= before + POOL
-        for client in clients[:2]:
+        watch.close_gate()
+        for client, view in zip(clients, ("endless", "gated"), strict=False):
             await client.send(json.dumps({"message": ASK}))
-        await asyncio.to_thread(eventually, lambda: len(watch.running("endless")) == 2)
+            await asyncio.to_thread(eventually, lambda view=view: watch.running(view))
+        ends = [asyncio.create_task(_end_of(client)) for client in clients]
         citu.signal(signal.SIGTERM)
-        return await asyncio.gather(*map(_end_of, clients))
+        await ends[-1]
+        watch.open_gate()
+        return await asyncio.gather(*ends)
 
 
 def _opened(port: int) -> connect:
     return connect(f"ws://127.0.0.1:{port}{PATH}", compression=None, open_timeout=30)
 
 
-async def _end_of(client: ClientConnection) -> tuple[int | None, list[dict[str, Any]]]:
-    """The code a socket was closed with, and the frames before."""
+async def _end_of(client: ClientConnection) -> End:
     frames = []
     with suppress(ConnectionClosed):
         while True:

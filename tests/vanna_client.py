@@ -4,7 +4,7 @@ Written from the protocol and from how `<vanna-chat>` shows each part, not from 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -27,7 +27,13 @@ def _one_of(words: str) -> dict[str, Any]:
 
 
 BUTTON = _object("label action", label=TEXT, action={"type": "string", "pattern": r"\S"}, disabled={"const": False})
-TASK = _object("id title status", id=TEXT, title=TEXT, description=MAYBE, status=_one_of("pending in_progress"))
+TASK = _object(
+    "id title status",
+    id={"pattern": "^[A-Za-z0-9_.:-]+$"},
+    title=TEXT,
+    description=MAYBE,
+    status=_one_of("pending in_progress"),
+)
 CELL = {"type": ["string", "number", "boolean", "null"]}
 # The parts that the component knows, and no others: of anything else it says "Unknown Component".
 SHAPES: dict[str, dict[str, Any]] = {
@@ -82,7 +88,7 @@ ENVELOPE = _object(
     "rich simple conversation_id request_id timestamp",
     rich=_object(
         "id type lifecycle children timestamp visible interactive data",
-        id={"type": "string", "minLength": 1},
+        id={"type": "string", "pattern": "^[A-Za-z0-9_.:-]+$"},
         type=_one_of(" ".join(SHAPES)),
         lifecycle=_one_of("create replace remove"),
         children=_list(TEXT),
@@ -133,13 +139,13 @@ class VannaPage:
 
     def show(self, chunk: Chunk) -> None:
         part = chunk["rich"]
-        change = {
+        changes: dict[str, Callable[[dict[str, Any]], None]] = {
             "status_bar_update": self.status.update,
             "task_tracker_update": self._track,
             "chat_input_update": self.input.update,
-        }.get(part["type"])
-        if change is not None:
-            change(part["data"])
+        }
+        if part["type"] in changes:
+            changes[part["type"]](part["data"])
         elif part["lifecycle"] == "create":
             self.parts.append(part)
             self._latest[part["id"]] = part

@@ -16,8 +16,9 @@ from typing import Any
 
 from api.vanna import components
 from api.vanna.charts import chart
-from api.vanna.chat_requests import feedback_message, reply_message
+from api.vanna.chat_requests import choice_text, feedback_message, reply_message
 from api.vanna.components import Button, CardStatus, Part, TaskStatus
+from api.vanna.names import plain_name
 from api.vanna.tables import table
 from common import timestamps
 from common.envelope import error_data
@@ -151,7 +152,7 @@ class Translation:
         if step in self._open_tasks:
             yield self._end(step, "completed", "")
         visit = self._visits[step] = self._visits.get(step, 0) + 1
-        task = self._open_tasks[step] = self._name("step", f"{step}-{visit}")
+        task = self._open_tasks[step] = self._name("step", step, str(visit))
         yield components.new_task(task, title, detail)
         yield components.changed_task(task, "in_progress", detail)
 
@@ -229,7 +230,7 @@ class Translation:
 
     def _offers(self, event: Mapping[str, Any]) -> Iterable[Part]:
         for kind in ("choices", "rewrites", "follow_ups"):
-            if offers := [Button(str(one), str(one)) for one in event.get(kind) or ()]:
+            if offers := [Button(said, said) for one in event.get(kind) or () if (said := str(one)).strip()]:
                 yield components.buttons(self._name(kind), offers)
 
     def _rating(self, run_id: str) -> Part:
@@ -254,7 +255,7 @@ class Translation:
     def _answers(self, event: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Labels and texts of the answers there can be; empty: any text, or one that fits a schema."""
         if choices := event.get("choices"):
-            return [(str(choice), str(choice)) for choice in choices]
+            return [(said, said) for choice in choices if (said := choice_text(choice))]
         schema = event.get("schema")
         if isinstance(schema, Mapping) and schema.get("type") == "boolean":
             return [(_YES.to(self.lang), "true"), (_NO.to(self.lang), "false")]
@@ -273,7 +274,8 @@ class Translation:
     # ---------------------------------------------------------------------------------------------------------- names
 
     def _name(self, *words: str) -> str:
-        return "-".join((self.prefix, *words))
+        # Models make up the ids of calls.
+        return "-".join((self.prefix, *map(plain_name, words)))
 
     def _lifecycle(self, name: str) -> components.Lifecycle:
         if name in self._made:
