@@ -1,7 +1,7 @@
 """The graph: five nodes and their edges.
 
 Compiled once for the process; the routing mode is state, so every mode runs this same graph. The state is one channel
-of it: LangGraph looks at every channel several times in every step, and a channel per key made most of its work.
+of it: LangGraph looks at every channel several times in every step, and a channel per key would double its work.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
