@@ -1,6 +1,8 @@
 """Vanna's chat protocol over HTTP: answers, repeated requests, clients that leave, mistakes, keys, limits, feedback."""
 
+import itertools
 import json
+import random
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -308,6 +310,31 @@ def test_a_repeated_request_takes_away_what_the_client_may_have(ruled: Asking) -
     for chunk in chunks(ruled, body, POLL):
         first.show(chunk)
     assert first.parts == twice.parts
+
+
+def shown_of(page: VannaPage) -> list[tuple[str, str]]:
+    """The parts of an answer; follow-ups are left out, because an answer does not wait for them."""
+    shown = [part for part in page.parts if not part["id"].endswith("-follow_ups")]
+    return [(part["type"], part["data"].get("content", "")) for part in shown]
+
+
+def test_a_stream_may_break_at_any_byte(demo_url: str) -> None:
+    chance = random.Random(7)
+    with Asking(Settings(database_url=demo_url, max_streams=4)) as asking:
+        whole = {text: shown_of(page(asking, message(text))) for text in (RANKING, "DROP TABLE shop", "hello")}
+        for _ in range(15):
+            text = chance.choice(list(whole))
+            body = message(text)
+            response = asking.client.post(SSE, json=body)
+            sent = b"".join(itertools.islice(response.iter_encoded(), chance.randrange(10)))
+            response.close()
+            lines = sent[: chance.randint(0, len(sent))].decode(errors="ignore").split("\n")[:-1]
+            cut_off = VannaPage(read(line[6:]) for line in lines if line and line != "data: [DONE]")
+            for chunk in chunks(asking, body, POLL):
+                cut_off.show(chunk)
+            assert shown_of(cut_off) == whole[text]
+            assert cut_off.is_ready
+            assert len({part["id"] for part in cut_off.parts}) == len(cut_off.parts), "nothing is shown twice"
 
 
 def test_who_does_not_come_back_stops_the_run(
