@@ -40,7 +40,7 @@ from tests.openai_rules import violation
 from tests.openai_server import OpenAiServer
 from tests.postgres_wire import Wire
 from tests.tool_bench import ToolBench
-from tests.tool_scripts import following
+from tests.tool_scripts import calling, following
 from unified_api import _warn_of_groups
 
 # `vault` and `shop_order.margin` are closed to all; `buyer` holds personal data; `wide` has too many columns to show.
@@ -546,6 +546,18 @@ def test_nothing_is_kept_of_somebody_whom_others_can_pass_for(bench: ToolBench) 
     bench.question = replace(bench.question, is_credible=False)
     result = bench.call("save_memory", {**SAVED, "question": "how many orders does nobody have"})
     assert (result.error_type, "API key" in result.text) == ("forbidden", True)
+
+
+@pytest.mark.parametrize(("is_open", "count"), [(False, 1), (True, 0)])
+def test_nothing_is_saved_where_anybody_may_name_any_user(configured: Settings, is_open: bool, count: int) -> None:
+    user = f"named-{is_open}"
+    replies = [calling("save_memory", **SAVED), Reply("Kept, or not.")]
+    with OpenAiServer() as model, Asking(configured, model, allow_anonymous=is_open) as asking:
+        model.default = following(replies)
+        body = {"question": "how many orders are there", "agent": "tool_loop", "user_id": user}
+        assert asking.sync(body)[0] == 200
+        kept = run(asking.services.store.learned.visible(DEFAULT, user), timeout_s=9).own.examples
+        assert len(kept) == count
 
 
 def test_anothers_own_example_is_not_told(asking: Asking, audit: Path) -> None:
