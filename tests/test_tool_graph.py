@@ -561,7 +561,10 @@ def shared(envelope: dict[str, Any]) -> str:
     return MADE_ID.sub(lambda one: names.setdefault(one[0], f"made {len(names)}"), json.dumps(stable(envelope)))
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,  # each is two questions
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(replies=st.lists(REPLIES, min_size=1, max_size=6))
 def test_any_calls_end_in_an_answer_or_a_typed_error(
     replies: list[Reply], askings: Callable[..., Asking], model: OpenAiServer
