@@ -51,6 +51,7 @@ ALLOWED_FUNCTIONS = ""  # user-defined and extension functions queries may call:
 ALLOWED_OBJECTS = ""  # if any, only these may be read: schema, schema.table or schema.table.column with *, by commas
 DENIED_OBJECTS = ""  # these may not be read, written the same way; a denial wins
 SEMANTIC_FILE = ""  # YAML file that says what the database means to people; empty: none, for the demo its own
+ROW_RULES = ""  # YAML file that says which rows and values of a table a group may see; empty: no rules
 REQUIRE_READ_ONLY_ROLE = False  # run nothing for a database role that may do more than read
 
 # ------------------------------------------------------------------------------------------- conversations and runs
@@ -300,6 +301,7 @@ class Settings:
     allowed_objects: str = ALLOWED_OBJECTS
     denied_objects: str = DENIED_OBJECTS
     semantic_file: str = SEMANTIC_FILE
+    row_rules: str = ROW_RULES
     require_read_only_role: bool = REQUIRE_READ_ONLY_ROLE
     redis_url: str = REDIS_URL
     app_database_url: str = APP_DATABASE_URL

@@ -305,6 +305,15 @@ def test_i5_calls_beyond_the_limit_are_not_run(tell: Tell) -> None:
     assert (len(told.calls), len(told.requests)) == (4, 1)
 
 
+def test_i5_the_limits_of_calls_end_a_question_before_langgraph_does(tell: Tell) -> None:
+    """Each call is followed by as many nodes as there can be."""
+    calls = [EXECUTING, Called("describe_table", {"table": "gauge"})] * 6
+    told = tell([Reply(calls=calls)], agent_tool_calls=40)
+    assert told.code == 200
+    assert "40 tool calls" in told.data["warnings"][0]
+    assert told.data["execution_path"].count("save_memory") == 20
+
+
 def test_i6_the_same_call_is_not_run_twice(tell: Tell) -> None:
     again = [generating(COUNT), generating(COUNT)]
     told = tell([Reply(calls=again), Reply(calls=[EXECUTING, EXECUTING]), Reply(calls=again), Reply("3.")])
@@ -320,6 +329,19 @@ def test_i6_a_repeated_call_puts_its_statement_up_again(tell: Tell) -> None:
         [*(Reply(calls=[generating(sql)]) for sql in (COUNT, NAMES, COUNT)), Reply(calls=[EXECUTING]), Reply("3")]
     )
     assert [line["sql"] for line in told.statements] == [COUNT]
+
+
+def test_i6_a_statement_is_run_once_whatever_it_is_put_up_for(tell: Tell) -> None:
+    again = [
+        Reply(calls=[generating(COUNT, "once")]),
+        Reply(calls=[EXECUTING]),
+        Reply(calls=[generating(COUNT, "more")]),
+    ]
+    told = tell([*again, Reply(calls=[EXECUTING]), Reply("3.")])
+    first = told.requests[2].messages[-1]["tool_call_id"]
+    assert f"run by the call {first}" in told.requests[3].messages[-1]["content"]
+    assert "execute_current_sql" not in told.offers[3]
+    assert [line["verdict"] for line in told.statements] == ["executed"]
 
 
 @pytest.fixture(scope="module", params=["postgresql", "redis"])

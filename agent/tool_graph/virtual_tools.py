@@ -209,7 +209,7 @@ def _execute_current_sql(workbench: Workbench, *, samples: bool) -> Tool[Execute
         if statement is None:
             return ToolResult(f"{_NOTHING_TO_RUN}: call {GENERATE} first.", _NOTHING, _NOTHING_TO_RUN)
         workbench.runs[statement.sql] = context.call_id  # once, also when it fails
-        return await queried(EXECUTE, statement.sql, context, samples=samples)
+        return await queried(EXECUTE, statement.sql, context, samples=samples, is_planned=True)
 
     return Tool(
         EXECUTE,
