@@ -217,9 +217,17 @@ def test_i2_without_a_schema_there_is_nothing_to_generate(tell: Tell) -> None:
 
 def test_i2_a_call_outside_the_offer_runs_nothing(tell: Tell) -> None:
     """Also where an earlier call of the same reply has just made it possible."""
-    told = tell([Reply(calls=[generating(COUNT), EXECUTING]), Reply("Wait.")])
+    told = tell([Reply(calls=[generating(COUNT), EXECUTING, EXECUTING]), Reply("Wait.")])
     assert [one["verdict"] for one in told.calls] == ["executed", "refused"]
     assert told.statements == []
+
+
+def test_i2_what_was_refused_may_be_called_once_it_is_offered(tell: Tell) -> None:
+    told = tell([Reply(calls=[generating(COUNT), EXECUTING]), Reply(calls=[EXECUTING]), Reply("3.")])
+    assert told.data["query_result"]["rows"] == [[3]]
+    looking = calling("query_schema_metadata", tables=["gauge"])
+    told = tell([Reply(calls=[generating(COUNT)]), looking, *querying(COUNT)], schema_tokens=1)
+    assert told.data["query_result"]["rows"] == [[3]]
 
 
 def test_i2_a_statement_that_is_given_up_is_not_run(tell: Tell) -> None:
@@ -553,7 +561,10 @@ def shared(envelope: dict[str, Any]) -> str:
     return MADE_ID.sub(lambda one: names.setdefault(one[0], f"made {len(names)}"), json.dumps(stable(envelope)))
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,  # each is two questions
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(replies=st.lists(REPLIES, min_size=1, max_size=6))
 def test_any_calls_end_in_an_answer_or_a_typed_error(
     replies: list[Reply], askings: Callable[..., Asking], model: OpenAiServer

@@ -91,7 +91,8 @@ def _query_schema(given: ToolAgentContext, workbench: Workbench) -> Tool[QuerySc
             asked.append((search, {"words": words}))
         results = [await _looked_up(tool, one, given, context) for tool, one in asked if tool is not None]
         found = [result for result in results if result.error_type is None]
-        workbench.knows_schema = workbench.knows_schema or bool(found)
+        if found:
+            workbench.was_shown_tables()
         told = [result.text for result in results]
         if len(names) > _MOST_TABLES:
             told.append(f"Only the first {_MOST_TABLES} tables are described; ask for the others in another call.")

@@ -40,8 +40,9 @@ def _forget_estimates(call: ToolCall, runtime: GraphRuntime) -> None:
 
 async def execute_sql(state: State, runtime: GraphRuntime) -> Update:
     """Runs the statement that is proven."""
-    statement = runtime.context.workbench.statement
-    result = await answered(state["pending"][0], state, runtime, statement.sql if statement is not None else "")
+    workbench = runtime.context.workbench
+    sql = workbench.statement.sql if workbench.statement is not None else ""
+    result = await answered(state["pending"][0], state, runtime, sql, has_run=sql in workbench.runs)
     return written(state, "execute_sql", (result,))
 
 
@@ -57,6 +58,6 @@ async def execute_tools(state: State, runtime: GraphRuntime) -> Update:
         result = await answered(call, state, runtime)
         results.append(result)
         if call.name in _READ_THE_SCHEMA and result.error_type is None:
-            context.workbench.knows_schema = True
+            context.workbench.was_shown_tables()
     update = written(state, "execute_tools", tuple(results))
     return update if limit is None else {**update, "limit": limit}
