@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.answers.shown_result import shown_result
@@ -257,7 +257,7 @@ class FeedbackDesk:
             "lesson": await self._shown(learnt.lesson),
             "query_result": None,
             **await self._rows(given, learnt.result),
-            "plan": asdict(learnt.plan) if learnt.plan else None,
+            "plan": learnt.plan.shown() if learnt.plan else None,
             "warnings": [notice.to(given.lang) for notice in notices],
             "timestamp": now(),
         }

@@ -58,7 +58,9 @@ def acting_as(given: str | None) -> Actor:
     """
     caller = current_caller()
     may_choose = caller.acts_for_others or not is_authenticated()
-    return Actor(given, caller.groups) if given and may_choose else caller
+    if not (given and may_choose):
+        return caller
+    return Actor(given, caller.groups, is_vouched_for=is_authenticated() or is_sent_by_operator())
 
 
 def untrusted_user_warning(given: str | None) -> Text | None:
