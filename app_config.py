@@ -47,6 +47,9 @@ CATALOG_TTL_S = 300.0  # seconds the table descriptions are kept before they are
 ALLOWED_FUNCTIONS = ""  # user-defined and extension functions queries may call: name, schema.name, schema.*, by commas
 ALLOWED_OBJECTS = ""  # if any, only these may be read: schema, schema.table or schema.table.column with *, by commas
 DENIED_OBJECTS = ""  # these may not be read, written the same way; a denial wins
+GROUP_DENIED_OBJECTS = ""  # more of these for keys of a group: clerks=hr, public.person.salary; guests=public.visitor
+ROW_CONTEXT = False  # tell row-level security policies whose each transaction is: citu.user_id, citu.groups
+ROW_RULES = ""  # YAML file that says which rows and values of tables each group may see; empty: none
 SEMANTIC_FILE = ""  # YAML file that says what the database means to people; empty: none, for the demo its own
 REQUIRE_READ_ONLY_ROLE = False  # run nothing for a database role that may do more than read
 
@@ -165,6 +168,17 @@ def _groups(text: str) -> str:
     return text
 
 
+def _objects_by_group(text: str) -> str:
+    for one in filter(str.strip, text.split(";")):
+        group, _, objects = one.partition("=")
+        if not re.fullmatch(r"[\w.:-]{1,64}", group.strip()) or not objects.strip(" ,"):
+            raise ValueError(
+                "a group of API keys, = and what it may not read, groups separated by semicolons: "
+                "clerks=hr, public.person.salary; guests=public.visitor"
+            )
+    return text
+
+
 def _origins(text: str) -> str:
     for one in text.split(","):
         if not re.fullmatch(r"\*|[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?", one.strip().lower()):
@@ -203,6 +217,7 @@ _PARSERS: dict[str, Any] = {
     "CORS_ORIGINS": _origins,
     "REVIEWER_GROUPS": _groups,
     "OPERATOR_GROUPS": _groups,
+    "GROUP_DENIED_OBJECTS": _objects_by_group,
     "TRUSTED_PROXIES": _count,
     "LOG_LEVEL": _one_of("DEBUG", "INFO", "WARNING", "ERROR"),
     "ROUTING_MODE": _one_of("hybrid", "llm_only", "database_direct", "chat_direct"),
@@ -245,6 +260,9 @@ class Settings:
     allowed_functions: str = ALLOWED_FUNCTIONS
     allowed_objects: str = ALLOWED_OBJECTS
     denied_objects: str = DENIED_OBJECTS
+    group_denied_objects: str = GROUP_DENIED_OBJECTS
+    row_context: bool = ROW_CONTEXT
+    row_rules: str = ROW_RULES
     semantic_file: str = SEMANTIC_FILE
     require_read_only_role: bool = REQUIRE_READ_ONLY_ROLE
     redis_url: str = REDIS_URL

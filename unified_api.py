@@ -57,6 +57,7 @@ from common.store.opening import InvalidRedisUrl
 from databases import AccessRuleError
 from databases.embedded_server import EmbeddedServerError
 from databases.options import database_options
+from databases.row_rules import RowRulesError
 from databases.source import EmbeddedSource, InvalidDatabaseUrl, Sources, Unreachable, probe
 from knowledge.semantic.checking import problems_of
 from knowledge.semantic.problems import SemanticFileError
@@ -220,6 +221,7 @@ _REASONS = (
     ConfigurationError,
     InvalidEndpoint,
     AccessRuleError,
+    RowRulesError,
     PortUnavailable,
     EmbeddedServerError,
     InvalidDatabaseUrl,

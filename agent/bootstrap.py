@@ -1,6 +1,6 @@
 """The composition root: builds every adapter from the settings. Nothing else constructs an adapter."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
 from common.llm.embedding import Embedder, open_embedder
 from common.llm.tokens import prompt_budget
-from common.ports import Database, UrlSource
+from common.ports import Database, Definitions, UrlSource
 from common.store import Retention, Store
 from common.store.journal import Journal
 from common.store.opening import open_store
@@ -39,6 +39,7 @@ from common.values import Catalog, Turn
 from databases import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
 from databases.options import database_options, listed
+from databases.row_rules import RowRules
 from databases.source import EmbeddedSource, Sources, database_sources
 from knowledge.experience.desk import ExperienceDesk
 from knowledge.index import renew
@@ -115,13 +116,14 @@ def bootstrap(settings: Settings) -> Services:
         InvalidEndpoint: a model's key is set without the settings it needs.
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
         SemanticFileError: the semantic file can't be read or is not valid.
+        RowRulesError: the same of the file of row rules.
     """
     tools = _Tools(settings)
     dependencies = FlowDependencies(settings, tools.context_of, tools.store)
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
     runs = RunDesk(Runner(flows, next(iter(flows))), tools.store, tools.journal, lease_s=tools.retention.lease_s)
     answers = Answers(runs, tools.store.conversations)
-    learnt = (tools.store.learned, DEFAULT, tools.database_of, tools.open_database)
+    learnt = (tools.store.learned, DEFAULT, tools.database_of, tools.open_database, tools.definitions)
     timeout_s = settings.request_timeout_s
 
     async def warm() -> None:
@@ -163,7 +165,8 @@ class _Tools:
         self.asks_demo = isinstance(self.sources.asked, EmbeddedSource)
         self.meanings = _meanings(settings, self.sources)
         annotate = self.meanings.annotate if self.meanings else None
-        asked = {DEFAULT: Datasource(self.sources.asked, database_options(settings), annotate)}
+        options = replace(database_options(settings), row_rules=_row_rules(settings))
+        asked = {DEFAULT: Datasource(self.sources.asked, options, annotate)}
         self.datasources = Datasources(asked, audit=_audit(settings), prepare=renew)
         self.store, self.retention = _store(settings, self.sources.app)
         self.journal = Journal(self.store)
@@ -179,6 +182,7 @@ class _Tools:
             self.store.learned,
             DEFAULT,
             self.database_of,
+            definitions=self.definitions,
             check=self.journal.check,
             reuses=settings.reuse_examples,
         )
@@ -186,6 +190,10 @@ class _Tools:
     def database_of(self, actor: Actor) -> Database:
         """The asked database as the actor may see it, for looking and judging: nothing is audited."""
         return self.datasources.open(DEFAULT, actor)
+
+    def definitions(self) -> Definitions:
+        """What is known of the asked database whoever asks; nothing of it is shown to callers."""
+        return self.datasources.definitions(DEFAULT)
 
     def open_database(self, occasion: Occasion) -> Database:
         """The asked database for an occasion; its statements are audited."""
@@ -241,6 +249,10 @@ def semantic_file(settings: Settings, sources: Sources) -> Path | None:
     if settings.semantic_file:
         return Path(settings.semantic_file).expanduser()
     return SEMANTIC_FILE if isinstance(sources.asked, EmbeddedSource) else None
+
+
+def _row_rules(settings: Settings) -> RowRules | None:
+    return RowRules.load(Path(settings.row_rules).expanduser()) if settings.row_rules else None
 
 
 def _behaviour(settings: Settings) -> Behaviour:
@@ -328,8 +340,26 @@ def _checks(
         return {"status": "ok", "name": model.name}
 
     async def semantics() -> dict[str, Any]:
-        if meanings is None:
-            return {"status": "not_configured"}
-        return {"status": "degraded" if meanings.problems else "ok", "problems": len(meanings.problems or ())}
+        return _problems(None if meanings is None else meanings.problems or ())
 
-    return {"database": asked, "store": memory, "model": thinking, "semantic_file": semantics}
+    async def policies() -> dict[str, Any]:
+        return _problems(datasources.row_problems(DEFAULT).context)
+
+    async def rules() -> dict[str, Any]:
+        return _problems(datasources.row_problems(DEFAULT).rules)
+
+    return {
+        "database": asked,
+        "store": memory,
+        "model": thinking,
+        "semantic_file": semantics,
+        "row_context": policies,
+        "row_rules": rules,
+    }
+
+
+def _problems(found: Collection[object] | None) -> dict[str, Any]:
+    """The state of what an operator has set up, by what is wrong with it; None: it is not set up."""
+    if found is None:
+        return {"status": "not_configured"}
+    return {"status": "degraded" if found else "ok", "problems": len(found)}

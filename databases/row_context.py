@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from common.actor import Actor
+from common.text import is_whole
 
 USER, GROUPS = "citu.user_id", "citu.groups"
 BEGIN = "BEGIN READ ONLY; "
@@ -28,9 +29,12 @@ class RowContext:
 
     @classmethod
     def of(cls, actor: Actor) -> "RowContext":
-        """The settings for statements of `actor`. A user id that only the request itself claims does not count."""
-        user = actor.user_id if actor.is_vouched_for else None
-        return cls(user or "", tuple(sorted(set(actor.groups))))
+        """The settings for statements of `actor`.
+
+        A user id that only the request itself claims does not count, nor does one that can't be sent as it is.
+        """
+        user = actor.user_id if actor.is_vouched_for and actor.user_id and is_whole(actor.user_id) else ""
+        return cls(user, tuple(sorted(filter(is_whole, set(actor.groups)))))
 
     @cached_property
     def begin(self) -> str:
@@ -51,5 +55,5 @@ def _array(words: tuple[str, ...]) -> str:
 
 def _text(value: str) -> str:
     """An expression for the text. Its bytes are sent as hexadecimal digits, among which there is nothing to escape."""
-    digits = value.encode("utf-8", "replace").hex()
+    digits = value.encode("utf-8").hex()
     return f"pg_catalog.convert_from(pg_catalog.decode('{digits}', 'hex'), 'UTF8')"

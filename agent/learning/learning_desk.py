@@ -10,7 +10,7 @@ from common.actor import Actor
 from common.audit import Occasion
 from common.errors import Conflict, Forbidden, NotFound, QueryTimeout, StatementRejected
 from common.learning import SHARED, Example, Lesson, Trust
-from common.ports import Database
+from common.ports import Database, Definitions
 from common.store import Kind, Learned, Verdict, Wanted
 from common.store.learned_json import state_of, trust_of
 from common.text import Lang, Text
@@ -36,6 +36,7 @@ class LearningDesk:
     Args:
         database_of: gives the database as an actor may see it, not audited.
         open_database: gives it for an occasion; its refusals are audited.
+        definitions: gives what is known of it whoever asks.
         request_timeout_s: seconds for one import.
     """
 
@@ -45,6 +46,7 @@ class LearningDesk:
         datasource: str,
         database_of: Callable[[Actor], Database],
         open_database: Callable[[Occasion], Database],
+        definitions: Callable[[], Definitions],
         *,
         request_timeout_s: float,
     ) -> None:
@@ -52,6 +54,7 @@ class LearningDesk:
         self._datasource = datasource
         self._database_of = database_of
         self._open_database = open_database
+        self._definitions = definitions
         self._request_timeout_s = request_timeout_s
 
     async def page(
@@ -143,7 +146,7 @@ class LearningDesk:
             DatabaseUnavailable, StoreUnavailable: it can't be done now.
         """
         database = self._open_database(Occasion("import", new_run_id(), actor))
-        intake = Intake(self._learned, self._datasource, database, self._database_of, author=actor.owner)
+        intake = Intake(self._learned, self._datasource, database, self._definitions, author=actor.owner)
         try:
             async with asyncio.timeout(self._request_timeout_s):
                 outcomes = await intake.take(lines)

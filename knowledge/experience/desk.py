@@ -14,7 +14,7 @@ from common.actor import NOBODY, Actor
 from common.errors import CituError, StoreUnavailable
 from common.inquiry import Inquiry
 from common.learning import Document, Example, Experience, Lesson
-from common.ports import Database
+from common.ports import Database, Definitions
 from common.store.learned import Learned, Visible
 from common.values import Catalog
 from knowledge.experience.phrasing import phrasing_of
@@ -70,6 +70,7 @@ class ExperienceDesk:
 
     Args:
         database_of: gives the asked database as an actor may see it, not audited.
+        definitions: gives what is known of it whoever asks; None: what nobody's rights narrow.
         check: raises `StoreUnavailable` when the store is known to be down.
         reuses: whether examples' SQL may be used again without being written anew.
         proven_per_minute: how many stale examples this worker proves again.
@@ -81,6 +82,7 @@ class ExperienceDesk:
         datasource: str,
         database_of: Callable[[Actor], Database],
         *,
+        definitions: Callable[[], Definitions] | None = None,
         check: Callable[[], None] = lambda: None,
         reuses: bool = True,
         proven_per_minute: float = PER_MINUTE,
@@ -90,7 +92,8 @@ class ExperienceDesk:
         self._database_of = database_of
         self._check = check
         self.reuses = reuses
-        self._prover = Prover(learned, datasource, lambda: database_of(NOBODY), per_minute=proven_per_minute)
+        self._definitions = definitions or (lambda: database_of(NOBODY))
+        self._prover = Prover(learned, datasource, self._definitions, per_minute=proven_per_minute)
         self._shelves = Shelves()
         self._closed = Closed()
         self._reading: dict[str, asyncio.Task[_Shelves]] = {}
@@ -168,7 +171,7 @@ class ExperienceDesk:
     async def _sight(self, actor: Actor) -> Sight:
         database = self._database_of(actor)
         catalog = await database.catalog()
-        whole = await self._database_of(NOBODY).catalog()
+        whole = await self._definitions().catalog()
         if self._hashed is not whole:
             self._hashed, self._hashes = whole, {}
         return Sight(database, catalog, self._closed.names(whole, catalog))
