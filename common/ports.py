@@ -77,8 +77,8 @@ class Database(Protocol):
     """
 
     @property
-    def rows_seen(self) -> Hashable:
-        """Which rows statements see: where this is equal, and so is the catalogue, so are they."""
+    def rows_seen(self) -> Hashable | None:
+        """Which rows statements see; None: nothing limits them. Callers for whom this is equal see the same rows."""
 
     async def ping(self) -> None:
         """Returns when the database answers."""

@@ -27,7 +27,7 @@ class AuditedDatabase:
         self._occasion = occasion
 
     @property
-    def rows_seen(self) -> Hashable:
+    def rows_seen(self) -> Hashable | None:
         """See `Database.rows_seen`."""
         return self._inner.rows_seen
 

@@ -58,7 +58,7 @@ class Asked(Protocol):
     """A database that proves a statement first and uses it then, so that whoever wraps it knows what was run."""
 
     @property
-    def rows_seen(self) -> Hashable:
+    def rows_seen(self) -> Hashable | None:
         """See `common.ports.Database`."""
 
     async def ping(self) -> None:
@@ -191,9 +191,9 @@ class GuardedDatabase:
         return await asyncio.get_running_loop().run_in_executor(self._judge, self._guard.inspect, sql)
 
     @property
-    def rows_seen(self) -> Hashable:
-        """Nothing limits the rows."""
-        return ALL_ROWS
+    def rows_seen(self) -> Hashable | None:
+        """Nothing limits them."""
+        return None
 
     async def explain(self, sql: str) -> PlanEstimate:
         """Plans `sql` once it is proven; raises `CostExceeded` for a plan beyond the limits."""
@@ -311,7 +311,7 @@ class ActorDatabase:
         self.planned, self.executed, self.streamed = guarded.planned, guarded.executed, guarded.streamed
 
     @property
-    def rows_seen(self) -> Hashable:
+    def rows_seen(self) -> Hashable | None:
         """See `common.ports.Database`."""
         return self._view
 

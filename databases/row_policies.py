@@ -6,7 +6,6 @@ rows that it was filled with, and a partition that is read directly knows no pol
 """
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +15,7 @@ from common.errors import DatabaseUnavailable
 from common.postgres.arrays import parse_array
 from common.postgres.connection import Connection
 from common.text import Text
+from databases import row_policy_texts as texts
 from databases.guard import ServerFacts
 from databases.guard.facts import Key
 
@@ -35,7 +35,8 @@ WHERE c.relrowsecurity AND c.relkind IN ('r', 'p')
 ORDER BY n.nspname, c.relname
 """
 
-# schema and name of a partition or child without row-level security that the role may read, and of the table that has it
+# schema and name of a partition or child without row-level security that the role may read, and of a table above it
+# that has it
 _CHILDREN = """
 WITH RECURSIVE below (child, parent) AS (
     SELECT i.inhrelid, c.oid FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhparent
@@ -141,7 +142,7 @@ class PolicyCheck:
             found = await read_policies(connection, self._reach(facts))
         except psycopg2.ProgrammingError as exc:
             _log.error("ROW_CONTEXT: what has row-level security can't be read: SQLSTATE %s", exc.pgcode)
-            raise DatabaseUnavailable(_UNREADABLE) from exc
+            raise DatabaseUnavailable(texts.UNREADABLE) from exc
         for problem in found.problems:
             if problem not in (self.problems or ()):
                 _log.warning("ROW_CONTEXT: %s", problem.en)
@@ -183,20 +184,20 @@ async def read_policies(connection: Connection, reach: Reach) -> Policies:
     problems += await _of_views(connection, reach)
     problems += await _of_functions(connection, reach)
     if not secured:
-        problems = [_NONE]
+        problems = [texts.NONE]
     return Policies(frozenset(key for key, _ in secured), tuple(problems))
 
 
 async def _of_role(connection: Connection) -> list[Text]:
     ((role, is_super, bypasses),) = (await connection.query(_ROLE)).rows
     if is_super == "t":
-        return [_filled(_SUPERUSER, role=role)]
-    return [_filled(_BYPASSES, role=role)] if bypasses == "t" else []
+        return [_filled(texts.SUPERUSER, role=role)]
+    return [_filled(texts.BYPASSES, role=role)] if bypasses == "t" else []
 
 
 async def _of_families(connection: Connection, reach: Reach) -> list[Text]:
     found = []
-    for saying, query in ((_CHILD, _CHILDREN), (_PARENT, _PARENTS)):
+    for saying, query in ((texts.CHILD, _CHILDREN), (texts.PARENT, _PARENTS)):
         for schema, name, other_schema, other in (await connection.query(query)).rows:
             key, related = _key(schema, name), _key(other_schema, other)
             if reach.may_read(key):
@@ -225,7 +226,7 @@ async def _of_views(connection: Connection, reach: Reach) -> list[Text]:
     for oid, view in views.items():
         past = passing.tables_past_policies(oid) if view.is_readable and reach.may_read(view.key) else frozenset()
         if past:
-            saying = _STORED if view.is_stored else _OLD_VIEW if is_old else _VIEW
+            saying = texts.STORED if view.is_stored else texts.OLD_VIEW if is_old else texts.VIEW
             names = ", ".join(sorted(map(_named, past)))
             found.append(_filled(saying, name=_named(view.key), other=names, owner=view.owner))
     return found
@@ -264,14 +265,13 @@ class _Passing:
 
 
 async def _of_functions(connection: Connection, reach: Reach) -> list[Text]:
-    functions: defaultdict[Key, str] = defaultdict(str)
-    for schema, name, owner in (await connection.query(_DEFINERS)).rows:
-        functions[_key(schema, name)] = str(owner)
-    return [_filled(_DEFINER, name=_named(key), owner=owner) for key, owner in functions.items() if reach.may_call(key)]
+    rows = (await connection.query(_DEFINERS)).rows
+    owners = {_key(schema, name): str(owner) for schema, name, owner in rows}
+    return [_filled(texts.DEFINER, name=_named(key), owner=owners[key]) for key in owners if reach.may_call(key)]
 
 
 def _owned(key: Key) -> Text:
-    return _filled(_OWNED, name=_named(key))
+    return _filled(texts.OWNED, name=_named(key))
 
 
 def _key(schema: object, name: object) -> Key:
@@ -284,60 +284,3 @@ def _named(key: Key) -> str:
 
 def _filled(text: Text, **values: object) -> Text:
     return Text(text.zh.format(**values), text.en.format(**values))
-
-
-_UNREADABLE = Text(
-    "数据库隐藏了部分系统目录，无法确认行级安全策略（ROW_CONTEXT）。",
-    "The server hides parts of its catalogue: it can't be told what has row-level security (ROW_CONTEXT).",
-)
-_NONE = Text(
-    "数据库中没有任何表启用行级安全：ROW_CONTEXT 不起作用。请为表执行 ALTER TABLE … ENABLE ROW LEVEL SECURITY 并创建策略。",
-    "no table has row-level security, so ROW_CONTEXT changes nothing: ALTER TABLE … ENABLE ROW LEVEL SECURITY, and "
-    "create policies",
-)
-_SUPERUSER = Text(
-    "数据库账号 {role} 是超级用户，任何策略对它都不生效：请改用普通账号连接。",
-    "the role {role} is a superuser, for whom no policy holds: connect as a role that is none",
-)
-_BYPASSES = Text(
-    "数据库账号 {role} 有 BYPASSRLS 属性，任何策略对它都不生效：请执行 ALTER ROLE … NOBYPASSRLS，或改用其他账号连接。",
-    "the role {role} has BYPASSRLS, so that no policy holds for it: ALTER ROLE … NOBYPASSRLS, or connect as another",
-)
-_OWNED = Text(
-    "数据库账号是 {name} 的所有者，其策略对它不生效：请执行 ALTER TABLE {name} FORCE ROW LEVEL SECURITY，或改用其他账号连接。",
-    "the role owns {name}, whose policies therefore don't hold for it: ALTER TABLE {name} FORCE ROW LEVEL SECURITY, or "
-    "connect as another role",
-)
-_CHILD = Text(
-    "{name} 是 {other} 的分区或子表，自身没有启用行级安全，直接读取时不受策略限制：请为它启用行级安全，或收回其 SELECT 权限。",
-    "{name} is a partition or child of {other} without row-level security of its own, so that reading it directly shows "
-    "all rows: enable it there too, or revoke SELECT on it",
-)
-_PARENT = Text(
-    "读取 {name} 会同时读取 {other}，但不执行后者的策略：请也为 {name} 启用行级安全。",
-    "reading {name} reads {other} as well, without the policies of {other}: enable row-level security on {name} too",
-)
-_VIEW = Text(
-    "视图 {name} 以其所有者 {owner} 的权限读取 {other}，策略对该所有者不生效：请执行 ALTER VIEW … SET (security_invoker = true)"
-    "（也可能是它所读取的视图），或用 DENIED_OBJECTS 禁止读取。",
-    "the view {name} reads {other} past the policies, which don't hold for the owner of it ({owner}) or of a view that "
-    "it reads: ALTER VIEW … SET (security_invoker = true), or close it by DENIED_OBJECTS",
-)
-_OLD_VIEW = Text(
-    "视图 {name} 以其所有者 {owner} 的权限读取 {other}，策略对该所有者不生效：PostgreSQL 15 以下没有 security_invoker，请把视图"
-    "交给受策略限制的所有者，或用 DENIED_OBJECTS 禁止读取。",
-    "the view {name} reads {other} past the policies, which don't hold for the owner of it ({owner}) or of a view that "
-    "it reads: before PostgreSQL 15 there is no security_invoker, so give it to an owner for whom they hold, or close "
-    "it by DENIED_OBJECTS",
-)
-_STORED = Text(
-    "物化视图 {name} 保存了 {other} 的行，任何人都能看到全部：请收回其 SELECT 权限，或用 DENIED_OBJECTS 禁止读取。",
-    "the materialised view {name} holds rows of {other} and shows them to everybody: revoke SELECT on it, or close it "
-    "by DENIED_OBJECTS",
-)
-_DEFINER = Text(
-    "ALLOWED_FUNCTIONS 允许的函数 {name} 以其所有者 {owner} 的权限运行（SECURITY DEFINER），可能绕过策略：请确认它不返回受限的行，"
-    "否则从 ALLOWED_FUNCTIONS 中移除。",
-    "the function {name} of ALLOWED_FUNCTIONS runs with the rights of its owner {owner} (SECURITY DEFINER), and may read "
-    "past policies: take it out of ALLOWED_FUNCTIONS unless it gives nothing that they hide",
-)

@@ -17,6 +17,7 @@ from common.learning import Document, Example, Experience, Lesson
 from common.ports import Database, Definitions
 from common.store.learned import Learned, Visible
 from common.values import Catalog
+from knowledge.experience.hidden_rows import HiddenRows
 from knowledge.experience.phrasing import phrasing_of
 from knowledge.experience.proving import PER_MINUTE, Prover
 from knowledge.experience.ranking import ranked
@@ -174,7 +175,7 @@ class ExperienceDesk:
         whole = await self._definitions().catalog()
         if self._hashed is not whole:
             self._hashed, self._hashes = whole, {}
-        return Sight(database, catalog, self._closed.names(whole, catalog))
+        return Sight(database, catalog, self._closed.names(whole, catalog), await HiddenRows.of(database))
 
     def is_proven(self, example: Example) -> bool:
         """Whether the example holds for the tables as they are; otherwise has it proven again."""
@@ -222,8 +223,9 @@ class View:
             said = (example.question, example.sql)
             if len(chosen) == _MOST_EXAMPLES or said in chosen:
                 continue
-            may_be_told = example.author == self.user or not self.sight.names_somebody(example)
-            if may_be_told and self.desk.is_proven(example) and await self.sight.may_use(example):
+            is_own = example.author == self.user
+            may_be_told = is_own or not self.sight.names_somebody(example)
+            if may_be_told and self.desk.is_proven(example) and await self.sight.may_use(example, is_own=is_own):
                 chosen[said] = example
         return tuple(chosen.values())
 
@@ -257,7 +259,8 @@ class View:
             sql = bound(shape, asked, known)
             if sql is None or sql in found or not _is_about(example, inquiry):
                 continue
-            if self.desk.is_proven(example) and await self.sight.may_use(example):
+            is_own = example.author == self.user
+            if self.desk.is_proven(example) and await self.sight.may_use(example, is_own=is_own):
                 found[sql] = Reusable(example, sql)
         return tuple(found.values())
 
