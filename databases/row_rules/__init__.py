@@ -10,9 +10,9 @@
     comparing    tree → text that is proven to be that tree
     texts        what users are told
 
-A ruled table becomes `(SELECT columns FROM schema.table WHERE predicate OFFSET 0) AS alias`, on PostgreSQL's own tree of
-the statement. `OFFSET 0` keeps the planner from running the statement's own conditions, which may raise errors that quote
-values, on rows that the predicate leaves out.
+A ruled table becomes `(SELECT columns FROM schema.table WHERE predicate OFFSET 0) AS alias`, on PostgreSQL's own tree
+of the statement. `OFFSET 0` keeps the planner from running the statement's own conditions, which may raise errors that
+quote values, on rows that the predicate leaves out.
 """
 
 from databases.row_rules.actors import OPEN, ActorRows, RowRules

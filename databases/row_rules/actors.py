@@ -1,24 +1,24 @@
-"""What the row rules leave one actor."""
+"""What the row rules leave one actor: the only way in from outside this package."""
 
-from dataclasses import dataclass
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 from common.actor import Actor
-from common.values import Catalog
-from databases.guard.facts import Key, ServerFacts
+from databases.guard.facts import Key
+from databases.guard.parsing import Node
+from databases.row_rules.binding import BoundTable, Known, bind
+from databases.row_rules.format import Grant, RuleFile, read_file
+from databases.row_rules.judging import UnseenReading
+from databases.row_rules.relations import Relations
+from databases.row_rules.rewriting import rewrite
+from databases.row_rules.subqueries import ActorValues, masked_columns, subquery
 
-
-class Known(Protocol):
-    """What is known of the asked database; `databases.catalog.Knowledge` is one."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """All tables that the role may read."""
-
-    @property
-    def facts(self) -> ServerFacts:
-        """What the guard judges by."""
+_log = logging.getLogger(__name__)
+_REMEMBERED = 256  # rewritten statements kept, because a statement is planned and run one after the other
 
 
 @dataclass(frozen=True)
@@ -26,54 +26,69 @@ class ActorRows:
     """What one actor may see of the ruled tables. Actors with equal values see the same.
 
     Attributes:
-        ruled: (schema, table) of the tables of which not every row and value may be shown to this actor: neither may
-            their stored values, ranges and row counts.
-        masked: (schema, table, column) of the columns that are masked in some or all rows.
-        functions: user-defined functions that may still be called, `schema.name`: others could read ruled tables.
+        ruled: (schema, table) of the tables of which the actor may not see all rows: neither may their stored values,
+            ranges and row counts be shown.
+        masked: (schema, table, column) of the columns that are masked in some or all rows, and so are what is stored.
+        grants: the tables that are limited, each with the places of the grants in the file that count for the actor.
+        values: of the actor, where grants depend on them.
+        rules: the file's, where anything is limited.
     """
 
     ruled: frozenset[Key] = frozenset()
     masked: frozenset[tuple[str, str, str]] = frozenset()
-    functions: frozenset[str] = frozenset()
+    grants: tuple[tuple[Key, tuple[int, ...]], ...] = ()
+    values: ActorValues = field(default_factory=ActorValues)
+    rules: "RowRules | None" = None
 
     @property
     def is_open(self) -> bool:
         """Whether nothing limits this actor."""
-        return not self.ruled
+        return self.rules is None
 
     def rewritten(self, statement: str, known: Known) -> str:
-        """The statement over nothing but what the actor may see.
+        """The statement over nothing but what the actor may see; the same text when it reads nothing that is limited.
 
         Args:
             statement: proven by the guard to be one query.
             known: what the server has, as it was read for everybody.
 
         Raises:
-            ForbiddenObject, ValidationFailed: it can't be rewritten, or reads what can't be told apart by rows.
+            ForbiddenObject, ValidationFailed, InvalidSql: it can't be rewritten, or reads what rows can't be told of.
+            DatabaseUnavailable: the server does not tell what views read.
         """
-        if self.is_open:
-            return statement
-        raise NotImplementedError
+        return statement if self.rules is None else self.rules.rewritten(statement, self, known)
 
     def closed(self, known: Known) -> frozenset[Key]:
-        """Relations that can't be read at all under these rules: views over ruled tables, parents of ruled ones."""
-        return frozenset()
+        """Tables of the catalogue that can't be read at all under these rules: views over ruled tables, for example."""
+        return frozenset() if self.rules is None else self.rules.closed(self, known)
 
 
 OPEN = ActorRows()
 """Nothing is limited."""
 
 
+class _Bound(NamedTuple):
+    """The rules as a server has them, and statements that were rewritten by them."""
+
+    known: Known
+    tables: dict[Key, BoundTable]
+    relations: dict[frozenset[Key], Relations]
+    rewritten: OrderedDict[tuple[ActorRows, str], str]
+
+
 class RowRules:
-    """The rules of one file.
+    """The rules of one file, for one database.
 
     Attributes:
-        problems: what is wrong with the file for the server as it was last looked at by `check`, `file:line: text`
-            each; the rules concerned show nothing.
+        problems: what does not fit the server as it was last looked at, `file:line: text` each; the tables concerned
+            can't be read by the actors concerned.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, file: RuleFile) -> None:
         self.problems: tuple[str, ...] = ()
+        self._file = file
+        self._unseen = UnseenReading(file.functions)
+        self._bound: _Bound | None = None
 
     @classmethod
     def load(cls, path: Path) -> "RowRules":
@@ -82,12 +97,80 @@ class RowRules:
         Raises:
             RowRulesError: it can't be read or is not valid; names file, line and what to do.
         """
-        return cls()
+        return cls(read_file(path))
 
     def of(self, actor: Actor) -> ActorRows:
         """What the actor may see."""
-        return OPEN
+        ruled: set[Key] = set()
+        masked: set[tuple[str, str, str]] = set()
+        counting: dict[Key, tuple[int, ...]] = {}
+        used: set[str] = set()
+        for rule in self._file.tables:
+            places = tuple(place for place, grant in enumerate(rule.grants) if grant.is_for(actor.groups))
+            grants = [rule.grants[place] for place in places]
+            columns = masked_columns(grants)
+            if columns or all(grant.rows is not None for grant in grants):
+                counting[rule.key] = places
+                masked.update((*rule.key, column) for column in columns)
+                used.update(*map(_placeholders, grants))
+            if all(grant.rows is not None for grant in grants):
+                ruled.add(rule.key)
+        if not counting:
+            return OPEN
+        values = ActorValues(
+            actor.user_id if "user_id" in used else None, tuple(sorted(actor.groups)) if "groups" in used else ()
+        )
+        return ActorRows(frozenset(ruled), frozenset(masked), tuple(sorted(counting.items())), values, self)
 
     def check(self, known: Known) -> tuple[str, ...]:
-        """Compares the rules with the server, remembers the `problems` and says new ones in the log."""
+        """Compares the rules with the server; remembers the `problems`, and says new ones in the log."""
+        self._bound_to(known)
         return self.problems
+
+    def rewritten(self, statement: str, rows: ActorRows, known: Known) -> str:
+        """See `ActorRows.rewritten`."""
+        bound = self._bound_to(known)
+        done = bound.rewritten.get((rows, statement))
+        if done is None:
+            done = bound.rewritten[rows, statement] = self._rewrite(statement, rows, bound)
+            while len(bound.rewritten) > _REMEMBERED:
+                bound.rewritten.popitem(last=False)
+        return done
+
+    def closed(self, rows: ActorRows, known: Known) -> frozenset[Key]:
+        """See `ActorRows.closed`."""
+        relations = self._relations(rows, self._bound_to(known))
+        return frozenset(relations.closed(known.catalog.by_key))
+
+    def _rewrite(self, statement: str, rows: ActorRows, bound: _Bound) -> str:
+        facts, tables = bound.known.facts, bound.known.catalog.by_key
+        self._unseen.refuse(statement, facts)
+        counting = dict(rows.grants)
+
+        def show(table: BoundTable, source: Node, columns: Sequence[str]) -> Node:
+            return subquery(table, counting[table.rule], rows.values, source, columns)
+
+        return rewrite(statement, facts, tables, self._relations(rows, bound).of, show)
+
+    def _relations(self, rows: ActorRows, bound: _Bound) -> Relations:
+        limited = frozenset(key for key, _ in rows.grants)
+        if limited not in bound.relations:
+            made = Relations(bound.known.facts, bound.tables, limited, self._file.views, self._file.functions)
+            bound.relations[limited] = made
+        return bound.relations[limited]
+
+    def _bound_to(self, known: Known) -> _Bound:
+        bound = self._bound
+        if bound is None or known.facts is not bound.known.facts or known.catalog is not bound.known.catalog:
+            tables, problems = bind(self._file, known)
+            for problem in problems:
+                if problem not in self.problems:
+                    _log.error("ROW_RULES: %s", problem)
+            self.problems = problems
+            bound = self._bound = _Bound(known, tables, {}, OrderedDict())
+        return bound
+
+
+def _placeholders(grant: Grant) -> frozenset[str]:
+    found = [grant.rows, *(mask for _, mask in grant.masks)]
+    return frozenset().union(*(sql.placeholders for sql in found if sql is not None))

@@ -1,0 +1,126 @@
+"""What a statement says about the tables of its FROMs that would mean something else, or nothing, of a subquery.
+
+schema.table.column a subquery has no schema: the column is called by the subquery's name GROUP BY primary key a
+subquery has no keys: the other columns that are read are grouped by, too ctid, tableoid, … a subquery has them when it
+selects them
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from databases.guard.facts import Key
+from databases.guard.parsing import Node
+from databases.guard.refusal_texts import refused
+from databases.guard.walk import strings
+from databases.row_rules import texts
+from databases.row_rules.binding import SYSTEM_COLUMNS, BoundTable
+from databases.row_rules.predicates import nodes
+
+
+@dataclass(eq=False)
+class Item:
+    """A relation, subquery or function in a FROM.
+
+    Attributes:
+        called: by what name the statement calls it.
+        key: the table's, where it is a table without an alias.
+        table: its rule, where it has one.
+        renamed: the first columns' names, from a list behind the alias.
+        name: what the subquery in its place is called.
+    """
+
+    called: str
+    key: Key | None = None
+    table: BoundTable | None = None
+    renamed: Sequence[str] = ()
+    name: str = ""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the ruled table's columns as the statement calls them."""
+        stored = self.table.columns if self.table else ()
+        return [*self.renamed, *stored[len(self.renamed) :]]
+
+
+class References:
+    """The names in one statement, as it was written."""
+
+    def __init__(self, tree: Node) -> None:
+        self._columns = [strings(node["fields"]) for kind, node in nodes(tree) if kind == "ColumnRef"]
+        self._is_natural = any(node.get("isNatural") for kind, node in nodes(tree) if kind == "JoinExpr")
+        self.words = {part for parts in self._columns for part in parts}
+        self.words.update(node["aliasname"] for kind, node in nodes(tree) if kind == "alias")
+        self.words.update(node["relname"] for kind, node in nodes(tree) if kind == "RangeVar")
+
+    def columns_of(self, item: Item, table: BoundTable) -> list[str]:
+        """What the subquery must give.
+
+        Raises:
+            ForbiddenObject: the statement reads all columns, and the role may not, or system columns besides.
+        """
+        columns = [column for column in table.columns if column in table.readable]
+        if len(columns) < len(table.columns) and (item.renamed or self._reads_whole(item)):
+            raise refused(".".join(table.key), texts.PART_OF_COLUMNS)
+        system = [name for name in SYSTEM_COLUMNS if self._names(item, name)]
+        if system and self._reads_whole(item):
+            raise refused(".".join(table.key), texts.SYSTEM_COLUMN)
+        return [*columns, *system]
+
+    def _names(self, item: Item, column: str) -> bool:
+        return any(parts[-1] == column and parts[-2:-1] in ((), (item.called,)) for parts in self._columns)
+
+    def _reads_whole(self, item: Item) -> bool:
+        """Whether all its columns may be meant at once: `*`, `t.*`, `t`, NATURAL."""
+        return self._is_natural or any(
+            parts == ("*",) or parts[-2:] == (item.called, "*") or parts == (item.called,) for parts in self._columns
+        )
+
+    def tell_apart(self, items: Sequence[Item]) -> None:
+        """Names the subqueries that stand for the ruled tables of one FROM.
+
+        Two tables may have one name where two subqueries may not. Then the subqueries get names of their own, which is
+        right where all columns are called by schema and table.
+
+        Raises:
+            ForbiddenObject: columns are called by the table's name alone.
+        """
+        for item in items:
+            item.name = item.called
+            if item.table is not None and sum(other.called == item.called for other in items) > 1:
+                if any(len(parts) < 3 and parts[:1] == (item.called,) for parts in self._columns):
+                    raise refused(item.called, texts.SAME_NAME)
+                item.name = self._fresh(item.called)
+
+    def _fresh(self, name: str) -> str:
+        """A name that occurs nowhere in the statement."""
+        number = 1
+        while f"{name}_{number}" in self.words:
+            number += 1
+        self.words.add(f"{name}_{number}")
+        return f"{name}_{number}"
+
+
+Levels = tuple[Sequence[Item], ...]
+"""What the queries around some place read from, from the innermost on."""
+
+
+def requalify(reference: Node, levels: Levels) -> None:
+    """Calls a column by the name of its table alone, if it is of a ruled table and called by schema and table.
+
+    Raises:
+        ForbiddenObject: another table of that name stands between.
+    """
+    fields = reference["fields"]
+    key = strings(fields)[-3:-1]
+    if len(key) < 2:
+        return
+    for level in levels:
+        same = [item for item in level if item.called == key[1]]
+        owner = next((item for item in same if item.key == key), None)
+        if owner is not None and owner.table is None:
+            return
+        if owner is not None:
+            reference["fields"] = [{"String": {"sval": owner.name}}, fields[-1]]
+            return
+        if same and any(item.key == key and item.table for outer in levels for item in outer):
+            raise refused(key[1], texts.SAME_NAME)
