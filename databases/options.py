@@ -25,20 +25,16 @@ class Rights:
     Attributes:
         denied: schemas, tables and columns that may not be read, beyond `DatabaseOptions.denied_objects`.
         ruled, masked: tables and columns of which row rules may hide something.
-        functions: the functions that row rules leave of `DatabaseOptions.allowed_functions`; None: all.
     """
 
     denied: frozenset[Name] = frozenset()
     ruled: frozenset[Key] = frozenset()
     masked: frozenset[Place] = frozenset()
-    functions: frozenset[str] | None = None
 
     @classmethod
     def of(cls, denied: frozenset[Name], rows: ActorRows = OPEN) -> "Rights":
         """The rights of an actor for whom `denied` is closed, and to whom row rules leave `rows`."""
-        if rows.is_open:
-            return cls(denied)
-        return cls(denied, rows.ruled, rows.masked, rows.functions)
+        return cls(denied, rows.ruled, rows.masked)
 
     @property
     def hides_rows(self) -> bool:
@@ -118,7 +114,7 @@ class DatabaseOptions:
         # A statement that calls whatever it likes could set what policies are told, or read a table unseen.
         limits_rows = self.row_context or self.row_rules is not None
         return Guard(
-            allowed_functions=self.allowed_functions if rights.functions is None else rights.functions,
+            allowed_functions=self.allowed_functions,
             access=AccessRules(allowed=_rules(self.allowed_objects), denied=denied),
             forbidden_check=self.forbidden_check or limits_rows,
         )
