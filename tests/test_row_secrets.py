@@ -1,4 +1,4 @@
-"""Nothing of hidden rows reaches who may not see them, in whatever they ask: by policies of the server, by row rules."""
+"""Nothing of hidden rows reaches who may not see them, whatever they ask: by policies of the server, by row rules."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -129,6 +129,14 @@ def test_questions_tell_neither_who_asks_nor_the_model(asked: World, model: Open
             _clean(answer)
     assert model.requests
     _clean(prompts(model.requests).replace("Zanzicanari", "").replace("900002", ""))
+
+
+def test_a_value_that_somebody_else_has_looked_up(asked: World, model: OpenAiServer) -> None:
+    """The stored spelling tells that the value was found."""
+    for who, finds in (("root", True), ("ann", False), ("eve", False), ("root", True)):
+        model.requests.clear()
+        answer = asked.ask(who, "sales of zanzicanary ltd", Reply("SELECT count(*) FROM sale"), WORDS).decode()
+        assert ("Zanzicanary Ltd" in answer + prompts(model.requests)) == finds
 
 
 def test_errors_that_are_repaired_tell_the_model_nothing(asked: World, model: OpenAiServer) -> None:
