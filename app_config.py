@@ -16,6 +16,9 @@ HOST = "127.0.0.1"  # address to listen on
 PORT = 8084  # TCP port, 1-65535
 DATA_DIR = "./var"  # folder for the embedded PostgreSQL server, the demo database and logs
 MAX_STREAMS = 64  # questions running at once in one worker; each holds one thread while it runs
+MAX_SOCKETS = (
+    1000  # WebSockets open at once in one worker; questions over them count for MAX_STREAMS and hold no thread
+)
 REQUEST_TIMEOUT_S = 180.0  # seconds for one question from request to answer
 PING_INTERVAL_S = 10.0  # seconds between keep-alive comments on a quiet stream, at most 15
 MAX_QUESTION_CHARS = 2000  # longest question, in characters
@@ -84,12 +87,41 @@ EMBEDDING_MODEL = ""  # model whose vectors help to find tables when not all fit
 EMBEDDING_BASE_URL = ""  # base URL of its OpenAI-compatible endpoint; empty: OPENAI_BASE_URL
 EMBEDDING_API_KEY = ""  # its key; empty: OPENAI_API_KEY, unless EMBEDDING_BASE_URL is set
 
+SECOND_MODEL = ""  # model that is asked when the first one fails; empty: none
+SECOND_MODEL_BASE_URL = ""  # base URL of its OpenAI-compatible endpoint; empty: OPENAI_BASE_URL
+SECOND_MODEL_API_KEY = ""  # its key; empty: OPENAI_API_KEY
+LLM_CACHE_SIZE = 0  # replies kept by one worker, to be given again when the same messages come again; 0: none
+LLM_CACHE_TTL_S = 300.0  # seconds such a reply is kept
+
 # ---------------------------------------------------------------------------------------------------------- learning
 LEARNING = True  # learn from feedback; false: feedback is kept and teaches nothing
 MAX_OWN_EXAMPLES = 200  # examples kept of one user that are not shared; the oldest go first
 MAX_SHARED_EXAMPLES = 5000  # examples that reviewers have shared with everybody
 
+NOTES_FILE = (
+    ""  # text file with headings about the business, of which a model is told what fits a question; empty: none
+)
+
+# -------------------------------------------------------------------------------------------------------- extensions
+WORKFLOW_HANDLERS = "agent.extensions.commands:commands"  # answer certain questions before any model
+LIFECYCLE_HOOKS = "agent.extensions.daily_quota:daily_quota"  # are told of questions and tool calls, and may stop them
+LLM_MIDDLEWARES = (  # stand before the model, the first one outermost
+    "agent.extensions.response_cache:response_cache, agent.extensions.second_model:second_model"
+)
+CONVERSATION_FILTERS = "agent.extensions.turn_budget:turn_budget"  # decide what a question remembers
+TOOL_CONTEXT_ENRICHERS = "agent.extensions.trace:trace"  # add to what tools know of a question
+LLM_CONTEXT_ENHANCERS = "agent.extensions.notes_file:notes_file"  # add texts to what the model is told
+OBSERVABILITY_PROVIDER = ""  # measures spans and counts: agent.extensions.span_log:span_log, or one's own; empty: none
+QUESTIONS_PER_DAY = 0  # questions of one user in 24 hours, whichever key asks them; 0: no limit
+HISTORY_TURNS = 10  # earlier turns a question looks back on, at most 50
+HISTORY_TOKENS = 0  # most tokens of these turns together, estimated; 0: no such limit
+
 # --------------------------------------------------------------------------------------------------------- behaviour
+AGENT = "ask"  # ask, tool_loop or tool_graph; a request may choose another
+AGENT_MODEL_CALLS = 8  # model calls of one question to a tool agent
+AGENT_TOOL_CALLS = 24  # tool calls of one question to a tool agent
+AGENT_TOKENS = 200000  # tokens of one question to a tool agent, of prompts and replies together
+AGENT_TIMEOUT_S = 120.0  # seconds after which a tool agent calls neither the model nor a tool again
 ROUTING_MODE = "hybrid"  # hybrid, llm_only, database_direct or chat_direct; a request may choose another
 ENABLE_RESULT_SUMMARY = True  # put the result into words when there are rows
 ENABLE_SYNTAX_VALIDATION = True  # EXPLAIN every statement before it runs
@@ -213,6 +245,9 @@ _PARSERS: dict[str, Any] = {
     "MAX_PLAN_ROWS": _count,
     "LLM_MAX_RETRIES": _count,
     "SCHEMA_TOKENS": _count,
+    "LLM_CACHE_SIZE": _count,
+    "QUESTIONS_PER_DAY": _count,
+    "HISTORY_TOKENS": _count,
     "RATE_LIMIT": _rate_limit,
     "CORS_ORIGINS": _origins,
     "REVIEWER_GROUPS": _groups,
@@ -220,6 +255,7 @@ _PARSERS: dict[str, Any] = {
     "GROUP_DENIED_OBJECTS": _objects_by_group,
     "TRUSTED_PROXIES": _count,
     "LOG_LEVEL": _one_of("DEBUG", "INFO", "WARNING", "ERROR"),
+    "AGENT": _one_of("ask", "tool_loop", "tool_graph"),
     "ROUTING_MODE": _one_of("hybrid", "llm_only", "database_direct", "chat_direct"),
 }
 _BY_TYPE: dict[type, Any] = {bool: _flag, int: _positive(int), float: _positive(float), str: str}
@@ -233,6 +269,7 @@ class Settings:
     port: int = PORT
     data_dir: str = DATA_DIR
     max_streams: int = MAX_STREAMS
+    max_sockets: int = MAX_SOCKETS
     request_timeout_s: float = REQUEST_TIMEOUT_S
     ping_interval_s: float = PING_INTERVAL_S
     max_question_chars: int = MAX_QUESTION_CHARS
@@ -289,6 +326,27 @@ class Settings:
     embedding_model: str = EMBEDDING_MODEL
     embedding_base_url: str = EMBEDDING_BASE_URL
     embedding_api_key: str = EMBEDDING_API_KEY
+    second_model: str = SECOND_MODEL
+    second_model_base_url: str = SECOND_MODEL_BASE_URL
+    second_model_api_key: str = SECOND_MODEL_API_KEY
+    llm_cache_size: int = LLM_CACHE_SIZE
+    llm_cache_ttl_s: float = LLM_CACHE_TTL_S
+    notes_file: str = NOTES_FILE
+    workflow_handlers: str = WORKFLOW_HANDLERS
+    lifecycle_hooks: str = LIFECYCLE_HOOKS
+    llm_middlewares: str = LLM_MIDDLEWARES
+    conversation_filters: str = CONVERSATION_FILTERS
+    tool_context_enrichers: str = TOOL_CONTEXT_ENRICHERS
+    llm_context_enhancers: str = LLM_CONTEXT_ENHANCERS
+    observability_provider: str = OBSERVABILITY_PROVIDER
+    questions_per_day: int = QUESTIONS_PER_DAY
+    history_turns: int = HISTORY_TURNS
+    history_tokens: int = HISTORY_TOKENS
+    agent: str = AGENT
+    agent_model_calls: int = AGENT_MODEL_CALLS
+    agent_tool_calls: int = AGENT_TOOL_CALLS
+    agent_tokens: int = AGENT_TOKENS
+    agent_timeout_s: float = AGENT_TIMEOUT_S
     routing_mode: str = ROUTING_MODE
     learning: bool = LEARNING
     max_own_examples: int = MAX_OWN_EXAMPLES

@@ -24,11 +24,11 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import RequestRedirect
 
 from agent.bootstrap import Services, bootstrap, semantic_file
+from agent.extensions.loading import ExtensionError
 from api.access.admission import Admission, register_admission
 from api.access.callers import current_caller
 from api.access.key_file import KeyFile
 from api.access.origins import Anonymity
-from api.access.rate_limits import RateLimits
 from api.access.rights import Rights
 from api.analyses import analyses_blueprint
 from api.ask import ask_blueprint
@@ -47,12 +47,18 @@ from api.reference import reference_blueprint
 from api.responses import register_error_handlers
 from api.runs import runs_blueprint
 from api.schema import schema_blueprint
+from api.sockets.live_socket import Limits
+from api.sockets.opening import Sockets
 from api.sql import sql_blueprint
+from api.vanna.chat_socket import chat_socket_blueprint
+from api.vanna.endpoints import vanna_blueprint
+from api.vanna.talk import Talk
 from app_config import ConfigurationError, Settings
 from common import logs
 from common.errors import CituError
 from common.llm import InvalidEndpoint
 from common.postgres.addresses import described_address
+from common.rate_limits import RateLimits
 from common.store.opening import InvalidRedisUrl
 from databases import AccessRuleError
 from databases.embedded_server import EmbeddedServerError
@@ -65,6 +71,7 @@ from serving.binding import OpenToOthers, refuse_strangers
 from serving.worker import PortUnavailable, Server, gunicorn_options, listen
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+_SLOW_CLIENT_S = 60.0  # seconds a client may take for an answer beyond what its question may
 _access_log = logging.getLogger("unified_api.access")
 
 
@@ -74,6 +81,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app = Flask(__name__, static_folder="static", static_url_path="/static")
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     places = Places(settings.max_streams)
+    admission = _admission(settings)
     app.register_blueprint(
         ask_blueprint(
             services.runs,
@@ -93,6 +101,21 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(feedback_blueprint(services.feedback, places))
     app.register_blueprint(learning_blueprint(services.learning, _rights(settings), places))
     app.register_blueprint(me_blueprint(_rights(settings)))
+    talk = Talk(services.runs, services.examples, services.feedback)
+    app.register_blueprint(
+        vanna_blueprint(
+            talk,
+            places,
+            admission.count,
+            max_question_chars=settings.max_question_chars,
+            ping_interval_s=settings.ping_interval_s,
+        )
+    )
+    app.register_blueprint(
+        chat_socket_blueprint(
+            talk, places, admission, _sockets(settings), max_question_chars=settings.max_question_chars
+        )
+    )
     app.register_blueprint(health_blueprint(services.checks, required=frozenset({"database"})))
     app.register_blueprint(openapi_blueprint())
     app.register_blueprint(reference_blueprint())
@@ -101,7 +124,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.extensions["citu"] = services
     app.before_request(_begin_request)
     app.before_request(_redirect_nowhere)
-    register_admission(app, _admission(settings))
+    register_admission(app, admission)
     app.after_request(_end_request)
     register_compression(app)
     if settings.trusted_proxies:
@@ -118,6 +141,11 @@ def _admission(settings: Settings) -> Admission:
         anonymity=Anonymity(settings.host, settings.allow_anonymous, _listed(settings.cors_origins.lower())),
         rate_limits=_rate_limits(settings) if settings.rate_limit else None,
     )
+
+
+def _sockets(settings: Settings) -> Sockets:
+    limits = Limits(message_bytes=settings.max_body_bytes, drip_s=settings.request_timeout_s + _SLOW_CLIENT_S)
+    return Sockets(settings.max_sockets, limits)
 
 
 def _rights(settings: Settings) -> Rights:
@@ -219,6 +247,7 @@ def main() -> int:
 # Errors that keep Citu from starting; their messages are written for people.
 _REASONS = (
     ConfigurationError,
+    ExtensionError,
     InvalidEndpoint,
     AccessRuleError,
     RowRulesError,

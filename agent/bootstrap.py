@@ -1,21 +1,26 @@
 """The composition root: builds every adapter from the settings. Nothing else constructs an adapter."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from agent.analysis.desk import AnalysisDesk
-from agent.ask.context import Behaviour, Context, Recall, nothing_before
+from agent.ask.context import Behaviour, Context
 from agent.ask.example_questions import Examples, demo_examples, examples_of
-from agent.ask.experience import OwnRecollection
 from agent.ask.export_desk import ExportDesk
 from agent.ask.past_answers import Answers
 from agent.ask.question_flow import QuestionFlow
 from agent.ask.sql_desk import SqlDesk
-from agent.ask.value_lookup import looking_up
-from agent.flow import Flow, Question
+from agent.experience import OwnRecollection, Recollection
+from agent.extensions.enhanced_recollection import EnhancedRecollection
+from agent.extensions.extended_model import ExtendedModel
+from agent.extensions.loading import load_extensions
+from agent.extensions.observed_database import ObservedDatabase
+from agent.extensions.points import UNOBSERVED, ConversationFilter, Provided
+from agent.extensions.workflow_flow import WorkflowFlow
+from agent.flow import Flow, Question, Recall, nothing_before
 from agent.learning.feedback_desk import FeedbackDesk
 from agent.learning.learning_desk import LearningDesk
 from agent.runs.desk import RunDesk
@@ -23,6 +28,12 @@ from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
+from agent.tools.context import ToolAgentContext
+from agent.tools.limits import Limits
+from agent.tools.registry import ToolRegistry
+from agent.tools.session import ToolSession
+from agent.value_lookup import looking_up
+from agent.without_model import WithoutModel
 from app_config import Settings
 from common.actor import NOBODY, Actor
 from common.audit import Audit, AuditLog, NoAudit, Occasion
@@ -49,7 +60,7 @@ from knowledge.table_vectors import Nearest, TableVectors
 from knowledge.value_search import ValueSearch
 from rules.skills import OfflineSkills
 
-_REMEMBERED_TURNS = 10  # turns a question can look back on
+_MOST_TURNS = 50  # turns that are read of a conversation; filters decide which are remembered
 
 
 @dataclass(frozen=True)
@@ -58,11 +69,13 @@ class FlowDependencies:
 
     Attributes:
         new_context: makes the services for one question.
+        new_tool_context: the same for flows with tools; None: there is no model, which they need.
         store: its checkpointer lets graphs wait for the user.
     """
 
     settings: Settings
     new_context: Callable[[Question], Context]
+    new_tool_context: Callable[[Question], ToolAgentContext] | None
     store: Store
 
 
@@ -73,8 +86,16 @@ def _ask(dependencies: FlowDependencies) -> Flow:
     )
 
 
-FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask]
-"""All flows there are; requests choose one by its name, the first one by default."""
+def _tool_loop(dependencies: FlowDependencies) -> Flow:
+    return WithoutModel("tool_loop", _ask(dependencies))
+
+
+def _tool_graph(dependencies: FlowDependencies) -> Flow:
+    return WithoutModel("tool_graph", _ask(dependencies))
+
+
+FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask, _tool_loop, _tool_graph]
+"""All flows there are; requests choose one by its name."""
 
 
 @dataclass(frozen=True)
@@ -113,51 +134,58 @@ def bootstrap(settings: Settings) -> Services:
     """Builds all services from `settings`; opens no connection and starts nothing.
 
     Raises:
+        ExtensionError: an extension that the settings name can't be used.
         InvalidEndpoint: a model's key is set without the settings it needs.
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
         SemanticFileError: the semantic file can't be read or is not valid.
         RowRulesError: the same of the file of row rules.
     """
-    tools = _Tools(settings)
-    dependencies = FlowDependencies(settings, tools.context_of, tools.store)
+    adapters = _Adapters(settings)
+    tool_context_of = adapters.tool_context_of if adapters.model else None
+    dependencies = FlowDependencies(settings, adapters.context_of, tool_context_of, adapters.store)
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
-    runs = RunDesk(Runner(flows, next(iter(flows))), tools.store, tools.journal, lease_s=tools.retention.lease_s)
-    answers = Answers(runs, tools.store.conversations)
-    learnt = (tools.store.learned, DEFAULT, tools.database_of, tools.open_database, tools.definitions)
+    extensions = adapters.extensions
+    workflow = WorkflowFlow(
+        extensions.workflows, routing_mode=settings.routing_mode, deadline_s=settings.request_timeout_s
+    )
+    runner = Runner(flows, settings.agent, workflow=workflow, hooks=extensions.hooks, observer=extensions.observer)
+    runs = RunDesk(runner, adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
+    answers = Answers(runs, adapters.store.conversations)
+    learnt = (adapters.store.learned, DEFAULT, adapters.database_of, adapters.open_database, adapters.definitions)
     timeout_s = settings.request_timeout_s
 
     async def warm() -> None:
         runs.watch_over()
         for flow in flows.values():
             _ = flow.graph  # the property compiles the graph at its first use
-        await tools.warm()
+        await adapters.warm()
 
     async def aclose() -> None:
         await runs.aclose()
-        await tools.aclose()
+        await adapters.aclose()
 
     return Services(
         runs=runs,
         flows=tuple(flows),
-        store=tools.store,
-        desk=SqlDesk(tools.database_of, tools.new_context, request_timeout_s=timeout_s),
-        exports=ExportDesk(answers, tools.open_database, max_rows=settings.export_max_rows),
-        analyses=AnalysisDesk(answers, tools.open_database, request_timeout_s=timeout_s),
+        store=adapters.store,
+        desk=SqlDesk(adapters.database_of, adapters.new_context, request_timeout_s=timeout_s),
+        exports=ExportDesk(answers, adapters.open_database, max_rows=settings.export_max_rows),
+        analyses=AnalysisDesk(answers, adapters.open_database, request_timeout_s=timeout_s),
         feedback=FeedbackDesk(
-            answers, *learnt, tools.rules.is_complete, learns=settings.learning, request_timeout_s=timeout_s
+            answers, *learnt, adapters.rules.is_complete, learns=settings.learning, request_timeout_s=timeout_s
         ),
         learning=LearningDesk(*learnt, request_timeout_s=timeout_s),
-        schema=SchemaDesk(tools.database_of, samples=settings.schema_samples, nearest=tools.nearest),
-        sources=tools.sources,
-        thinker=tools.model.name if tools.model else tools.rules.name,
-        examples=demo_examples if tools.asks_demo else examples_of(tools.database_of),
-        checks=_checks(tools.datasources, tools.store, tools.model, tools.meanings),
+        schema=SchemaDesk(adapters.database_of, samples=settings.schema_samples, nearest=adapters.nearest),
+        sources=adapters.sources,
+        thinker=adapters.model.name if adapters.model else adapters.rules.name,
+        examples=demo_examples if adapters.asks_demo else examples_of(adapters.database_of),
+        checks=_checks(adapters.datasources, adapters.store, adapters.model, adapters.meanings),
         warm=warm,
         aclose=aclose,
     )
 
 
-class _Tools:
+class _Adapters:
     """The adapters, and what is made of them for one question. Opens no connection and starts nothing."""
 
     def __init__(self, settings: Settings) -> None:
@@ -167,11 +195,13 @@ class _Tools:
         annotate = self.meanings.annotate if self.meanings else None
         options = replace(database_options(settings), row_rules=_row_rules(settings))
         asked = {DEFAULT: Datasource(self.sources.asked, options, annotate)}
-        self.datasources = Datasources(asked, audit=_audit(settings), prepare=renew)
+        audit = _audit(settings)
+        self.datasources = Datasources(asked, audit=audit, prepare=renew)
         self.store, self.retention = _store(settings, self.sources.app)
         self.journal = Journal(self.store)
         self.rules = OfflineSkills()
-        self.model = open_model(settings)
+        self.extensions = load_extensions(self._provided(settings))
+        self.model = self._extended(open_model(settings))
         self._embedder = open_embedder(settings)
         self._vectors = _vectors(self._embedder, self.store)
         self.nearest = self._vectors.nearest if self._vectors else None
@@ -186,6 +216,28 @@ class _Tools:
             check=self.journal.check,
             reuses=settings.reuse_examples,
         )
+        self._tools = ToolRegistry(
+            (), self.open_database, audit, hooks=self.extensions.hooks, observer=self.extensions.observer
+        )
+        self._limits = _limits(settings)
+
+    def _provided(self, settings: Settings) -> Provided:
+        return Provided(
+            settings,
+            self.store,
+            self.rules,
+            self.database_of,
+            self.open_database,
+            lambda: self.meanings.reports if self.meanings else (),
+            open_model,
+        )
+
+    def _extended(self, model: ChatModel | None) -> ChatModel | None:
+        """The model with the middlewares before it; the same object when there are none."""
+        extensions = self.extensions
+        if model is None or (not extensions.middlewares and extensions.observer is UNOBSERVED):
+            return model
+        return ExtendedModel(model, extensions.middlewares, extensions.observer)
 
     def database_of(self, actor: Actor) -> Database:
         """The asked database as the actor may see it, for looking and judging: nothing is audited."""
@@ -197,20 +249,43 @@ class _Tools:
 
     def open_database(self, occasion: Occasion) -> Database:
         """The asked database for an occasion; its statements are audited."""
-        return self.datasources.open(DEFAULT, occasion.actor, occasion)
+        database = self.datasources.open(DEFAULT, occasion.actor, occasion)
+        observer = self.extensions.observer
+        return database if observer is UNOBSERVED else ObservedDatabase(database, observer)
 
     def context_of(self, question: Question) -> Context:
         """The services for one question."""
-        return self.new_context(_occasion(question), _recall(question, self.store, self.journal))
+        recall = _recall(question, self.store, self.journal, self.extensions.filters)
+        return self.new_context(_occasion(question), recall)
 
     def new_context(self, occasion: Occasion, recall: Recall = nothing_before) -> Context:
         """The services for one occasion."""
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(self._thinking, self.rules) if self._thinking else self.rules
-        recollection = OwnRecollection(self._experience, occasion.actor, self.rules.is_complete)
+        recollection: Recollection = OwnRecollection(self._experience, occasion.actor, self.rules.is_complete)
+        if self.extensions.enhancers:
+            recollection = EnhancedRecollection(recollection, self.extensions.enhancers, occasion.actor)
         look_up = looking_up(self._values, self.open_database(replace(occasion, source="value_lookup")))
         database = self.open_database(occasion)
         return Context(database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up)
+
+    def tool_context_of(self, question: Question) -> ToolAgentContext:
+        """The services for one question to a flow with tools; there must be a model."""
+        assert self.model is not None
+        context = self.context_of(question)
+        session = ToolSession(question, _occasion(question), self.model, self._limits)
+        for enrich in self.extensions.enrichers:
+            session.metadata |= enrich(question)
+        return ToolAgentContext(
+            session,
+            self._tools,
+            context.database,
+            context.skills,
+            self.rules,
+            context.recall,
+            context.experience,
+            context.look_up,
+        )
 
     async def warm(self) -> None:
         """Prepares what the first question would otherwise wait for; ignores failures, which that question reports."""
@@ -264,6 +339,12 @@ def _behaviour(settings: Settings) -> Behaviour:
     )
 
 
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        settings.agent_model_calls, settings.agent_tool_calls, settings.agent_tokens, settings.agent_timeout_s
+    )
+
+
 def _thinking(settings: Settings, model: ChatModel, nearest: Nearest | None) -> LlmSkills:
     budget = prompt_budget(context_tokens(model.name), settings.llm_max_tokens, settings.schema_tokens)
     return LlmSkills(model, budget=budget, samples=settings.schema_samples, nearest=nearest)
@@ -294,13 +375,16 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
     return store, retention
 
 
-def _recall(question: Question, store: Store, journal: Journal) -> Recall:
+def _recall(question: Question, store: Store, journal: Journal, filters: Sequence[ConversationFilter]) -> Recall:
     if not question.continues:
         return nothing_before
 
     async def recall() -> tuple[Turn, ...]:
         journal.check()  # fails at once when the store is known to be down
-        return await store.conversations.recent(question.owner, question.conversation_id, _REMEMBERED_TURNS)
+        turns = await store.conversations.recent(question.owner, question.conversation_id, _MOST_TURNS)
+        for remembered in filters:
+            turns = remembered(question, turns)
+        return turns
 
     return recall
 

@@ -5,10 +5,10 @@ implementation of `Flow`, and a line in `FLOWS` of `agent.bootstrap`.
 """
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
@@ -72,6 +72,15 @@ class Question:
         return self.lang or language_of(self.question)
 
 
+Recall = Callable[[], Awaitable[tuple[Turn, ...]]]
+"""Gives the latest turns of a question's conversation, oldest first; raises `StoreUnavailable`."""
+
+
+async def nothing_before() -> tuple[Turn, ...]:
+    """The `Recall` of a new conversation."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Described:
     """How a step is described to the user at one moment."""
@@ -105,6 +114,41 @@ class Face:
 
 
 @dataclass(frozen=True)
+class ToolStep:
+    """A tool's call as users see it; nodes write it to LangGraph's stream when the call begins and when it ends.
+
+    Attributes:
+        call_id: unique within the run.
+        name: the tool's, as models call it.
+        arguments: JSON values as the model gave them, long ones shortened.
+        milliseconds: how long it took; None while it runs.
+        summary: what came of it, in one line; None while it runs.
+    """
+
+    call_id: str
+    name: str
+    display_name: Text
+    arguments: Mapping[str, Any]
+    status: Literal["running", "done", "failed"]
+    milliseconds: float | None = None
+    summary: Text | None = None
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """Rows that a step found on the way to the answer; nodes write it to LangGraph's stream.
+
+    Attributes:
+        call_id: of the call that found them.
+        shown: `query_result`, and `chart` where one fits; see `agent.answers.shown_result`.
+    """
+
+    call_id: str
+    sql: str
+    shown: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Answer:
     """The run is completed; `body` is the terminal event's data without ids and times, which the runner adds."""
 
@@ -126,12 +170,16 @@ class Flow(Protocol):
         name: what requests call it.
         faces: how each node of the graph is shown.
         last_node: the node that every path through the graph ends in; when it is done, the run is over.
+        most_steps: nodes that one run may pass, each time counted; LangGraph's recursion limit.
+        has_steps: whether its nodes write a `ToolStep` or a `StepResult`.
         deadline_s: seconds of work until the answer or the next question to the user; each answer begins them anew.
     """
 
     name: str
     faces: Mapping[str, Face]
     last_node: str
+    most_steps: int
+    has_steps: bool
     deadline_s: float
 
     @property

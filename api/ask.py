@@ -1,7 +1,5 @@
 """`POST /api/v0/ask_agent` answers a question whole, `POST /api/v0/ask_agent_stream` step by step."""
 
-import hashlib
-import json
 from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 
@@ -10,14 +8,14 @@ from flask import Blueprint, Response, request
 from agent.flow import Question
 from agent.runs.desk import RunDesk
 from agent.runs.events import Event
-from agent.runs.live_run import LiveRun
 from api.access.callers import acting_as, untrusted_user_warning
+from api.beginning import AskedRun, fingerprint_of
 from api.places import Place, Places
 from api.requests import AskRequest, json_object, parse_ask, parse_idempotency_key
 from api.responses import reply_of
 from api.streaming import last_event_seq, streamed
 from api.waiting import WAIT_S, feed_of, from_store
-from common.errors import CANCELLED_TEXT, Cancelled, Conflict, StoreUnavailable
+from common.errors import CANCELLED_TEXT, Cancelled, Conflict
 from common.store import Frame, RunRecord
 from common.text import Text
 
@@ -54,11 +52,13 @@ class _Asked:
     def __init__(self, desk: RunDesk, places: Places, asked: AskRequest) -> None:
         self._desk = desk
         self._places = places
-        self._key = parse_idempotency_key(request.headers.get("Idempotency-Key"))
-        self._question = _for_caller(asked)
-        # A client that sends an Idempotency-Key repeats the request after a broken connection, so its run goes on.
-        self._outlives_clients = asked.on_disconnect == "continue" or (
-            not asked.on_disconnect and self._key is not None
+        key = parse_idempotency_key(request.headers.get("Idempotency-Key"))
+        self._run = AskedRun(
+            _for_caller(asked),
+            key,
+            fingerprint_of(request.get_json(force=True)) if key is not None else "",
+            # A client that sends a key repeats the request after a broken connection, so its run goes on.
+            outlives_clients=asked.on_disconnect == "continue" or (not asked.on_disconnect and key is not None),
         )
 
     def answer(self) -> Response:
@@ -76,7 +76,8 @@ class _Asked:
             return self._again(earlier)
         place.hold()
         # Nobody sees pieces of a sync answer, so the model is asked for the whole text at once.
-        feed = feed_of(self._end_of(replace(self._question, stream_tokens=False), place), request.environ)
+        whole = replace(self._run, question=replace(self._run.question, stream_tokens=False))
+        feed = feed_of(self._end_of(whole, place), request.environ)
         last: Event | None = None
         while (event := feed.take(WAIT_S)) is not None:
             if isinstance(event, Event):
@@ -95,40 +96,21 @@ class _Asked:
         earlier = self._earlier()
         if earlier is None:
             place.hold()
-            return streamed(self._frames_of(place), self._question.run_id, ping_interval_s=ping_interval_s)
+            return streamed(self._frames_of(place), self._run.question.run_id, ping_interval_s=ping_interval_s)
         run_id = earlier.head.run_id
         frames = self._desk.follow(earlier.head.user_id, run_id, last_event_seq(run_id))
         return streamed(frames, run_id, ping_interval_s=ping_interval_s)
 
-    async def _end_of(self, question: Question, place: Place) -> AsyncIterator[Event]:
-        run = self._begin(question, place, is_watched=self._key is not None)
-        yield await self._desk.last(run)
+    def _earlier(self) -> RunRecord | None:
+        # Without a key there is nothing to ask the loop for.
+        return from_store(self._run.earlier(self._desk)) if self._run.key is not None else None
+
+    async def _end_of(self, run: AskedRun, place: Place) -> AsyncIterator[Event]:
+        yield await self._desk.last(run.begin(self._desk, place.leave, is_watched=run.key is not None))
 
     async def _frames_of(self, place: Place) -> AsyncIterator[Frame]:
-        run = self._begin(self._question, place, is_watched=True)
-        async for frame in self._desk.watch(run):
+        async for frame in self._desk.watch(self._run.begin(self._desk, place.leave, is_watched=True)):
             yield frame
-
-    def _begin(self, question: Question, place: Place, *, is_watched: bool) -> LiveRun:
-        return self._desk.begin(
-            question,
-            is_watched=is_watched,
-            outlives_readers=self._outlives_clients,
-            on_end=place.leave,
-            key=self._key,
-        )
-
-    def _earlier(self) -> RunRecord | None:
-        """The run that the same request began earlier; None: there is none, and this request begins it."""
-        if self._key is None:
-            return None
-        question = self._question
-        try:
-            return from_store(
-                self._desk.claim(question.owner, self._key, _fingerprint(request.get_json(force=True)), question.run_id)
-            )
-        except StoreUnavailable:
-            return None  # the question is still answered, and the answer warns that it is not kept
 
     def _again(self, earlier: RunRecord) -> Response:
         """The answer that the earlier run ended with.
@@ -148,8 +130,3 @@ def _for_caller(asked: AskRequest) -> Question:
     ignored = untrusted_user_warning(asked.user_id)
     notices = (ignored,) if ignored is not None else ()
     return replace(asked.question, actor=acting_as(asked.user_id), notices=(*notices, *asked.question.notices))
-
-
-def _fingerprint(body: object) -> str:
-    """A digest of the body that does not depend on the order of its keys; equal for repeated requests."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -12,7 +12,8 @@ from typing import Any
 from common.errors import InvalidRequest
 from common.text import Text
 
-_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+# An id of a conversation, a run or the like.
+ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 # PostgreSQL takes no NUL, and a lone surrogate (half a character) can't be encoded.
 UNUSABLE = re.compile("[\0\ud800-\udfff]")
 _MAX_NAME_CHARS = 256
@@ -68,7 +69,7 @@ def flag(field: str, value: object) -> bool:
 
 def identifier(field: str, value: object) -> str:
     """Checks for the id of a conversation, a run or the like."""
-    if isinstance(value, str) and _ID.fullmatch(value):
+    if isinstance(value, str) and ID.fullmatch(value):
         return value
     raise wrong(
         field, "1 到 128 个字母、数字或 _ . : - 组成的字符串", "a string of 1 to 128 letters, digits, _ . : or -"

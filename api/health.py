@@ -9,11 +9,11 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from api.access.rate_limits import RateLimits
 from api.responses import reply
 from common.actor import NOBODY
 from common.envelope import failure, success
 from common.errors import CituError
+from common.rate_limits import RateLimits
 from common.runtime import run
 
 _log = logging.getLogger(__name__)

@@ -1,5 +1,6 @@
 """Limits how many questions run at once. A request that finds no free place is refused; it does not queue."""
 
+import asyncio
 import threading
 
 from flask import Response, after_this_request
@@ -38,6 +39,18 @@ class Places:
             return response
 
         return place
+
+    async def take_for_message(self) -> "Place":
+        """Takes a place for a question that came over an open connection; whoever takes it calls `leave`.
+
+        Raises:
+            TooManyStreams: all are taken.
+        """
+        if not self._free.acquire(blocking=False):
+            await asyncio.sleep(_MOMENT_S)
+            if not self._free.acquire(blocking=False):
+                raise TooManyStreams(_FULL, retry_after_s=_RETRY_AFTER_S)
+        return Place(self._free)
 
 
 class Place:

@@ -34,7 +34,7 @@ _SQL_FIELDS = frozenset(("sql", "lang", "user_id"))
 _BROKEN_BODY = Text(
     "请求体不完整或分块格式有误。", "The request body was cut off, or is not in the chunks its headers promise."
 )
-_MISSING = Text("缺少 question：请填写要问的问题。", "question is missing: say what you want to know.")
+_MISSING = Text("缺少 {}：请填写要问的问题。", "{} is missing: say what you want to know.")
 _NO_SQL = Text("缺少 sql：请填写要执行的查询。", "sql is missing: give the query.")
 _NO_INTERRUPT = Text(
     "缺少 interrupt_id：请填写要回答的问题的 interrupt_id。",
@@ -47,7 +47,7 @@ _UNUSABLE_ANSWER = Text(
     "answer is not valid: no text in it may have NUL or broken characters, no number may be NaN, infinite or "
     "beyond 64 bits, and it may be nested 32 deep at most.",
 )
-_BLANK = Text("question 不能为空：请填写要问的问题。", "question is blank: say what you want to know.")
+_BLANK = Text("{} 不能为空：请填写要问的问题。", "{} is blank: say what you want to know.")
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def parse_ask(body: dict[str, Any], max_question_chars: int, agents: Collection[
     Raises:
         InvalidRequest: a field is wrong; names the field and what is allowed.
     """
-    question = _question(body.get("question"), max_question_chars)
+    question = question_text("question", body.get("question"), max_question_chars)
     return AskRequest(
         question=Question(
             question=question,
@@ -327,27 +327,33 @@ def language_of_body(body: object, accept_language: str | None) -> Lang:
         if body.get("lang") in ("zh", "en"):
             lang: Lang = body["lang"]
             return lang
-        if isinstance(body.get("question"), str) and body["question"].strip():
-            return language_of(body["question"])
+        for asked in (body.get("question"), body.get("message")):
+            if isinstance(asked, str) and asked.strip():
+                return language_of(asked)
     return "zh" if (accept_language or "").lower().startswith("zh") else "en"
 
 
-def _question(value: object, max_chars: int) -> str:
+def question_text(field: str, value: object, max_chars: int) -> str:
+    """The question in a body's `field`, without blanks around it.
+
+    Raises:
+        InvalidRequest: it is missing, blank, too long, or no text that can be kept.
+    """
     if value is None:
-        raise InvalidRequest(_MISSING, field="question")
+        raise InvalidRequest(Text(_MISSING.zh.format(field), _MISSING.en.format(field)), field=field)
     if not isinstance(value, str):
-        raise wrong("question", "一个字符串", "a string")
+        raise wrong(field, "一个字符串", "a string")
     text = value.strip()
     if not text:
-        raise InvalidRequest(_BLANK, field="question")
+        raise InvalidRequest(Text(_BLANK.zh.format(field), _BLANK.en.format(field)), field=field)
     if len(text) > max_chars:
         raise InvalidRequest(
             Text(
-                f"question 过长：{len(text)} 个字符，最多 {max_chars} 个。",
-                f"question is too long: {len(text)} characters, at most {max_chars}.",
+                f"{field} 过长：{len(text)} 个字符，最多 {max_chars} 个。",
+                f"{field} is too long: {len(text)} characters, at most {max_chars}.",
             ),
-            field="question",
+            field=field,
         )
     if UNUSABLE.search(text):
-        raise wrong("question", "不含 NUL 或不完整字符的文本", "text without NUL or broken characters")
+        raise wrong(field, "不含 NUL 或不完整字符的文本", "text without NUL or broken characters")
     return text

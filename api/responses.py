@@ -11,11 +11,25 @@ from agent.runs.events import Event
 from api.requests import json_of, language_of_body
 from common import timestamps
 from common.envelope import Envelope, error_data, failure, to_bytes
-from common.errors import INTERNAL_ERROR_TEXT, CituError, InternalError, InvalidRequest, NotFound, Unauthorized
+from common.errors import (
+    INTERNAL_ERROR_TEXT,
+    CituError,
+    InternalError,
+    InvalidRequest,
+    NotFound,
+    Unauthorized,
+    UpgradeRequired,
+)
 from common.logs import request_id
 from common.text import Lang, Text
 
 _log = logging.getLogger(__name__)
+
+# What the HTTP standards ask an answer to say besides its status.
+_HEADERS: dict[type[CituError], dict[str, str]] = {
+    Unauthorized: {"WWW-Authenticate": "Bearer"},
+    UpgradeRequired: {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"},
+}
 
 
 def reply(envelope: Envelope) -> Response:
@@ -44,7 +58,8 @@ def error_envelope(error: CituError, lang: Lang, code: int | None = None) -> Env
     return failure(code or error.code, error.title.to(lang), data)
 
 
-def _request_language() -> Lang:
+def request_language() -> Lang:
+    """The language for an error about the request being served."""
     try:
         body = json_of(request)
     except InvalidRequest:
@@ -54,9 +69,8 @@ def _request_language() -> Lang:
 
 
 def _citu_error(error: CituError) -> Response:
-    response = reply(error_envelope(error, _request_language()))
-    if isinstance(error, Unauthorized):
-        response.headers["WWW-Authenticate"] = "Bearer"
+    response = reply(error_envelope(error, request_language()))
+    response.headers.update(_HEADERS.get(type(error), {}))
     return response
 
 
@@ -75,7 +89,7 @@ def _http_error(error: HTTPException) -> Response:
         known, code = InvalidRequest(Text("请求体过大。", "The request body is too large.")), 400
     else:
         known = InvalidRequest(Text(f"请求无法处理：{error.name}", f"The request can't be processed: {error.name}"))
-    response = reply(error_envelope(known, _request_language(), code))
+    response = reply(error_envelope(known, request_language(), code))
     if isinstance(error, MethodNotAllowed):
         response.headers["Allow"] = ", ".join(error.valid_methods or ())
     return response
@@ -83,11 +97,16 @@ def _http_error(error: HTTPException) -> Response:
 
 def _unexpected(error: Exception) -> Response:
     _log.error("unexpected failure in a view", exc_info=error)
-    return reply(error_envelope(InternalError(INTERNAL_ERROR_TEXT), _request_language()))
+    return reply(error_envelope(InternalError(INTERNAL_ERROR_TEXT), request_language()))
+
+
+def error_reply(error: Exception) -> Response:
+    """The response to any error, as an envelope."""
+    if isinstance(error, CituError):
+        return _citu_error(error)
+    return _http_error(error) if isinstance(error, HTTPException) else _unexpected(error)
 
 
 def register_error_handlers(app: Flask) -> None:
     """Makes the app answer every error with an envelope, never with HTML or a traceback."""
-    app.register_error_handler(CituError, _citu_error)
-    app.register_error_handler(HTTPException, _http_error)
-    app.register_error_handler(Exception, _unexpected)
+    app.register_error_handler(Exception, error_reply)

@@ -1,7 +1,8 @@
-"""Writes the frames of a run as Server-Sent Events while the run goes on."""
+"""Writes what comes from a run as Server-Sent Events while the run goes on."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TypeVar
 
 from flask import Response, request
 
@@ -10,6 +11,7 @@ from common import sse
 from common.runtime import Feed, Quiet
 from common.store import Frame
 
+T = TypeVar("T")
 _RETRY_MS = 3000
 _EVENT_ID = re.compile(r"(run_[0-9a-f]+):([0-9]{1,9})")
 
@@ -19,21 +21,48 @@ def streamed(frames: AsyncIterator[Frame], run_id: str, *, ping_interval_s: floa
 
     `frames` is closed when the client leaves.
     """
-    feed = streamed_feed_of(frames, request.environ)
-    body = _written(feed, run_id, ping_interval_s)
+
+    def written(frame: Frame) -> bytes:
+        return sse.frame(f"{run_id}:{frame.seq}", frame.data)
+
+    return event_stream(frames, written, ping_interval_s=ping_interval_s, opening=sse.retry(_RETRY_MS))
+
+
+def event_stream(
+    items: AsyncIterator[T],
+    written: Callable[[T], bytes],
+    *,
+    ping_interval_s: float,
+    opening: bytes = b"",
+    closing: bytes = b"",
+) -> Response:
+    """A response that writes `items` as they come, and a comment after every `ping_interval_s` seconds without one.
+
+    Args:
+        items: closed when the client leaves.
+        written: one item as it is sent.
+        opening, closing: what is sent before the first item, and after the last.
+    """
+    feed = streamed_feed_of(items, request.environ)
+    body = _written(feed, written, ping_interval_s, opening, closing)
     response = Response(body, content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
     # Not a `finally` in _written: closing a generator that was never started does not run any of its body.
     response.call_on_close(feed.cancel)
     return response
 
 
-def _written(feed: Feed[Frame], run_id: str, ping_interval_s: float) -> Iterator[bytes]:
-    yield sse.retry(_RETRY_MS)
+def _written(
+    feed: Feed[T], written: Callable[[T], bytes], ping_interval_s: float, opening: bytes, closing: bytes
+) -> Iterator[bytes]:
+    if opening:
+        yield opening
     while (first := feed.take(ping_interval_s)) is not None:
         if isinstance(first, Quiet):
             yield sse.PING
-        else:  # frames that are ready already are sent in one piece
-            yield b"".join(sse.frame(f"{run_id}:{frame.seq}", frame.data) for frame in (first, *feed.more()))
+        else:  # items that are ready already are sent in one piece
+            yield b"".join(written(item) for item in (first, *feed.more()))
+    if closing:
+        yield closing
 
 
 def last_event_seq(run_id: str) -> int:

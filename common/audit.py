@@ -1,4 +1,5 @@
-"""The audit log: one JSON line for every statement that was run or refused, so that an operator can say who asked what.
+"""The audit log: one JSON line for every statement that was run or refused, and for every call of a tool, so that an
+operator can say who asked what.
 
 Several processes may share one file. Each line is one `write` to a file opened for appending. The kernel keeps such a
 write whole, so writing needs no lock, and a process that hangs blocks no other. Only moving a full file out of the way
@@ -9,8 +10,8 @@ import fcntl
 import logging
 import os
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -24,7 +25,7 @@ _log = logging.getLogger(__name__)
 MAX_BYTES = 10 * 1024 * 1024
 KEPT = 9  # full files beside the current one, the oldest with the highest number
 
-Source = Literal["ask", "value_lookup", "sql_run", "export", "analyze", "feedback", "import"]
+Source = Literal["ask", "value_lookup", "sql_run", "export", "analyze", "feedback", "import", "tool"]
 Verdict = Literal["executed", "refused", "failed", "cancelled"]
 
 
@@ -35,9 +36,10 @@ class Occasion:
     Attributes:
         source: `ask` for a question, `value_lookup` for looking up what it names, `sql_run` for SQL that the caller
             gave, `export` for an answer's rows as a file, `analyze` for figures about them, `feedback` for SQL
-            that a user corrects or confirms, `import` for examples that somebody brings.
+            that a user corrects or confirms, `import` for examples that somebody brings, `tool` for a tool's call.
         actor: who asks.
         question: None when SQL was given.
+        tool, call_id: of the tool's call that the statement belongs to, if it belongs to one.
     """
 
     source: Source
@@ -45,6 +47,8 @@ class Occasion:
     actor: Actor = NOBODY
     conversation_id: str | None = None
     question: str | None = None
+    tool: str | None = None
+    call_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,17 +72,41 @@ class Outcome:
     sql_as_run: str | None = None
 
 
+@dataclass(frozen=True)
+class CallOutcome:
+    """What became of a tool's call; fields as in `Outcome`."""
+
+    verdict: Verdict
+    milliseconds: float
+    error_type: str | None = None
+
+    @classmethod
+    def of(cls, error_type: str | None, milliseconds: float, refusals: Collection[str]) -> "CallOutcome":
+        """The outcome of a call that ended so; `refusals` are error types of calls whose tool never ran."""
+        if error_type is None:
+            return cls("executed", milliseconds)
+        if error_type == "cancelled":
+            return cls("cancelled", milliseconds, error_type)
+        return cls("refused" if error_type in refusals else "failed", milliseconds, error_type)
+
+
 class Audit(Protocol):
-    """Records statements."""
+    """Records statements and calls of tools."""
 
     def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
         """Records one statement; never raises."""
+
+    def record_call(self, occasion: Occasion, arguments: Any, outcome: CallOutcome) -> None:
+        """Records one call of the occasion's tool with its arguments as the model gave them; never raises."""
 
 
 class NoAudit:
     """`Audit` that records nothing (`AUDIT_LOG=off`)."""
 
     def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
+        """Does nothing."""
+
+    def record_call(self, occasion: Occasion, arguments: Any, outcome: CallOutcome) -> None:
         """Does nothing."""
 
 
@@ -102,7 +130,14 @@ class AuditLog:
 
     def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
         """Appends one line. A failure is logged once, until a line is written again; the statement runs anyway."""
-        line = to_bytes(_line(occasion, sql, outcome)) + b"\n"
+        self._write(_line(occasion, sql, outcome))
+
+    def record_call(self, occasion: Occasion, arguments: Any, outcome: CallOutcome) -> None:
+        """Appends one line, as `record` does."""
+        self._write(_call_line(occasion, arguments, outcome))
+
+    def _write(self, content: Mapping[str, Any]) -> None:
+        line = to_bytes(content) + b"\n"
         try:
             with self._lock:
                 self._append(line)
@@ -167,14 +202,7 @@ def _rename(source: str, target: str) -> None:
 
 def _line(occasion: Occasion, sql: str, outcome: Outcome) -> Mapping[str, Any]:
     return {
-        "time": timestamps.now(),
-        "source": occasion.source,
-        "user_id": occasion.actor.owner,
-        "groups": list(occasion.actor.groups),
-        "conversation_id": occasion.conversation_id,
-        "run_id": occasion.run_id,
-        "request_id": request_id.get(),
-        "question": occasion.question,
+        **_said_of(occasion),
         "sql": sql,
         **({"sql_as_run": outcome.sql_as_run} if outcome.sql_as_run is not None else {}),
         "verdict": outcome.verdict,
@@ -182,4 +210,29 @@ def _line(occasion: Occasion, sql: str, outcome: Outcome) -> Mapping[str, Any]:
         "rows": outcome.rows,
         "is_limited": outcome.is_limited,
         "ms": outcome.milliseconds,
+    }
+
+
+def _call_line(occasion: Occasion, arguments: Any, outcome: CallOutcome) -> Mapping[str, Any]:
+    return {
+        **_said_of(replace(occasion, source="tool")),
+        "arguments": arguments,
+        "verdict": outcome.verdict,
+        "error_type": outcome.error_type,
+        "ms": outcome.milliseconds,
+    }
+
+
+def _said_of(occasion: Occasion) -> Mapping[str, Any]:
+    called = {"tool": occasion.tool, "call_id": occasion.call_id} if occasion.tool is not None else {}
+    return {
+        "time": timestamps.now(),
+        "source": occasion.source,
+        "user_id": occasion.actor.owner,
+        "groups": list(occasion.actor.groups),
+        "conversation_id": occasion.conversation_id,
+        "run_id": occasion.run_id,
+        **called,
+        "request_id": request_id.get(),
+        "question": occasion.question,
     }

@@ -9,6 +9,7 @@
     ├── NotFound              404 not_found
     ├── Conflict              409 conflict              the same Idempotency-Key is being answered
     ├── IdempotencyKeyReused  422 idempotency_key_reused the key belongs to another request
+    ├── UpgradeRequired       426 upgrade_required      the address is a WebSocket's
     ├── RateLimited           429 rate_limited
     ├── StatementRejected         what is wrong with one SQL statement
     │   ├── ForbiddenStatement 403 forbidden_keywords   it is not a read-only query
@@ -17,6 +18,7 @@
     │   ├── ValidationFailed  422 validation_exception  it could not be proven valid
     │   └── CostExceeded      422 cost_exceeded
     ├── TooManyStreams        503 too_many_streams
+    ├── SocketsUnavailable    501 sockets_unavailable   the server that runs Citu can't give WebSockets away
     ├── QueryTimeout          504 query_timeout
     ├── LlmUnavailable        503 llm_unavailable
     │   └── LlmMisconfigured  503 llm_unavailable       not retryable: the key, the model's name, the request
@@ -173,6 +175,14 @@ class IdempotencyKeyReused(CituError):
     title = Text("Idempotency-Key 已被使用", "Idempotency-Key already used")
 
 
+class UpgradeRequired(CituError):
+    """The address is for WebSockets, and the request asks for none."""
+
+    code = 426
+    error_type = "upgrade_required"
+    title = Text("需要 WebSocket", "A WebSocket is required")
+
+
 class RateLimited(CituError):
     """The caller asks more often than allowed."""
 
@@ -317,6 +327,14 @@ class TooManyStreams(CituError):
     error_type = "too_many_streams"
     title = Text("服务繁忙", "Too many open streams")
     retryable = True
+
+
+class SocketsUnavailable(CituError):
+    """The way the service is run leaves no room for WebSockets."""
+
+    code = 501
+    error_type = "sockets_unavailable"
+    title = Text("无法使用 WebSocket", "No WebSockets here")
 
 
 class QueryTimeout(CituError):

@@ -117,6 +117,21 @@ class TableMeaning:
 
 
 @dataclass(frozen=True)
+class Report:
+    """A question that is asked again and again, with the SQL that answers it.
+
+    Attributes:
+        name: identifies it in the file; users may also ask by one of `names`.
+        sql: one query; the guard judges it each time it is run.
+    """
+
+    name: str
+    sql: str
+    names: Names = field(default_factory=Names)
+    description: Text | None = None
+
+
+@dataclass(frozen=True)
 class Metric:
     """A figure that the business has a name for.
 

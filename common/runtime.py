@@ -29,10 +29,12 @@ class Cancellable(Protocol):
 
 _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
-_running: "set[Cancellable]" = set()  # touched on the loop only
+# Work that is tracked, and what it wants to be told when the process is asked to stop; touched on the loop only.
+_running: "dict[Cancellable, Callable[[], None] | None]" = {}
 _watched: "dict[Cancellable, Callable[[], bool]]" = {}  # likewise
 _is_looking = False  # likewise
 _LOOK_S = 0.5  # seconds between two checks whether watched work is abandoned
+_is_stopping = False
 _is_ending = False
 
 
@@ -75,25 +77,55 @@ def run(coroutine: Coroutine[Any, Any, T], timeout_s: float) -> T:
         raise
 
 
-def track(work: Cancellable) -> None:
-    """Lets `work` be cancelled when the process ends; call it on the loop."""
-    _running.add(work)
+def track(work: Cancellable, *, on_stopping: Callable[[], None] | None = None) -> None:
+    """Lets `work` be cancelled when the process ends; call it on the loop.
+
+    Args:
+        on_stopping: called on the loop as soon as the process is asked to stop, which is before it cancels anything:
+            for work that goes on until somebody ends it. `drain` waits for such work. Called at once by a process that
+            is stopping already.
+    """
+    _running[work] = on_stopping
+    if _is_stopping and on_stopping is not None:
+        on_stopping()
 
 
 def untrack(work: Cancellable) -> None:
     """Undoes `track`, because `work` has ended; call it on the loop."""
-    _running.discard(work)
+    _running.pop(work, None)
 
 
 def cancel_all(after_s: float) -> None:
     """Cancels all tracked work in `after_s` seconds, because the process ends. Signal handlers may call it."""
     running = _loops.get(os.getpid())
     if running is not None:
+        running.call_soon_threadsafe(_begin_to_stop)
         running.call_soon_threadsafe(running.call_later, after_s, _cancel_running)
+
+
+def _begin_to_stop() -> None:
+    global _is_stopping
+    _is_stopping = True
+    for on_stopping in tuple(_running.values()):
+        if on_stopping is not None:
+            on_stopping()
+
+
+def drain(timeout_s: float) -> None:
+    """Waits up to `timeout_s` seconds for the end of what was tracked with `on_stopping`."""
+    if os.getpid() in _loops:
+        with suppress(TimeoutError):
+            run(_drained(), timeout_s)
+
+
+async def _drained() -> None:
+    while any(_running.values()):  # noqa: ASYNC110 - what runs does not know that it is waited for
+        await asyncio.sleep(0.01)
 
 
 def _cancel_running() -> None:
     global _is_ending
+    _begin_to_stop()
     _is_ending = True
     for work in tuple(_running):
         work.cancel()

@@ -17,3 +17,8 @@ def retry(milliseconds: int) -> bytes:
 def frame(event_id: str, data: bytes) -> bytes:
     """One event; `data` is JSON on one line."""
     return b"id: " + event_id.encode() + b"\ndata: " + data + b"\n\n"
+
+
+def data(line: bytes) -> bytes:
+    """One event without an id; `line` has no line break."""
+    return b"data: " + line + b"\n\n"

@@ -125,6 +125,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             _await_end(conn.sock)
         return goes_on
 
+    def run(self) -> None:
+        """Serves until it is told to stop; then until there are neither requests nor open WebSockets."""
+        super().run()
+        # Gunicorn does not know of connections that have become WebSockets. Those on which questions are answered end
+        # when these do, or when they are cancelled.
+        runtime.drain(self.grace_s + _LINGER_S)
+
     def handle_exit(self, sig: int, frame: Any) -> None:
         """SIGTERM: stops, and gives running questions `grace_s` seconds to finish."""
         runtime.cancel_all(after_s=self.grace_s)

@@ -25,6 +25,8 @@ const page = {
   notice: byId("notice"),
   theme: byId("theme"),
   settings: byId("settings"),
+  agent: byId("agent"),
+  agentHelp: byId("agent-help"),
   routingMode: byId("routing-mode"),
   routingModeHelp: byId("routing-mode-help"),
   keyRow: byId("key-row"),
@@ -52,7 +54,11 @@ function sayUnknown() {
 }
 
 function askQuestion(question) {
-  conversation.ask(question, { lang: language(), routing_mode: page.routingMode.value || undefined });
+  conversation.ask(question, {
+    lang: language(),
+    agent: page.agent.value || undefined,
+    routing_mode: page.routingMode.value || undefined,
+  });
 }
 
 function askOffered(question) {
@@ -128,11 +134,21 @@ function setLanguage(chosen) {
   examples.show(chosen);
 }
 
+function setAgent(agent) {
+  choose(page.agent, agent);
+  setLabel(page.agentHelp, `help_agent_${page.agent.value || "default"}`);
+}
+
 function setRoutingMode(mode) {
-  const isKnown = [...page.routingMode.options].some((option) => option.value === mode);
-  page.routingMode.value = isKnown ? mode : "";
+  choose(page.routingMode, mode);
   setLabel(page.routingModeHelp, `help_${page.routingMode.value || "default"}`);
-  page.settings.classList.toggle("is-changed", page.routingMode.value !== "");
+}
+
+/** Selects an option that is there, else the server's default. */
+function choose(select, value) {
+  const isKnown = [...select.options].some((option) => option.value === value);
+  select.value = isKnown ? value : "";
+  page.settings.classList.toggle("is-changed", page.agent.value !== "" || page.routingMode.value !== "");
 }
 
 function showKey() {
@@ -176,6 +192,10 @@ function listen() {
     showKey();
     examples.show(language());
   });
+  page.agent.addEventListener("change", () => {
+    setAgent(page.agent.value);
+    onThisDevice.remember("agent", page.agent.value);
+  });
   page.routingMode.addEventListener("change", () => {
     setRoutingMode(page.routingMode.value);
     onThisDevice.remember("routing_mode", page.routingMode.value);
@@ -190,6 +210,7 @@ function listen() {
   document.addEventListener("pointerdown", closeSettingsOutside);
 }
 
+setAgent(onThisDevice.recall("agent") ?? "");
 setRoutingMode(onThisDevice.recall("routing_mode") ?? "");
 setLanguage(["zh", "en"].find((known) => known === onThisDevice.recall("language")) ?? preferredLanguage());
 page.theme.value = theme();

@@ -13,11 +13,13 @@ export function runDetails(data) {
 }
 
 const ROWS = [
+  ["about_agent", (data) => data.agent && [element("code", {}, data.agent)]],
   ["about_type", (data) => classification(data.classification_info)],
   ["about_reason", (data) => data.classification_info?.reason && [data.classification_info.reason]],
   ["about_mode", routing],
   ["about_path", (data) => data.execution_path && [data.execution_path.join(" → ")]],
   ["about_method", method],
+  ["about_figures", (data) => data.figures?.length && [figures(data.figures)]],
   ["about_timings", (data) => data.timings_ms && [timings(data.timings_ms)]],
   ["about_usage", (data) => data.usage && [label("usage", usageValues(data.usage))]],
   ["about_prompt", (data) => data.prompt_parts && [promptParts(data.prompt_parts)]],
@@ -52,6 +54,10 @@ function promptParts(prompts) {
       return `${name}: ${sizes.join(" + ")} ≈ ${total} tokens`;
     })
     .join("; ");
+}
+
+function figures(found) {
+  return found.map(({ figure, call_id: callId }) => `${figure} ← ${callId}`).join(" · ");
 }
 
 function timings(milliseconds) {

@@ -1,6 +1,7 @@
 /** The steps of one question, as they happen. */
 
 import { element, glyph } from "./dom.js";
+import { ToolStep } from "./tool_steps.js";
 import { label, setLabel } from "./texts.js";
 
 // Drawings for the emoji that the server names as icons, because not every system has a font with colour emoji.
@@ -14,6 +15,7 @@ export class Steps {
   #state = element("span", { class: "steps-state" });
   #time = element("span", { class: "steps-time", "aria-hidden": "true" });
   #rows = new Map(); // node → its latest row
+  #tools = new Map(); // call id → its step
   #startedAt = performance.now();
   #clock = setInterval(() => this.#tick(), TICK_MS);
 
@@ -29,6 +31,22 @@ export class Steps {
     this.#time.hidden = false;
     if (data.status === "running" || !this.#rows.has(data.node)) this.#rows.set(data.node, this.#add(data.node));
     this.#rows.get(data.node).update(data);
+  }
+
+  /** Shows one tool event: a call gets a step of its own, below the node that makes it. */
+  showTool(data) {
+    this.say("turn_running");
+    if (!this.#tools.has(data.call_id)) {
+      const step = new ToolStep(data);
+      this.#tools.set(data.call_id, step);
+      this.#list.append(step.element);
+    }
+    this.#tools.get(data.call_id).update(data);
+  }
+
+  /** Shows the rows that a call found. */
+  showResult(data) {
+    this.#tools.get(data.call_id)?.showRows(data);
   }
 
   /** Shows the text of that key as what happens now. */
@@ -49,7 +67,7 @@ export class Steps {
     clearInterval(this.#clock);
     this.#time.remove();
     setLabel(this.#state, `turn_${status}`, { seconds });
-    for (const row of this.#rows.values()) row.end(status);
+    for (const row of [...this.#rows.values(), ...this.#tools.values()]) row.end(status);
   }
 
   collapse() {

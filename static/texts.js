@@ -92,6 +92,17 @@ const TEXTS = {
   theme_light: ["浅色", "Light"],
   theme_dark: ["深色", "Dark"],
 
+  agent: ["智能体", "Agent"],
+  agent_ask: ["一问一查（ask）", "One question, one query (ask)"],
+  agent_tool_loop: ["工具循环（tool_loop）", "Loop of tools (tool_loop)"],
+  agent_tool_graph: ["工具状态图（tool_graph）", "Graph of tools (tool_graph)"],
+  help_agent_default: ["使用服务器上配置的智能体。", "The agent configured on the server."],
+  help_agent_ask: ["写一条 SQL 回答问题；没有大模型时用规则。", "One query answers the question; rules do without a model."],
+  help_agent_tool_loop: ["大模型自行选择工具，可分多步查询；需要大模型。", "The model picks tools, in as many steps as it needs. Needs a model."],
+  help_agent_tool_graph: ["大模型只表达意图，步骤由状态图强制；需要大模型。", "The model states what it wants; a graph forces the steps. Needs a model."],
+  tool_arguments: ["参数", "Arguments"],
+  tool_rows: ["中间结果", "Rows on the way"],
+
   routing_mode: ["路由模式", "Routing mode"],
   mode_default: ["服务器默认", "Server default"],
   mode_hybrid: ["混合（hybrid）", "Hybrid (hybrid)"],
@@ -189,6 +200,8 @@ const TEXTS = {
   null_title: ["空值（NULL）", "No value (NULL)"],
 
   about: ["运行详情", "Run details"],
+  about_agent: ["智能体", "Agent"],
+  about_figures: ["数字来源", "Where figures come from"],
   about_type: ["问题类型", "Question type"],
   about_confidence: [({ value }) => `置信度 ${value}`, ({ value }) => `confidence ${value}`],
   about_reason: ["判断依据", "Because"],

@@ -27,6 +27,8 @@ export class Turn {
   #onAsk;
   #show = {
     progress: (envelope) => this.#progress(envelope.data),
+    tool: (envelope) => this.#steps.showTool(envelope.data),
+    result: (envelope) => this.#steps.showResult(envelope.data),
     token: (envelope) => this.#token(envelope.data.text),
     question: (envelope) => this.#question(envelope.data),
     completed: (envelope) => this.#completed(envelope.data),

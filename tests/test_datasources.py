@@ -11,7 +11,7 @@ from agent.ask.sql_desk import GivenSql
 from agent.bootstrap import bootstrap
 from app_config import Settings
 from common.actor import NOBODY, Actor
-from common.audit import Occasion, Outcome
+from common.audit import CallOutcome, Occasion, Outcome
 from common.errors import ForbiddenObject, InvalidSql, NotFound
 from common.ports import Database
 from databases import DEFAULT, AccessRuleError, DatabaseOptions, Datasource, Datasources
@@ -45,6 +45,9 @@ class Notes:
     def record(self, _occasion: Occasion, sql: str, outcome: Outcome) -> None:
         """Keeps the statement and what became of it."""
         self.lines.append((sql, outcome.verdict))
+
+    def record_call(self, _occasion: Occasion, _arguments: object, _outcome: CallOutcome) -> None:
+        """Keeps no calls of tools."""
 
 
 @pytest.fixture(scope="module")

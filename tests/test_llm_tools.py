@@ -9,16 +9,16 @@ import pytest
 
 from app_config import Settings
 from common.errors import LlmMisconfigured, LlmUnavailable
-from common.llm import AnyMessage, Completion, InvalidArguments, OpenAiChat, Tool, ToolOffer, tool_message
+from common.llm import AnyMessage, Completion, InvalidArguments, OpenAiChat, ToolDefinition, ToolOffer, tool_message
 from common.llm.call_assembly import MAX_CALL_CHARS, MAX_CALLS
 from tests.model_calls import HELLO, KEY, complete_with, use
 from tests.openai_replies import deltas_of
 from tests.openai_server import Called, Gate, OpenAiServer, Reply, Request
 
-COUNT = Tool(
+COUNT = ToolDefinition(
     "count_rows", "Counts rows.", {"type": "object", "properties": {"table": {"type": "string"}}, "required": ["table"]}
 )
-RUN = Tool("run_sql", "Runs a query.", {"type": "object", "properties": {"sql": {"type": "string"}}})
+RUN = ToolDefinition("run_sql", "Runs a query.", {"type": "object", "properties": {"sql": {"type": "string"}}})
 OFFER = ToolOffer((COUNT, RUN))
 CALL = Called("count_rows", {"table": "商店"}, id="call_a")
 OTHER = Called("run_sql", {"sql": "SELECT 1\nFROM shop"}, id="call_b")

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.exceptions import InvalidStatus
 
+from tests.chat_socket import chatting, texts
 from tests.http_stream import Stream, get_json, post_json
 from tests.live import GAUGES, Citu, eventually, free_port, serving
 from tests.openai_replies import Gate, Reply
@@ -59,6 +61,15 @@ http {{
             proxy_pass http://127.0.0.1:{citu};
             proxy_http_version 1.1;
             proxy_set_header Connection "";
+        }}
+        location = /api/vanna/v2/chat_websocket {{
+            proxy_pass http://127.0.0.1:{citu};
+            proxy_http_version 1.1;
+            proxy_set_header Upgrade $http_upgrade;
+            proxy_set_header Connection "upgrade";
+            proxy_set_header Host $http_host;
+            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+            proxy_read_timeout 60s;
         }}
     }}
 }}
@@ -232,6 +243,22 @@ def test_a_client_that_reads_byte_by_byte_reads_the_same(port: int, model: OpenA
     blocks = [block for block in text.partition(b"\r\n\r\n")[2].decode().split("\n\n") if block.startswith("id:")]
     with Stream(port, f"{RUNS}/{run_of(blocks[0])}/events", None, method="GET") as stream:
         assert rest(stream) == blocks
+
+
+def test_a_websocket_goes_through(ports: dict[str, int], model: OpenAiServer) -> None:
+    gate, port = Gate(), ports["1.1"]
+    replies = (Reply("SELECT n FROM gauge"), Reply(pieces=["One", gate, " two."]))
+    with scripted(model, *replies), chatting(port, origin=f"http://127.0.0.1:{port}") as chat:
+        chat.send("how many gauges")
+        frames = [chat.frame()]
+        while "One" not in texts(frames):
+            frames.append(chat.frame())
+        assert gate.reached.wait(10)
+        gate.open()
+        assert "One two." in texts(frames + chat.frames())
+    with pytest.raises(InvalidStatus) as refused, chatting(port, origin="https://evil.example"):
+        pass
+    assert refused.value.response.status_code == 403
 
 
 def test_errors_come_through_unchanged(port: int, citu: Citu) -> None:

@@ -10,9 +10,9 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from api.access import rate_limits
 from api.access.key_file import KeyFile
 from app_config import Settings
+from common import rate_limits
 from tests.live import eventually
 from tests.redis_server import RedisServer, redis_server
 from unified_api import create_app
@@ -143,7 +143,7 @@ def test_nobody_is_refused_while_redis_is_down(
     redis.start()
     redis.forget()
     client = serve(rate_limit="1/day", redis_url=redis.url, store_timeout_s=0.2)
-    with caplog.at_level(logging.WARNING, "api.access.rate_limits"):
+    with caplog.at_level(logging.WARNING, "common.rate_limits"):
         assert statuses(client, 2) == [400, 429]
         redis.stop()
         assert statuses(client, 3) == [400] * 3

@@ -239,7 +239,7 @@ def test_limits_on_plans_hold_and_tell_no_figures(url: str) -> None:
         assert shown.plan is not None and "plan" in shown.details() and "of 1" in shown.text.en
 
 
-# ------------------------------------------------------------------------------------------------ what bypasses policies
+# ----------------------------------------------------------------------------------------------- what bypasses policies
 
 BYPASSES = """
 CREATE TABLE secret (id integer, owner text); ALTER TABLE secret ENABLE ROW LEVEL SECURITY;
@@ -273,7 +273,7 @@ def bypassed(make_database: Callable[[str], str]) -> str:
 
 
 def test_what_bypasses_policies_is_listed(bypassed: str, admin_url: str, caplog: pytest.LogCaptureFixture) -> None:
-    changes = {"allowed_functions": ["public.all_secrets"], "denied_objects": ["public.closed"]}
+    changes: dict[str, Any] = {"allowed_functions": ["public.all_secrets"], "denied_objects": ["public.closed"]}
 
     def problems(source: str) -> list[str]:
         options = replace(OPTIONS, **changes)

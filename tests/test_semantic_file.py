@@ -109,7 +109,7 @@ def test_a_catalogue_carries_what_the_file_says() -> None:
         ("metrics:\n  x: {table: orders, expression: 'max((SELECT 1))'}", "f:2: the metric 'x' can't be used: subqu"),
         ("metrics:\n  x: {table: orders, expression: f(a, b)}", "f:2: metrics.x has no key 'b)'; a text with commas"),
         ("tables: []", "f:1: tables must be a mapping of tables"),
-        ("hello", "f:1: the file must be a mapping with the keys tables and metrics"),
+        ("hello", "f:1: the file must be a mapping with the keys tables, metrics and reports"),
         ("tables:\n  a: {}\n  a: {}", "f:3: the key 'a' stands here twice"),
         ("tables:\n  a: !!python/object/apply:os.system [ls]", "f:2: tags (!…) are not allowed"),
         ("tables: {}\n---\ntables: {}", "f:2: a second document begins here"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.llm import Completion, InvalidArguments, Tool, ToolCall, ToolOffer
+from common.llm import Completion, InvalidArguments, ToolCall, ToolDefinition, ToolOffer
 from common.llm.call_assembly import MAX_CALL_CHARS, MAX_CALLS, CallAssembly
 from common.llm.call_failures import CallFailed
 from tests.test_llm_wire import JSON, PLACES, cut, event, read_bytes
@@ -568,16 +568,16 @@ def test_what_is_repeated_is_not_counted_twice() -> None:
 @pytest.mark.parametrize("name", ["", "run.sql", "查询", "x" * 65, "run sql", "auto", "run\n"])
 def test_a_tool_needs_a_name_that_endpoints_take(name: str) -> None:
     with pytest.raises(ValueError, match="name"):
-        Tool(name, "", {"type": "object"})
+        ToolDefinition(name, "", {"type": "object"})
 
 
 @pytest.mark.parametrize("schema", [{}, {"type": "array"}])
 def test_a_tool_takes_an_object(schema: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="object"):
-        Tool("run", "", schema)
+        ToolDefinition("run", "", schema)
 
 
-RUN = Tool("run", "", {"type": "object"})
+RUN = ToolDefinition("run", "", {"type": "object"})
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
         def new_context(_question: Question) -> Context:
             return Context(database, rules, rules, Behaviour())
 
-        flow = SurveyFlow(FlowDependencies(Settings(), new_context, store))
+        flow = SurveyFlow(FlowDependencies(Settings(), new_context, None, store))
         return RunDesk(Runner({flow.name: flow}, flow.name), store, Journal(store), lease_s=lease_s)
 
     async def play() -> list[Told]:

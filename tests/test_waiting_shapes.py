@@ -65,6 +65,8 @@ class AskingFlow:
     name = "asking"
     faces: Mapping[str, Face] = dict.fromkeys(("left", "right", "inside", "last"), _FACE)
     last_node = "last"
+    most_steps = 10
+    has_steps = False
     deadline_s = 30.0
 
     def __init__(self, store: Store) -> None:

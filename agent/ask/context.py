@@ -1,40 +1,21 @@
 """The services that LangGraph hands to the nodes beside the state. Nodes know ports, never HTTP or configuration."""
 
-from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from langgraph.runtime import Runtime
 
-from agent.ask.experience import NOTHING_LEARNT, Recollection
 from agent.ask.state import State
+from agent.experience import NOTHING_LEARNT, Recollection
+from agent.flow import Recall, nothing_before
 from agent.thinking import Skills
 from agent.token_batches import emitting
+from agent.value_lookup import LookUp, nothing_stored
 from common.actor import NOBODY, Actor
-from common.inquiry import Emit, Inquiry, StoredValue
+from common.inquiry import Emit, Inquiry
 from common.learning import NO_EXPERIENCE
 from common.ports import Database
-from common.values import Catalog, PlanEstimate, Turn
-
-Recall = Callable[[], Awaitable[tuple[Turn, ...]]]
-"""Gives the latest turns of the question's conversation, oldest first; raises `StoreUnavailable`."""
-
-
-async def nothing_before() -> tuple[Turn, ...]:
-    """The `Recall` of a new conversation."""
-    return ()
-
-
-LookUp = Callable[[Inquiry, bool], Awaitable[tuple[StoredValue, ...]]]
-"""Gives the stored values that a question names in columns of which not all values are known; never raises.
-
-The second argument says whether the question is known to be about the data.
-"""
-
-
-async def nothing_stored(_inquiry: Inquiry, _is_data: bool) -> tuple[StoredValue, ...]:
-    """The `LookUp` of whoever looks nothing up."""
-    return ()
+from common.values import Catalog, PlanEstimate
 
 
 @dataclass(frozen=True)

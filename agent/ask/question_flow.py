@@ -5,10 +5,10 @@ from typing import Any, cast
 
 from agent.ask.context import Context
 from agent.ask.faces import FACES
-from agent.ask.graph import LAST_NODE, Graph, compiled_graph
-from agent.ask.kept_turns import turn_of
+from agent.ask.graph import LAST_NODE, NODES, Graph, compiled_graph
 from agent.ask.state import Ask, State
 from agent.flow import Answer, Face, Failure, Question
+from agent.kept_turns import turn_of
 from common.values import Turn, Usage
 
 
@@ -24,6 +24,8 @@ class QuestionFlow:
     name = "ask"
     faces: Mapping[str, Face] = FACES
     last_node = LAST_NODE
+    most_steps = len(NODES)
+    has_steps = False
 
     def __init__(self, new_context: Callable[[Question], Context], *, routing_mode: str, deadline_s: float) -> None:
         self._new_context = new_context

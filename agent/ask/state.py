@@ -9,7 +9,7 @@ import operator
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypedDict
 
-from agent.ask.experience import Reused
+from agent.experience import Reused
 from common.errors import CituError
 from common.inquiry import StoredValue
 from common.learning import Experience

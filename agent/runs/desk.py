@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -102,6 +102,7 @@ class RunDesk:
         is_watched: bool,
         outlives_readers: bool,
         on_end: Callable[[], None],
+        grace_s: float = 0.0,
         key: str | None = None,
     ) -> LiveRun:
         """Starts answering; call it on the loop.
@@ -111,6 +112,7 @@ class RunDesk:
             is_watched: whether events are shown as they come; else the caller waits only for the last one.
             outlives_readers: whether it goes on when its last reader in this process has left.
             on_end: called when the last event can be read.
+            grace_s: if it does not, seconds in which another reader may come before it is cancelled.
         """
         self.watch_over()
         head = RunHead(
@@ -123,7 +125,9 @@ class RunDesk:
             started_at=question.asked_at,
             key=key,
         )
-        return self._work(question, head, on_end, is_watched=is_watched, outlives_readers=outlives_readers)
+        return self._work(
+            question, head, on_end, is_watched=is_watched, outlives_readers=outlives_readers, grace_s=grace_s
+        )
 
     def _work(
         self,
@@ -133,6 +137,7 @@ class RunDesk:
         *,
         is_watched: bool = True,
         outlives_readers: bool = True,
+        grace_s: float = 0.0,
         resumed: Resumption | None = None,
         earlier: Sequence[Frame] = (),
     ) -> LiveRun:
@@ -150,6 +155,7 @@ class RunDesk:
             self._store.runs,
             is_watched=is_watched,
             outlives_readers=outlives_readers,
+            grace_s=grace_s,
             on_end=on_end,
             on_kept=on_kept,
             earlier=earlier,
@@ -175,7 +181,7 @@ class RunDesk:
         self._clearing.add(task)
         task.add_done_callback(self._clearing.discard)
 
-    async def watch(self, run: LiveRun, after: int = 0) -> AsyncIterator[Frame]:
+    async def watch(self, run: LiveRun, after: int = 0) -> AsyncGenerator[Frame, None]:
         """The run's frames after number `after`; leaving before the end may cancel it, see `begin`."""
         run.readers += 1
         try:
@@ -217,7 +223,7 @@ class RunDesk:
         record = await self._record(user_id, run_id)
         return RunView(record, await last_event(self._store.runs, record))
 
-    async def follow(self, user_id: str, run_id: str, after: int) -> AsyncIterator[Frame]:
+    async def follow(self, user_id: str, run_id: str, after: int) -> AsyncGenerator[Frame, None]:
         """The frames after number `after`, then each as it comes, to the last. The run may be another worker's."""
         run = self._mine(user_id, run_id)
         if run is not None:
@@ -362,6 +368,11 @@ class RunDesk:
             StoreUnavailable: the store can't be reached.
         """
         return await self._claims.claim(user_id, key, fingerprint, run_id)
+
+    async def disclaim(self, user_id: str, key: str, run_id: str) -> None:
+        """Frees a key whose run is not begun after all; if that fails, the next claim finds that out by itself."""
+        with suppress(StoreUnavailable):
+            await self._store.runs.release_claim(user_id, key, run_id)
 
     def _mine(self, user_id: str, run_id: str) -> LiveRun | None:
         run = self._live.get(run_id) if self._pid == os.getpid() else None

@@ -1,4 +1,4 @@
-"""The events of a run: any number of progress and token events, then a last one.
+"""The events of a run: any number of events about its steps, then a last one.
 
 The last one ends the run, or it asks the user something and the run waits; after the answer more events follow.
 
@@ -19,7 +19,7 @@ from common.errors import CituError
 from common.store import RunHead
 from common.values import Turn
 
-EventType = Literal["progress", "token", "question", "completed", "error"]
+EventType = Literal["progress", "token", "tool", "result", "question", "completed", "error"]
 
 
 @dataclass(frozen=True)

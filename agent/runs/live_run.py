@@ -45,6 +45,7 @@ class LiveRun:
         *,
         is_watched: bool,
         outlives_readers: bool,
+        grace_s: float = 0.0,
         on_end: Callable[[], None],
         on_kept: Callable[[], None],
         earlier: Sequence[Frame] = (),
@@ -55,6 +56,7 @@ class LiveRun:
             events: the runner's events; they end in a last event.
             is_watched: whether somebody may read frames before the end.
             outlives_readers: whether it goes on when its last reader has left.
+            grace_s: otherwise, seconds in which another reader may come before it is cancelled.
             on_end: called when the last event is shown.
             on_kept: called when the run is kept, or given up as impossible to keep.
             earlier: frames of a run that goes on; they are kept already.
@@ -66,6 +68,8 @@ class LiveRun:
         self._runs = runs
         self._is_watched = is_watched
         self._outlives_readers = outlives_readers
+        self._grace_s = grace_s
+        self._loneliness: asyncio.TimerHandle | None = None
         self._on_end = on_end
         self._on_kept = on_kept
         self._events = [stored_event(frame.data) for frame in earlier]
@@ -113,7 +117,13 @@ class LiveRun:
         """One reader has left."""
         self.readers -= 1
         if self.readers == 0 and not self._outlives_readers:
-            self.cancel()
+            if self._loneliness is not None:
+                self._loneliness.cancel()
+            self._loneliness = self._loop.call_later(self._grace_s, self._cancel_alone)
+
+    def _cancel_alone(self) -> None:
+        if self.readers == 0:
+            self._cancel()
 
     async def follow(self, after: int = 0) -> AsyncIterator[Frame]:
         """The frames beyond number `after`, then each as soon as it is shown, to the last one of this process."""

@@ -8,7 +8,7 @@ last event.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +17,9 @@ from typing import Any, Literal, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt, StreamMode
 
-from agent.flow import Described, Failure, Flow, Question, checkpointer_of
+from agent.extensions.points import UNOBSERVED, Ended, LifecycleHook, ObservabilityProvider
+from agent.extensions.workflow_flow import WorkflowFlow
+from agent.flow import Described, Failure, Flow, Question, StepResult, ToolStep, checkpointer_of
 from agent.runs.events import Event
 from agent.runs.pauses import Pause, Resumption, mark_of
 from common import timestamps
@@ -38,8 +40,10 @@ from common.text import Text
 
 _log = logging.getLogger(__name__)
 
+_HOOK_S = 1.0  # seconds that an answer waits for a hook
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
+_FOUND = Text("中间结果", "Rows on the way")
 _WAITING = Text("等待您的回答", "Waiting for your answer")
 _TOO_LONG = Text(
     "处理时间超过上限，请缩小查询范围后重试。",
@@ -53,11 +57,24 @@ class Runner:
     Args:
         flows: by name, as requests give it.
         default: the name of the flow for requests that name none.
+        workflow: answers the questions that it claims, whatever flow they name.
+        hooks: are told when a question begins and ends.
     """
 
-    def __init__(self, flows: Mapping[str, Flow], default: str) -> None:
+    def __init__(
+        self,
+        flows: Mapping[str, Flow],
+        default: str,
+        *,
+        workflow: WorkflowFlow | None = None,
+        hooks: Sequence[LifecycleHook] = (),
+        observer: ObservabilityProvider = UNOBSERVED,
+    ) -> None:
         self._flows = flows
         self._default = default
+        self._workflow = workflow
+        self._hooks = tuple(hooks)
+        self._observer = observer
 
     def keeps_state(self, question: Question) -> bool:
         """Whether the question's graph keeps its state in the store while it runs."""
@@ -68,6 +85,8 @@ class Runner:
         return flow in self._flows
 
     def _flow_of(self, question: Question) -> Flow:
+        if self._workflow is not None and self._workflow.claims(question):
+            return self._workflow
         return self._flows[question.agent or self._default]
 
     async def events(self, question: Question, resumed: Resumption | None = None) -> AsyncGenerator[Event, None]:
@@ -82,7 +101,7 @@ class Runner:
         run = _Run(flow, question, resumed.pause.timings_ms if resumed else {})
         error: CituError | None = None
         try:
-            async with asyncio.timeout(flow.deadline_s), aclosing(run.events(resumed)) as events:
+            async with asyncio.timeout(flow.deadline_s), aclosing(self._observed(run, question, resumed)) as events:
                 async for event in events:
                     yield event
         except TimeoutError:
@@ -95,7 +114,35 @@ class Runner:
             _log.exception("unexpected failure", extra={"run_id": question.run_id, "node": run.node})
             error = InternalError(INTERNAL_ERROR_TEXT)
         if error is not None and not run.is_over:
-            yield run.failed(error, run.node)
+            event = run.failed(error, run.node)
+            await self._ended(run, question, event)
+            yield event
+
+    async def _observed(
+        self, run: "_Run", question: Question, resumed: Resumption | None
+    ) -> AsyncGenerator[Event, None]:
+        """The run's events, with hooks around them."""
+        with self._observer.span("question", {"agent": run.flow_name, "run_id": question.run_id}):
+            if resumed is None:
+                for hook in self._hooks:
+                    await hook.before_question(question)
+            async with aclosing(run.events(resumed)) as events:
+                async for event in events:
+                    if event.is_terminal:
+                        await self._ended(run, question, event)
+                    yield event
+
+    async def _ended(self, run: "_Run", question: Question, event: Event) -> None:
+        """Tells hooks that the question has ended; what they raise changes nothing any more."""
+        if not self._hooks:
+            return
+        ended = Ended(event.data.get("error_type") if event.type == "error" else None, run.milliseconds)
+        for hook in self._hooks:
+            try:
+                async with asyncio.timeout(_HOOK_S):
+                    await hook.after_question(question, ended)
+            except Exception:  # noqa: BLE001 - the answer is there
+                _log.exception("a hook failed after the question", extra={"run_id": question.run_id})
 
 
 @dataclass(frozen=True)
@@ -131,9 +178,9 @@ class _Run:
         """
         question = self._question
         config, begin = await self._beginning(resumed)
-        # Without "custom", which only tokens need, LangGraph runs a node in this task and not in two of its own.
+        # Without "custom", which tokens and tools need, LangGraph runs a node in this task and not in two of its own.
         modes: list[StreamMode] = ["tasks", "values"]
-        if question.stream_tokens:
+        if question.stream_tokens or self._flow.has_steps:
             modes.append("custom")
         interrupts: tuple[Interrupt, ...] = ()
         parts = self._flow.graph.astream(
@@ -143,11 +190,11 @@ class _Run:
             stream_mode=modes,
             version="v2",
             # "sync": the interrupt must be kept before the client hears of the question.
-            durability="sync" if config is not None else None,
+            durability="sync" if checkpointer_of(self._flow) is not None else None,
         )
         async for part in parts:
             if part["type"] == "custom":
-                yield self._token(cast(str, part["data"]))
+                yield self._written(part["data"])
             elif part["type"] == "values":
                 self._state = cast(Mapping[str, Any], part["data"])
                 interrupts = interrupts or part["interrupts"]
@@ -160,17 +207,29 @@ class _Run:
             # Without an interrupt, the graph had ended before: its worker died before it could send the last event.
             yield await self._asked(interrupts[0], resumed, config) if interrupts else self._terminal()
 
-    async def _beginning(self, resumed: Resumption | None) -> tuple[RunnableConfig | None, Any]:
+    async def _beginning(self, resumed: Resumption | None) -> tuple[RunnableConfig, Any]:
         """The graph's configuration and input: the question, an answer, or None to go on from its checkpoint."""
         saver = checkpointer_of(self._flow)
+        # LangGraph counts a step more than there are nodes.
+        config: RunnableConfig = {"recursion_limit": self._flow.most_steps + 1}
         if saver is None:
-            return None, self._state
-        config: RunnableConfig = {"configurable": {"thread_id": self._question.run_id}}
+            return config, self._state
+        config["configurable"] = {"thread_id": self._question.run_id}
         if resumed is None:
             return config, self._state
         if resumed.pause.mark == await mark_of(saver, config):
             return config, Command(resume={resumed.pause.graph_interrupt: resumed.answer})
         return config, None  # the graph has the answer already: another worker gave it before it died
+
+    @property
+    def flow_name(self) -> str:
+        """The flow that answers."""
+        return self._flow.name
+
+    @property
+    def milliseconds(self) -> float:
+        """Since the question, or the user's answer, came."""
+        return _milliseconds_since(self._started)
 
     def _steps_done(self) -> Iterator[Event]:
         """An event for each node that is done, once the state has its update; the run's end after the last node."""
@@ -193,6 +252,7 @@ class _Run:
         data = {
             **body,
             **self._ids(),
+            "agent": self._flow.name,
             "warnings": list(dict.fromkeys([*notices, *body.get("warnings", ())])),
             "timings_ms": self._all_timings(),
             "timestamp": timestamps.now(),
@@ -219,10 +279,10 @@ class _Run:
         }
         return Event("error", error.title.to(self._lang), lambda: data, error.code)
 
-    async def _asked(self, asked: Interrupt, resumed: Resumption | None, config: RunnableConfig | None) -> Event:
+    async def _asked(self, asked: Interrupt, resumed: Resumption | None, config: RunnableConfig) -> Event:
         """The last event of a run that waits for the user."""
         saver = checkpointer_of(self._flow)
-        assert saver is not None and config is not None, "only a graph with a checkpointer can be interrupted"
+        assert saver is not None, "only a graph with a checkpointer can be interrupted"
         answers = resumed.pause.answers + 1 if resumed else 0
         question = replace(self._question, agent=self._flow.name)
         pause = Pause(question, asked.id, answers, await mark_of(saver, config), self._all_timings())
@@ -244,7 +304,7 @@ class _Run:
             self.node, self._node_started = name, time.perf_counter()
             self._current_step = face.running
             return self._progress(name, "running", lambda: face.while_running)
-        self._timings_ms[name] = _milliseconds_since(self._node_started)
+        self._timings_ms[name] = self._timings_ms.get(name, 0.0) + _milliseconds_since(self._node_started)
         if (error := task["error"]) is not None:
             return self._progress(name, "failed", lambda: _failure(error))
         for asked in task["interrupts"]:
@@ -276,9 +336,41 @@ class _Run:
         message = Text(f"正在执行: {face.display_name.zh}", f"In progress: {face.display_name.en}")
         return Event("progress", message.to(self._lang), content)
 
-    def _token(self, text: str) -> Event:
-        data = {"node": self.node, "text": text, **self._ids()}
+    def _written(self, written: str | ToolStep | StepResult) -> Event:
+        """An event for what a node wrote to LangGraph's stream."""
+        if isinstance(written, ToolStep):
+            return self._tool(written)
+        if isinstance(written, StepResult):
+            return self._result(written)
+        data = {"node": self.node, "text": written, **self._ids()}
         return Event("token", _WRITING.to(self._lang), lambda: data)
+
+    def _tool(self, step: ToolStep) -> Event:
+        data = {
+            "node": self.node,
+            "call_id": step.call_id,
+            "name": step.name,
+            "display_name": step.display_name.to(self._lang),
+            "arguments": dict(step.arguments),
+            "status": step.status,
+            "ms": step.milliseconds,
+            "summary": step.summary.to(self._lang) if step.summary else None,
+            **self._ids(),
+            "timestamp": timestamps.now(),
+        }
+        message = Text(f"工具: {step.display_name.zh}", f"Tool: {step.display_name.en}")
+        return Event("tool", message.to(self._lang), lambda: data)
+
+    def _result(self, result: StepResult) -> Event:
+        data = {
+            "node": self.node,
+            "call_id": result.call_id,
+            "sql": result.sql,
+            **result.shown,
+            **self._ids(),
+            "timestamp": timestamps.now(),
+        }
+        return Event("result", _FOUND.to(self._lang), lambda: data)
 
     def _ids(self) -> dict[str, str]:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}

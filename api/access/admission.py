@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from flask import Flask, g, request
 
-from api.access.callers import authenticated
+from api.access.callers import authenticated, holder_of, is_sent_by_operator, presented_key
 from api.access.key_file import KeyFile
 from api.access.origins import Anonymity, allow_origins
-from api.access.rate_limits import RateLimits
+from common.actor import Actor
+from common.rate_limits import RateLimits
 
 # Endpoints for monitors, browsers and tools that have no key yet; none of them shows anybody's data.
 _OPEN = frozenset(
@@ -34,6 +35,21 @@ _COSTLY = frozenset(f"/api/v0/{name}" for name in _QUESTIONS_AND_SQL)
 
 
 @dataclass(frozen=True)
+class Visitor:
+    """Whoever opened a connection over which questions come without a request of their own.
+
+    Attributes:
+        key: the text of the key that was presented, or empty.
+        address: what rate limits count for callers without a key.
+        is_operator: see `is_sent_by_operator`.
+    """
+
+    key: str
+    address: str | None
+    is_operator: bool
+
+
+@dataclass(frozen=True)
 class Admission:
     """The checks of one service; `rate_limits` None: callers may ask as often as they like."""
 
@@ -50,8 +66,36 @@ class Admission:
         if caller.user_id is None:
             self.anonymity.admit(request)
             g.is_sent_by_operator = self.anonymity.is_sent_by_operator(request)
-        if self.rate_limits is not None and request.url_rule is not None and request.url_rule.rule in _COSTLY:
-            self.rate_limits.count(caller, request.remote_addr)
+        if request.url_rule is not None and request.url_rule.rule in _COSTLY:
+            self.count(caller, request.remote_addr)
+
+    def count(self, caller: Actor, address: str | None) -> None:
+        """Counts one request against the caller's limit; for addresses of which only some requests cost anything.
+
+        Raises:
+            RateLimited: it is one too many.
+        """
+        if self.rate_limits is not None:
+            self.rate_limits.count(caller, address)
+
+    def visitor(self) -> Visitor:
+        """Whoever sent the request being served, which was admitted, from this service's own page or an allowed one.
+
+        Raises:
+            ForbiddenOrigin: another site's page sent it. With a key, too: browsers ask no service before they open a
+                WebSocket, and let every page read what it says.
+        """
+        self.anonymity.refuse_foreign_page(request)
+        return Visitor(presented_key(request), request.remote_addr, is_sent_by_operator())
+
+    def caller_of(self, visitor: Visitor) -> Actor:
+        """The caller in whose name a visitor asks now. Reads a file, so call it in a thread.
+
+        Raises:
+            Unauthorized: the key has been revoked or has expired meanwhile, or keys have been made.
+            KeysUnavailable: the keys can't be read.
+        """
+        return holder_of(visitor.key, self.keys)
 
 
 def _is_open() -> bool:

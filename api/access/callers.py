@@ -7,6 +7,8 @@ from common.actor import NOBODY, Actor
 from common.errors import KeysUnavailable, Unauthorized
 from common.text import Text
 
+_BEARER = "citu.bearer."  # what a subprotocol that is a key begins with
+
 _IGNORED = Text(
     "已忽略 user_id：该 API 密钥只能代表它自己的用户。",
     "user_id was ignored: this API key speaks for its own user only.",
@@ -48,19 +50,23 @@ def is_sent_by_operator() -> bool:
 
 
 def acting_as(given: str | None) -> Actor:
-    """On whose behalf the request being served is done.
+    """On whose behalf the request being served is done, see `acting_for`."""
+    return acting_for(current_caller(), given, is_credible=is_authenticated() or is_sent_by_operator())
+
+
+def acting_for(caller: Actor, given: str | None, *, is_credible: bool) -> Actor:
+    """On whose behalf something is done that `caller` asks for.
 
     A key that acts for others may name somebody else. The result then keeps the key's groups, because nobody else
     vouches for that user, but may not name a third one.
 
     Args:
         given: the `user_id` in the body or the query; ignored where the caller may not choose it.
+        is_credible: whether nobody else could speak in that user's name.
     """
-    caller = current_caller()
-    may_choose = caller.acts_for_others or not is_authenticated()
-    if not (given and may_choose):
+    if not (given and (caller.acts_for_others or caller.user_id is None)):
         return caller
-    return Actor(given, caller.groups, is_vouched_for=is_authenticated() or is_sent_by_operator())
+    return Actor(given, caller.groups, is_vouched_for=is_credible)
 
 
 def untrusted_user_warning(given: str | None) -> Text | None:
@@ -75,9 +81,13 @@ def authenticated(request: Request, keys: KeyFile) -> Actor:
         Unauthorized: a key is needed, and the request has none, or one that is not valid.
         KeysUnavailable: the keys can't be read.
     """
+    return holder_of(presented_key(request), keys)
+
+
+def holder_of(presented: str, keys: KeyFile) -> Actor:
+    """The holder of the key of this text, which is empty where none was presented; see `authenticated`."""
     if not keys.is_needed():
         return NOBODY
-    presented = _presented(request)
     if not presented:
         raise Unauthorized(_MISSING)
     try:
@@ -89,7 +99,18 @@ def authenticated(request: Request, keys: KeyFile) -> Actor:
     return Actor(key.user_id, key.groups, key.acts_for_others)
 
 
-def _presented(request: Request) -> str:
+def presented_key(request: Request) -> str:
+    """The text of the key that the request carries; empty: it carries none.
+
+    Pages can't set headers of a WebSocket's handshake, but name subprotocols: one of them may be `citu.bearer.<key>`.
+    """
     scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+    bearer = credentials.strip() if scheme.lower() == "bearer" else ""
     # X-API-Key goes first, because a proxy in front may use the Authorization header for itself (Basic).
-    return request.headers.get("X-API-Key", "").strip() or (credentials.strip() if scheme.lower() == "bearer" else "")
+    return request.headers.get("X-API-Key", "").strip() or bearer or _key_among_subprotocols(request)
+
+
+def _key_among_subprotocols(request: Request) -> str:
+    offered = (one.strip() for one in request.headers.get("Sec-WebSocket-Protocol", "").split(","))
+    keys = (one.removeprefix(_BEARER) for one in offered if one.startswith(_BEARER))
+    return next(keys, "")

@@ -56,6 +56,10 @@ class Anonymity:
         """Raises `ForbiddenOrigin` for a request that only a key could make acceptable."""
         if not self.is_open and not _is_local(request, self.own_host):
             raise ForbiddenOrigin(_NOT_LOCAL)
+        self.refuse_foreign_page(request)
+
+    def refuse_foreign_page(self, request: Request) -> None:
+        """Raises `ForbiddenOrigin` for a request of another site's page, unless `origins` has that site."""
         if _is_cross_site(request) and not self._allows(request.headers.get("Origin", "")):
             raise ForbiddenOrigin(_CROSS_SITE)
 
@@ -139,7 +143,7 @@ def allow_origins(app: Flask, origins: Collection[str]) -> None:
         return
     CORS(
         app,
-        resources={r"/api/v0/.*": {"origins": sorted(origins)}},
+        resources={r"/api/.*": {"origins": sorted(origins)}},
         send_wildcard=_ANY in origins,
         supports_credentials=False,
         allow_headers=[

@@ -24,7 +24,7 @@ from common.llm.chat_model import (
 )
 from common.llm.openai_chat import OpenAiChat
 from common.llm.providers import PROVIDERS, Endpoint, InvalidEndpoint, ModelSettings, endpoint_of
-from common.llm.tool_calls import InvalidArguments, Tool, ToolCall, ToolOffer
+from common.llm.tool_calls import InvalidArguments, ToolCall, ToolDefinition, ToolOffer
 
 __all__ = [
     "PROVIDERS",
@@ -39,7 +39,7 @@ __all__ = [
     "ModelSettings",
     "OnToken",
     "OpenAiChat",
-    "Tool",
+    "ToolDefinition",
     "ToolCall",
     "ToolMessage",
     "ToolOffer",

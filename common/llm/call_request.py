@@ -10,7 +10,7 @@ from typing import Any
 from common.llm.call_assembly import CallAssembly
 from common.llm.call_failures import CallFailed
 from common.llm.chat_model import AnyMessage, OnToken
-from common.llm.tool_calls import Tool, ToolOffer
+from common.llm.tool_calls import ToolDefinition, ToolOffer
 
 _TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")  # older and newer name of the same bound
 _PARAMETERS = (*_TOKEN_LIMITS, "temperature", "stream_options", "stream", "tool_choice", "parallel_tool_calls")
@@ -150,7 +150,7 @@ def _offered(offer: ToolOffer, refused: frozenset[str]) -> dict[str, Any]:
     return parameters
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}
 

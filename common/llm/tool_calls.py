@@ -19,7 +19,7 @@ _TOO_DEEP = f"The arguments are nested more than {_MAX_NESTING} levels deep."
 
 
 @dataclass(frozen=True)
-class Tool:
+class ToolDefinition:
     """A tool as it is described to a model.
 
     Attributes:
@@ -57,7 +57,7 @@ class ToolOffer:
         ValueError: there is no tool or too many, two have one name, or `choice` names none of them.
     """
 
-    tools: tuple[Tool, ...]
+    tools: tuple[ToolDefinition, ...]
     choice: str = "auto"
     parallel: bool = False
 

@@ -95,11 +95,22 @@ class MetricEntry:
 
 
 @dataclass(frozen=True)
+class ReportEntry:
+    """A report as the file says it."""
+
+    name: Spot
+    names: Names
+    description: Text | None
+    sql: Spot
+
+
+@dataclass(frozen=True)
 class SemanticFile:
     """All that a file says."""
 
     tables: tuple[TableEntry, ...] = ()
     metrics: tuple[MetricEntry, ...] = ()
+    reports: tuple[ReportEntry, ...] = ()
 
 
 def read_file(path: Path, name: str | None = None) -> SemanticFile:
@@ -135,6 +146,7 @@ def read_text(data: bytes, name: str) -> SemanticFile:
     return SemanticFile(
         tuple(_table(spot, fields) for spot, fields in _entries(tree, "tables")),
         tuple(_metric(spot, fields) for spot, fields in _entries(tree, "metrics")),
+        tuple(_report(spot, fields) for spot, fields in _entries(tree, "reports")),
     )
 
 
@@ -269,6 +281,15 @@ def _metric(name: Spot, fields: Fields) -> MetricEntry:
         grain=_spots(fields.nodes.get("grain")),
         most=_names(fields.nodes.get("most")),
         least=_names(fields.nodes.get("least")),
+    )
+
+
+def _report(name: Spot, fields: Fields) -> ReportEntry:
+    return ReportEntry(
+        name=name,
+        names=_names(fields.nodes.get("names")),
+        description=_text(fields.nodes.get("description")),
+        sql=_needed(fields.nodes["sql"]),
     )
 
 

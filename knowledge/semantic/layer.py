@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from common.errors import CituError
+from common.meanings import Report
 from common.values import Catalog, Table
 from databases.catalog import Plan
 from databases.guard import Guard, ServerFacts
@@ -49,20 +50,32 @@ class SemanticLayer:
         self._stamp = _stamp(path)
         self._said = read_file(path)
         self._trouble: tuple[Problem, ...] = ()  # with what the file says now; what it said before is used
+        self._broken: frozenset[str] = frozenset()  # names of reports
         self._planned: dict[str, tuple[_Shape, str | None]] = {}  # statement → its table then, and why it failed
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """The reports of the file as it was read last, but for those that can't be planned."""
+        return tuple(
+            Report(entry.name.text, entry.sql.text, entry.names, entry.description)
+            for entry in self._said.reports
+            if entry.name.text not in self._broken
+        )
 
     async def annotate(self, catalog: Catalog, facts: ServerFacts, plan: Plan) -> Catalog:
         """`catalog` with what the file says of it; see `databases.catalog.Annotate`."""
         bound = await asyncio.to_thread(self._bound, catalog, facts)
         bound = bound.without(await self._failing(bound.statements, plan))
-        self._report((*self._trouble, *bound.problems))
+        broken = await self._broken_reports(plan)
+        self._broken = frozenset(name for name, _ in broken)
+        self._report((*self._trouble, *sorted((*bound.problems, *(problem for _, problem in broken)))))
         return bound.catalog
 
     def _bound(self, catalog: Catalog, facts: ServerFacts) -> Bound:
         self._read_again()
         self._guard.learn(facts)
         bound = bind(self._said, catalog)
-        judged = [(each, self._refusal(each)) for each in bound.statements]
+        judged = [(each, self._refusal(each.sql)) for each in bound.statements]
         proven = tuple(each for each, why in judged if why is None)
         return replace(bound.without((each, why) for each, why in judged if why is not None), statements=proven)
 
@@ -77,9 +90,22 @@ class SemanticLayer:
         except SemanticFileError as error:
             self._trouble = error.problems
 
-    def _refusal(self, statement: Statement) -> str | None:
+    async def _broken_reports(self, plan: Plan) -> list[tuple[str, Problem]]:
+        """The names of reports that the guard refuses or PostgreSQL can't plan, and why; some others may be broken."""
+        until = time.monotonic() + _PLANNING_S
+        broken = []
+        for entry in self._said.reports:
+            why = await asyncio.to_thread(self._refusal, entry.sql.text)
+            if why is None and time.monotonic() < until:
+                why = await plan(entry.sql.text)
+            if why is not None:
+                said = f"the report {entry.name.text!r} can't be used: {why}"
+                broken.append((entry.name.text, Problem(entry.sql.line, said)))
+        return broken
+
+    def _refusal(self, sql: str) -> str | None:
         try:
-            self._guard.check(statement.sql)
+            self._guard.check(sql)
         except CituError as error:
             return str(error).rstrip(".")
         return None

@@ -79,6 +79,11 @@ def progress(**data: Any) -> dict[str, Any]:
     return {"code": 200, "success": True, "message": "正在执行", "data": body}
 
 
+def tool(call_id: str, status: str, **data: Any) -> dict[str, Any]:
+    body = {"type": "tool", "node": "think", "call_id": call_id, "name": "run_sql", "status": status, **data}
+    return {"code": 200, "success": True, "message": "工具", "data": body}
+
+
 def answer_with(page: Page, *frames: str) -> None:
     """Every question gets these frames."""
     body = "retry: 3000\n\n" + "".join(frames)

@@ -76,6 +76,8 @@ class SurveyFlow:
         "say": _face("say", "!"),
     }
     last_node = "say"
+    most_steps = 10
+    has_steps = False
     deadline_s = 30.0
 
     def __init__(self, dependencies: FlowDependencies) -> None:

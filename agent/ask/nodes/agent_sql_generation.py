@@ -10,10 +10,10 @@ from dataclasses import replace
 from langgraph.runtime import Runtime
 
 from agent.ask.context import Context, inquiry_of
-from agent.ask.experience import METHOD, Reused, reused
 from agent.ask.offers import offered, said
 from agent.ask.sql_repair import FORBIDDEN, NOT_VALID, may_repair, repaired
 from agent.ask.state import State, Update
+from agent.experience import METHOD, Reused, reused
 from common.errors import (
     CostExceeded,
     ForbiddenObject,

@@ -3,9 +3,9 @@
 from langgraph.runtime import Runtime
 
 from agent.ask.context import Context, inquiry_of
-from agent.ask.experience import METHOD, reused
 from agent.ask.routing import ROUTING_MODES, SETTLED_BY_EXAMPLES
 from agent.ask.state import State, Update
+from agent.experience import METHOD, reused
 from common.errors import DatabaseUnavailable, QueryTimeout, StoreUnavailable
 from common.text import Text
 from common.values import Catalog, Classification, Thought, Turn

@@ -31,9 +31,11 @@ class RateLimits:
         limits: such as `60/minute, 1000/day`.
         redis_url: the Redis to count in; empty: this process counts for itself.
         timeout_s: seconds one access to Redis may take.
+        counts: what is counted (`requests`, `questions` …); each kind has counts of its own.
     """
 
-    def __init__(self, limits: str, *, redis_url: str, timeout_s: float) -> None:
+    def __init__(self, limits: str, *, redis_url: str, timeout_s: float, counts: str = "requests") -> None:
+        self._counts = counts
         self._limits = parse_many(limits.lower())
         self._redis_url = redis_url
         self._timeout_s = timeout_s
@@ -51,13 +53,17 @@ class RateLimits:
         if time.monotonic() < self._paused_until:
             return
         try:
-            wait_s = self._wait_s(*_identity(caller, address))
+            wait_s = self._wait_s(*_identity(caller, address), *self._kind)
         except StorageError as exc:
             self._pause(exc)
             return
         self._paused_until = -math.inf
         if wait_s:
             raise RateLimited(_too_often(wait_s), retry_after_s=wait_s)
+
+    @property
+    def _kind(self) -> tuple[str, ...]:
+        return () if self._counts == "requests" else (self._counts,)
 
     def _wait_s(self, *identity: str) -> int:
         for limit in self._limits:

@@ -1,11 +1,23 @@
 """Looks up the stored values that a question names where nothing that is known explains its words."""
 
-from agent.ask.context import LookUp
+from collections.abc import Awaitable, Callable
+
 from common.inquiry import Inquiry, StoredValue
 from common.ports import Database
 from knowledge.value_search import ValueSearch
 from rules.linking.unexplained import wanted_values
 from rules.schema.lexicon import LEXICON
+
+LookUp = Callable[[Inquiry, bool], Awaitable[tuple[StoredValue, ...]]]
+"""Gives the stored values that a question names in columns of which not all values are known; never raises.
+
+The second argument says whether the question is known to be about the data.
+"""
+
+
+async def nothing_stored(_inquiry: Inquiry, _is_data: bool) -> tuple[StoredValue, ...]:
+    """The `LookUp` of whoever looks nothing up."""
+    return ()
 
 
 def looking_up(search: ValueSearch, database: Database) -> LookUp:

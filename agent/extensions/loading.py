@@ -1,0 +1,93 @@
+"""Makes the extensions that the settings name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from agent.extensions.points import (
+    UNOBSERVED,
+    ConversationFilter,
+    LifecycleHook,
+    LlmContextEnhancer,
+    LlmMiddleware,
+    ObservabilityProvider,
+    Provided,
+    ToolContextEnricher,
+    WorkflowHandler,
+)
+
+
+class ExtensionError(ValueError):
+    """An extension can't be used; the message names its setting and says why."""
+
+
+@dataclass(frozen=True)
+class Extensions:
+    """The extensions of a service, each kind in the order in which they are asked."""
+
+    workflows: tuple[WorkflowHandler, ...] = ()
+    hooks: tuple[LifecycleHook, ...] = ()
+    middlewares: tuple[LlmMiddleware, ...] = ()
+    filters: tuple[ConversationFilter, ...] = ()
+    enrichers: tuple[ToolContextEnricher, ...] = ()
+    enhancers: tuple[LlmContextEnhancer, ...] = ()
+    observer: ObservabilityProvider = UNOBSERVED
+
+
+def load_extensions(provided: Provided) -> Extensions:
+    """The extensions that `provided.settings` name.
+
+    Raises:
+        ExtensionError: one can't be imported or made, or is not what its setting is for.
+    """
+
+    def load(setting: str, given: str, point: Any) -> tuple[Any, ...]:
+        return tuple(
+            made
+            for address in (part.strip() for part in given.split(","))
+            if address and (made := _made(setting, address, point, provided)) is not None
+        )
+
+    settings = provided.settings
+    observers = load("OBSERVABILITY_PROVIDER", settings.observability_provider, ObservabilityProvider)
+    if len(observers) > 1:
+        raise ExtensionError("OBSERVABILITY_PROVIDER names more than one; there can be one only.")
+    return Extensions(
+        load("WORKFLOW_HANDLERS", settings.workflow_handlers, WorkflowHandler),
+        load("LIFECYCLE_HOOKS", settings.lifecycle_hooks, LifecycleHook),
+        load("LLM_MIDDLEWARES", settings.llm_middlewares, LlmMiddleware),
+        load("CONVERSATION_FILTERS", settings.conversation_filters, ConversationFilter),
+        load("TOOL_CONTEXT_ENRICHERS", settings.tool_context_enrichers, ToolContextEnricher),
+        load("LLM_CONTEXT_ENHANCERS", settings.llm_context_enhancers, LlmContextEnhancer),
+        observers[0] if observers else UNOBSERVED,
+    )
+
+
+def _made(setting: str, address: str, point: Any, provided: Provided) -> Any:
+    """The extension; None when it says that these settings leave nothing for it to do."""
+    make = _factory(setting, address)
+    try:
+        made = make(provided)
+    except Exception as error:
+        raise ExtensionError(f"{setting}: {address} can't be made: {error}") from error
+    # A Protocol of one call can't be told from any callable by its methods.
+    if made is not None and not isinstance(made, point):
+        raise ExtensionError(f"{setting}: {address} gives a {type(made).__name__}, which is no {point.__name__}.")
+    return made
+
+
+def _factory(setting: str, address: str) -> Callable[[Provided], Any]:
+    module, _, name = address.partition(":")
+    if not module or not name:
+        raise ExtensionError(f"{setting}: {address} is not written as module:name.")
+    try:
+        make = getattr(import_module(module), name)
+    except ImportError as error:
+        raise ExtensionError(f"{setting}: {module} can't be imported: {error}") from error
+    except AttributeError as error:
+        raise ExtensionError(f"{setting}: {module} has no {name}.") from error
+    if not callable(make):
+        raise ExtensionError(f"{setting}: {address} can't be called.")
+    found: Callable[[Provided], Any] = make
+    return found

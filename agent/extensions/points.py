@@ -1,0 +1,156 @@
+"""The extension points. An extension is registered by its setting as `module:name`; `name` is called with a `Provided`
+and gives the extension.
+
+What an extension raises: a `CituError` is told to the user as it is. Anything else is a bug: before something is done
+it stops the question (`internal_error`), so that no check is skipped; afterwards it is logged and changes nothing.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from agent.flow import Question
+from agent.thinking import Skills
+from common.actor import Actor
+from common.audit import Occasion
+from common.learning import Document
+from common.llm import AnyMessage, ChatModel, Completion, OnToken, ToolOffer
+from common.meanings import Report
+from common.ports import Database
+from common.store import Store
+from common.values import Turn
+
+
+@dataclass(frozen=True)
+class Provided:
+    """What extensions are made from.
+
+    Attributes:
+        settings: an `app_config.Settings`.
+        rules: the offline skills, which put rows into words.
+        database_of: the asked database as an actor may see it, for its catalogue and for judging statements.
+        open_database: the same for an occasion; its statements are audited.
+        reports: the fixed reports of the semantic file, as it is now.
+        open_model: opens another model; None when the settings it gets describe none.
+    """
+
+    settings: Any
+    store: Store
+    rules: Skills
+    database_of: Callable[[Actor], Database]
+    open_database: Callable[[Occasion], Database]
+    reports: Callable[[], Sequence[Report]]
+    open_model: Callable[[Any], ChatModel | None]
+
+
+@runtime_checkable
+class WorkflowHandler(Protocol):
+    """Answers certain questions by itself, before any model. Whatever it claims, nobody else answers."""
+
+    def claims(self, question: Question) -> bool:
+        """Whether it answers the question; must be quick."""
+
+    async def answer(self, question: Question) -> Mapping[str, Any]:
+        """Keys of the completed body: `response`, and with rows `sql` and `query_result`; see `docs/api.md`."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a question ended.
+
+    Attributes:
+        error_type: of one that ended in an error; else None.
+    """
+
+    error_type: str | None
+    milliseconds: float
+
+
+@runtime_checkable
+class LifecycleHook(Protocol):
+    """Is told of questions and of tools' calls, before and after. What it raises before stops the question or call."""
+
+    async def before_question(self, question: Question) -> None:
+        """Before anything is done for the question."""
+
+    async def after_question(self, question: Question, ended: Ended) -> None:
+        """When its last event is about to be shown; the answer waits for it."""
+
+    async def before_tool(self, question: Question, name: str, arguments: Mapping[str, Any]) -> None:
+        """Before a tool runs, with valid arguments."""
+
+    async def after_tool(self, question: Question, name: str, error_type: str | None) -> None:
+        """After it ran; `error_type` of a failure, else None."""
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """One call of the model; see `ChatModel.complete`."""
+
+    messages: Sequence[AnyMessage]
+    on_token: OnToken | None = None
+    max_tokens: int | None = None
+    offer: ToolOffer | None = None
+
+
+AskModel = Callable[[ModelRequest], Awaitable[Completion]]
+"""The model, or the next middleware before it; raises `LlmUnavailable`."""
+
+
+@runtime_checkable
+class LlmMiddleware(Protocol):
+    """Stands between Citu and the model: may change the request, answer it, ask again, or change the reply."""
+
+    async def __call__(self, request: ModelRequest, ask: AskModel) -> Completion:
+        """The reply to `request`; `ask` passes a request on."""
+
+
+@runtime_checkable
+class ConversationFilter(Protocol):
+    """Decides what a question remembers of its conversation."""
+
+    def __call__(self, question: Question, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+        """Of `turns`, oldest first, those that are remembered, as they are or shortened."""
+
+
+@runtime_checkable
+class ToolContextEnricher(Protocol):
+    """Adds to what tools know of the question."""
+
+    def __call__(self, question: Question) -> Mapping[str, str]:
+        """Further `ToolContext.metadata`."""
+
+
+@runtime_checkable
+class LlmContextEnhancer(Protocol):
+    """Adds texts to what the model is told. They are shown to it as data beside the question, never as instructions."""
+
+    async def __call__(self, question: str, actor: Actor) -> Sequence[Document]:
+        """What may help, the most useful first; as much as the prompt has room for is used."""
+
+
+@runtime_checkable
+class ObservabilityProvider(Protocol):
+    """Measures what Citu does. Must not block or raise."""
+
+    def span(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Entered when a `question`, `model_call`, `tool` or `statement` (the `name`) begins, left when it ends."""
+
+    def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
+        """One measurement: `prompt_tokens`, `completion_tokens`, `rows`."""
+
+
+class Unobserved:
+    """`ObservabilityProvider` that measures nothing."""
+
+    def span(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[None]:  # noqa: ARG002 - the port's
+        """Does nothing."""
+        return _NOTHING
+
+    def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
+        """Does nothing."""
+
+
+_NOTHING = nullcontext()
+UNOBSERVED = Unobserved()

@@ -1,0 +1,70 @@
+"""Gives a reply again when the same messages come again within a while.
+
+Whatever a reply may depend on stands in the messages: the question, the tables and values that the caller may see,
+earlier turns, the day. So two requests with equal messages come from callers who may know the same.
+"""
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+from agent.extensions.points import AskModel, ModelRequest, Provided
+from common.llm import Completion
+from common.values import Usage
+
+
+class ResponseCache:
+    """`LlmMiddleware`. Replies that call tools are not kept, and none that is cut or withheld.
+
+    Args:
+        size: most replies kept; the one that was longest not asked for goes first.
+        ttl_s: seconds a reply is kept.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, size: int, ttl_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._size = size
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._kept: OrderedDict[bytes, tuple[float, Completion]] = OrderedDict()
+
+    async def __call__(self, request: ModelRequest, ask: AskModel) -> Completion:
+        """The reply from before, at no cost, or the model's."""
+        key = _digest(request)
+        kept = self._kept.get(key)
+        if kept is not None and self._clock() < kept[0]:
+            self._kept.move_to_end(key)
+            if request.on_token is not None and kept[1].text:
+                request.on_token(kept[1].text)
+            return kept[1]
+        reply = await ask(request)
+        if reply.finish_reason == "stop" and reply.text.strip() and not reply.tool_calls:
+            self._keep(key, replace(reply, usage=Usage()))
+        return reply
+
+    def _keep(self, key: bytes, reply: Completion) -> None:
+        self._kept[key] = (self._clock() + self._ttl_s, reply)
+        self._kept.move_to_end(key)
+        while len(self._kept) > self._size:
+            self._kept.popitem(last=False)
+
+
+def _digest(request: ModelRequest) -> bytes:
+    offer = request.offer
+    offered = (
+        [offer.choice, offer.parallel, [[tool.name, tool.description, tool.parameters] for tool in offer.tools]]
+        if offer
+        else None
+    )
+    said = json.dumps([request.messages, request.max_tokens, offered], sort_keys=True)
+    return blake2b(said.encode(), digest_size=24).digest()
+
+
+def response_cache(provided: Provided) -> ResponseCache | None:
+    """The extension, unless `LLM_CACHE_SIZE` is 0."""
+    settings: Any = provided.settings
+    return ResponseCache(settings.llm_cache_size, settings.llm_cache_ttl_s) if settings.llm_cache_size else None

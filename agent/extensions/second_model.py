@@ -1,0 +1,88 @@
+"""Asks another model when the first one fails."""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent.extensions.points import AskModel, ModelRequest, Provided
+from common.errors import LlmUnavailable, PromptTooLong
+from common.llm import ChatModel, Completion, OnToken
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Endpoint:
+    """The second model, as `common.llm.ModelSettings` wants settings."""
+
+    openai_api_key: str
+    openai_base_url: str
+    openai_model: str
+    llm_timeout_s: float
+    llm_max_retries: int
+    llm_max_tokens: int
+    llm_max_in_flight: int
+    azure_openai_api_key: str = ""
+    azure_openai_endpoint: str = ""
+    azure_openai_api_version: str = ""
+    azure_openai_deployment: str = ""
+
+
+class _Spoken:
+    """Passes pieces of text on, and remembers that there were some."""
+
+    def __init__(self, on_token: OnToken | None) -> None:
+        self._on_token = on_token
+        self.is_heard = False
+
+    def __call__(self, piece: str) -> None:
+        self.is_heard = True
+        if self._on_token:
+            self._on_token(piece)
+
+
+class SecondModel:
+    """`LlmMiddleware`. What the first model wrote before it failed is shown already; the second begins a paragraph."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    async def __call__(self, request: ModelRequest, ask: AskModel) -> Completion:
+        """The first model's reply, else the second's. A prompt that is too long is left to whoever wrote it."""
+        spoken = _Spoken(request.on_token)
+        try:
+            return await ask(replace(request, on_token=spoken if request.on_token else None))
+        except PromptTooLong:
+            raise
+        except LlmUnavailable as failure:
+            _log.warning("the model failed, asking %s: %s", self._model.name, failure.text.en)
+        if spoken.is_heard:
+            spoken("\n\n")
+        return await self._model.complete(
+            request.messages, on_token=request.on_token, max_tokens=request.max_tokens, offer=request.offer
+        )
+
+    async def aclose(self) -> None:
+        """Closes the second model's connections."""
+        await self._model.aclose()
+
+
+def second_model(provided: Provided) -> SecondModel | None:
+    """The extension, if `SECOND_MODEL` names a model."""
+    settings: Any = provided.settings
+    if not settings.second_model:
+        return None
+    model = provided.open_model(
+        _Endpoint(
+            openai_api_key=settings.second_model_api_key or settings.openai_api_key,
+            openai_base_url=settings.second_model_base_url or settings.openai_base_url,
+            openai_model=settings.second_model,
+            llm_timeout_s=settings.llm_timeout_s,
+            llm_max_retries=settings.llm_max_retries,
+            llm_max_tokens=settings.llm_max_tokens,
+            llm_max_in_flight=settings.llm_max_in_flight,
+        )
+    )
+    if model is None:
+        raise ValueError("SECOND_MODEL needs SECOND_MODEL_API_KEY, or OPENAI_API_KEY")
+    return SecondModel(model)

@@ -1,0 +1,38 @@
+"""Bounds how far a question looks back."""
+
+from agent.extensions.points import Provided
+from agent.flow import Question
+from common.llm.tokens import estimated_tokens
+from common.values import Turn
+
+
+class TurnBudget:
+    """`ConversationFilter`: the latest turns, as many as both bounds allow.
+
+    Args:
+        turns: most turns.
+        tokens: most tokens of their questions, SQL and answers together, estimated; 0: no such bound.
+    """
+
+    def __init__(self, turns: int, tokens: int) -> None:
+        self._turns = turns
+        self._tokens = tokens
+
+    def __call__(self, question: Question, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:  # noqa: ARG002 - the point's
+        """The latest of `turns`."""
+        kept = turns[-self._turns :]
+        if not self._tokens:
+            return kept
+        left, first = self._tokens, len(kept)
+        while first and (left := left - _size(kept[first - 1])) >= 0:
+            first -= 1
+        return kept[first:]
+
+
+def _size(turn: Turn) -> int:
+    return estimated_tokens("\n".join((turn.question, turn.sql or "", turn.answer)))
+
+
+def turn_budget(provided: Provided) -> TurnBudget:
+    """The extension, with the bounds of `HISTORY_TURNS` and `HISTORY_TOKENS`."""
+    return TurnBudget(provided.settings.history_turns, provided.settings.history_tokens)

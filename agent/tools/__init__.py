@@ -1,0 +1,10 @@
+"""The tools that models may call, and what every flow with tools needs: permission, limits, audit, a transcript.
+
+| module | what it does |
+|---|---|
+| `tool` | what a tool is, and what it answers |
+| `registry` | all tools; permission, arguments, transforms, execution and audit of one call |
+| `session` | one question: its limits, its calls, its results |
+| `transcript` | the messages of one question; only complete exchanges |
+| `limits` | how much one question may use |
+"""

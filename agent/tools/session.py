@@ -1,0 +1,179 @@
+"""One question with tools: what it may still use, what its calls gave. Flows ask the model and call tools through it.
+
+It lives as long as the run and is kept nowhere: after a cut or a cancellation nothing of it can come into a later
+question.
+"""
+
+import json
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agent.flow import Question, StepResult, ToolStep
+from agent.tools.limits import Limits, Spent
+from agent.tools.registry import ToolRegistry, Use
+from agent.tools.tool import Found, ToolResult, rows_event
+from agent.tools.transcript import Transcript
+from common.audit import Occasion
+from common.errors import LlmUnavailable
+from common.llm import ChatModel, Completion, InvalidArguments, OnToken, ToolCall, ToolOffer
+from common.llm.call_failures import CallFailed, unavailable
+from common.text import Text
+from common.values import Usage
+
+Write = Callable[[ToolStep | StepResult], None]
+"""Shows something to the user while the question is answered; LangGraph's stream writer is one."""
+
+_MOST_SHOWN = 500  # characters of one argument that the user is shown
+_LIMIT = "limit_reached"
+_REPEATED = Text("与之前的调用相同，沿用其结果", "The same as an earlier call; its result stands")
+
+
+class LimitReached(Exception):
+    """The question has used as much as it may; `text` says of what."""
+
+    def __init__(self, text: Text) -> None:
+        super().__init__(text.en)
+        self.text = text
+
+
+class ToolSession:
+    """The state of one question in a flow with tools.
+
+    Args:
+        occasion: of the question, for the audit log.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        occasion: Occasion,
+        model: ChatModel,
+        limits: Limits,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.question = question
+        self.occasion = occasion
+        self.found: dict[str, Found] = {}
+        self.shown: dict[str, Any] = {}
+        self.metadata: dict[str, str] = {}
+        self.spent = Spent()
+        self._model = model
+        self._limits = limits
+        self._clock = clock
+        self._began = clock()
+        self._first_calls: dict[str, str] = {}  # ids by what was called
+
+    @property
+    def usage(self) -> Usage:
+        """What the model cost so far."""
+        return self.spent.usage
+
+    def spend(self, usage: Usage) -> None:
+        """Adds calls of the model that were made elsewhere for this question."""
+        self.spent = self.spent.with_model(usage)
+
+    def limit_before_model(self) -> Text | None:
+        """Why the model may not be called again; None: it may."""
+        return self.spent.before_model(self._limits, self._clock() - self._began)
+
+    def limit_before_tool(self) -> Text | None:
+        """Why no further tool may be called; None: one may."""
+        return self.spent.before_tool(self._limits, self._clock() - self._began)
+
+    async def ask(
+        self, transcript: Transcript, offer: ToolOffer | None = None, on_token: OnToken | None = None
+    ) -> Completion:
+        """The model's reply. A reply that is empty is asked for once more.
+
+        Raises:
+            LimitReached: the question may not call the model again.
+            LlmUnavailable: the model can't be reached, or its reply was empty twice.
+        """
+        for _ in range(2):
+            reply = await self._ask_once(transcript, offer, on_token)
+            if reply.tool_calls or reply.text.strip():
+                return reply
+        raise unavailable(CallFailed("empty"))
+
+    async def _ask_once(self, transcript: Transcript, offer: ToolOffer | None, on_token: OnToken | None) -> Completion:
+        if (limit := self.limit_before_model()) is not None:
+            raise LimitReached(limit)
+        try:
+            reply = await self._model.complete(transcript.messages, on_token=on_token, offer=offer)
+        except LlmUnavailable:
+            self.spend(Usage(1))
+            raise
+        self.spend(reply.usage)
+        return reply
+
+    async def call(
+        self, call: ToolCall, registry: ToolRegistry, write: Write, offered: Collection[str], state: str = ""
+    ) -> ToolResult:
+        """What the call gives, shown while it runs. The same call is not run twice.
+
+        Args:
+            offered: names of the tools that the model was offered.
+            state: what the result depends on beside the arguments; calls that differ in it are not the same.
+        """
+        if (limit := self.limit_before_tool()) is not None:
+            return ToolResult(f"{_LIMIT}: {limit.en}", limit, _LIMIT)
+        self.spent = self.spent.with_tool()
+        key = _key(call, state)
+        if key in self._first_calls:
+            return _pointed_at(self._first_calls[key])
+        self._first_calls[key] = call.id
+        return await self._run(call, registry, write, offered)
+
+    async def _run(self, call: ToolCall, registry: ToolRegistry, write: Write, offered: Collection[str]) -> ToolResult:
+        tool = registry.find(call.name, self.question.actor)
+        name = tool.display_name if tool else Text(call.name, call.name)
+        step = ToolStep(call.id, call.name, name, _shown(call), "running")
+        write(step)
+        began = self._clock()
+        use = Use(self.question, self.occasion, self.found, self.metadata)
+        result = await registry.execute(call, use, offered)
+        self._keep(call.id, result, write)
+        write(
+            replace(
+                step,
+                status="failed" if result.error_type else "done",
+                milliseconds=round((self._clock() - began) * 1000, 1),
+                summary=result.summary,
+            )
+        )
+        return result
+
+    def _keep(self, call_id: str, result: ToolResult, write: Write) -> None:
+        self.shown |= result.shown
+        if result.found is not None:
+            self.found[call_id] = result.found
+            write(rows_event(result.found))
+
+
+def _key(call: ToolCall, state: str) -> str:
+    return json.dumps([call.name, call.spelled_arguments, _text_of(call), state], sort_keys=True)
+
+
+def _text_of(call: ToolCall) -> str:
+    return call.arguments.text if isinstance(call.arguments, InvalidArguments) else ""
+
+
+def _pointed_at(call_id: str) -> ToolResult:
+    return ToolResult(f"This call is the same as {call_id}; use its result. It was not run again.", _REPEATED)
+
+
+def _shown(call: ToolCall) -> Mapping[str, Any]:
+    if isinstance(call.arguments, InvalidArguments):
+        return {"text": _short(call.arguments.text)}
+    return {name: _short(value) for name, value in call.arguments.items()}
+
+
+def _short(value: Any) -> Any:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) <= _MOST_SHOWN:
+        return value
+    return f"{text[:_MOST_SHOWN]}…"

@@ -1,0 +1,118 @@
+"""What a tool is: a function with one model of its arguments, and who may call it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from agent.flow import Question, StepResult
+from common.errors import CituError
+from common.llm import ToolDefinition
+from common.ports import Database
+from common.text import Text
+from common.values import QueryResult
+
+EVERYONE = "everyone"
+"""The group that every actor belongs to. A tool that names no group is for nobody."""
+
+
+class Arguments(BaseModel):
+    """The arguments of a tool; unknown ones are refused. Fields that may be left out are `T | None = None`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows that a call found; kept during the question under the call's id, for calls that work on them.
+
+    Attributes:
+        sql: the statement as it was given.
+        shown: `query_result`, and `chart` where one fits; see `agent.answers.shown_result`.
+    """
+
+    call_id: str
+    tool: str
+    sql: str
+    result: QueryResult
+    shown: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a call gives.
+
+    Attributes:
+        text: for the model; bounded by the tool.
+        summary: for the user, one line.
+        error_type: of a call that failed or was refused; None: it worked.
+        found: rows, of a tool that queries.
+        shown: a chart, a file and the like, for the body of the answer, by its key there (`chart`, `export` …).
+    """
+
+    text: str
+    summary: Text
+    error_type: str | None = None
+    found: Found | None = None
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """One call.
+
+    Attributes:
+        question: what the user asked, who asks, in which language.
+        database: the asked database as the actor may see it; its statements are audited with run, call and tool.
+        found: the rows of earlier calls of this question, by call id, oldest first.
+        metadata: what enrichers add, for example a trace id.
+    """
+
+    question: Question
+    call_id: str
+    database: Database
+    found: Mapping[str, Found] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tool(Generic[A]):
+    """A tool.
+
+    Attributes:
+        name: as models call it: letters, digits, `_`, `-`.
+        description: for the model, in English.
+        arguments: validates what the model gives; its JSON Schema is what the model sees.
+        run: does the work; `CituError` is told to the model and the user, anything else is a bug and hidden from both.
+        groups: who may call it; `EVERYONE` for all, empty for nobody.
+    """
+
+    name: str
+    display_name: Text
+    description: str
+    arguments: type[A]
+    run: Callable[[ToolContext, A], Awaitable[ToolResult]]
+    groups: frozenset[str] = frozenset()
+
+    def is_allowed(self, groups: tuple[str, ...]) -> bool:
+        """Whether an actor of these groups may call it."""
+        return EVERYONE in self.groups or not self.groups.isdisjoint(groups)
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """As it is offered to a model."""
+        return ToolDefinition(self.name, self.description, self.arguments.model_json_schema())
+
+
+def failed(error: CituError) -> ToolResult:
+    """The result of a call that ended in `error`; models are told in English."""
+    return ToolResult(f"{error.error_type}: {error.text.en}", error.text, error.error_type)
+
+
+def rows_event(found: Found) -> StepResult:
+    """The event that shows rows found on the way."""
+    return StepResult(found.call_id, found.sql, found.shown)

@@ -1,0 +1,62 @@
+"""The messages between Citu and a model during one question with tools.
+
+Endpoints refuse a conversation in which a call has no result, or a result no call. So a `Transcript` holds only whole
+exchanges: a reply, and one result for each of its calls, in their order.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from common.llm import AnyMessage, Completion, Message, ToolMessage, tool_message
+
+NOT_RUN = "This call was not run."
+"""The result of a call that nothing came of, because the question ended or was interrupted before."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A reply of the model with the results of its calls.
+
+    Raises:
+        ValueError: the results are not those of the calls, one each, in their order.
+    """
+
+    reply: Completion
+    results: tuple[ToolMessage, ...] = ()
+
+    def __post_init__(self) -> None:
+        calls = [call.id for call in self.reply.tool_calls]
+        if calls != [result["tool_call_id"] for result in self.results]:
+            raise ValueError("An exchange needs one result for each call of the reply, in its order.")
+
+    @property
+    def messages(self) -> tuple[AnyMessage, ...]:
+        """As they are sent."""
+        return (self.reply.message(), *self.results)
+
+
+def closed(reply: Completion, results: Mapping[str, str]) -> Exchange:
+    """The exchange of `reply` with the results so far, by call id; the other calls are answered by `NOT_RUN`."""
+    return Exchange(reply, tuple(tool_message(call, results.get(call.id, NOT_RUN)) for call in reply.tool_calls))
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What was said in one question.
+
+    Attributes:
+        opening: system message, earlier turns, the question.
+        exchanges: since then.
+    """
+
+    opening: tuple[Message, ...]
+    exchanges: tuple[Exchange, ...] = ()
+
+    def with_exchange(self, exchange: Exchange) -> "Transcript":
+        """With one exchange more."""
+        return replace(self, exchanges=(*self.exchanges, exchange))
+
+    @property
+    def messages(self) -> Sequence[AnyMessage]:
+        """As they are sent."""
+        return [*self.opening, *(message for exchange in self.exchanges for message in exchange.messages)]

@@ -1,0 +1,82 @@
+"""Rows as the table of Vanna's clients: objects by the titles of their columns."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from api.vanna.components import Part, harmless
+from common.envelope import to_json
+from common.text import Lang, Text
+
+_TITLE = Text("查询结果", "Result")
+_ROWS = Text("查询结果：{} 行", "Result: {} rows")
+_LIMITED = Text("只显示前 {} 行。", "Only the first {} rows are shown.")
+_WITH_UNIT = Text("{label}（{unit}）", "{label} ({unit})")
+_EXACT = 2**53  # JavaScript has all whole numbers up to this one
+_PLAIN = 1e21  # from here on JavaScript writes numbers with an exponent
+
+
+def table(name: str, result: Mapping[str, Any], lang: Lang) -> Part:
+    """The rows of a `query_result`."""
+    titles, rows = titles_of(result, lang), result.get("rows") or []
+    data = {
+        "data": [dict(zip(titles, map(_cell, row), strict=False)) for row in rows],
+        "columns": titles,
+        # The web component writes values of all other types into the page as HTML.
+        "column_types": dict.fromkeys(titles, "string"),
+        "title": _TITLE.to(lang),
+        "description": _LIMITED.to(lang).format(len(rows)) if result.get("is_limited") else None,
+        "row_count": len(rows),
+        "column_count": len(titles),
+        "max_rows_displayed": max(1, len(rows)),
+        "searchable": len(rows) > 1,
+        "sortable": len(rows) > 1,
+        "filterable": False,
+        "exportable": True,
+        "striped": True,
+        "bordered": True,
+        "compact": False,
+        "paginated": False,
+        "page_size": max(1, len(rows)),
+    }
+    return Part("dataframe", name, data, plain=_ROWS.to(lang).format(len(rows)))
+
+
+def titles_of(result: Mapping[str, Any], lang: Lang) -> list[str]:
+    """What the columns are called, with their units; each once, because rows are objects with these keys."""
+    columns = [str(column) for column in result.get("columns") or []]
+    labels, units = (_beside(columns, result.get(key)) for key in ("labels", "units"))
+    names = (label or column for label, column in zip(labels, columns, strict=True))
+    return _each_once(
+        harmless(_WITH_UNIT.to(lang).format(label=name, unit=unit) if unit else str(name))
+        for name, unit in zip(names, units, strict=True)
+    )
+
+
+def _beside(columns: Sequence[str], given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list) and len(given) == len(columns) else [None] * len(columns)
+
+
+def _each_once(titles: Iterable[str]) -> list[str]:
+    unique: dict[str, None] = {}
+    for place, title in enumerate(titles, start=1):
+        free, number = title or f"#{place}", 2
+        while free in unique:
+            free, number = f"{title} ({number})", number + 1
+        unique[free] = None
+    return list(unique)
+
+
+def _cell(value: Any) -> Any:
+    """A value of which JavaScript keeps all digits."""
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if isinstance(value, int | Decimal):
+        return value if _is_exact(value) else f"{value:f}" if isinstance(value, Decimal) else str(value)
+    return value if isinstance(value, float) else to_json(value)
+
+
+def _is_exact(number: int | Decimal) -> bool:
+    if isinstance(number, int):
+        return abs(number) <= _EXACT
+    return abs(number) < _PLAIN and Decimal(repr(float(number))) == number
