@@ -4,8 +4,12 @@
     predicates   SQL that the operator writes → trees with places for the actor
     binding      rules + what the server has → rules whose names can't be misread, and problems
     actors       what the rules leave one actor
+    planning     what PostgreSQL itself says of the operator's SQL
     relations    which rule holds for a relation that a statement names
+    subqueries   what stands in a ruled table's place
     references   names of columns that would not survive the rewriting
+    grouping     primary keys in GROUP BY, which subqueries don't have
+    judging      what may read rows without naming a table
     rewriting    statement → the statement in which ruled tables are subqueries
     comparing    tree → text that is proven to be that tree
     texts        what users are told
@@ -15,7 +19,7 @@ of the statement. `OFFSET 0` keeps the planner from running the statement's own 
 quote values, on rows that the predicate leaves out.
 """
 
-from databases.row_rules.actors import OPEN, ActorRows, RowRules
+from databases.row_rules.actors import OPEN, ActorRows, Limits, RowRules
 from databases.row_rules.format import RowRulesError
 
-__all__ = ["OPEN", "ActorRows", "RowRules", "RowRulesError"]
+__all__ = ["OPEN", "ActorRows", "Limits", "RowRules", "RowRulesError"]

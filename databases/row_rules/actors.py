@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common.actor import Actor
+from common.errors import ForbiddenObject
+from databases.guard.access import Read
 from databases.guard.facts import Key
 from databases.guard.parsing import Node
-from databases.row_rules.binding import BoundTable, Known, bind
+from databases.row_rules.binding import BoundTable, Known, Refusals, bind
 from databases.row_rules.format import Grant, RuleFile, read_file
 from databases.row_rules.judging import UnseenReading
+from databases.row_rules.planning import Plan, refused_grants
 from databases.row_rules.relations import Relations
 from databases.row_rules.rewriting import rewrite
 from databases.row_rules.subqueries import ActorValues, masked_columns, subquery
@@ -26,9 +29,8 @@ class ActorRows:
     """What one actor may see of the ruled tables. Actors with equal values see the same.
 
     Attributes:
-        ruled: (schema, table) of the tables of which the actor may not see all rows: neither may their stored values,
-            ranges and row counts be shown.
-        masked: (schema, table, column) of the columns that are masked in some or all rows, and so are what is stored.
+        ruled: (schema, table) of the tables of the file of which the actor may not see all rows.
+        masked: (schema, table, column) of the columns that are masked in some or all rows.
         grants: the tables that are limited, each with the places of the grants in the file that count for the actor.
         values: of the actor, where grants depend on them.
         rules: the file's, where anything is limited.
@@ -58,13 +60,27 @@ class ActorRows:
         """
         return statement if self.rules is None else self.rules.rewritten(statement, self, known)
 
-    def closed(self, known: Known) -> frozenset[Key]:
-        """Tables of the catalogue that can't be read at all under these rules: views over ruled tables, for example."""
-        return frozenset() if self.rules is None else self.rules.closed(self, known)
+    def limits(self, known: Known) -> "Limits":
+        """What this means for each table of the catalogue. Following thousands of views takes a while."""
+        return Limits() if self.rules is None else self.rules.limits(self, known)
 
 
 OPEN = ActorRows()
 """Nothing is limited."""
+
+
+class Limits(NamedTuple):
+    """What may not be shown to an actor beside the rows of statements: stored values, ranges, row counts.
+
+    Attributes:
+        closed: tables and views that can't be read at all, for example views over ruled tables.
+        ruled: those of which the actor may not see all rows: children of ruled tables as well as these.
+        masked: (schema, table, column) of columns that are masked in some or all rows.
+    """
+
+    closed: frozenset[Key] = frozenset()
+    ruled: frozenset[Key] = frozenset()
+    masked: frozenset[tuple[str, str, str]] = frozenset()
 
 
 class _Bound(NamedTuple):
@@ -88,6 +104,7 @@ class RowRules:
         self.problems: tuple[str, ...] = ()
         self._file = file
         self._unseen = UnseenReading(file.functions)
+        self._refusals: Refusals = {}
         self._bound: _Bound | None = None
 
     @classmethod
@@ -122,8 +139,17 @@ class RowRules:
         )
         return ActorRows(frozenset(ruled), frozenset(masked), tuple(sorted(counting.items())), values, self)
 
-    def check(self, known: Known) -> tuple[str, ...]:
-        """Compares the rules with the server; remembers the `problems`, and says new ones in the log."""
+    async def check(self, known: Known, plan: Plan | None = None) -> tuple[str, ...]:
+        """Compares the rules with the server; remembers the `problems`, and says new ones in the log.
+
+        Args:
+            plan: says why PostgreSQL can't plan a statement, None if it can (`databases.catalog.Plan`). With it, each
+                grant is tried alone, which finds what only PostgreSQL knows: types, functions.
+        """
+        if plan is not None:
+            tables, _ = bind(self._file, known)
+            self._refusals = await refused_grants(tables, plan)
+            self._bound = None
         self._bound_to(known)
         return self.problems
 
@@ -137,10 +163,22 @@ class RowRules:
                 bound.rewritten.popitem(last=False)
         return done
 
-    def closed(self, rows: ActorRows, known: Known) -> frozenset[Key]:
-        """See `ActorRows.closed`."""
+    def limits(self, rows: ActorRows, known: Known) -> Limits:
+        """See `ActorRows.limits`."""
         relations = self._relations(rows, self._bound_to(known))
-        return frozenset(relations.closed(known.catalog.by_key))
+        closed: set[Key] = set()
+        ruled: set[Key] = set()
+        masked: set[tuple[str, str, str]] = set()
+        for key in known.catalog.by_key:
+            try:
+                table = relations.rule(Read(key))
+            except ForbiddenObject:
+                closed.add(key)
+                continue
+            if table is not None:
+                ruled.update([key] if table.rule in rows.ruled else [])
+                masked.update((*key, column) for *rule, column in rows.masked if tuple(rule) == table.rule)
+        return Limits(frozenset(closed), frozenset(ruled), frozenset(masked))
 
     def _rewrite(self, statement: str, rows: ActorRows, bound: _Bound) -> str:
         facts, tables = bound.known.facts, bound.known.catalog.by_key
@@ -162,7 +200,7 @@ class RowRules:
     def _bound_to(self, known: Known) -> _Bound:
         bound = self._bound
         if bound is None or known.facts is not bound.known.facts or known.catalog is not bound.known.catalog:
-            tables, problems = bind(self._file, known)
+            tables, problems = bind(self._file, known, self._refusals)
             for problem in problems:
                 if problem not in self.problems:
                     _log.error("ROW_RULES: %s", problem)

@@ -9,6 +9,7 @@ whose columns are not written down, or a column that is compared with itself bec
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from common.values import Catalog
@@ -76,9 +77,15 @@ class BoundTable:
     grants: tuple[BoundGrant, ...]
 
 
-def bind(file: RuleFile, known: Known) -> tuple[dict[Key, BoundTable], tuple[str, ...]]:
+Refusals = Mapping[tuple[Key, int], str]
+"""Why PostgreSQL can't plan what a grant shows, by table and the grant's place."""
+
+
+def bind(
+    file: RuleFile, known: Known, refusals: Refusals = MappingProxyType({})
+) -> tuple[dict[Key, BoundTable], tuple[str, ...]]:
     """The tables of the file as the server has them, and what does not fit it, `file:line: text` each."""
-    bound = {rule.key: _bound(rule, known) for rule in file.tables}
+    bound = {rule.key: _bound(rule, known, refusals) for rule in file.tables}
     problems = []
     for rule in file.tables:
         if not bound[rule.key].columns:
@@ -90,7 +97,7 @@ def bind(file: RuleFile, known: Known) -> tuple[dict[Key, BoundTable], tuple[str
     return bound, tuple(problems)
 
 
-def _bound(rule: TableRule, known: Known) -> BoundTable:
+def _bound(rule: TableRule, known: Known, refusals: Refusals) -> BoundTable:
     columns = tuple(column.name for column in known.facts.attributes.get(rule.key, ()))
     table = known.catalog.by_key.get(rule.key)
     types = {column.name: column.type for column in table.columns} if table else {}
@@ -99,8 +106,11 @@ def _bound(rule: TableRule, known: Known) -> BoundTable:
     while row in columns or any(row in _words(sql) for grant in rule.grants for sql in _expressions(grant)):
         row += "_"
     names = _Names(_Item(row, frozenset(columns), key=rule.key, called=rule.key[1]), known.facts, readable)
-    grants = tuple(_bound_grant(grant, names, known) for grant in rule.grants)
-    return BoundTable(rule.key, rule.key, row, columns, readable, types, grants)
+    grants = [_bound_grant(grant, names, known) for grant in rule.grants]
+    for place, grant in enumerate(grants):
+        if (rule.key, place) in refusals and grant.problem is None:
+            grants[place] = BoundGrant(problem=refusals[rule.key, place])
+    return BoundTable(rule.key, rule.key, row, columns, readable, types, tuple(grants))
 
 
 def _expressions(grant: Grant) -> list[Sql]:

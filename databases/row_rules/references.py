@@ -47,19 +47,23 @@ class References:
 
     def __init__(self, tree: Node) -> None:
         self._columns = [strings(node["fields"]) for kind, node in nodes(tree) if kind == "ColumnRef"]
-        self._is_natural = any(node.get("isNatural") for kind, node in nodes(tree) if kind == "JoinExpr")
-        self.words = {part for parts in self._columns for part in parts}
-        self.words.update(node["aliasname"] for kind, node in nodes(tree) if kind == "alias")
-        self.words.update(node["relname"] for kind, node in nodes(tree) if kind == "RangeVar")
+        joins = [node for kind, node in nodes(tree) if kind == "JoinExpr"]
+        joined = [node["alias"] for node in joins if "alias" in node]
+        self._joined = {alias["aliasname"] for alias in joined}
+        self._hides_names = any(node.get("isNatural") for node in joins) or any("colnames" in one for one in joined)
+        self._words = {str(node.get("sval", "")) for kind, node in nodes(tree) if kind == "String"}
+        self._words.update(node["aliasname"] for kind, node in nodes(tree) if kind == "alias")
+        self._words.update(node["relname"] for kind, node in nodes(tree) if kind == "RangeVar")
 
     def columns_of(self, item: Item, table: BoundTable) -> list[str]:
-        """What the subquery must give.
+        """What the subquery must give: all columns, or where that is sure to be enough, those that the statement names.
 
         Raises:
             ForbiddenObject: the statement reads all columns, and the role may not, or system columns besides.
         """
-        columns = [column for column in table.columns if column in table.readable]
-        if len(columns) < len(table.columns) and (item.renamed or self._reads_whole(item)):
+        needs_all = bool(item.renamed) or self._reads_whole(item)
+        columns = [column for column in table.columns if needs_all or column in self._words & table.readable]
+        if not table.readable.issuperset(columns):
             raise refused(".".join(table.key), texts.PART_OF_COLUMNS)
         system = [name for name in SYSTEM_COLUMNS if self._names(item, name)]
         if system and self._reads_whole(item):
@@ -70,33 +74,40 @@ class References:
         return any(parts[-1] == column and parts[-2:-1] in ((), (item.called,)) for parts in self._columns)
 
     def _reads_whole(self, item: Item) -> bool:
-        """Whether all its columns may be meant at once: `*`, `t.*`, `t`, NATURAL."""
-        return self._is_natural or any(
-            parts == ("*",) or parts[-2:] == (item.called, "*") or parts == (item.called,) for parts in self._columns
+        """Whether all its columns may be meant at once: `*`, `t.*`, `t`, NATURAL, or the same of a join around it."""
+        names = {item.called, *self._joined}
+        return self._hides_names or any(
+            parts == ("*",) or (parts[-2:-1] or parts)[0] in names and (len(parts) == 1 or parts[-1] == "*")
+            for parts in self._columns
         )
 
     def tell_apart(self, items: Sequence[Item]) -> None:
         """Names the subqueries that stand for the ruled tables of one FROM.
 
-        Two tables may have one name where two subqueries may not. Then the subqueries get names of their own, which is
-        right where all columns are called by schema and table.
+        Two tables may have one name where two subqueries may not. So a subquery gets a name of its own where all its
+        columns are called by schema and table.
 
         Raises:
-            ForbiddenObject: columns are called by the table's name alone.
+            ForbiddenObject: two tables have one name, and columns are called by that alone.
         """
         for item in items:
             item.name = item.called
-            if item.table is not None and sum(other.called == item.called for other in items) > 1:
-                if any(len(parts) < 3 and parts[:1] == (item.called,) for parts in self._columns):
-                    raise refused(item.called, texts.SAME_NAME)
+            is_shared = sum(other.called == item.called for other in items) > 1
+            is_short = any(len(parts) < 3 and parts[0] == item.called for parts in self._columns)
+            if item.table is not None and is_shared and is_short:
+                raise refused(item.called, texts.SAME_NAME)
+            if item.table is not None and not is_short and (is_shared or self._is_called_in_full(item)):
                 item.name = self._fresh(item.called)
+
+    def _is_called_in_full(self, item: Item) -> bool:
+        return item.key is not None and any(parts[-3:-1] == item.key for parts in self._columns)
 
     def _fresh(self, name: str) -> str:
         """A name that occurs nowhere in the statement."""
         number = 1
-        while f"{name}_{number}" in self.words:
+        while f"{name}_{number}" in self._words:
             number += 1
-        self.words.add(f"{name}_{number}")
+        self._words.add(f"{name}_{number}")
         return f"{name}_{number}"
 
 
@@ -114,13 +125,13 @@ def requalify(reference: Node, levels: Levels) -> None:
     key = strings(fields)[-3:-1]
     if len(key) < 2:
         return
+    between = False
     for level in levels:
-        same = [item for item in level if item.called == key[1]]
-        owner = next((item for item in same if item.key == key), None)
-        if owner is not None and owner.table is None:
-            return
+        owner = next((item for item in level if item.key == key), None)
         if owner is not None:
-            reference["fields"] = [{"String": {"sval": owner.name}}, fields[-1]]
+            if between and owner.table and owner.name == owner.called:
+                raise refused(key[1], texts.SAME_NAME)
+            if owner.table:
+                reference["fields"] = [{"String": {"sval": owner.name}}, fields[-1]]
             return
-        if same and any(item.key == key and item.table for outer in levels for item in outer):
-            raise refused(key[1], texts.SAME_NAME)
+        between = between or any(item.name == key[1] for item in level)

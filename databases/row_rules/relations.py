@@ -7,11 +7,11 @@ ruled table is refused, unless it has a rule itself or the operator opened it. S
 are ruled.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from common.errors import DatabaseUnavailable, ForbiddenObject
+from common.errors import DatabaseUnavailable
 from databases.guard import AccessRules, ServerFacts
 from databases.guard.access import AccessCheck, Read, missing
 from databases.guard.facts import Key
@@ -63,14 +63,6 @@ class Relations:
             text = texts.FOLLOWS_RULED if read.key in self.facts.view_definitions else texts.RELATIVE_OF_RULED
             raise refused(".".join(read.key), text)
         return None
-
-    def closed(self, keys: Iterable[Key]) -> Iterator[Key]:
-        """Those of the relations that can't be read."""
-        for key in keys:
-            try:
-                self.rule(Read(key))
-            except ForbiddenObject:
-                yield key
 
     def _relatives(self, key: Key) -> frozenset[Key]:
         """The limited tables that the relation may inherit from: of its topmost parents, and of what is below these."""
