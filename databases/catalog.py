@@ -65,6 +65,9 @@ Annotate = Callable[[Catalog, ServerFacts, Plan], Awaitable[Catalog]]
 Secure = Callable[[Connection, ServerFacts], Awaitable[frozenset[Key]]]
 """Finds the tables of which policies may hide rows from those who ask."""
 
+Check = Callable[[Knowledge, Plan], Awaitable[object]]
+"""Looks at what was read, before it is used."""
+
 Show = Callable[[Catalog, ServerFacts], Catalog]
 """Gives the part of a catalogue that statements may read."""
 
@@ -156,12 +159,14 @@ async def read_knowledge(
     show: Show,
     annotate: Annotate | None = None,
     secure: Secure | None = None,
+    check: Check | None = None,
     begin: str = BEGIN,
 ) -> Knowledge:
     """Reads everything; values only of the columns that `show` leaves in the catalogue. Raises psycopg2's errors.
 
     Args:
         secure: of what shows rows of the tables that it finds, no values are read and no numbers of rows are kept.
+        check: is given what was read.
         begin: begins each transaction that plans or reads something of the user's.
     """
     await connection.query(_WITHOUT_COMPILING)
@@ -169,8 +174,9 @@ async def read_knowledge(
     attributes = await read_columns(connection)
     catalog = await read_catalog(connection, relations, attributes)
     facts = await read_facts(connection, catalog)
+    plan: Plan = partial(_planning_refusal, connection, begin)
     if annotate is not None:  # first, because what it says decides what is sampled and shown
-        catalog = await annotate(catalog, facts, partial(_planning_refusal, connection, begin))
+        catalog = await annotate(catalog, facts, plan)
     # Following many views to what they read takes a while, so it is done in a thread.
     catalog = await asyncio.to_thread(show, catalog, facts)
     secured: frozenset[Key] = frozenset()
@@ -180,8 +186,11 @@ async def read_knowledge(
     open_relations = (relation for relation in relations if (relation.schema, relation.name) not in secured)
     sampler = Sampler(connection, UnaskedReading(facts), begin)
     await sampler.sample(await samples_of(catalog, open_relations, attributes))
+    known = Knowledge(await sampler.known(catalog), facts, secured)
+    if check is not None:
+        await check(known, plan)
     await connection.query("RESET jit")
-    return Knowledge(await sampler.known(catalog), facts, secured)
+    return known
 
 
 async def _planning_refusal(connection: Connection, begin: str, sql: str) -> str | None:

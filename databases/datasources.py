@@ -17,6 +17,7 @@ from common.values import Catalog
 from databases.audited import AuditedDatabase
 from databases.catalog import Annotate, Knowledge
 from databases.guard import Guard, ServerFacts
+from databases.guard.facts import Key
 from databases.guard.functions import FunctionRule
 from databases.guard.names import Name
 from databases.guarded import ActorDatabase, GuardedDatabase, Prepare
@@ -172,7 +173,7 @@ class _Shared:
             limits,
             self._prepare,
             narrow=lambda known: _without_hidden(_visible(guard, known), rows, known),
-            hides=lambda known: readers_of({*rows.ruled, *(place[:2] for place in rows.masked)}, known.facts),
+            hides=partial(_hidden, rows),
         )
 
 
@@ -185,12 +186,19 @@ def _without_hidden(catalog: Catalog, rows: ActorRows, known: Knowledge) -> Cata
 
     What `rows` says here depends on nothing but what `Rights` compares.
     """
-    closed = rows.closed(known)
-    if closed:
-        catalog = replace(catalog, tables=tuple(one for one in catalog.tables if one.key not in closed)).coherent()
-    hiding = readers_of(rows.ruled, known.facts)
-    masking = readers_of({place[:2] for place in rows.masked}, known.facts) - {place[:2] for place in rows.masked}
-    return unrevealing(catalog, hiding | masking, rows.masked)
+    limits = rows.limits(known)
+    if limits.closed:
+        tables = tuple(table for table in catalog.tables if table.key not in limits.closed)
+        catalog = replace(catalog, tables=tables).coherent()
+    masked = {place[:2] for place in limits.masked}
+    hiding = readers_of(limits.ruled, known.facts) | (readers_of(masked, known.facts) - masked)
+    return unrevealing(catalog, hiding, limits.masked)
+
+
+def _hidden(rows: ActorRows, known: Knowledge) -> frozenset[Key]:
+    """The relations that show rows or values which may be hidden from these actors."""
+    limits = rows.limits(known)
+    return readers_of({*limits.ruled, *(place[:2] for place in limits.masked)}, known.facts)
 
 
 def _reach(guard: Guard, facts: ServerFacts) -> Reach:

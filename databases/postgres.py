@@ -195,17 +195,19 @@ class PostgresDatabase:
             dangers = await self.role_dangers()
             if dangers and self._require_read_only_role:
                 raise DatabaseUnavailable(unfit(dangers))
-            known = await self._with_connection(
+            return await self._with_connection(
                 lambda connection: read_knowledge(
-                    connection, show=self._show, annotate=self._annotate, secure=self._secure, begin=self._begin
+                    connection,
+                    show=self._show,
+                    annotate=self._annotate,
+                    secure=self._secure,
+                    check=self._row_rules.check if self._row_rules else None,
+                    begin=self._begin,
                 ),
                 deadline_s=_KNOWLEDGE_S,
             )
         except ValidationFailed as exc:
             raise DatabaseUnavailable(NAMES_NOT_UNICODE) from exc
-        if self._row_rules is not None:
-            await asyncio.to_thread(self._row_rules.check, known)
-        return known
 
     async def _with_connection(
         self,

@@ -70,7 +70,9 @@ def _selects(draw: Draw, ctes: tuple[str, ...], outer: tuple[Source, ...], depth
     where = f" WHERE {draw(_conditions(ctes, seen, depth))}" if draw(st.booleans()) else ""
     number, word = draw(_numbers(ctes, seen, depth)), draw(_texts(seen))
     if draw(st.integers(0, 3)) == 0:
-        figure = draw(st.sampled_from(("count(*)::int", f"max({number})", f"sum({number})::int", f"count({word})::int")))
+        figure = draw(
+            st.sampled_from(("count(*)::int", f"max({number})", f"sum({number})::int", f"count({word})::int"))
+        )
         own = draw(_texts(tuple(sources)))
         return f"SELECT {figure} AS n, {own} AS s FROM {text}{where} GROUP BY 2"
     if draw(st.integers(0, 5)) == 0:
