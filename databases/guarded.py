@@ -14,7 +14,7 @@ from common.ports import RowStream
 from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
 from databases.catalog import Knowledge
-from databases.discretion import discreet
+from databases.discretion import discreet, without_values
 from databases.guard import BUILTIN, Guard, Inspection
 from databases.guard.facts import Key
 from databases.guard.parsing import QUICK_CHARS
@@ -40,7 +40,8 @@ class Proven:
         statement: as it was given, without the semicolon at its end.
         sent: what PostgreSQL gets: the same, or rewritten by the row rules.
         context: what policies are told.
-        tells: whether its plan's estimates may be shown.
+        tells: whether what PostgreSQL says of it may be shown as it is: estimates, values in messages. Not where it
+            reads tables that may hide rows.
     """
 
     statement: str
@@ -251,7 +252,7 @@ class GuardedDatabase:
         return _DiscreetRows(rows, lambda: self._discreet(rows.page, proven))
 
     async def _discreet(self, act: Callable[[], Awaitable[T]], proven: Proven) -> T:
-        """What `act` gives; PostgreSQL's messages about the statement lose the names of what is closed.
+        """What `act` gives; PostgreSQL's messages about the statement lose what these actors may not see.
 
         They also lose positions in what was sent, if it is not what was given.
         """
@@ -260,6 +261,8 @@ class GuardedDatabase:
         except (InvalidSql, ForbiddenObject) as error:
             known = await self._learned()
             told = discreet(error, proven.statement, known.catalog, known.facts)
+            if isinstance(told, InvalidSql) and not proven.tells:
+                told = without_values(told, proven.statement)
             if isinstance(told, InvalidSql) and proven.sql_as_run is not None:
                 told.position = None
             if told is error:

@@ -140,13 +140,15 @@ def world(
 
 
 @contextmanager
-def serving(way: Way, url: str, folder: Path, model: OpenAiServer | None = None, **changes: Any) -> Iterator[World]:
+def serving(
+    way: Way, url: str, folder: Path, model: OpenAiServer | None = None, *, rules: str = RULES, **changes: Any
+) -> Iterator[World]:
     """Opens the application over the database at `url`."""
     keys = KeyFile(folder / "api_keys.json")
     groups = {"root": ("north", "south", "reviewers"), "ann": ("north", "reviewers"), "eve": ()}
     texts = {name: keys.create(name, groups=groups[name])[0] for name in groups}
     audit_path = folder / "audit.jsonl"
-    (folder / "rules.yaml").write_text(RULES)
+    (folder / "rules.yaml").write_text(rules)
     limits: dict[str, Any] = {"row_context": True} if way == "policies" else {"row_rules": str(folder / "rules.yaml")}
     settings = Settings(database_url=url, data_dir=str(folder))
     limits |= {"audit_log": str(audit_path), "reviewer_groups": "reviewers", "value_lookup_timeout_s": 20.0}

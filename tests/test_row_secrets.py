@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from common.errors import InvalidSql
 from common.runtime import run
+from databases.discretion import without_values
 from tests.openai_server import OpenAiServer, Reply
-from tests.row_worlds import Way, World, prompts, told, world
+from tests.row_worlds import POLICIES, TABLES, Way, World, prompts, serving, told, world
 
 FEEDBACK, KNOWLEDGE = "/api/v0/feedback", "/api/v0/knowledge"
 WORDS = Reply("These are the rows.")
@@ -236,3 +239,37 @@ def test_rules_answer_without_a_model(
             for said in ("Canaryvile", "Zanzicanari", "canaryvile", "zanzicanari"):
                 answer = answer.replace(said, "")
             _clean(answer)
+
+
+def test_conditions_that_fail_on_hidden_rows_quote_none(
+    way: Way, make_database: Callable[[str], str], tmp_path: Path
+) -> None:
+    """A policy, or a rule, of the operator's own that meets a value it can't read."""
+    condition = "note::integer > 0 AND 1 / nullif(id - 900002, 0) < 0 AND make_date(id, 13, 1) IS NOT NULL"
+    failing = f"DROP POLICY own_rows ON customer; CREATE POLICY fails ON customer USING ({condition});"
+    url = make_database(TABLES + (POLICIES + failing if way == "policies" else ""))
+    rules = f'tables: {{public.customer: [{{groups: [north], rows: "{condition}"}}]}}'
+    with serving(way, url, tmp_path, rules=rules) as failing_world:
+        for sql in ("SELECT name FROM customer WHERE id > 2", "SELECT name FROM customer WHERE id <= 2"):
+            code, answer = failing_world.fetch("ann", "/api/v0/sql/run", {"sql": sql})
+            assert code == 422, answer
+            _clean(answer)
+
+
+@pytest.mark.parametrize(
+    ("said", "sqlstate", "told_as"),
+    [
+        ('invalid input syntax for type integer: "canary"', "22P02", 'invalid input syntax for type integer: "…"'),
+        ('invalid input syntax for type integer: "abc"', "22P02", 'invalid input syntax for type integer: "abc"'),
+        ('invalid input syntax for type bit: "abc" or "canary"', "22P02", 'invalid input syntax for type bit: "…"'),
+        ('invalid input syntax for type json: "can"ary" is', "22P02", 'invalid input syntax for type json: "…"'),
+        ("date field value out of range: 900001-13-01", "22008", "date field value out of range: …"),
+        ("integer out of range", "22003", "integer out of range"),
+        ("canary is not welcome", "P0001", "a function of the database failed; what it says is not shown"),
+        ('column "canary" does not exist', "42703", 'column "canary" does not exist'),
+    ],
+)
+def test_values_in_messages(said: str, sqlstate: str, told_as: str) -> None:
+    error = InvalidSql(said, sqlstate=sqlstate, hint="canary")
+    found = without_values(error, "SELECT 'abc'::integer, id FROM customer")
+    assert found.detail == told_as
