@@ -54,6 +54,7 @@ GROUP_DENIED_OBJECTS = ""  # more of these for keys of a group: clerks=hr, publi
 ROW_CONTEXT = False  # tell row-level security policies whose each transaction is: citu.user_id, citu.groups
 ROW_RULES = ""  # YAML file that says which rows and values of tables each group may see; empty: none
 SEMANTIC_FILE = ""  # YAML file that says what the database means to people; empty: none, for the demo its own
+ROW_RULES = ""  # YAML file that says which rows and values of a table a group may see; empty: no rules
 REQUIRE_READ_ONLY_ROLE = False  # run nothing for a database role that may do more than read
 
 # ------------------------------------------------------------------------------------------- conversations and runs
@@ -301,6 +302,7 @@ class Settings:
     row_context: bool = ROW_CONTEXT
     row_rules: str = ROW_RULES
     semantic_file: str = SEMANTIC_FILE
+    row_rules: str = ROW_RULES
     require_read_only_role: bool = REQUIRE_READ_ONLY_ROLE
     redis_url: str = REDIS_URL
     app_database_url: str = APP_DATABASE_URL

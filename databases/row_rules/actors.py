@@ -135,7 +135,7 @@ class RowRules:
         if not counting:
             return OPEN
         values = ActorValues(
-            actor.user_id if "user_id" in used else None, tuple(sorted(actor.groups)) if "groups" in used else ()
+            actor.user_id if "user_id" in used else None, tuple(sorted(set(actor.groups))) if "groups" in used else ()
         )
         return ActorRows(frozenset(ruled), frozenset(masked), tuple(sorted(counting.items())), values, self)
 

@@ -11,7 +11,7 @@ from typing import Any
 from postgast import PgQueryError, scan
 
 from common.errors import CituError, InvalidSql
-from databases.guard.parsing import Node, parse
+from databases.guard.parsing import Node, parse, token_names
 from databases.guard.walk import walk
 
 PLACEHOLDERS = ("user_id", "groups")
@@ -130,7 +130,7 @@ def _with_parameters(text: str) -> tuple[str, frozenset[str]]:
         tokens = list(scan(text).tokens)
     except PgQueryError as error:
         raise NotASql(f"it is no SQL expression ({error.message})") from None
-    names = [_name(token) for token in tokens]
+    names = token_names(tokens)
     if any(name in _COMMENTS for name in names):
         raise NotASql("comments are not allowed in it")
     if "PARAM" in names:
@@ -146,11 +146,6 @@ def _with_parameters(text: str) -> tuple[str, frozenset[str]]:
         found.add(name)
         data = data[: colon.start] + f"${PLACEHOLDERS.index(name) + 1}".encode() + data[word.end :]
     return data.decode("utf-8", "replace"), frozenset(found)
-
-
-def _name(token: Any) -> str:
-    names = token.DESCRIPTOR.fields_by_name["token"].enum_type.values_by_number
-    return str(names[token.token].name)
 
 
 def _constant(text: str | None) -> Node:
