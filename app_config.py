@@ -52,7 +52,6 @@ ALLOWED_OBJECTS = ""  # if any, only these may be read: schema, schema.table or 
 DENIED_OBJECTS = ""  # these may not be read, written the same way; a denial wins
 GROUP_DENIED_OBJECTS = ""  # more of these for keys of a group: clerks=hr, public.person.salary; guests=public.visitor
 ROW_CONTEXT = False  # tell row-level security policies whose each transaction is: citu.user_id, citu.groups
-ROW_RULES = ""  # YAML file that says which rows and values of tables each group may see; empty: none
 SEMANTIC_FILE = ""  # YAML file that says what the database means to people; empty: none, for the demo its own
 ROW_RULES = ""  # YAML file that says which rows and values of a table a group may see; empty: no rules
 REQUIRE_READ_ONLY_ROLE = False  # run nothing for a database role that may do more than read
@@ -300,7 +299,6 @@ class Settings:
     denied_objects: str = DENIED_OBJECTS
     group_denied_objects: str = GROUP_DENIED_OBJECTS
     row_context: bool = ROW_CONTEXT
-    row_rules: str = ROW_RULES
     semantic_file: str = SEMANTIC_FILE
     row_rules: str = ROW_RULES
     require_read_only_role: bool = REQUIRE_READ_ONLY_ROLE

@@ -10,6 +10,7 @@ import pytest
 from common.errors import InvalidSql
 from common.runtime import run
 from databases.discretion import without_values
+from databases.value_constants import holds_values
 from tests.openai_server import OpenAiServer, Reply
 from tests.row_worlds import POLICIES, TABLES, Way, World, prompts, serving, told, world
 
@@ -245,12 +246,14 @@ def test_conditions_that_fail_on_hidden_rows_quote_none(
     way: Way, make_database: Callable[[str], str], tmp_path: Path
 ) -> None:
     """A policy, or a rule, of the operator's own that meets a value it can't read."""
-    condition = "note::integer > 0 AND 1 / nullif(id - 900002, 0) < 0 AND make_date(id, 13, 1) IS NOT NULL"
+    condition = "note::integer > 0"
+    if way == "policies":
+        condition = "make_date(id, CASE WHEN id > 9 THEN 13 ELSE 1 END, 1) IS NOT NULL"
     failing = f"DROP POLICY own_rows ON customer; CREATE POLICY fails ON customer USING ({condition});"
     url = make_database(TABLES + (POLICIES + failing if way == "policies" else ""))
     rules = f'tables: {{public.customer: [{{groups: [north], rows: "{condition}"}}]}}'
     with serving(way, url, tmp_path, rules=rules) as failing_world:
-        for sql in ("SELECT name FROM customer WHERE id > 2", "SELECT name FROM customer WHERE id <= 2"):
+        for sql in ("SELECT name FROM customer WHERE name > ''", "SELECT count(*) FROM customer"):
             code, answer = failing_world.fetch("ann", "/api/v0/sql/run", {"sql": sql})
             assert code == 422, answer
             _clean(answer)
@@ -273,3 +276,25 @@ def test_values_in_messages(said: str, sqlstate: str, told_as: str) -> None:
     error = InvalidSql(said, sqlstate=sqlstate, hint="canary")
     found = without_values(error, "SELECT 'abc'::integer, id FROM customer")
     assert found.detail == told_as
+
+
+@pytest.mark.parametrize(
+    ("sql", "holds"),
+    [
+        ("SELECT name, sum(amount) FROM sale GROUP BY 1 ORDER BY 2 DESC LIMIT 5", False),
+        ("SELECT date_trunc('month', sold_on), round(sum(amount) / 1000, 2) FROM sale GROUP BY 1", False),
+        ("SELECT to_char(sold_on, 'YYYY-MM'), coalesce(sum(amount), 0) FROM sale GROUP BY 1", False),
+        ("SELECT count(*) FROM sale WHERE sold_on > CURRENT_DATE - interval '7 days'", False),
+        ("SELECT * FROM customer WHERE name = 'Acorn'", True),
+        ("SELECT * FROM customer WHERE name ~ 'Acorn'", True),
+        ("SELECT * FROM customer WHERE strpos(name, 'Acorn') > 0", True),
+        ("SELECT * FROM customer WHERE id = 17", True),
+        ("SELECT CASE WHEN id = 1 THEN 'Acorn' END FROM customer", True),
+        ("SELECT 'Acorn' AS said FROM customer", True),
+        ("SELECT * FROM sale WHERE sold_on > '2026-01-01'", True),
+        ("SELECT * FROM (VALUES ('Acorn')) AS v", True),
+        ("not SQL at all", True),
+    ],
+)
+def test_constants_that_rows_may_have(sql: str, holds: bool) -> None:
+    assert holds_values(sql) == holds

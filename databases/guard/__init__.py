@@ -134,7 +134,8 @@ class Guard:
         idle = frozenset(check.idle_denials())
         for rule in sorted(idle - self._idle_denials):
             _log.warning(
-                "DENIED_OBJECTS: %s is nothing in the database; write names as they are stored", ".".join(rule)
+                "DENIED_OBJECTS: %s is nothing in the database; write names as they are stored",
+                ".".join(rule),
             )
         self._idle_denials = idle
         return visible(catalog, check)

@@ -6,24 +6,15 @@ value that a row could have, and its words quote nothing.
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 
 from common.errors import StatementRejected
 from common.learning import Example, Lesson
 from common.ports import Database
 from common.values import Catalog
-from databases.constants import Constant, constants_of
+from databases.value_constants import holds_values
 from knowledge.tables_read import tables_read
 
 _QUOTES = re.compile("[\"'`“”‘’„«»「」『』《》]")
-_HARMLESS_ROLES = frozenset(("limit", "offset", "interval", "neutral", "factor"))
-_HARMLESS_NUMBERS = (Decimal(0), Decimal(1))
-# Arguments of date_trunc, extract and to_char.
-_UNITS = re.compile(
-    r"(milli|micro)?seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?|(iso)?(dow|year)|doy|epoch"
-    r"|(FM|YYYY|IYYY|YY|MM|Mon|Month|DD|ID|Q|IW|WW|HH24|HH12|HH|MI|SS|[-/:. \"])+",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -65,17 +56,3 @@ class HiddenRows:
         except StatementRejected:  # it was wrong already; nobody knows what it means
             return True
         return not self.tables.isdisjoint(read)
-
-
-def holds_values(sql: str) -> bool:
-    """Whether a query holds constants that rows may have; a limit, a unit of time or a factor is none."""
-    constants = constants_of(sql)
-    return constants is None or any(map(_may_be_stored, constants))
-
-
-def _may_be_stored(constant: Constant) -> bool:
-    if constant.role in _HARMLESS_ROLES:
-        return False
-    if constant.kind == "text":
-        return constant.role != "argument" or not _UNITS.fullmatch(constant.value)
-    return Decimal(constant.value) not in _HARMLESS_NUMBERS
