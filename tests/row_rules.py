@@ -130,8 +130,8 @@ def known_of(url: str) -> Knowledge:
 
 @contextmanager
 def open_bench(url: str, admin_url: str) -> Iterator[Bench]:
-    """The database at `url` with the rules of this folder, for Ann; `admin_url` is the same database's for a superuser."""
-    settings = "-c default_transaction_read_only=on -c statement_timeout=5000"
+    """The database at `url`, and for a superuser at `admin_url`, with the rules of this folder for Ann."""
+    settings = "-c default_transaction_read_only=on -c statement_timeout=5000 -c jit=off"
     with (
         closing(psycopg2.connect(admin_url, options=settings)) as plain,
         closing(psycopg2.connect(admin_url, options=f"{settings} -c role={_STANDARD}")) as policed,

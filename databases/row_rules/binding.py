@@ -99,9 +99,7 @@ def bind(
 
 def _bound(rule: TableRule, known: Known, refusals: Refusals) -> BoundTable:
     columns = tuple(column.name for column in known.facts.attributes.get(rule.key, ()))
-    table = known.catalog.by_key.get(rule.key)
-    types = {column.name: column.type for column in table.columns} if table else {}
-    readable = frozenset(known.facts.columns.get(rule.key, ()))
+    readable = readable_columns(rule.key, columns, known.facts)
     row = _ROW
     while row in columns or any(row in _words(sql) for grant in rule.grants for sql in _expressions(grant)):
         row += "_"
@@ -110,7 +108,17 @@ def _bound(rule: TableRule, known: Known, refusals: Refusals) -> BoundTable:
     for place, grant in enumerate(grants):
         if (rule.key, place) in refusals and grant.problem is None:
             grants[place] = BoundGrant(problem=refusals[rule.key, place])
-    return BoundTable(rule.key, rule.key, row, columns, readable, types, tuple(grants))
+    return BoundTable(rule.key, rule.key, row, columns, readable, _types(rule.key, known), tuple(grants))
+
+
+def readable_columns(key: Key, columns: tuple[str, ...], facts: ServerFacts) -> frozenset[str]:
+    """Those of the table's columns that the role may read; of a partition, which the catalogue leaves out, all."""
+    return frozenset(facts.columns.get(key, columns if key in facts.parents else ()))
+
+
+def _types(key: Key, known: Known) -> Mapping[str, str]:
+    tables = [known.catalog.by_key.get(one) for one in (*sorted(known.facts.parents.get(key, ())), key)]
+    return {column.name: column.type for table in tables if table for column in table.columns}
 
 
 def _expressions(grant: Grant) -> list[Sql]:
@@ -202,7 +210,7 @@ class _Names:
                 else:
                     self._visit(child, levels)
             if "A_Expr" in value:
-                _refuse_itself(value["A_Expr"])
+                self._refuse_itself(value["A_Expr"])
 
     def _select(self, select: Node, levels: _Levels) -> None:
         if "withClause" in select:
@@ -294,13 +302,13 @@ class _Names:
                 return owners[0]
         raise Unbound(f"{self.table.called} has no column {column}")
 
-
-def _refuse_itself(expression: Node) -> None:
-    """Refuses a comparison of a column with itself, which is true for every row: the other table's was meant."""
-    sides = [expression.get(side, {}).get("ColumnRef", {}).get("fields") for side in ("lexpr", "rexpr")]
-    if sides[0] and sides[0] == sides[1]:
-        name = ".".join(strings(sides[0]))
-        raise Unbound(f"it compares {name} with itself: write whose column the other one is")
+    def _refuse_itself(self, expression: Node) -> None:
+        """Refuses a comparison of a column with itself, which holds for every row: another table's was meant."""
+        sides = [expression.get(side, {}).get("ColumnRef", {}).get("fields") for side in ("lexpr", "rexpr")]
+        if sides[0] and sides[0] == sides[1]:
+            table, column = strings(sides[0])
+            called = self.table.called if table == self.table.name else table
+            raise Unbound(f"it compares {called}.{column} with itself: write whose column the other one is")
 
 
 def _plain_name(node: Node) -> str | None:

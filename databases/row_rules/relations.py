@@ -18,7 +18,7 @@ from databases.guard.facts import Key
 from databases.guard.refusal_texts import refused
 from databases.guard.walk import Relation
 from databases.row_rules import texts
-from databases.row_rules.binding import BoundTable
+from databases.row_rules.binding import BoundTable, readable_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Relations:
         is_whole = set(table.columns).issubset(columns) and not self._sees_through(table, key, columns)
         if others or table.key not in self.facts.parents[key] or not is_whole:
             raise refused(".".join(key), texts.RELATIVE_OF_RULED)
-        return replace(table, key=key, columns=columns, readable=frozenset(self.facts.columns.get(key, columns)))
+        return replace(table, key=key, columns=columns, readable=readable_columns(key, columns, self.facts))
 
     def _sees_through(self, table: BoundTable, key: Key, columns: tuple[str, ...]) -> bool:
         """Whether a generated column of the child is computed from one that its parent's rule masks."""
