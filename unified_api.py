@@ -306,6 +306,10 @@ def _banner(settings: Settings, services: Services) -> str:
         f"  try it: curl -s {address}/api/v0/ask_agent{key} -H 'Content-Type: application/json'"
         f' -d \'{{"question": "{question}"}}\'\n'
     )
+    if (settings.row_context or settings.row_rules) and not needs_key:
+        banner += (
+            "  rows are shown as to somebody of no group: make API keys, by which users and their groups are known\n"
+        )
     if settings.allow_anonymous and not needs_key:
         banner += "  anonymous access is open: everybody who can connect may ask (ALLOW_ANONYMOUS=true)\n"
     return banner

@@ -35,44 +35,41 @@ WHERE c.relrowsecurity AND c.relkind IN ('r', 'p')
 ORDER BY n.nspname, c.relname
 """
 
-# schema and name of a partition or child without row-level security that the role may read, and of a table above it
-# that has it
-_CHILDREN = """
-WITH RECURSIVE below (child, parent) AS (
+# Pairs of a table with row-level security and a relative without: a partition or child (true), or a parent.
+_RELATIVES = """
+WITH RECURSIVE below (relative, secured) AS (
     SELECT i.inhrelid, c.oid FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhparent
     WHERE c.relrowsecurity
-    UNION SELECT i.inhrelid, b.parent FROM below b JOIN pg_catalog.pg_inherits i ON i.inhparent = b.child)
-SELECT n.nspname, c.relname, pn.nspname, p.relname FROM below b
-JOIN pg_catalog.pg_class c ON c.oid = b.child JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_class p ON p.oid = b.parent JOIN pg_catalog.pg_namespace pn ON pn.oid = p.relnamespace
-WHERE c.relkind IN ('r', 'p') AND NOT c.relrowsecurity AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT')
-ORDER BY 1, 2, 3, 4
-"""
-
-# schema and name of a table without row-level security, and of one below it that has it
-_PARENTS = """
-WITH RECURSIVE above (child, parent) AS (
-    SELECT c.oid, i.inhparent FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+    UNION SELECT i.inhrelid, b.secured FROM below b JOIN pg_catalog.pg_inherits i ON i.inhparent = b.relative
+), above (relative, secured) AS (
+    SELECT i.inhparent, c.oid FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
     WHERE c.relrowsecurity
-    UNION SELECT a.child, i.inhparent FROM above a JOIN pg_catalog.pg_inherits i ON i.inhrelid = a.parent)
-SELECT n.nspname, p.relname, cn.nspname, c.relname FROM above a
-JOIN pg_catalog.pg_class p ON p.oid = a.parent JOIN pg_catalog.pg_namespace n ON n.oid = p.relnamespace
-JOIN pg_catalog.pg_class c ON c.oid = a.child JOIN pg_catalog.pg_namespace cn ON cn.oid = c.relnamespace
-WHERE NOT p.relrowsecurity AND pg_catalog.has_any_column_privilege(p.oid, 'SELECT')
-ORDER BY 1, 2, 3, 4
+    UNION SELECT i.inhparent, a.secured FROM above a JOIN pg_catalog.pg_inherits i ON i.inhrelid = a.relative
+), related AS (SELECT relative, secured, true AS is_child FROM below UNION SELECT *, false FROM above)
+SELECT r.relative, r.secured, r.is_child FROM related r JOIN pg_catalog.pg_class c ON c.oid = r.relative
+WHERE NOT c.relrowsecurity AND c.relkind IN ('r', 'p')
 """
 
-# For views over tables with row-level security, at any depth: OID, schema, name, kind, owner, whether it reads with the
-# rights of whoever asks, whether the role may read it, the OIDs of what it reads, and of the tables among these whose
-# policies don't hold for its owner
-_VIEWS = """
+# whether it is a child; schema and name of such a relative that the role may read, and of its table
+_READABLE_RELATIVES = f"""
+SELECT r.is_child, n.nspname, c.relname, sn.nspname, s.relname FROM ({_RELATIVES}) r
+JOIN pg_catalog.pg_class c ON c.oid = r.relative JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_class s ON s.oid = r.secured JOIN pg_catalog.pg_namespace sn ON sn.oid = s.relnamespace
+WHERE pg_catalog.has_any_column_privilege(c.oid, 'SELECT')
+ORDER BY 1 DESC, 2, 3, 4, 5
+"""
+
+# For views over tables with row-level security or relatives of these, at any depth: OID, schema, name, kind, owner,
+# whether it reads with the rights of whoever asks, whether the role may read it, the OIDs of what it reads, and of the
+# tables whose policies don't hold for its owner
+_VIEWS = f"""
 WITH RECURSIVE edge AS MATERIALIZED (
     SELECT DISTINCT w.ev_class AS view, d.refobjid AS read FROM pg_catalog.pg_rewrite w
     JOIN pg_catalog.pg_class c ON c.oid = w.ev_class AND c.relkind IN ('v', 'm')
     JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid
         AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid <> w.ev_class
 ), reader AS (
-    SELECT oid FROM pg_catalog.pg_class WHERE relrowsecurity
+    (SELECT oid FROM pg_catalog.pg_class WHERE relrowsecurity UNION SELECT relative FROM ({_RELATIVES}) r)
     UNION SELECT e.view FROM reader r JOIN edge e ON e.read = r.oid
 )
 SELECT c.oid, n.nspname, c.relname, c.relkind, o.rolname,
@@ -88,10 +85,11 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace JOIN pg_catalog.pg_role
 ORDER BY n.nspname, c.relname
 """
 
-# OID, schema and name of the tables with row-level security
-_TABLES = """
-SELECT c.oid, n.nspname, c.relname
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relrowsecurity
+# OID, schema and name of the tables with row-level security and of their relatives, and whether they have it
+_TABLES = f"""
+SELECT c.oid, n.nspname, c.relname, c.relrowsecurity
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity OR c.oid IN (SELECT relative FROM ({_RELATIVES}) r)
 """
 
 # schema, name and owner of functions that run with their owner's rights and that the role may call
@@ -178,30 +176,32 @@ class _View:
 
 async def read_policies(connection: Connection, reach: Reach) -> Policies:
     """Looks for tables with row-level security and what bypasses it; raises psycopg2's errors."""
-    secured = [(_key(schema, name), owned) for schema, name, owned in (await connection.query(_SECURED)).rows]
-    problems = [*await _of_role(connection), *(_owned(key) for key, owned in secured if owned == "t")]
-    problems += await _of_families(connection, reach)
+    secured = [(_key(schema, name), owned == "t") for schema, name, owned in (await connection.query(_SECURED)).rows]
+    if not secured:
+        return Policies(problems=(texts.NONE,))
+    problems, is_super = await _of_role(connection)
+    problems += [_filled(texts.OWNED, name=_named(key)) for key, is_owned in secured if is_owned and not is_super]
+    problems += await _of_relatives(connection, reach)
     problems += await _of_views(connection, reach)
     problems += await _of_functions(connection, reach)
-    if not secured:
-        problems = [texts.NONE]
     return Policies(frozenset(key for key, _ in secured), tuple(problems))
 
 
-async def _of_role(connection: Connection) -> list[Text]:
+async def _of_role(connection: Connection) -> tuple[list[Text], bool]:
+    """The problems of the connected role, and whether it is a superuser, who owns everything."""
     ((role, is_super, bypasses),) = (await connection.query(_ROLE)).rows
     if is_super == "t":
-        return [_filled(texts.SUPERUSER, role=role)]
-    return [_filled(texts.BYPASSES, role=role)] if bypasses == "t" else []
+        return [_filled(texts.SUPERUSER, role=role)], True
+    return ([_filled(texts.BYPASSES, role=role)] if bypasses == "t" else []), False
 
 
-async def _of_families(connection: Connection, reach: Reach) -> list[Text]:
+async def _of_relatives(connection: Connection, reach: Reach) -> list[Text]:
     found = []
-    for saying, query in ((texts.CHILD, _CHILDREN), (texts.PARENT, _PARENTS)):
-        for schema, name, other_schema, other in (await connection.query(query)).rows:
-            key, related = _key(schema, name), _key(other_schema, other)
-            if reach.may_read(key):
-                found.append(_filled(saying, name=_named(key), other=_named(related)))
+    for is_child, schema, name, other_schema, other in (await connection.query(_READABLE_RELATIVES)).rows:
+        key, secured = _key(schema, name), _key(other_schema, other)
+        if reach.may_read(key):
+            saying = texts.CHILD if is_child == "t" else texts.PARENT
+            found.append(_filled(saying, name=_named(key), other=_named(secured)))
     return found
 
 
@@ -219,14 +219,21 @@ async def _of_views(connection: Connection, reach: Reach) -> list[Text]:
         )
     if not views:
         return []
-    tables = {str(oid): _key(schema, name) for oid, schema, name in (await connection.query(_TABLES)).rows}
-    passing = _Passing(views, tables)
+    tables = (await connection.query(_TABLES)).rows
+    passing = _Passing(
+        views,
+        {str(oid): _key(schema, name) for oid, schema, name, _ in tables},
+        frozenset(str(oid) for oid, *_, has_policies in tables if has_policies == "f"),
+    )
+    unsecured = frozenset(passing.tables[oid] for oid in passing.unsecured)
     is_old = 0 < reach.version < _INVOKER_SINCE
     found = []
     for oid, view in views.items():
         past = passing.tables_past_policies(oid) if view.is_readable and reach.may_read(view.key) else frozenset()
         if past:
             saying = texts.STORED if view.is_stored else texts.OLD_VIEW if is_old else texts.VIEW
+            if past <= unsecured:
+                saying = texts.VIEW_OF_RELATIVE
             names = ", ".join(sorted(map(_named, past)))
             found.append(_filled(saying, name=_named(view.key), other=names, owner=view.owner))
     return found
@@ -234,10 +241,16 @@ async def _of_views(connection: Connection, reach: Reach) -> list[Text]:
 
 @dataclass
 class _Passing:
-    """Finds out which tables' policies a view passes by."""
+    """Finds out which tables' policies a view passes by.
+
+    Attributes:
+        tables: those with row-level security, and their relatives.
+        unsecured: the relatives, which have no policies of their own.
+    """
 
     views: Mapping[str, _View]
     tables: Mapping[str, Key]
+    unsecured: frozenset[str]
     _known: dict[tuple[str, frozenset[str] | None], frozenset[Key]] = field(default_factory=dict)
 
     def tables_past_policies(self, oid: str, reader: frozenset[str] | None = None) -> frozenset[Key]:
@@ -260,7 +273,7 @@ class _Passing:
         for read in view.reads:
             if read in self.views:
                 yield from self.tables_past_policies(read, reader)
-            elif read in self.tables and reader is not None and read in reader:
+            elif read in self.unsecured or (reader is not None and read in reader & self.tables.keys()):
                 yield self.tables[read]
 
 
@@ -268,10 +281,6 @@ async def _of_functions(connection: Connection, reach: Reach) -> list[Text]:
     rows = (await connection.query(_DEFINERS)).rows
     owners = {_key(schema, name): str(owner) for schema, name, owner in rows}
     return [_filled(texts.DEFINER, name=_named(key), owner=owners[key]) for key in owners if reach.may_call(key)]
-
-
-def _owned(key: Key) -> Text:
-    return _filled(texts.OWNED, name=_named(key))
 
 
 def _key(schema: object, name: object) -> Key:

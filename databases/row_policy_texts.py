@@ -46,6 +46,12 @@ OLD_VIEW = Text(
     "that it reads: before PostgreSQL 15 there is no security_invoker, so give it to an owner for whom they hold, or "
     "close it by DENIED_OBJECTS",
 )
+VIEW_OF_RELATIVE = Text(
+    "视图 {name} 读取 {other}，后者自身没有启用行级安全，而它的父表或子表启用了："
+    "请也为它启用，或用 DENIED_OBJECTS 禁止读取该视图",
+    "the view {name} reads {other}, which has no row-level security of its own although its parent or a child has it: "
+    "enable it there too, or close the view by DENIED_OBJECTS",
+)
 STORED = Text(
     "物化视图 {name} 保存了 {other} 的行，任何人都能看到全部：请收回其 SELECT 权限，或用 DENIED_OBJECTS 禁止读取",
     "the materialised view {name} holds rows of {other} and shows them to everybody: revoke SELECT on it, or close it "
