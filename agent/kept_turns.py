@@ -10,6 +10,7 @@ from common.values import Turn
 _PREVIEW_ROWS, _PREVIEW_COLUMNS = 5, 30
 _PREVIEW_CHARS = 200  # of one value
 _ANSWER_CHARS = 16_000
+_DESCRIBED = ("column_types", "labels", "units", "periods", "formats")
 
 
 def turn_of(question: Question, data: Mapping[str, Any], understood: Mapping[str, Any] | None) -> Turn:
@@ -26,8 +27,13 @@ def turn_of(question: Question, data: Mapping[str, Any], understood: Mapping[str
         row_count=result["row_count"] if result else None,
         columns=tuple(result["columns"][:_PREVIEW_COLUMNS]) if result else (),
         rows=_preview(result["rows"]) if result else (),
+        described=_described(result) if result else {},
         understood=understood,
     )
+
+
+def _described(result: Mapping[str, Any]) -> dict[str, list[Any]]:
+    return {key: list(result[key][:_PREVIEW_COLUMNS]) for key in _DESCRIBED if key in result}
 
 
 def _preview(rows: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:

@@ -125,5 +125,6 @@ def _shown(turn: Turn) -> dict[str, Any]:
         "row_count": turn.row_count,
         "columns": list(turn.columns),
         "rows": [list(row) for row in turn.rows],
+        **turn.described,
         "asked_at": turn.asked_at,
     }

@@ -12,7 +12,16 @@ from pathlib import Path
 import psycopg2
 
 from app_config import ConfigurationError
-from benchmarks import accuracy, answer_cost, large_schema, many_streams, retrieval, rule_answers, store_cost
+from benchmarks import (
+    accuracy,
+    answer_cost,
+    large_schema,
+    many_sockets,
+    many_streams,
+    retrieval,
+    rule_answers,
+    store_cost,
+)
 from benchmarks.accuracy_judging import NotLetIn
 from benchmarks.accuracy_report import UnreadableReport
 from common.llm.providers import InvalidEndpoint
@@ -31,6 +40,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10, help="answer_cost: alternating blocks (default 10)")
     parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
     parser.add_argument("--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)")
+    parser.add_argument("--sockets", type=int, default=400, help="many_sockets: WebSockets open at once (default 400)")
     parser.add_argument("--tables", type=int, default=10_000, help="large_schema: tables (default 10000)")
     parser.add_argument(
         "--questions", type=Path, nargs="+", default=[], help="retrieval, accuracy: files of JSON lines"
@@ -66,6 +76,10 @@ def _answer_cost(database_url: str, folder: Path, options: argparse.Namespace) -
 def _many_streams(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     found = many_streams.run(database_url, folder, streams=options.streams)
     print("\n".join([*found.lines(), *found.problems[:3]]))
+
+
+def _many_sockets(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    print("\n".join(many_sockets.run(database_url, folder, sockets=options.sockets).lines()))
 
 
 def _store_cost(_database_url: str, folder: Path, _options: argparse.Namespace) -> None:
@@ -111,6 +125,7 @@ def _accuracy(folder: Path, parser: argparse.ArgumentParser, options: argparse.N
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "many_streams": _many_streams,
+    "many_sockets": _many_sockets,
     "store_cost": _store_cost,
     "large_schema": _large_schema,
     "rules": _rules,

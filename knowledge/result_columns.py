@@ -22,7 +22,8 @@ from knowledge.words import WORDS
 Role = Literal["time", "measure", "category", "rank", "other"]
 """`time`: when something was; `measure`: how much; `category`: what or who it is about; `other`: keys, documents."""
 
-_NUMBERS = frozenset(("int2", "int4", "int8", "numeric", "float4", "float8", "money"))
+NUMBERS = frozenset(("int2", "int4", "int8", "numeric", "float4", "float8", "money"))
+"""PostgreSQL's types of numbers."""
 _TIMES = ("date", "timestamp")
 _NAMES = frozenset(("text", "varchar", "bpchar", "name", "bool", "char"))
 _WRITTEN_PERIOD = re.compile(r"\d{4}(-?\d{2}){0,2}|\d{4}-?Q[1-4]")
@@ -192,7 +193,7 @@ def _told_apart(labels: list[str], found: Sequence[Output], lang: Lang) -> list[
 
 
 def _unit(output: Output, metric: Metric | None, kind: str, lang: Lang) -> str | None:
-    if kind not in _NUMBERS or output.is_rank or output.part:
+    if kind not in NUMBERS or output.is_rank or output.part:
         return None
     if metric is not None and metric.unit is not None:
         return metric.unit.to(lang)
@@ -216,7 +217,7 @@ def _role(output: Output, kind: str, values: Sequence[object]) -> Role:
         return "time"
     if output.part is not None:
         return "category"
-    if kind in _NUMBERS:
+    if kind in NUMBERS:
         return _role_of_number(output)
     return "category" if kind in _NAMES or (output.column is not None and output.column.allowed) else "other"
 

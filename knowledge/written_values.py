@@ -5,11 +5,11 @@ The figure of a sentence never has digits that the value has not, except the nou
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from common.text import Lang, Text
 from knowledge.naming import has_han
-from knowledge.result_columns import ResultColumn, as_period
+from knowledge.result_columns import NUMBERS, ResultColumn, as_period
 from knowledge.words import WORDS
 
 _MAX_DECIMALS = 4
@@ -31,6 +31,20 @@ def written(value: Any, column: ResultColumn, lang: Lang) -> str:
         return str(value)
     text = f"{round(Decimal(str(value)), 2):,f}" if is_money(column) and _is_short(value) else _figure(value, lang)
     return _with_unit(text, column.unit)
+
+
+Format = Literal["money", "number", "plain"]
+"""How numbers are written. `money`: in groups, with two decimals; `number`: in groups; `plain`: as they are, because
+they are years, keys and other names of things."""
+
+
+def format_of(column: ResultColumn, column_type: str) -> Format | None:
+    """How the column's numbers are written; None for a column of other values."""
+    if column_type not in NUMBERS:
+        return None
+    if column.role != "measure":
+        return "plain"
+    return "money" if is_money(column) else "number"
 
 
 def is_money(column: ResultColumn) -> bool:

@@ -120,6 +120,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             goes_on = super().handle(conn)
         finally:
             del self._since[conn]
+        if goes_on and _has_ended(conn.sock):  # always so after a handshake, which moves the connection elsewhere
+            goes_on = False
         if not goes_on:
             # Gunicorn would wait itself, but in the only thread that accepts connections, which would block all others.
             _await_end(conn.sock)
@@ -179,6 +181,15 @@ def _limit_stalls(connection: socket.socket, seconds: float) -> None:
         if hasattr(socket, "TCP_USER_TIMEOUT") and connection.family != socket.AF_UNIX:
             # Notices a client that vanished without closing: it does not acknowledge the next bytes, such as a ping.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
+
+
+def _has_ended(connection: socket.socket) -> bool:
+    """Whether no further request can come, so that waiting for one would only wake a thread to find that out."""
+    if type(connection) is not socket.socket:  # what TLS has read already can't be seen here
+        return False
+    with suppress(BlockingIOError):
+        return not connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    return False
 
 
 def _await_end(connection: socket.socket) -> None:

@@ -5,8 +5,6 @@ import { NumberText, stringifyExact } from "./exact_json.js";
 
 const NUMERIC_TYPES = new Set(["int2", "int4", "int8", "numeric", "float4", "float8", "money", "oid"]);
 const PLAIN_NUMBER = /^(-?)(\d+)(\.\d+)?$/;
-// Columns of numbers that name things: 2025 is a year, 100234 a shop. They get no thousands separators.
-const NAMES_THINGS = /(^|_)(id|no|code|year|zip|phone)$|(编号|代码|编码|年份|年度|年|号)$/i;
 const LONG_TEXT = 40; // characters from which a cell may wrap
 
 /** Whether a column's values are right-aligned. */
@@ -22,10 +20,26 @@ export function groupThousands(source) {
   return sign + whole.replace(/\B(?=(\d{3})+$)/g, ",") + fraction;
 }
 
-/** A `<td>` for `value` of a column. Numbers keep their exact value in `<data value>`. */
-export function cell(value, column, type) {
+/** `1234567.8` → `1,234,567.80`: two decimals, a half rounded to the even digit, as the answer's sentence does it. */
+function asMoney(source) {
+  const match = PLAIN_NUMBER.exec(source);
+  if (!match) return source;
+  const [, sign, whole, fraction = ""] = match;
+  const digits = fraction.slice(1).padEnd(2, "0");
+  const cents = BigInt(whole + digits.slice(0, 2));
+  const rest = digits.slice(2).replace(/0+$/, "");
+  const isUp = rest > "5" || (rest === "5" && cents % 2n === 1n);
+  const text = String(isUp ? cents + 1n : cents).padStart(3, "0");
+  return groupThousands(`${sign}${text.slice(0, -2)}.${text.slice(-2)}`);
+}
+
+// By a column's format: 2025 is a year and 100234 a shop, which get no thousands separators.
+const WRITE = { money: asMoney, number: groupThousands, plain: (source) => source };
+
+/** A `<td>` for `value` of a column; `format` as the server gives it. Numbers keep their exact value in `<data value>`. */
+export function cell(value, type, format) {
   if (value === null) return nullCell(type);
-  if (isNumeric(type)) return numberCell(String(value), column);
+  if (isNumeric(type)) return numberCell(String(value), WRITE[format] ?? groupThousands);
   const text = isStructure(value) ? stringifyExact(value) : String(value);
   return element("td", { class: text.length > LONG_TEXT ? "long" : "" }, text);
 }
@@ -40,7 +54,6 @@ function nullCell(type) {
   return element("td", { class: isNumeric(type) ? "number" : "" }, mark);
 }
 
-function numberCell(source, column) {
-  const shown = NAMES_THINGS.test(column) ? source : groupThousands(source);
-  return element("td", { class: "number" }, element("data", { value: source }, shown));
+function numberCell(source, write) {
+  return element("td", { class: "number" }, element("data", { value: source }, write(source)));
 }

@@ -23,12 +23,12 @@ export function pastTurn(turn, conversationId) {
   return article;
 }
 
-function preview({ columns, rows, row_count: total }) {
-  const types = columns.map((_name, index) => (isNumbers(rows.map((row) => row[index])) ? "numeric" : ""));
-  return { columns, column_types: types, rows, row_count: rows.length, total };
+function preview({ columns, column_types: types, labels, units, periods, formats, rows, row_count: total }) {
+  const shown = types ?? columns.map((_name, index) => (isNumbers(rows.map((row) => row[index])) ? "numeric" : ""));
+  return { columns, column_types: shown, labels, units, periods, formats, rows, row_count: rows.length, total };
 }
 
-/** The server keeps no types, so columns that hold only numbers are shown as numbers. */
+/** Of turns that are kept without types, columns that hold only numbers are shown as numbers. */
 function isNumbers(values) {
   const known = values.filter((value) => value !== null);
   return known.length > 0 && known.every((value) => typeof value === "number" || value instanceof NumberText);

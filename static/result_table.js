@@ -7,7 +7,7 @@ import { setLabel } from "./texts.js";
 
 const ROWS_AT_ONCE = 200; // more are added on demand, so that a long result does not freeze the page
 
-/** A `<div>` with the table of a `query_result` `{columns, column_types, labels?, units?, periods?, rows}`. */
+/** A `<div>` with the table of a `query_result` `{columns, column_types, labels?, units?, periods?, formats?, rows}`. */
 export class ResultTable {
   #result;
   #rows; // in the order shown
@@ -66,8 +66,8 @@ export class ResultTable {
   }
 
   #row(row) {
-    const { columns, column_types: types } = this.#result;
-    return element("tr", {}, ...row.map((value, index) => cell(this.#shown(value, index), columns[index], types?.[index] ?? "")));
+    const { column_types: types, formats } = this.#result;
+    return element("tr", {}, ...row.map((value, index) => cell(this.#shown(value, index), types?.[index] ?? "", formats?.[index])));
   }
 
   #shown(value, index) {

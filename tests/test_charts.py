@@ -171,11 +171,14 @@ def test_columns_are_named_for_readers(asking: Asking) -> None:
     result = _run(asking, sql, "zh")["query_result"]
     assert result["periods"] == ["month", None, None, None, None, None]
     assert [len(result[key]) for key in ("labels", "units", "periods", "columns")] == [6, 6, 6, 6]
+    assert result["formats"] == [None, None, None, "number", "money", None]
     assert result["labels"][0] == "月份"
     assert result["labels"][3] == "数量"
     assert result["labels"][4].startswith("平均")
     assert result["labels"][5].startswith("最晚")
     assert not any(label.isascii() for label in result["labels"])
+    keys = _run(asking, "SELECT shop_id, extract(year FROM updated_at) AS year FROM shop LIMIT 2")["query_result"]
+    assert keys["formats"] == ["plain", "plain"]
     own = _run(asking, 'SELECT count(*) AS "number of open shops" FROM shop')["query_result"]
     assert own["labels"] == ["number of open shops"]
 

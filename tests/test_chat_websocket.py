@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.frames import Frame, Opcode
 from werkzeug.serving import make_server
 
 from api.access.key_file import KeyFile
@@ -310,6 +314,74 @@ def test_messages_may_be_as_long_as_bodies(service: _Service) -> None:
             chat.frame()
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1009
+
+
+@pytest.fixture(scope="module")
+def unanswering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a service in this process, whose questions all fail."""
+    with _Service(tmp_path_factory.mktemp("unanswering")).on_a_port() as port:
+        yield port
+
+
+_NAMES = st.sampled_from(["message", "conversation_id", "request_id", "metadata", "user_id", "starter_ui_request"])
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda parts: st.lists(parts, max_size=3) | st.dictionaries(_NAMES | st.text(max_size=5), parts, max_size=4),
+)
+_MESSAGES = st.dictionaries(_NAMES, _JSON, max_size=5) | _JSON
+_TEXTS = _MESSAGES.map(json.dumps) | st.text(st.characters(exclude_categories=["Cs"]), max_size=50)
+
+
+@given(sent=st.lists(_TEXTS, min_size=1, max_size=4))
+@settings(max_examples=15)
+def test_whatever_is_sent_the_next_request_is_answered(sent: list[str], unanswering: int) -> None:
+    with chatting(unanswering) as chat:
+        for message in sent:
+            chat.connection.send(message)
+        chat.send("", request_id="the last")
+        found = chat.frames()
+        while found[-1]["request_id"] != "the last":
+            found += chat.frames()
+    assert all(frame["rich"]["id"] and frame["rich"]["lifecycle"] for frame in found)
+
+
+# ------------------------------------------------------------------------------------------------- under its own server
+
+HANDSHAKE = (
+    f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+).encode()
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def test_a_connection_that_was_kept_open_becomes_a_socket(citu: Citu) -> None:
+    with socket.create_connection(("127.0.0.1", citu.port), 10) as client:
+        client.sendall(HEALTH)
+        assert _until(client, b'"ok"').startswith(b"HTTP/1.1 200 ")
+        client.sendall(HANDSHAKE)
+        assert b" 101 " in _until(client, b"\r\n\r\n")
+        client.sendall(Frame(Opcode.TEXT, b'{"message": ""}').serialize(mask=True))
+        _until(client, b'"type":"completion"')
+
+
+def test_what_follows_a_handshake_is_no_request(citu: Citu) -> None:
+    """Neither answered nor carried out: the connection is a socket now."""
+    with socket.create_connection(("127.0.0.1", citu.port), 10) as client:
+        client.sendall(HANDSHAKE + b"GET /seen-by-nobody HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        _until(client, b"\r\n\r\n")
+        client.sendall(Frame(Opcode.CLOSE, b"").serialize(mask=True))
+        assert client.recv(100) == b"\x88\x00"
+    assert get_json(citu.port, "/health")[0] == 200
+    assert "seen-by-nobody" not in citu.log.read_text()
+
+
+def _until(client: socket.socket, end: bytes) -> bytes:
+    found = b""
+    while end not in found:
+        data = client.recv(65536)
+        assert data, found
+        found += data
+    return found
 
 
 # -------------------------------------------------------------------------------------------------------------- the end

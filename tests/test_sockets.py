@@ -7,6 +7,7 @@ import asyncio
 import os
 import select
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -381,6 +382,13 @@ def test_other_methods_versions_and_bodies_are_refused(service: Service) -> None
     assert client.post("/socket", headers=HANDSHAKE).status_code == 405
     old = client.get("/socket", headers=HANDSHAKE, environ_overrides={"SERVER_PROTOCOL": "HTTP/1.0"})
     assert old.status_code == 400
+
+
+def test_a_server_that_ends_tls_itself_has_no_connection_to_give(service: Service) -> None:
+    with ssl.create_default_context().wrap_socket(socket.socket(), server_hostname="localhost") as encrypted:
+        given = {"gunicorn.socket": encrypted}
+        response = service.app().test_client().get("/socket", headers=HANDSHAKE, environ_overrides=given)
+    assert response.status_code == 501
 
 
 def test_no_compression_is_agreed_on(service: Service) -> None:

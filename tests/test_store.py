@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 import psycopg2
 import pytest
@@ -59,7 +59,10 @@ def turn(run_id: str, question: str = "多少?") -> Turn:
     asked_at = "2026-01-02T03:04:05.678+00:00"
     understood = {"version": 1, "query": {"base": ["public", "订单"], "limit": 3, "operands": [{"number": "2.50"}]}}
     columns = ("n", "s", "x")
-    return Turn(run_id, question, "DATABASE", "hybrid", "三", asked_at, "SELECT '%s'", 2, columns, rows, understood)
+    said: dict[str, list[Any]] = {"labels": ["数", "文", "其他"], "units": ["元", None, None]}
+    return Turn(
+        run_id, question, "DATABASE", "hybrid", "三", asked_at, "SELECT '%s'", 2, columns, rows, said, understood
+    )
 
 
 def frames(first: int, last: int) -> tuple[Frame, ...]:

@@ -76,7 +76,7 @@ charts = st.sampled_from(["number", "line", "bar", "pie", "scatter", "map"])
 @st.composite
 def results(draw: st.DrawFn) -> dict[str, Any]:
     columns = draw(st.lists(texts, min_size=1, max_size=3))
-    width = {"min_size": len(columns), "max_size": len(columns)}
+    width: dict[str, Any] = {"min_size": len(columns), "max_size": len(columns)}
     rows = draw(st.lists(st.lists(cells, **width), max_size=3))
     labels, units = draw(st.lists(texts, **width)), draw(st.lists(st.none() | texts, **width))
     names = st.sampled_from([*columns, "none", None])

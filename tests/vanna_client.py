@@ -4,7 +4,7 @@ Written from the protocol and from how `<vanna-chat>` shows each part, not from 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -133,13 +133,13 @@ class VannaPage:
 
     def show(self, chunk: Chunk) -> None:
         part = chunk["rich"]
-        change = {
+        changes: dict[str, Callable[[dict[str, Any]], None]] = {
             "status_bar_update": self.status.update,
             "task_tracker_update": self._track,
             "chat_input_update": self.input.update,
-        }.get(part["type"])
-        if change is not None:
-            change(part["data"])
+        }
+        if part["type"] in changes:
+            changes[part["type"]](part["data"])
         elif part["lifecycle"] == "create":
             self.parts.append(part)
             self._latest[part["id"]] = part

@@ -6,6 +6,7 @@ from agent.answers.chart import chart_of
 from common.text import Lang
 from common.values import Catalog, QueryResult
 from knowledge.result_columns import result_columns
+from knowledge.written_values import format_of
 
 
 def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) -> dict[str, Any]:
@@ -17,6 +18,7 @@ def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) ->
         "labels": [column.label for column in columns],
         "units": [column.unit for column in columns],
         "periods": [column.period for column in columns],
+        "formats": [format_of(*column) for column in zip(columns, result.column_types, strict=True)],
         "rows": list(result.rows),
         "row_count": result.row_count,
         "is_limited": result.is_limited,

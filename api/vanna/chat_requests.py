@@ -14,6 +14,7 @@ from typing import Any, Literal
 from agent.flow import new_conversation_id
 from api.fields import ID, optional, short_text, wrong
 from api.requests import parse_user_id, question_text
+from common.envelope import to_json
 from common.errors import InvalidRequest
 from common.text import Text
 
@@ -118,6 +119,11 @@ def feedback_message(run_id: str, *, is_good: bool) -> str:
 def reply_message(run_id: str, interrupt_id: str, text: str) -> str:
     """The message that `parse_chat` takes for the answer to what a run has asked."""
     return f"/answer {run_id} {interrupt_id} {text}"
+
+
+def choice_text(choice: Any) -> str:
+    """One of the answers that a run has offered, as messages and labels say it."""
+    return choice.strip() if isinstance(choice, str) else to_json(choice)
 
 
 def _message(

@@ -16,7 +16,7 @@ from typing import Any
 
 from api.vanna import components
 from api.vanna.charts import chart
-from api.vanna.chat_requests import feedback_message, reply_message
+from api.vanna.chat_requests import choice_text, feedback_message, reply_message
 from api.vanna.components import Button, CardStatus, Part, TaskStatus
 from api.vanna.tables import table
 from common import timestamps
@@ -229,7 +229,7 @@ class Translation:
 
     def _offers(self, event: Mapping[str, Any]) -> Iterable[Part]:
         for kind in ("choices", "rewrites", "follow_ups"):
-            if offers := [Button(str(one), str(one)) for one in event.get(kind) or ()]:
+            if offers := [Button(said, said) for one in event.get(kind) or () if (said := str(one)).strip()]:
                 yield components.buttons(self._name(kind), offers)
 
     def _rating(self, run_id: str) -> Part:
@@ -254,7 +254,7 @@ class Translation:
     def _answers(self, event: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Labels and texts of the answers there can be; empty: any text, or one that fits a schema."""
         if choices := event.get("choices"):
-            return [(str(choice), str(choice)) for choice in choices]
+            return [(said, said) for choice in choices if (said := choice_text(choice))]
         schema = event.get("schema")
         if isinstance(schema, Mapping) and schema.get("type") == "boolean":
             return [(_YES.to(self.lang), "true"), (_NO.to(self.lang), "false")]

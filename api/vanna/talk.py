@@ -24,7 +24,7 @@ from agent.runs.desk import RunDesk, RunView
 from agent.runs.events import stored_event
 from api.beginning import AskedRun, fingerprint_of
 from api.requests import parse_answer
-from api.vanna.chat_requests import ChatRequest, Rated, Replied
+from api.vanna.chat_requests import ChatRequest, Rated, Replied, choice_text
 from api.vanna.chunks import Chunk, Envelope, Translation, error_chunks, greeting_chunks, said_chunks
 from api.vanna.speakers import Speaker
 from common.actor import Actor
@@ -199,12 +199,13 @@ def _asked_run(asked: ChatRequest, speaker: Speaker, *, streams: bool) -> AskedR
 
 
 def _answer_of(view: RunView, text: str) -> Any:
-    """The answer in a message; where the run has asked for something other than text, it is JSON."""
-    asked = view.last.data if view.last is not None else {}
-    if asked.get("choices") or not asked.get("schema"):
-        return text
+    """The answer in a message: one of the choices there were, text, or JSON where something else was asked for."""
+    # Parse the event again, because an answer has floats for fractions where a stored event has Decimals.
+    asked = json.loads(view.last.rendered)["data"] if view.last is not None else {}
+    if choices := asked.get("choices"):
+        return next((choice for choice in choices if choice_text(choice) == text.strip()), text)
     try:
-        return json.loads(text)
+        return json.loads(text) if asked.get("schema") else text
     except (ValueError, RecursionError):
         return text
 

@@ -32,6 +32,8 @@ def test_a_conversation_is_found_again_and_goes_on(page: Page) -> None:
     question = "每个公司有多少个服务区？"
     turn = answered(page, question)
     said, sql = turn.locator(".answer").inner_text(), turn.locator("pre").inner_text()
+    turn.locator(".view[data-view=table]").click()
+    heads = turn.locator("thead th").all_inner_texts()
     page.get_by_role("button", name="新对话").click()
     answered(page, "你好，新的对话")
 
@@ -42,6 +44,7 @@ def test_a_conversation_is_found_again_and_goes_on(page: Page) -> None:
     expect(past.locator(".question")).to_have_text(question)
     expect(past.locator(".answer-text")).to_have_text(said)
     expect(past.locator("pre")).to_have_text(sql)
+    expect(past.locator("thead th")).to_have_text(heads)
     expect(past.locator(".count")).to_contain_text("前 5 行，共")
     with page.expect_request(ASK) as request:
         answered(page, "一共有多少个服务区")
