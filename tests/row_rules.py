@@ -20,7 +20,10 @@ from databases.row_rules import ActorRows, RowRules
 
 FOLDER = Path(__file__).parent / "fixtures" / "row_rules"
 ANN = Actor("ann", ("clerks", "seers", "a", "x"))
-KINDS = ("plain", "joins", "subqueries", "ctes", "aggregates", "rows", "names", "raising", "relatives", "ordered")
+KINDS = (
+    *("plain", "joins", "subqueries", "ctes", "aggregates", "rows", "names", "syntax", "raising", "relatives"),
+    "ordered",
+)
 """The files of statements that policies are the standard for."""
 _CANARY = re.compile(r"SECRET-\d+|7700\d\d")  # only hidden rows have such values
 _STANDARD = "citu_row_standard"

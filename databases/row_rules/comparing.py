@@ -6,7 +6,7 @@ from typing import Any
 from postgast import ParseResult, PgQueryError, deparse
 
 from common.errors import InvalidSql, ValidationFailed
-from databases.guard.parsing import Node, parse
+from databases.guard.parsing import TOO_DEEP, Node, parse
 from databases.row_rules import texts
 
 # Fields that say where something stands in the text, and nothing else.
@@ -28,7 +28,9 @@ def text_of(select: Node) -> str:
         text = str(deparse(result))
         if _is_same(text, select):
             return text
-    except (PgQueryError, InvalidSql, RecursionError, KeyError, TypeError, ValueError) as error:
+    except RecursionError as error:
+        raise ValidationFailed(TOO_DEEP) from error
+    except (PgQueryError, InvalidSql, KeyError, TypeError, ValueError) as error:
         raise ValidationFailed(texts.NOT_REWRITABLE) from error
     raise ValidationFailed(texts.NOT_REWRITABLE)
 

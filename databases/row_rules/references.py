@@ -46,14 +46,18 @@ class References:
     """The names in one statement, as it was written."""
 
     def __init__(self, tree: Node) -> None:
-        self._columns = [strings(node["fields"]) for kind, node in nodes(tree) if kind == "ColumnRef"]
-        joins = [node for kind, node in nodes(tree) if kind == "JoinExpr"]
-        joined = [node["alias"] for node in joins if "alias" in node]
+        found: dict[str, list[Node]] = {kind: [] for kind in ("ColumnRef", "JoinExpr", "String", "alias", "RangeVar")}
+        for kind, node in nodes(tree):
+            if kind in found:
+                found[kind].append(node)
+        self._columns = [strings(node["fields"]) for node in found["ColumnRef"]]
+        joined = [node["alias"] for node in found["JoinExpr"] if "alias" in node]
+        is_natural = any(node.get("isNatural") for node in found["JoinExpr"])
         self._joined = {alias["aliasname"] for alias in joined}
-        self._hides_names = any(node.get("isNatural") for node in joins) or any("colnames" in one for one in joined)
-        self._words = {str(node.get("sval", "")) for kind, node in nodes(tree) if kind == "String"}
-        self._words.update(node["aliasname"] for kind, node in nodes(tree) if kind == "alias")
-        self._words.update(node["relname"] for kind, node in nodes(tree) if kind == "RangeVar")
+        self._hides_names = is_natural or any("colnames" in alias for alias in joined)
+        self._words = {str(node.get("sval", "")) for node in found["String"]}
+        self._words.update(node["aliasname"] for node in found["alias"])
+        self._words.update(node["relname"] for node in found["RangeVar"])
 
     def columns_of(self, item: Item, table: BoundTable) -> list[str]:
         """What the subquery must give: all columns, or where that is sure to be enough, those that the statement names.
