@@ -89,6 +89,7 @@ class World:
     """An application over the database, and keys of users: `root` sees all rows, `ann` few, `eve` none."""
 
     asking: Asking
+    url: str
     model: OpenAiServer | None
     audit_path: Path
     keys: dict[str, str]
@@ -153,7 +154,7 @@ def serving(
     settings = Settings(database_url=url, data_dir=str(folder))
     limits |= {"audit_log": str(audit_path), "reviewer_groups": "reviewers", "value_lookup_timeout_s": 20.0}
     with Asking(settings, model, **{**limits, **changes}) as asking:
-        yield World(asking, model, audit_path, texts)
+        yield World(asking, url, model, audit_path, texts)
 
 
 def prompts(requests: Iterable[Any]) -> str:

@@ -237,7 +237,7 @@ def test_the_caller_is_known_to_views(make_app: MakeApp, keys: KeyFile) -> None:
     app = make_app()
     app.add_url_rule("/api/v9/me", "me", lambda: vars(current_caller()))
     client = app.test_client()
-    nobody = {"user_id": None, "groups": [], "acts_for_others": False, "is_vouched_for": True}
+    nobody: dict[str, Any] = {"user_id": None, "groups": [], "acts_for_others": False, "is_vouched_for": True}
     assert client.get("/api/v9/me").json == nobody
     text, _key = keys.create("alice", groups=("sales", "ops"), acts_for_others=True)
     me = client.get("/api/v9/me", headers=bearer(text)).json

@@ -151,17 +151,17 @@ def test_errors_that_are_repaired_tell_the_model_nothing(asked: World, model: Op
         _clean(prompts(model.requests).replace("900001", ""))
 
 
-def test_everything_that_is_made_of_an_answer(asked: World) -> None:
+def test_everything_that_is_made_of_an_answer(asked: World, way: Way) -> None:
     run_id = asked.answered("ann", BY_MONTH, "Amount by day")["run_id"]
-    for kind in ("csv", "json", "xlsx", "png"):
+    for kind in ("csv", "json", "xlsx", *(["png"] if way == "rules" else [])):  # drawing takes a second
         code, file = asked.fetch("ann", f"/api/v0/runs/{run_id}/export?format={kind}")
         assert code == 200, file
         if kind != "png":
             _clean(file)
-    for what in (["describe"], ["shares"], ["change", "forecast"], ["outliers"]):
-        code, found = asked.fetch("ann", f"/api/v0/runs/{run_id}/analyze", {"what": what})
-        assert code == 200
-        _clean(found)
+    whats = {"what": ["describe", "shares", "change", "outliers"]}
+    code, found = asked.fetch("ann", f"/api/v0/runs/{run_id}/analyze", whats)
+    assert code == 200
+    _clean(found)
     changed = {"run_id": run_id, "rating": "need_modification", "modified_sql": "SELECT * FROM customer"}
     code, data = asked.call("ann", FEEDBACK, changed)
     assert code == 200 and data["query_result"]["row_count"] == 2 and data["plan"] is None
@@ -227,15 +227,9 @@ def test_the_audit_log_has_what_was_run(asked: World, way: Way) -> None:
     assert "sql_as_run" not in asked.audited("ann")[-1]
 
 
-def test_rules_answer_without_a_model(
-    asked: World, way: Way, make_database: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("offline")
-    with world(way, make_database, folder) as offline:
-        for question in (
-            *("How many sales are there?", "customers in Canaryvile", "amount by status", "sales of Zanzicanari Ltd"),
-            *("the latest sale", "customers", "销售总额"),
-        ):
+def test_rules_answer_without_a_model(asked: World, way: Way, tmp_path: Path) -> None:
+    with serving(way, asked.url, tmp_path) as offline:
+        for question in ("How many sales are there?", "customers in Canaryvile", "amount by status", "the latest sale"):
             answer = offline.ask("ann", question, routing_mode="hybrid").decode()
             for said in ("Canaryvile", "Zanzicanari", "canaryvile", "zanzicanari"):
                 answer = answer.replace(said, "")
