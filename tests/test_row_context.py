@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from common.postgres.connection import Connection
 from databases import DEFAULT, Datasource, Datasources
 from databases.options import by_group
 from databases.row_context import BEGIN, RowContext
+from databases.row_rules import RowRules
 from tests.asking import Asking
 from tests.databases import ENDLESS, SMALL, as_admin, runs_endless, until
 
@@ -238,6 +240,36 @@ def test_limits_on_plans_hold_and_tell_no_figures(url: str) -> None:
         assert not any(character.isdigit() for character in hidden.text.en) and hidden.details() == {}
         shown = asyncio.run(refusal("SELECT * FROM wide", **limit))
         assert shown.plan is not None and "plan" in shown.details() and "of 1" in shown.text.en
+
+
+RULES = """
+tables:
+  public.wide:
+    - groups: [sales]
+      rows: i % 2 = length(:user_id) % 2
+      masks: {words: "'***'"}
+"""
+
+
+def test_actors_of_one_group_share_what_is_seen_and_no_rows(url: str, tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    odd, even, other = Actor("ann", ("sales",)), Actor("anna", ("sales",)), Actor("ann", ("guests",))
+
+    async def main() -> None:
+        rules = RowRules.load(tmp_path / "rules.yaml")
+        async with _opened(url, row_context=False, row_rules=rules) as opened:
+            asked = "SELECT max(i), min(words) FROM wide"
+            rows = await asyncio.gather(*(opened(who).run(asked) for who in (odd, even) * 9))
+            assert [list(result.rows[0]) for result in rows] == [[99, "***"], [100, "***"]] * 9
+            assert await opened(odd).catalog() is await opened(even).catalog()
+            assert opened(odd).rows_seen == opened(replace(odd, acts_for_others=True)).rows_seen
+            assert len({opened(who).rows_seen for who in (odd, even, other)}) == 3
+            for nobody in (other, replace(odd, is_vouched_for=False)):
+                assert list((await opened(nobody).run("SELECT count(*) FROM wide")).rows[0]) == [0]
+            hiding = [table.name for table in (await opened(odd).catalog()).tables if table.has_hidden_rows]
+            assert hiding == ["wide"]
+
+    asyncio.run(main())
 
 
 # ----------------------------------------------------------------------------------------------- what bypasses policies

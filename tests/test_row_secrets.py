@@ -128,6 +128,7 @@ def test_questions_tell_neither_who_asks_nor_the_model(asked: World, model: Open
     for stream in (False, True):
         for sql in ("SELECT name FROM customer WHERE name = 'Zanzicanari Ltd'", "SELECT count(*) FROM sale", BY_MONTH):
             answer = asked.ask("ann", question, Reply(sql), WORDS, stream=stream).decode()
+            assert '"sql"' in answer and '"plan"' not in answer and "estimate" not in answer
             for said in (question, given, "Zanzicanari"):
                 answer = answer.replace(said, "")
             _clean(answer)
