@@ -50,7 +50,7 @@ CATALOG_TTL_S = 300.0  # seconds the table descriptions are kept before they are
 ALLOWED_FUNCTIONS = ""  # user-defined and extension functions queries may call: name, schema.name, schema.*, by commas
 ALLOWED_OBJECTS = ""  # if any, only these may be read: schema, schema.table or schema.table.column with *, by commas
 DENIED_OBJECTS = ""  # these may not be read, written the same way; a denial wins
-GROUP_DENIED_OBJECTS = ""  # more of these for keys of a group: clerks=hr, public.person.salary; guests=public.visitor
+GROUP_DENIED_OBJECTS = ""  # the same for API keys of a group: clerks: hr, public.person.salary; guests: public.visitor
 ROW_CONTEXT = False  # tell row-level security policies whose each transaction is: citu.user_id, citu.groups
 SEMANTIC_FILE = ""  # YAML file that says what the database means to people; empty: none, for the demo its own
 ROW_RULES = ""  # YAML file that says which rows and values of a table a group may see; empty: no rules
@@ -122,6 +122,7 @@ AGENT_MODEL_CALLS = 8  # model calls of one question to a tool agent
 AGENT_TOOL_CALLS = 24  # tool calls of one question to a tool agent
 AGENT_TOKENS = 200000  # tokens of one question to a tool agent, of prompts and replies together
 AGENT_TIMEOUT_S = 120.0  # seconds after which a tool agent calls neither the model nor a tool again
+TOOL_GROUPS = ""  # groups that may use a tool, run_sql: analysts, leads; export: everyone; empty: everyone, all tools
 ROUTING_MODE = "hybrid"  # hybrid, llm_only, database_direct or chat_direct; a request may choose another
 ENABLE_RESULT_SUMMARY = True  # put the result into words when there are rows
 ENABLE_SYNTAX_VALIDATION = True  # EXPLAIN every statement before it runs
@@ -201,13 +202,28 @@ def _groups(text: str) -> str:
 
 
 def _objects_by_group(text: str) -> str:
-    for one in filter(str.strip, text.split(";")):
-        group, _, objects = one.partition("=")
-        if not re.fullmatch(r"[\w.:-]{1,64}", group.strip()) or not objects.strip(" ,"):
+    for entry in filter(str.strip, text.split(";")):
+        found = re.fullmatch(r"\s*[\w.:-]{1,64}?\s*:(?:\s+|(?=[^:]*$))(.*)", entry, re.DOTALL)
+        if found is None or not found[1].strip(" ,"):
             raise ValueError(
-                "a group of API keys, = and what it may not read, groups separated by semicolons: "
-                "clerks=hr, public.person.salary; guests=public.visitor"
+                "groups of API keys, each with what it may not read, for example "
+                "clerks: hr, public.person.salary; guests: public.visitor"
             )
+    return text
+
+
+def _tool_groups(text: str) -> str:
+    names: set[str] = set()
+    for entry in text.split(";"):
+        found = re.fullmatch(r"\s*([\w-]{1,64})\s*:\s*([\w.:-]{1,64}(\s*,\s*[\w.:-]{1,64})*)?\s*", entry)
+        if found is None and entry.strip():
+            raise ValueError(
+                "tools, each with the groups of API keys that may use it (everyone: all; none: nobody), for example "
+                "run_sql: analysts, leads; export: everyone; save_memory:"
+            )
+        if found is not None and found[1] in names:
+            raise ValueError(f"each tool once; {found[1]} stands there twice")
+        names |= {found[1]} if found is not None else set()
     return text
 
 
@@ -253,6 +269,7 @@ _PARSERS: dict[str, Any] = {
     "REVIEWER_GROUPS": _groups,
     "OPERATOR_GROUPS": _groups,
     "GROUP_DENIED_OBJECTS": _objects_by_group,
+    "TOOL_GROUPS": _tool_groups,
     "TRUSTED_PROXIES": _count,
     "LOG_LEVEL": _one_of("DEBUG", "INFO", "WARNING", "ERROR"),
     "AGENT": _one_of("ask", "tool_loop", "tool_graph"),
@@ -347,6 +364,7 @@ class Settings:
     agent_tool_calls: int = AGENT_TOOL_CALLS
     agent_tokens: int = AGENT_TOKENS
     agent_timeout_s: float = AGENT_TIMEOUT_S
+    tool_groups: str = TOOL_GROUPS
     routing_mode: str = ROUTING_MODE
     learning: bool = LEARNING
     max_own_examples: int = MAX_OWN_EXAMPLES

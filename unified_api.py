@@ -10,6 +10,7 @@ import secrets
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from werkzeug.routing import RequestRedirect
 
 from agent.bootstrap import Services, bootstrap, semantic_file
 from agent.extensions.loading import ExtensionError
+from agent.tools.tool import EVERYONE
+from agent.tools.tool_groups import InvalidToolGroups, groups_of
 from api.access.admission import Admission, register_admission
 from api.access.callers import current_caller
-from api.access.key_file import KeyFile
+from api.access.key_file import KeyFile, KeysUnreadable
 from api.access.origins import Anonymity
 from api.access.rights import Rights
 from api.analyses import analyses_blueprint
@@ -226,6 +229,7 @@ def main() -> int:
         refuse_strangers([listening], keys=KeyFile(settings.api_keys_path), is_open=settings.allow_anonymous)
         _make_ready(services.sources, settings)
         _check_meanings(services.sources, settings)
+        _warn_of_groups(settings)
     except _REASONS as error:
         sys.stderr.write(f"Citu can't start. {error}\n")
         return 1
@@ -255,6 +259,7 @@ _REASONS = (
     EmbeddedServerError,
     InvalidDatabaseUrl,
     InvalidRedisUrl,
+    InvalidToolGroups,
     Unreachable,
     OpenToOthers,
     SemanticFileError,
@@ -289,6 +294,15 @@ def _check_meanings(sources: Sources, settings: Settings) -> None:
         return
     if problems:
         raise SemanticFileError(str(path), problems)
+
+
+def _warn_of_groups(settings: Settings) -> None:
+    """Tells the operator of groups that no API key has: they may be misspelt, or their keys are made later."""
+    named = {group for groups in groups_of(settings.tool_groups).values() for group in groups} - {EVERYONE}
+    with suppress(KeysUnreadable):  # every request will say so
+        held = {group for key in KeyFile(settings.api_keys_path).all() for group in key.groups}
+        if named - held:
+            sys.stderr.write(f"TOOL_GROUPS names groups that no API key has: {', '.join(sorted(named - held))}.\n")
 
 
 def _banner(settings: Settings, services: Services) -> str:

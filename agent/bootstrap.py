@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from agent.analysis.analysing import Analyst
 from agent.analysis.desk import AnalysisDesk
+from agent.ask.about_result import analysing
 from agent.ask.context import Behaviour, Context
 from agent.ask.example_questions import Examples, demo_examples, examples_of
 from agent.ask.export_desk import ExportDesk
@@ -28,10 +30,17 @@ from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
+from agent.tool_graph.graph_flow import ToolGraphFlow
+from agent.tool_loop.loop_flow import LoopFlow
 from agent.tools.context import ToolAgentContext
 from agent.tools.limits import Limits
+from agent.tools.memory_tools import Memory
+from agent.tools.opening import Openings
 from agent.tools.registry import ToolRegistry
+from agent.tools.schema_tools import SchemaReader
 from agent.tools.session import ToolSession
+from agent.tools.tool_groups import groups_of
+from agent.tools.toolbox import ToolServices, build_tools
 from agent.value_lookup import looking_up
 from agent.without_model import WithoutModel
 from app_config import Settings
@@ -87,11 +96,26 @@ def _ask(dependencies: FlowDependencies) -> Flow:
 
 
 def _tool_loop(dependencies: FlowDependencies) -> Flow:
-    return WithoutModel("tool_loop", _ask(dependencies))
+    settings = dependencies.settings
+    if dependencies.new_tool_context is None:
+        return WithoutModel("tool_loop", _ask(dependencies))
+    return LoopFlow(
+        dependencies.new_tool_context,
+        model_calls=settings.agent_model_calls,
+        deadline_s=settings.request_timeout_s,
+    )
 
 
 def _tool_graph(dependencies: FlowDependencies) -> Flow:
-    return WithoutModel("tool_graph", _ask(dependencies))
+    if dependencies.new_tool_context is None:
+        return WithoutModel("tool_graph", _ask(dependencies))
+    settings = dependencies.settings
+    return ToolGraphFlow(
+        dependencies.new_tool_context,
+        limits=_limits(settings),
+        samples=settings.schema_samples,
+        deadline_s=settings.request_timeout_s,
+    )
 
 
 FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask, _tool_loop, _tool_graph]
@@ -105,6 +129,7 @@ class Services:
     Attributes:
         runs: starts runs of the flows, finds, resumes and cancels them.
         flows: names of the flows.
+        tools: all tools that models may call.
         sources: give the databases' URLs; calling one starts the embedded server if it needs it.
         thinker: who answers: `offline`, or the model's name.
         examples: questions to begin with, about the asked database.
@@ -122,6 +147,7 @@ class Services:
     feedback: FeedbackDesk
     learning: LearningDesk
     schema: SchemaDesk
+    tools: ToolRegistry
     sources: Sources
     thinker: str
     examples: Examples
@@ -137,6 +163,7 @@ def bootstrap(settings: Settings) -> Services:
         ExtensionError: an extension that the settings name can't be used.
         InvalidEndpoint: a model's key is set without the settings it needs.
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
+        InvalidToolGroups: TOOL_GROUPS names a tool that there is not.
         SemanticFileError: the semantic file can't be read or is not valid.
         RowRulesError: the same of the file of row rules.
     """
@@ -170,12 +197,13 @@ def bootstrap(settings: Settings) -> Services:
         store=adapters.store,
         desk=SqlDesk(adapters.database_of, adapters.new_context, request_timeout_s=timeout_s),
         exports=ExportDesk(answers, adapters.open_database, max_rows=settings.export_max_rows),
-        analyses=AnalysisDesk(answers, adapters.open_database, request_timeout_s=timeout_s),
+        analyses=AnalysisDesk(answers, adapters.open_database, adapters.analyst, request_timeout_s=timeout_s),
         feedback=FeedbackDesk(
             answers, *learnt, adapters.rules.is_complete, learns=settings.learning, request_timeout_s=timeout_s
         ),
         learning=LearningDesk(*learnt, request_timeout_s=timeout_s),
         schema=SchemaDesk(adapters.database_of, samples=settings.schema_samples, nearest=adapters.nearest),
+        tools=adapters.tools,
         sources=adapters.sources,
         thinker=adapters.model.name if adapters.model else adapters.rules.name,
         examples=demo_examples if adapters.asks_demo else examples_of(adapters.database_of),
@@ -208,6 +236,7 @@ class _Adapters:
         self._thinking = _thinking(settings, self.model, self.nearest) if self.model else None
         self._behaviour = _behaviour(settings)
         self._values = ValueSearch(settings.value_lookup_timeout_s)
+        self.analyst = Analyst()
         self._experience = ExperienceDesk(
             self.store.learned,
             DEFAULT,
@@ -216,8 +245,9 @@ class _Adapters:
             check=self.journal.check,
             reuses=settings.reuse_examples,
         )
-        self._tools = ToolRegistry(
-            (), self.open_database, audit, hooks=self.extensions.hooks, observer=self.extensions.observer
+        tools = build_tools(self._tool_services(settings))
+        self.tools = ToolRegistry(
+            tools, self.open_database, audit, hooks=self.extensions.hooks, observer=self.extensions.observer
         )
         self._limits = _limits(settings)
 
@@ -238,6 +268,28 @@ class _Adapters:
         if model is None or (not extensions.middlewares and extensions.observer is UNOBSERVED):
             return model
         return ExtendedModel(model, extensions.middlewares, extensions.observer)
+
+    def _tool_services(self, settings: Settings) -> ToolServices:
+        return ToolServices(
+            SchemaReader(samples=settings.schema_samples, nearest=self.nearest),
+            self._values,
+            Memory(
+                self.store.learned,
+                DEFAULT,
+                self._recollection_of,
+                self.definitions,
+                self.rules.is_complete,
+                learns=settings.learning,
+            ),
+            self.analyst,
+            settings.export_max_rows,
+            groups_of(settings.tool_groups),
+        )
+
+    def _recollection_of(self, actor: Actor) -> Recollection:
+        own = OwnRecollection(self._experience, actor, self.rules.is_complete)
+        enhancers = self.extensions.enhancers
+        return EnhancedRecollection(own, enhancers, actor) if enhancers else own
 
     def database_of(self, actor: Actor) -> Database:
         """The asked database as the actor may see it, for looking and judging: nothing is audited."""
@@ -262,26 +314,29 @@ class _Adapters:
         """The services for one occasion."""
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(self._thinking, self.rules) if self._thinking else self.rules
-        recollection: Recollection = OwnRecollection(self._experience, occasion.actor, self.rules.is_complete)
-        if self.extensions.enhancers:
-            recollection = EnhancedRecollection(recollection, self.extensions.enhancers, occasion.actor)
+        recollection = self._recollection_of(occasion.actor)
         look_up = looking_up(self._values, self.open_database(replace(occasion, source="value_lookup")))
         database = self.open_database(occasion)
-        return Context(database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up)
+        analyse = analysing(self.analyst, self.open_database(replace(occasion, source="analyze")))
+        return Context(
+            database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up, analyse
+        )
 
     def tool_context_of(self, question: Question) -> ToolAgentContext:
         """The services for one question to a flow with tools; there must be a model."""
         assert self.model is not None
+        assert self._thinking is not None
         context = self.context_of(question)
         session = ToolSession(question, _occasion(question), self.model, self._limits)
         for enrich in self.extensions.enrichers:
             session.metadata |= enrich(question)
         return ToolAgentContext(
             session,
-            self._tools,
+            self.tools,
             context.database,
             context.skills,
             self.rules,
+            Openings(self._thinking.parts),
             context.recall,
             context.experience,
             context.look_up,

@@ -41,6 +41,7 @@ class Question:
         actor: who asks.
         asked_at: ISO 8601, UTC, milliseconds.
         continues: whether the conversation may have earlier turns.
+        is_credible: whether nobody else could ask in this user's name; else nothing is learnt from the question.
         notices: what the answer must say about the request itself.
         lang: language of the answer; None follows the question.
         routing_mode: None takes the configured one.
@@ -59,6 +60,7 @@ class Question:
     table: str | None = None
     stream_tokens: bool = True
     continues: bool = False
+    is_credible: bool = False
     notices: tuple[Text, ...] = ()
 
     @property

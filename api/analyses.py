@@ -1,11 +1,11 @@
 """`POST /api/v0/runs/{run_id}/analyze`: figures about an answer's rows."""
 
-from dataclasses import replace
 from typing import Any, cast
 
 from flask import Blueprint, Response, request
 
-from agent.analysis.desk import WHATS, AnalysisDesk, WantedAnalysis, What
+from agent.analysis.analysing import WHATS, What, Wish
+from agent.analysis.desk import AnalysisDesk, WantedAnalysis
 from agent.analysis.limits import MOST_HORIZON
 from api.access.callers import acting_as
 from api.fields import choice, identifier, optional, short_text, unknown_fields, wrong
@@ -13,7 +13,6 @@ from api.places import Places
 from api.requests import json_object, parse_reader, parse_run_id
 from api.responses import reply
 from api.waiting import result_of
-from common.actor import NOBODY
 from common.envelope import success
 from common.text import Text
 
@@ -29,19 +28,17 @@ def analyses_blueprint(desk: AnalysisDesk, places: Places) -> Blueprint:
     def analyze_run(run_id: str) -> Response:
         body = json_object(request)
         reader = parse_reader(body, request.headers.get("Accept-Language"))
-        wanted = WantedAnalysis(
-            run_id=parse_run_id(run_id),
-            actor=NOBODY,
+        wish = Wish(
             lang=reader.lang,
             what=optional(body, "what", _whats),
             measure=optional(body, "measure", short_text),
             by=optional(body, "by", short_text),
             horizon=optional(body, "horizon", _horizon),
-            conversation_id=optional(body, "conversation_id", identifier),
             notices=unknown_fields(body, _FIELDS),
         )
-        wanted = replace(wanted, actor=acting_as(reader.user_id))
-        return reply(success(result_of(desk.analyze(wanted), places, request.environ), _DONE.to(wanted.lang)))
+        conversation_id = optional(body, "conversation_id", identifier)
+        wanted = WantedAnalysis(parse_run_id(run_id), acting_as(reader.user_id), wish, conversation_id)
+        return reply(success(result_of(desk.analyze(wanted), places, request.environ), _DONE.to(wish.lang)))
 
     return blueprint
 

@@ -9,6 +9,7 @@ from agent.flow import Question
 from agent.runs.desk import RunDesk
 from agent.runs.events import Event
 from api.access.callers import acting_as, untrusted_user_warning
+from api.access.rights import speaks_for_themselves
 from api.beginning import AskedRun, fingerprint_of
 from api.places import Place, Places
 from api.requests import AskRequest, json_object, parse_ask, parse_idempotency_key
@@ -129,4 +130,9 @@ def _for_caller(asked: AskRequest) -> Question:
     """The question with the actor it is asked for, and with a notice when the body's `user_id` was ignored."""
     ignored = untrusted_user_warning(asked.user_id)
     notices = (ignored,) if ignored is not None else ()
-    return replace(asked.question, actor=acting_as(asked.user_id), notices=(*notices, *asked.question.notices))
+    return replace(
+        asked.question,
+        actor=acting_as(asked.user_id),
+        is_credible=speaks_for_themselves(),
+        notices=(*notices, *asked.question.notices),
+    )

@@ -26,9 +26,9 @@ def exports_blueprint(desk: ExportDesk, places: Places) -> Blueprint:
 
     @blueprint.get("/api/v0/runs/<run_id>/export")
     def export_run(run_id: str) -> Response:
-        kind, conversation_id = parse_export(request.args, (*FORMATS, _PICTURE))
+        kind, conversation_id, call_id = parse_export(request.args, (*FORMATS, _PICTURE))
         reader = parse_reader(request.args, request.headers.get("Accept-Language"))
-        wanted = WantedRows(parse_run_id(run_id), acting_as(reader.user_id), conversation_id)
+        wanted = WantedRows(parse_run_id(run_id), acting_as(reader.user_id), conversation_id, call_id)
         if kind == _PICTURE:
             picture = result_of(desk.picture(wanted, reader.lang), places, request.environ)
             return _named(Response(picture, content_type="image/png"), wanted, kind)

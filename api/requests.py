@@ -237,14 +237,14 @@ def parse_search(query: Mapping[str, str], max_chars: int) -> tuple[str, int]:
     return text, optional(query, "limit", whole_number(_MAX_FOUND)) or _DEFAULT_FOUND
 
 
-def parse_export(query: Mapping[str, str], formats: Collection[str]) -> tuple[str, str | None]:
-    """`format`, one of `formats`, the first by default, and `conversation_id` of a query string.
+def parse_export(query: Mapping[str, str], formats: Collection[str]) -> tuple[str, str | None, str | None]:
+    """`format`, one of `formats`, the first by default, `conversation_id` and `call_id` of a query string.
 
     Raises:
         InvalidRequest: a field is wrong; names the field and what is allowed.
     """
     kind = optional(query, "format", choice(*formats)) or next(iter(formats))
-    return kind, optional(query, "conversation_id", identifier)
+    return kind, optional(query, "conversation_id", identifier), optional(query, "call_id", short_text)
 
 
 def parse_table_name(text: str) -> str:

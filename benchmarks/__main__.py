@@ -14,7 +14,9 @@ import psycopg2
 from app_config import ConfigurationError
 from benchmarks import (
     accuracy,
+    agent_cost,
     answer_cost,
+    interruptions,
     large_schema,
     many_sockets,
     many_streams,
@@ -37,9 +39,10 @@ def main() -> None:
     """Measures on the embedded demo database and prints the findings."""
     parser = argparse.ArgumentParser(description="What Citu costs, and what its rules answer")
     parser.add_argument("what", nargs="?", choices=[*_MEASUREMENTS, "accuracy"], help="one measurement (default: all)")
-    parser.add_argument("--rounds", type=int, default=10, help="answer_cost: alternating blocks (default 10)")
+    parser.add_argument("--rounds", type=int, default=10, help="answer_cost, agent_cost: blocks (default 10)")
     parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
     parser.add_argument("--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)")
+    parser.add_argument("--interruptions", type=int, default=500, help="interruptions: questions (default 500)")
     parser.add_argument("--sockets", type=int, default=400, help="many_sockets: WebSockets open at once (default 400)")
     parser.add_argument("--tables", type=int, default=10_000, help="large_schema: tables (default 10000)")
     parser.add_argument(
@@ -71,6 +74,10 @@ def _answer_cost(database_url: str, folder: Path, options: argparse.Namespace) -
         for name, cost in (("bare stack", bare), ("Citu", citu)):
             print(f"{endpoint + ', ' + name:20}{cost['ms']:>20.2f}{cost['cpu_ms']:>20.2f}")
         print(f"{endpoint + ', ratio':20}{citu['ms'] / bare['ms']:>20.2f}{citu['cpu_ms'] / bare['cpu_ms']:>20.2f}")
+
+
+def _agent_cost(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    print("\n".join(agent_cost.run(database_url, folder, questions=options.rounds * 3).lines()))
 
 
 def _many_streams(database_url: str, folder: Path, options: argparse.Namespace) -> None:
@@ -122,14 +129,20 @@ def _accuracy(folder: Path, parser: argparse.ArgumentParser, options: argparse.N
         raise SystemExit(f"{parser.prog} accuracy: {exc}") from exc
 
 
+def _interruptions(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    print("\n".join(interruptions.run(database_url, folder, count=options.interruptions).lines()))
+
+
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
+    "agent_cost": _agent_cost,
     "many_streams": _many_streams,
     "many_sockets": _many_sockets,
     "store_cost": _store_cost,
     "large_schema": _large_schema,
     "rules": _rules,
     "retrieval": _retrieval,
+    "interruptions": _interruptions,
 }
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from app_config import Settings
 from benchmarks.bare_stack import bare_app
 from benchmarks.worker_process import cpu_ms
 from serving.worker import Server, gunicorn_options, listen
-from tests.openai_server import OpenAiServer, Reply, Request
+from tests.openai_server import OpenAiServer, Reply, Request, Script
 from unified_api import create_app
 
 QUESTION = "查询各服务区的营业收入排行"
@@ -38,13 +38,16 @@ def _script(request: Request) -> Reply:
     return Reply(SQL) if "NO_SQL:" in prompt else Reply("营业收入最高的服务区见下表。")
 
 
-def _serve_model(url: Any) -> None:
-    with OpenAiServer(_script) as server:
+def serve_model(url: Any, script: Script) -> None:
+    """Runs a scripted model: puts its URL into the queue, and ends when something is put back."""
+    with OpenAiServer(script) as server:
         url.put(server.url)
         url.get()
 
 
-def _serve(make_app: Callable[[], Any], listening: Any, pid: Any, *, is_citu: bool) -> None:
+def serve(make_app: Callable[[], Any], listening: Any, pid: Any, *, is_citu: bool = True) -> None:
+    """Serves an application; puts its worker's process id into the queue."""
+
     def app() -> Any:
         pid.put(os.getpid())
         return make_app()
@@ -103,7 +106,7 @@ def run(
     """Medians per endpoint and application: `ms` of latency and `cpu_ms` per answer."""
     context = multiprocessing.get_context("fork")
     url: Any = context.Queue()
-    model = context.Process(target=_serve_model, args=(url,), daemon=True)
+    model = context.Process(target=serve_model, args=(url, _script), daemon=True)
     model.start()
     openai_url = url.get(timeout=30)
     settings = Settings(
@@ -122,7 +125,7 @@ def run(
         for name, maker in makers.items():
             listening, pid = listen("127.0.0.1", 0), context.Queue()
             port = listening.getsockname()[1]
-            server = context.Process(target=_serve, args=(maker, listening, pid), kwargs={"is_citu": name == "Citu"})
+            server = context.Process(target=serve, args=(maker, listening, pid), kwargs={"is_citu": name == "Citu"})
             server.start()
             servers.append(server)
             worker = pid.get(timeout=60)

@@ -44,6 +44,8 @@ class Inquiry:
         history: earlier turns of the same conversation, oldest first; only the latest few.
         found_values: stored values that the question names, beside those that the catalogue lists.
         experience: what has been learnt that may help.
+        findings: what was computed of the last result's rows because the question is about it: sentences in `lang`,
+            each with how it was computed.
     """
 
     question: str
@@ -54,6 +56,7 @@ class Inquiry:
     history: tuple[Turn, ...] = ()
     found_values: tuple[StoredValue, ...] = ()
     experience: Experience = NO_EXPERIENCE
+    findings: tuple[str, ...] = ()
 
     @property
     def previous_type(self) -> str | None:

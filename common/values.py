@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from common.meanings import ColumnMeaning, Columns, Metric, TableMeaning
 
@@ -243,6 +243,11 @@ class Usage:
         )
 
 
+AnalysisKind = Literal["describe", "shares", "change", "outliers", "forecast"]
+"""What can be computed of a result's rows; `agent.analysis` does it."""
+ANALYSIS_KINDS: tuple[AnalysisKind, ...] = get_args(AnalysisKind)
+
+
 @dataclass(frozen=True)
 class Classification:
     """What kind of question it is.
@@ -252,12 +257,14 @@ class Classification:
         method: `rule_based_strong_business`, `rule_based_medium_business`, `rule_based_follow_up`, `rule_based_chat`,
             `rule_based_default`, `llm` or `direct`.
         reason: one sentence, in the language of the answer.
+        analysis: of a question about the last result, what computing may answer.
     """
 
     question_type: QuestionType
     confidence: float
     method: str
     reason: str
+    analysis: tuple[AnalysisKind, ...] = ()
 
 
 FailureReason = Literal["missing_database_info", "ambiguous_question", "llm_explanation", "unknown_generation_failure"]

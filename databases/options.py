@@ -1,5 +1,6 @@
 """How one database is asked: connections, limits, and what may be read and called."""
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from databases.plan_estimate import CostLimits
 from databases.results import Caps
 from databases.row_rules import OPEN, ActorRows, RowRules
 from databases.row_view import Place
+
+# A group, whose name may hold colons, and what follows the colon after it.
+_ENTRY = re.compile(r"\s*([\w.:-]{1,64}?)\s*:(?:\s+|(?=[^:]*$))(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -182,11 +186,11 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def by_group(text: str) -> Mapping[str, tuple[str, ...]]:
-    """The parts of a setting such as `clerks=hr, public.person.salary; guests=public.visitor`, by group."""
-    entries = (entry.partition("=") for entry in text.split(";") if entry.strip())
+    """The parts of a setting such as `clerks: hr, public.person.salary; guests: public.visitor`, by group."""
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for group, _, objects in entries:
-        found[group.strip()] += listed(objects)
+    for entry in map(_ENTRY.fullmatch, text.split(";")):
+        if entry is not None:
+            found[entry[1]] += listed(entry[2])
     return {group: tuple(objects) for group, objects in found.items()}
 
 

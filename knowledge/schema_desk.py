@@ -72,7 +72,7 @@ class SchemaDesk:
         return await asyncio.to_thread(self._described, name, catalog)
 
     def _described(self, name: str, catalog: Catalog) -> dict[str, Any]:
-        table = _named(name, catalog)
+        table = table_named(name, catalog)
         return {
             **_listed(table),
             "columns": [self._column(table, column) for column in table.columns],
@@ -187,7 +187,13 @@ def _after(cursor: str) -> tuple[str, str]:
 # -------------------------------------------------------------------------------------------------------------- names
 
 
-def _named(name: str, catalog: Catalog) -> Table:
+def table_named(name: str, catalog: Catalog) -> Table:
+    """The table called `name`, as `schema.table` or `table`, in any case and quoted or not.
+
+    Raises:
+        NotFound: there is none; names similar ones.
+        InvalidRequest: several are called so; names them.
+    """
     found = _called(name, catalog)
     if len(found) == 1:
         return found[0]

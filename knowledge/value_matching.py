@@ -65,6 +65,13 @@ def hits_in(held: Held, values: Sequence[str], stretches: Iterable[Stretch]) -> 
             yield from _named(held, stretch, span, keys, tests if is_open else tests[:1], is_open=is_open)
 
 
+def may_be_told(found: StoredValue, table: Table, column: Column) -> bool:
+    """Whether a model may see a value that was looked up: of a column of names, only what is said itself."""
+    privacy = privacy_of(table, column)
+    is_said = privacy is Privacy.OPEN or (privacy is Privacy.NAMES and found.is_exact)
+    return found.is_meant and is_said and not is_private_value(found.value)
+
+
 def _is_near(one: str, other: str) -> bool:
     """Whether comparing is worth its time."""
     return one.startswith(other) or other.startswith(one) or edits(one, other, 1) <= 1

@@ -29,7 +29,8 @@ from knowledge.value_patterns import Pattern, Stretch, exact_pattern, misspelt_p
 
 _log = logging.getLogger(__name__)
 
-_MOST_COLUMNS = 12  # for one question
+MOST_COLUMNS = 12
+"""Columns searched for one question."""
 _AT_ONCE = 4  # columns of one statement
 _MOST_ROWS = 20  # of one column
 _MOST_WRITINGS = 60  # compared with a column that is too large for a pattern
@@ -144,8 +145,8 @@ class _Lookup:
 
     def __init__(self, wanted: Wanted, catalog: Catalog, database: Database, known: _Known) -> None:
         self._wanted, self._database, self._known = wanted, database, known
-        searched = (held for held in _searched(wanted, catalog) if not known.is_slow(held))
-        self._columns = list(islice(searched, _MOST_COLUMNS))
+        likely = (held for held in searched(wanted.places(), catalog) if not known.is_slow(held))
+        self._columns = list(islice(likely, MOST_COLUMNS))
         self._asked: Sequence[Held] = ()
         self._hits: list[Hit] = []
 
@@ -236,10 +237,13 @@ class _Lookup:
         return rows
 
 
-def _searched(wanted: Wanted, catalog: Catalog) -> Iterator[Held]:
-    """The columns that may hold what is wanted: of text, with more values than are known, none that look personal."""
+def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[Held]:
+    """Those of the columns that a search looks into: of text, with more values than are known, none that look personal.
+
+    Of them, it takes the first `MOST_COLUMNS`.
+    """
     seen: set[Place] = set()
-    for key, name in wanted.places():
+    for key, name in places:
         table = catalog.by_key.get(key)
         column = table.column(name) if table is not None else None
         if table is None or column is None or (key, name) in seen:

@@ -55,10 +55,10 @@ class Asking:
 
     def stream(self, body: dict[str, Any], *replies: Reply) -> list[dict[str, Any]]:
         """The envelopes of all frames, each with its event id as `id`."""
-        response = self._post(STREAM, body, replies)
-        assert response.status_code == 200, response.get_data()
-        assert response.content_type == "text/event-stream; charset=utf-8"
-        return list(frames(response.get_data().decode()))
+        with self._post(STREAM, body, replies) as response:
+            assert response.status_code == 200, response.get_data()
+            assert response.content_type == "text/event-stream; charset=utf-8"
+            return list(frames(response.get_data().decode()))
 
     def _post(self, path: str, body: dict[str, Any], replies: tuple[Reply, ...]) -> TestResponse:
         if self._model is not None:

@@ -13,6 +13,11 @@ def get_json(port: int, path: str) -> tuple[int, dict[str, Any]]:
     return _exchange(port, "GET", path, None, {})
 
 
+def delete_json(port: int, path: str) -> tuple[int, dict[str, Any]]:
+    """Status and body of a DELETE."""
+    return _exchange(port, "DELETE", path, None, {})
+
+
 def post_json(port: int, path: str, body: Any, **headers: str) -> tuple[int, dict[str, Any]]:
     """Status and body of a POST."""
     return _exchange(port, "POST", path, json.dumps(body).encode(), {"Content-Type": "application/json", **headers})

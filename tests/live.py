@@ -86,7 +86,7 @@ import os
 from serving.worker import Worker, gunicorn_options
 class Impatient(Worker):
     stall_s = STALL_S
-    grace_s = 0.5
+    grace_s = GRACE_S
     margin_s = MARGIN_S
 question_s = float(os.environ.get("REQUEST_TIMEOUT_S", "180"))
 globals().update(gunicorn_options(2, question_s=question_s) | {"worker_class": Impatient})
@@ -94,14 +94,17 @@ bind = "127.0.0.1:" + os.environ["PORT"]
 """
 
 
-def impatient(folder: Path, *, stall_s: float = 1.0, margin_s: float = 2.0) -> Path:
+def impatient(folder: Path, *, stall_s: float = 1.0, margin_s: float = 2.0, grace_s: float = 0.5) -> Path:
     """A configuration file for `serving_by_gunicorn`.
 
     Clients may stall for `stall_s` and take `margin_s` longer than a question may, and questions outlive SIGTERM by
-    0.5 s.
+    `grace_s`.
     """
     path = folder / "impatient.conf.py"
-    path.write_text(_IMPATIENT.replace("STALL_S", str(stall_s)).replace("MARGIN_S", str(margin_s)))
+    text = _IMPATIENT
+    for name, seconds in {"STALL_S": stall_s, "MARGIN_S": margin_s, "GRACE_S": grace_s}.items():
+        text = text.replace(name, str(seconds))
+    path.write_text(text)
     return path
 
 

@@ -144,7 +144,30 @@ def _tool_names(tools: Sequence[Any]) -> Iterator[str]:
             isinstance(schema, dict) and schema.get("type") == "object",
             f"Invalid schema for function {function['name']!r}: schema must be a JSON Schema of 'type: \"object\"'.",
         )
+        _check_schema(schema, f"Invalid schema for function {function['name']!r}")
         yield function["name"]
+
+
+# What every endpoint understands that is strict about schemas.
+_KEYWORDS = {"type", "description", "enum", "items", "properties", "required", "additionalProperties", "anyOf"}
+
+
+def _check_schema(schema: Any, where: str) -> None:
+    _require(isinstance(schema, dict), f"{where} is not an object.")
+    unknown = sorted(set(schema) - _KEYWORDS)
+    _require(not unknown, f"{where}: {unknown} are not permitted.")
+    if schema.get("type") == "object":
+        properties = schema.get("properties")
+        _require(isinstance(properties, dict), f"{where}: 'properties' is missing.")
+        _require(schema.get("additionalProperties") is False, f"{where}: 'additionalProperties' must be false.")
+        _require(
+            sorted(schema.get("required", ())) == sorted(properties),
+            f"{where}: 'required' must be an array that includes every key in 'properties'.",
+        )
+        for name, one in properties.items():
+            _check_schema(one, f"{where}.{name}")
+    for one in (*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else ())):
+        _check_schema(one, where)
 
 
 def _check_choice(choice: Any, names: Sequence[str]) -> None:

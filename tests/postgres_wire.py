@@ -18,6 +18,7 @@ class Wire:
     Attributes:
         is_silent: nothing passes, in either direction; what is sent meanwhile is lost.
         cancels_to_lose: how many of the next cancel requests don't arrive.
+        sent: what clients have sent.
     """
 
     def __init__(self, server_url: str, folder: Path) -> None:
@@ -26,6 +27,7 @@ class Wire:
         self.url = make_dsn(server_url, host=str(folder))
         self.is_silent = False
         self.cancels_to_lose = 0
+        self.sent = bytearray()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(f"{folder}/.s.PGSQL.{found['port'][0]}")
         self._acceptor = threading.Thread(target=self._accept, daemon=True)
@@ -52,14 +54,15 @@ class Wire:
                 server.connect(self._upstream)
             except OSError:
                 return  # no server runs, so the client is refused
-            back = threading.Thread(target=self._pass, args=[server, client], daemon=True)
+            back = threading.Thread(target=self._pass, args=[server, client, bytearray()], daemon=True)
             back.start()
-            self._pass(client, server)
+            self._pass(client, server, self.sent)
             back.join()
 
-    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+    def _pass(self, source: socket.socket, target: socket.socket, seen: bytearray) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
+                seen += data
                 if self._loses(data):
                     break
                 if not self.is_silent:

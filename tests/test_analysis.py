@@ -407,3 +407,53 @@ def test_the_back_test_s_error_is_that_of_forecasts_made_before(asking: Asking) 
     errors = [abs(values[known - 1] - true) for known in origins for true in values[known : known + 6]]
     assert (test["origins"], test["forecasts"]) == (7, len(errors))
     assert test["naive_mae"] == pytest.approx(statistics.fmean(errors))
+
+
+# -------------------------------------------------------------------------------- a question about the last result
+
+MONTHLY = "SELECT date_trunc('month', day)::date AS month, sum(amount) AS amount FROM sale GROUP BY 1 ORDER BY 1"
+ABOUT = '{"type": "CHAT", "confidence": 0.9, "reason": "about the result", "analysis": ["change", "nonsense"]}'
+
+
+def _ask_about(asking: Asking, question: str, *replies: Reply) -> dict[str, Any]:
+    first = {"question": "Some rows", "user_id": "ann", "routing_mode": "database_direct"}
+    _, before = asking.sync(first, Reply(MONTHLY))
+    place = {"conversation_id": before["data"]["conversation_id"], "user_id": "ann", "lang": "en"}
+    code, envelope = asking.sync({"question": question, **place}, *replies)
+    assert code == 200, envelope
+    data: dict[str, Any] = envelope["data"]
+    return data
+
+
+def test_why_is_answered_by_what_can_be_computed_of_all_rows(asking: Asking, model: OpenAiServer) -> None:
+    model.default = lambda _: Reply(status=500)
+    data = _ask_about(asking, "why is it so high?")
+    kinds = {finding["kind"] for finding in data["findings"]}
+    assert "change" in kinds
+    assert all(finding["method"] for finding in data["findings"])
+    assert data["response_type"] == "CHAT"
+    assert "don't tell why" in data["response"]
+    assert data["findings"][0]["text"] in data["response"]
+
+
+def test_a_model_says_what_to_compute_and_puts_it_into_words(asking: Asking, model: OpenAiServer) -> None:
+    data = _ask_about(asking, "how does this develop, in your view?", Reply(ABOUT), Reply("It rises."))
+    chat = json.dumps(model.requests[-1].messages)
+    assert {finding["kind"] for finding in data["findings"]} <= {
+        "change",
+        "year_before",
+        "extremes",
+        "rise",
+        "unfinished",
+    }
+    assert "Computed from all rows of the last result" in chat
+    assert data["response"] == "It rises."
+    assert data["warnings"] == []
+
+
+def test_figures_of_the_analysis_are_known_and_others_are_doubted(asking: Asking) -> None:
+    told = _ask_about(asking, "how does this develop?", Reply(ABOUT), Reply("It rises."))["findings"][0]["text"]
+    known = _ask_about(asking, "how does this develop?", Reply(ABOUT), Reply(told))
+    made_up = _ask_about(asking, "how does this develop?", Reply(ABOUT), Reply("It rose by 98765.4 in all."))
+    assert known["warnings"] == []
+    assert "98765.4" in made_up["warnings"][0]

@@ -394,7 +394,7 @@ def test_a_hundred_sockets_hold_no_threads_and_hear_of_the_end(
     database: str, watch: Watch, model: OpenAiServer, tmp_path: Path
 ) -> None:
     with serving_by_gunicorn(
-        impatient(tmp_path),
+        impatient(tmp_path, grace_s=1.5),
         tmp_path / "log",
         model=model,
         DATABASE_URL=database,
@@ -402,21 +402,25 @@ def test_a_hundred_sockets_hold_no_threads_and_hear_of_the_end(
         ROUTING_MODE="database_direct",
     ) as citu:
         worker = citu.worker()
-        with scripted(model, ENDLESS, ENDLESS):
-            ends = asyncio.run(_all_open_then_ended(citu, watch))
-        assert Counter(code for code, _ in ends) == {1001: SOCKETS}
-        busy = [frames for _, frames in ends if frames]
-        assert [[frame["error"]["error_type"] for frame in frames if "error" in frame] for frames in busy] == [
-            ["cancelled"]
-        ] * 2
-        assert all(frames[-1]["type"] == "completion" for frames in busy)
+        with scripted(model, ENDLESS, Reply("SELECT n FROM gated"), Reply("three")):
+            cut_off, finished, *idle = asyncio.run(_all_open_then_ended(citu, watch))
+        assert {code for code, _ in (cut_off, finished, *idle)} == {1001}
+        assert [frames for _, frames in idle] == [[]] * (SOCKETS - 2)
+        assert [frame["error"]["error_type"] for frame in cut_off[1] if "error" in frame] == ["cancelled"]
+        assert "dataframe" in kinds(finished[1]), "there was time for it"
+        assert {frames[-1]["type"] for _, frames in (cut_off, finished)} == {"completion"}
         eventually(lambda: not watch.running("endless"), GONE_S)
         assert citu.process.wait(8) == 0
         assert "SIGKILL" not in citu.log.read_text(), "the worker ended by itself"
         assert not Path(f"/proc/{worker}").exists()
 
 
-async def _all_open_then_ended(citu: Citu, watch: Watch) -> list[tuple[int | None, list[dict[str, Any]]]]:
+End = tuple[int | None, list[dict[str, Any]]]
+"""The code a socket was closed with, and the frames before."""
+
+
+async def _all_open_then_ended(citu: Citu, watch: Watch) -> list[End]:
+    """Asks over two of the sockets, and stops the service; one of the questions can be answered from then on."""
     worker = citu.worker()
     async with AsyncExitStack() as sockets:
         first = await sockets.enter_async_context(_opened(citu.port))
@@ -425,19 +429,22 @@ async def _all_open_then_ended(citu: Citu, watch: Watch) -> list[tuple[int | Non
         clients = [first, *await asyncio.gather(*others)]
         assert descriptor_count(worker) >= SOCKETS
         assert thread_count(worker) <= before + POOL
-        for client in clients[:2]:
+        watch.close_gate()
+        for client, view in zip(clients, ("endless", "gated"), strict=False):
             await client.send(json.dumps({"message": ASK}))
-        await asyncio.to_thread(eventually, lambda: len(watch.running("endless")) == 2)
+            await asyncio.to_thread(eventually, lambda view=view: watch.running(view))
+        ends = [asyncio.create_task(_end_of(client)) for client in clients]
         citu.signal(signal.SIGTERM)
-        return await asyncio.gather(*map(_end_of, clients))
+        await ends[-1]
+        watch.open_gate()
+        return await asyncio.gather(*ends)
 
 
 def _opened(port: int) -> connect:
     return connect(f"ws://127.0.0.1:{port}{PATH}", compression=None, open_timeout=30)
 
 
-async def _end_of(client: ClientConnection) -> tuple[int | None, list[dict[str, Any]]]:
-    """The code a socket was closed with, and the frames before."""
+async def _end_of(client: ClientConnection) -> End:
     frames = []
     with suppress(ConnectionClosed):
         while True:

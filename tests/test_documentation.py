@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,12 @@ from openapi_spec_validator import validate
 from agent.ask.faces import FACES
 from agent.ask.graph import compiled_graph
 from agent.ask.routing import ROUTING_MODES
+from agent.bootstrap import bootstrap
+from agent.tool_graph.graph import compiled_graph as compiled_tool_graph
+from agent.tool_loop.graph import compiled_graph as compiled_loop
 from app_config import Settings
 from common import errors
+from common.actor import NOBODY
 from unified_api import create_app
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +43,12 @@ def test_the_drawing_is_the_compiled_graph() -> None:
     )
 
 
+@pytest.mark.parametrize(("name", "graph"), [("tool_loop", compiled_loop), ("tool_graph", compiled_tool_graph)])
+def test_the_drawings_of_tool_agents_are_the_compiled_graphs(name: str, graph: Callable[[], Any]) -> None:
+    drawn = graph().get_graph().draw_mermaid().strip()
+    assert f"## `{name}`\n\n```mermaid\n{drawn}\n```" in (ROOT / "docs/agents.md").read_text()
+
+
 def test_every_endpoint_is_documented() -> None:
     routes = {
         (method.lower(), re.sub("<([a-z_]+)>", r"{\1}", rule.rule))
@@ -57,8 +68,18 @@ def test_every_error_is_documented(error_type: str, code: int) -> None:
 
 
 def test_every_mode_node_and_event_is_documented() -> None:
-    for name in (*ROUTING_MODES, *FACES, "progress", "token", "completed", "error"):
+    for name in (*ROUTING_MODES, *FACES, "progress", "token", "tool", "result", "question", "completed", "error"):
         assert f"`{name}`" in API
+
+
+def test_every_tool_is_documented_with_its_arguments() -> None:
+    tools = bootstrap(Settings(audit_log="off")).tools.allowed(NOBODY)
+    rows = re.findall(r"^\| `(\w+)` \| (`[^|]+`) \|", _section("docs/agents.md", "Tools"), re.MULTILINE)
+    assert rows == [(tool.name, ", ".join(f"`{name}`" for name in tool.arguments.model_fields)) for tool in tools]
+
+
+def _section(path: str, title: str) -> str:
+    return (ROOT / path).read_text().split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def test_the_openapi_document_is_valid_and_served() -> None:
@@ -108,6 +129,7 @@ def test_the_reference_page_loads_nothing_from_elsewhere() -> None:
 def test_the_modes_and_fields_of_the_openapi_document_are_the_code_s() -> None:
     ask = SPECIFICATION["components"]["schemas"]["Ask"]["properties"]
     assert ask["routing_mode"]["enum"] == [*ROUTING_MODES, None]
+    assert ask["agent"]["enum"] == [*bootstrap(Settings()).flows, None]
     assert [field for field in ask if f"`{field}`" not in API] == []
 
 

@@ -15,10 +15,16 @@ from tests.model_calls import HELLO, KEY, complete_with, use
 from tests.openai_replies import deltas_of
 from tests.openai_server import Called, Gate, OpenAiServer, Reply, Request
 
-COUNT = ToolDefinition(
-    "count_rows", "Counts rows.", {"type": "object", "properties": {"table": {"type": "string"}}, "required": ["table"]}
-)
-RUN = ToolDefinition("run_sql", "Runs a query.", {"type": "object", "properties": {"sql": {"type": "string"}}})
+
+def defined(name: str, description: str, argument: str) -> ToolDefinition:
+    """A tool that takes one text."""
+    properties = {argument: {"type": "string"}}
+    schema = {"type": "object", "properties": properties, "required": [argument], "additionalProperties": False}
+    return ToolDefinition(name, description, schema)
+
+
+COUNT = defined("count_rows", "Counts rows.", "table")
+RUN = defined("run_sql", "Runs a query.", "sql")
 OFFER = ToolOffer((COUNT, RUN))
 CALL = Called("count_rows", {"table": "商店"}, id="call_a")
 OTHER = Called("run_sql", {"sql": "SELECT 1\nFROM shop"}, id="call_b")

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from agent.ask.offers import offered, said
-from agent.ask.second_look import looks_empty
 from app_config import Settings
 from common.errors import ForbiddenStatement
 from common.inquiry import Inquiry
 from common.text import language_of
 from common.values import NoSql, Offer, Sql, Turn
+from knowledge.second_look import looks_empty
 from rules.answering.next_questions import next_questions
 from rules.answering.offers import example_questions
 from rules.skills import OfflineSkills

@@ -16,7 +16,14 @@ from tests.openai_server import OpenAiServer, Reply, take_violations
 USER = {"role": "user", "content": "hello"}
 CALL = {"id": "a", "type": "function", "function": {"name": "run_sql", "arguments": "{}"}}
 ANSWER = {"role": "tool", "tool_call_id": "a", "content": "1"}
-TOOL = {"type": "function", "function": {"name": "run_sql", "parameters": {"type": "object"}}}
+NOTHING = {"type": "object", "properties": {}, "additionalProperties": False}
+TOOL = {"type": "function", "function": {"name": "run_sql", "parameters": NOTHING}}
+
+
+def taking(schema: Any, **more: Any) -> dict[str, Any]:
+    """Tools, one of which takes an argument of this schema."""
+    parameters = {"type": "object", "properties": {"a": schema}, "required": ["a"], "additionalProperties": False}
+    return {"tools": [{"type": "function", "function": {"name": "run", "parameters": {**parameters, **more}}}]}
 
 
 def calling(*calls: Any, **changes: Any) -> dict[str, Any]:
@@ -91,10 +98,15 @@ REFUSED_TOOLS: dict[str, dict[str, Any]] = {
     },
     "one name twice": {"tools": [TOOL, TOOL]},
     "too many": {
-        "tools": [
-            {"type": "function", "function": {"name": f"run_{n}", "parameters": {"type": "object"}}} for n in range(129)
-        ]
+        "tools": [{"type": "function", "function": {"name": f"run_{n}", "parameters": NOTHING}} for n in range(129)]
     },
+    "an argument that may be left out": taking({"type": "string"}, required=[]),
+    "arguments of any name": taking({"type": "string"}, additionalProperties=True),
+    "nothing said of other arguments": taking(NOTHING | {"additionalProperties": None}),
+    "a default": taking({"type": "string", "default": ""}),
+    "a title": taking({"type": "string"}, title="Run"),
+    "a bound within a list": taking({"type": "array", "items": {"type": "integer", "minimum": 1}}),
+    "a pattern in an alternative": taking({"anyOf": [{"type": "null"}, {"type": "string", "pattern": "a"}]}),
     "a choice without tools": {"tool_choice": "none"},
     "parallel without tools": {"parallel_tool_calls": False},
     "a choice of nothing": {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "walk"}}},

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from agent.thinking.llm.model_skills import LlmSkills
 from agent.thinking.llm.rows_text import MAX_ROWS_SHOWN
 from agent.thinking.llm.schema_text import SCHEMA_BUDGET, SchemaText
+from agent.tools.opening import Openings
 from common.errors import InvalidSql
 from common.inquiry import Inquiry
 from common.llm import AnyMessage, Completion, Message, OnToken, ToolOffer
@@ -77,9 +78,12 @@ def inquiry(**changes: Any) -> Inquiry:
 
 
 def asked(method: str, *arguments: Any, about: Inquiry | None = None) -> list[Message]:
-    """The messages that a skill sends."""
+    """The messages that a skill sends, or with which a flow with tools begins."""
     model = Listener()
     skills = LlmSkills(model, today=lambda: date(2025, 3, 9))
+    if method == "opening":
+        openings = Openings(skills.parts, today=lambda: date(2025, 3, 9))
+        return list(asyncio.run(openings.write(about or inquiry(), *arguments)).messages)
     asyncio.run(getattr(skills, method)(about or inquiry(), *arguments))
     assert len(model.prompts) == 1, "one call per skill"
     return model.prompts[0]
@@ -99,6 +103,13 @@ CASES: dict[str, tuple[str, tuple[Any, ...], Inquiry]] = {
     "repair_sql_history": ("repair_sql", (SQL, UNKNOWN), inquiry(question="只看浙北的", history=HISTORY)),
     "write_sql_experience": ("write_sql", (), inquiry(experience=EXPERIENCE)),
     "repair_sql_experience": ("repair_sql", (SQL, UNKNOWN), inquiry(experience=EXPERIENCE, history=HISTORY)),
+    "tool_loop": ("opening", ("tool_loop",), inquiry()),
+    "tool_loop_history_en": (
+        "opening",
+        ("tool_loop",),
+        inquiry(question="and why?", lang="en", history=HISTORY, experience=EXPERIENCE, table="company"),
+    ),
+    "tool_graph": ("opening", ("tool_graph",), inquiry()),
     "chat_history_en": ("chat", (), inquiry(question="why is the first so high?", lang="en", history=HISTORY)),
 }
 
@@ -284,6 +295,7 @@ def test_a_schema_that_fits_reads_the_same_for_every_question() -> None:
     assert len({user.partition("</schema>")[0] for user in users}) == 1
     about = [inquiry(lang=lang, history=turns) for lang in ("zh", "en") for turns in ((), HISTORY)]
     assert len({asked("write_sql", about=each)[0]["content"] for each in about}) == 1
+    assert len({asked("opening", "tool_loop", about=each)[0]["content"] for each in about}) == 1
 
 
 def test_keys_lists_days_and_rows_are_in_the_schema() -> None:

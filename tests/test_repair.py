@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.ask.second_look import looks_empty, replacements, rewritten
 from agent.thinking.llm.repair_hints import error_text
-from agent.thinking.llm.schema_text import SchemaText
 from app_config import Settings
 from common.errors import InvalidSql
 from common.values import Catalog, Column, QueryResult, Table
@@ -17,6 +15,7 @@ from databases.guard import BUILTIN
 from databases.references import references
 from knowledge.identity import allowed, near_value
 from knowledge.near_names import near_names
+from knowledge.second_look import looks_empty, replacements, rewritten
 from tests.asking import Asking
 from tests.openai_replies import Reply
 from tests.openai_server import OpenAiServer
@@ -119,7 +118,7 @@ def test_hints_that_name_what_is_not_open_are_kept_back(hint: str, is_told: bool
     sql = "SELECT nme FROM payment"
     shown = discreet(error, sql, CATALOG, BUILTIN)
     assert isinstance(shown, InvalidSql)
-    assert (hint in error_text(shown, sql, SchemaText(CATALOG))) == is_told
+    assert (hint in error_text(shown, sql, CATALOG)) == is_told
 
 
 # ------------------------------------------------------------------------------------------- which literals are judged

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from agent.ask.second_look import missing, replacements
 from agent.thinking.llm.schema_text import SchemaText
 from app_config import Settings
 from common.errors import DatabaseUnavailable
@@ -21,6 +20,7 @@ from common.inquiry import Inquiry, StoredValue
 from common.ports import Database
 from common.text import Text, language_of
 from common.values import Catalog, PlanEstimate, QueryResult
+from knowledge.second_look import missing, replacements
 from knowledge.value_search import ValueSearch
 from knowledge.words import SIMPLIFIED
 from rules.linking.unexplained import wanted_values

@@ -27,7 +27,13 @@ def _one_of(words: str) -> dict[str, Any]:
 
 
 BUTTON = _object("label action", label=TEXT, action={"type": "string", "pattern": r"\S"}, disabled={"const": False})
-TASK = _object("id title status", id=TEXT, title=TEXT, description=MAYBE, status=_one_of("pending in_progress"))
+TASK = _object(
+    "id title status",
+    id={"pattern": "^[A-Za-z0-9_.:-]+$"},
+    title=TEXT,
+    description=MAYBE,
+    status=_one_of("pending in_progress"),
+)
 CELL = {"type": ["string", "number", "boolean", "null"]}
 # The parts that the component knows, and no others: of anything else it says "Unknown Component".
 SHAPES: dict[str, dict[str, Any]] = {
@@ -82,7 +88,7 @@ ENVELOPE = _object(
     "rich simple conversation_id request_id timestamp",
     rich=_object(
         "id type lifecycle children timestamp visible interactive data",
-        id={"type": "string", "minLength": 1},
+        id={"type": "string", "pattern": "^[A-Za-z0-9_.:-]+$"},
         type=_one_of(" ".join(SHAPES)),
         lifecycle=_one_of("create replace remove"),
         children=_list(TEXT),

@@ -1,62 +1,21 @@
-"""Analyses answers: their SQL is run again as whoever asks, inside statements that add up, order and compare its rows.
-
-Every statement passes the guard like any other, and is bound by the same limits.
-"""
+"""Analyses answers: their SQL is run again as whoever asks."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import combinations
-from typing import Any, Literal, get_args
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
-from agent.analysis import changing, describing, predicting, sharing, statements
-from agent.analysis.findings import Finding, filled
-from agent.analysis.forecasting import CannotForecast
-from agent.analysis.limits import MOST_NAMED, MOST_PERIODS
-from agent.analysis.periods import ALIGNED, Point, Series, Unit, fitting_unit, parsed, series_of, written_unit
-from agent.analysis.statements import Rows
-from agent.analysis.subject import Place, Subject, described_columns, subject_of
+from agent.analysis.analysing import Analyst, Wish
 from agent.ask.past_answers import Answers
 from common.actor import Actor
 from common.audit import Occasion
 from common.errors import InvalidSql, NotFound, QueryTimeout
 from common.ports import Database
-from common.text import Lang, Text
+from common.text import Text
 from knowledge.near_names import with_suggestions
-from knowledge.result_columns import result_columns
-
-What = Literal["describe", "shares", "change", "outliers", "forecast"]
-WHATS: tuple[What, ...] = get_args(What)
-_OVER_TIME: tuple[What, ...] = ("change", "forecast")
-_BY_DEFAULT: tuple[What, ...] = ("describe", "shares", "change", "outliers")
 
 _NO_ROWS = Text("这个回答没有查询结果，无法分析。", "This answer has no rows to analyse.")
 _TOO_LONG = Text("分析时间超过上限，请缩小范围后重试。", "The analysis took longer than allowed; ask for less of it.")
-_NO_MEASURE = Text("结果中没有可以分析的数值列。", "The result has no column of figures to analyse.")
-_NO_GROUP = Text("结果中没有可以分组的列，不能算占比。", "The result has no column of groups: no shares can be formed.")
-_NO_TIME = Text("结果中没有时间列，看不出变化。", "The result has no column of time: no change can be seen.")
-_NOT_ADDED = Text(
-    "“{name}”是平均值、比率或单价之类，相加没有意义，不能算占比。",
-    "{name} is an average, a rate, a price or the like, which can't be added up: no shares of it are formed.",
-)
-_NOT_ADDED_OVER_TIME = Text(
-    "“{name}”在一个周期中有多行，而且相加没有意义，看不出变化。",
-    "{name} has several rows per period and can't be added up: no change can be seen.",
-)
-_NO_SERIES = Text(
-    "“{name}”的值不能按周期排列（或超过 {most:,} 个周期）。",
-    "The values of {name} can't be put in order as periods, or are more than {most:,} of them.",
-)
-_SPARSE = Text(
-    "“{name}”的时间太稀疏，大多数周期没有数据，不作为时间序列分析。",
-    "The times of {name} are too far apart: most periods between them have no figures, so they make no series.",
-)
-_HOLES = Text(
-    "从第一个到最后一个周期之间有 {gaps:,} 个周期没有“{name}”的数据；跨越空缺的周期不作比较。",
-    "{gaps:,} periods between the first and the last have no {name}; nothing is compared across a gap.",
-)
 
 
 @dataclass(frozen=True)
@@ -64,22 +23,13 @@ class WantedAnalysis:
     """What somebody wants to know of an answer.
 
     Attributes:
-        what: None: everything that costs only SQL and that the result allows.
-        measure, by: name or label of a column; see `subject_of`.
-        horizon: periods to forecast; None: a few.
         conversation_id: of the run's conversation; see `Answers.find`.
-        notices: warnings about the request itself.
     """
 
     run_id: str
     actor: Actor
-    lang: Lang
-    what: tuple[What, ...] | None = None
-    measure: str | None = None
-    by: str | None = None
-    horizon: int | None = None
+    wish: Wish
     conversation_id: str | None = None
-    notices: tuple[Text, ...] = ()
 
 
 class AnalysisDesk:
@@ -91,13 +41,17 @@ class AnalysisDesk:
     """
 
     def __init__(
-        self, answers: Answers, open_database: Callable[[Occasion], Database], *, request_timeout_s: float
+        self,
+        answers: Answers,
+        open_database: Callable[[Occasion], Database],
+        analyst: Analyst,
+        *,
+        request_timeout_s: float,
     ) -> None:
         self._answers = answers
         self._open_database = open_database
+        self._analyst = analyst
         self._request_timeout_s = request_timeout_s
-        # One at a time: a forecast keeps a core busy, and a thread can't be stopped from outside.
-        self._forecasts = ThreadPoolExecutor(1, thread_name_prefix="forecast")
 
     async def analyze(self, wanted: WantedAnalysis) -> dict[str, Any]:
         """The body of the answer: columns, findings, a forecast where one was wanted and can be given, warnings.
@@ -122,193 +76,6 @@ class AnalysisDesk:
         occasion = Occasion("analyze", wanted.run_id, wanted.actor, wanted.conversation_id)
         database = self._open_database(occasion)
         try:
-            return await self._of(answered.sql, wanted, database)
+            return {"run_id": wanted.run_id, **await self._analyst.analyse(answered.sql, wanted.wish, database)}
         except InvalidSql as error:
             raise with_suggestions(error, answered.sql, await database.catalog()) from error
-
-    async def _of(self, sql: str, wanted: WantedAnalysis, database: Database) -> dict[str, Any]:
-        statement = (await database.inspect(sql)).statement
-        await database.explain(sql)
-        result = await database.run(sql)
-        columns = result_columns(sql, result, await database.catalog(), wanted.lang)
-        subject = subject_of(columns, result, wanted.measure, wanted.by)
-        work = _Work(wanted, subject, Rows(statement, len(columns)), database)
-        await work.do(self._forecasts)
-        return {
-            "run_id": wanted.run_id,
-            "columns": described_columns(columns, result),
-            "findings": [finding.body() for finding in work.findings],
-            **({"forecast": work.forecast} if work.forecast else {}),
-            "warnings": [notice.to(wanted.lang) for notice in dict.fromkeys([*wanted.notices, *work.notices])],
-        }
-
-
-@dataclass
-class _Work:
-    """One analysis; gathers what it finds."""
-
-    wanted: WantedAnalysis
-    subject: Subject
-    rows: Rows
-    database: Database
-    findings: list[Finding] = field(default_factory=list)
-    notices: list[Text] = field(default_factory=list)
-    forecast: dict[str, Any] | None = None
-
-    async def do(self, forecasts: ThreadPoolExecutor) -> None:
-        """Finds what is wanted, in the order of `WHATS`."""
-        if not self.subject.measures:
-            self.notices.append(_NO_MEASURE)
-            return
-        whats = self.wanted.what or _BY_DEFAULT
-        if "describe" in whats:
-            await self._describe()
-        if "shares" in whats:
-            await self._share()
-        if "change" in whats or "forecast" in whats:
-            await self._follow(forecasts, whats)
-        if "outliers" in whats:
-            await self._find_outliers()
-
-    def _miss(self, what: What, notice: Text) -> None:
-        """Says why something can't be told, to those who asked for it."""
-        if self.wanted.what is not None and what in self.wanted.what:
-            self.notices.append(notice)
-
-    async def _fetch(self, sql: str, most: int) -> list[list[Any]]:
-        await self.database.explain(sql)  # for the limits on plans
-        stream = await self.database.stream(sql, most)
-        found: list[list[Any]] = []
-        try:
-            while page := await stream.page():
-                found += page
-        finally:
-            await stream.aclose()
-        return found
-
-    async def _describe(self) -> None:
-        measures, lang = self.subject.measures, self.wanted.lang
-        pairs = list(combinations(measures, 2))
-        sql = statements.described(self.rows, measures, pairs)
-        rows, *cells = (await self._fetch(sql, 1))[0]
-        size = len(describing.FACTS)
-        for number, measure in enumerate(measures):
-            facts = describing.facts_of(cells[number * size : (number + 1) * size])
-            self.findings.append(describing.describe(measure, rows, facts, sql, lang))
-        told = cells[len(measures) * size :]
-        for (one, other), count, r in zip(pairs, told[::2], told[1::2], strict=True):
-            found = describing.correlation(one, other, count, r, sql, lang)
-            self.findings += [found] if found else []
-
-    async def _share(self) -> None:
-        if not self.subject.groups:
-            self._miss("shares", _NO_GROUP)
-            return
-        group = self.subject.groups[0]
-        for measure in self.subject.measures:
-            if not measure.adds_up:
-                self._miss("shares", filled(_NOT_ADDED, name=measure.label))
-                continue
-            sql = statements.shares(self.rows, measure, group)
-            found = sharing.shared(measure, group, await self._fetch(sql, MOST_NAMED), sql, self.wanted.lang)
-            if isinstance(found, Text):
-                self._miss("shares", found)
-            else:
-                self.findings += found
-
-    async def _find_outliers(self) -> None:
-        names = [*self.subject.times[:1], *self.subject.groups[:2]]
-        for measure in self.subject.measures:
-            sql = statements.outliers(self.rows, measure, names)
-            found = describing.outlying(measure, names, await self._fetch(sql, MOST_NAMED), sql, self.wanted.lang)
-            if isinstance(found, Text):
-                self._miss("outliers", found)
-            else:
-                self.findings.append(found)
-
-    # ------------------------------------------------------------------------------------------------------- over time
-
-    async def _follow(self, forecasts: ThreadPoolExecutor, whats: Sequence[What]) -> None:
-        if not self.subject.times:
-            for what in _OVER_TIME:
-                self._miss(what, _NO_TIME)
-            return
-        time = self.subject.times[0]
-        unit = await self._unit(time) if time.is_timestamp else None
-        for number, measure in enumerate(self.subject.measures):
-            sql = statements.series(self.rows, measure, time, unit)
-            series = await self._series(measure, time, unit, sql)
-            if isinstance(series, Text):
-                for what in _OVER_TIME:
-                    self._miss(what, series)
-                continue
-            if series.gaps:
-                self.notices.append(filled(_HOLES, gaps=series.gaps, name=measure.label))
-            if "change" in whats:
-                self.findings += changing.changes(measure, series, sql, self.wanted.lang)
-                await self._contribute(measure, time, unit, series)
-            if "forecast" in whats and number == 0:
-                await self._predict(measure, series, forecasts)
-
-    async def _unit(self, time: Place) -> Unit | None:
-        """The unit that the times are counted by; None when there are too many periods, or no times."""
-        count, first, last, *aligned = (await self._fetch(statements.grain(self.rows, time), 1))[0]
-        begins, ends = (parsed(text, "hour") if count else None for text in (first, last))
-        if begins is None or ends is None:
-            return None
-        period = time.column.period
-        if period is not None:  # one January alone is no series of years
-            aligned = [unit == period for unit in ALIGNED]
-        return fitting_unit(begins, ends, aligned, MOST_PERIODS)
-
-    async def _series(self, measure: Place, time: Place, unit: Unit | None, sql: str) -> Series | Text:
-        """The measure's figures over time; a notice when they make no series."""
-        none = filled(_NO_SERIES, name=time.label, most=MOST_PERIODS)
-        if time.is_timestamp and unit is None:
-            return none
-        found = await self._fetch(sql, MOST_PERIODS + 1)
-        unit = unit or written_unit([row[0] for row in found])
-        if unit is None or len(found) > MOST_PERIODS:
-            return none
-        if any(rows > 1 for _, rows, *_ in found) and not measure.adds_up:
-            return filled(_NOT_ADDED_OVER_TIME, name=measure.label)
-        points = []
-        for written, _, figures, value, _ in found:
-            start = parsed(written, unit)
-            if start is None:
-                return none
-            if figures:
-                points.append(Point(start, value, written))
-        if not points:
-            return none
-        series = series_of(unit, points, datetime.fromisoformat(found[0][-1]))
-        is_sparse = time.column.period is None and series.gaps > len(series.points)
-        return filled(_SPARSE, name=time.label) if is_sparse else series
-
-    async def _contribute(self, measure: Place, time: Place, unit: Unit | None, series: Series) -> None:
-        """Where the last change lies, if the result says who had a part in it."""
-        step = changing.last_step(series)
-        if step is None or not self.subject.groups or not measure.adds_up:
-            return
-        group = self.subject.groups[0]
-        kind = "timestamp " if time.is_timestamp else ""
-        before, last = (f"{kind}'{point.written.replace('T', ' ')}'" for point in step)
-        sql = statements.contributions(
-            self.rows, measure, group, period=statements.period(time, unit), last=last, before=before
-        )
-        rows = await self._fetch(sql, MOST_NAMED)
-        found = changing.contributed(measure, group, step, series, rows, sql, self.wanted.lang)
-        self.findings += [found] if found else []
-
-    async def _predict(self, measure: Place, series: Series, forecasts: ThreadPoolExecutor) -> None:
-        horizon, notices = predicting.horizon_of(series, self.wanted.horizon)
-        work = asyncio.get_running_loop().run_in_executor(
-            forecasts, predicting.predicted, measure, series, horizon, self.wanted.lang
-        )
-        try:
-            self.forecast, finding = await work
-        except CannotForecast as error:
-            self.notices.append(error.text)
-            return
-        self.notices += notices
-        self.findings.append(finding)

@@ -20,22 +20,22 @@ from knowledge.result_columns import ResultColumn
 Chart = dict[str, Any]
 """`type` (number, line, bar, pie, scatter), `x`, `y`, `series` (names of columns or None), `title`, `unit`."""
 
-_LEAST_POINTS = 3  # of a line
-_MOST_BARS = 50
-_MOST_SLICES = 6
-_MOST_SERIES = 12  # lines or colours
+LEAST_POINTS = 3  # of a line
+MOST_BARS = 50
+MOST_SLICES = 6
+MOST_SERIES = 12  # lines or colours
 _LEAST_DOTS = 12  # of a scatter chart
 _MOST_LISTED = 2  # columns of rows that are shown as they are stored, and still make a chart
 _WHOLE = (99.0, 101.0)  # percent, rounding allowed
 
-_OVER = Text("{y}（按{x}）", "{y} by {x}")
-_SPLIT = Text("{y}（按{x}和{series}）", "{y} by {x} and {series}")
-_AGAINST = Text("{y}与{x}", "{y} against {x}")
+OVER = Text("{y}（按{x}）", "{y} by {x}")
+SPLIT = Text("{y}（按{x}和{series}）", "{y} by {x} and {series}")
+AGAINST = Text("{y}与{x}", "{y} against {x}")
 
 
 def chart_of(columns: Sequence[ResultColumn], result: QueryResult, lang: Lang) -> Chart | None:
     """The chart for `result`, whose columns are `columns`."""
-    table = _Table(columns, result)
+    table = Roles(columns, result)
     if not table.measures or not table.has_unique_names:
         return None
     if result.row_count == 1:
@@ -45,7 +45,7 @@ def chart_of(columns: Sequence[ResultColumn], result: QueryResult, lang: Lang) -
     return _compared(table, lang)
 
 
-class _Table:
+class Roles:
     """A result by the roles of its columns."""
 
     def __init__(self, columns: Sequence[ResultColumn], result: QueryResult) -> None:
@@ -81,15 +81,19 @@ class _Table:
         """How many combinations of values the columns have."""
         return len(set(zip(*(map(str, self.values(column)) for column in columns), strict=True)))
 
+    def holds_figures(self, column: ResultColumn) -> bool:
+        """Whether all values are figures, and there are some."""
+        figures = [value for value in self.values(column) if value is not None]
+        return bool(figures) and all(map(_is_figure, figures))
+
     def _varies(self, column: ResultColumn) -> bool:
         """Whether there is something to see: a figure, and not only zeros."""
-        figures = [value for value in self.values(column) if value is not None]
-        return all(map(_is_figure, figures)) and (any(figures) or (bool(figures) and self.count == 1))
+        return self.holds_figures(column) and (any(self.values(column)) or self.count == 1)
 
 
-def _compared(table: _Table, lang: Lang) -> Chart | None:
+def _compared(table: Roles, lang: Lang) -> Chart | None:
     groups = [*table.times, *table.categories]
-    y = _main_measure(table)
+    y = main_measure(table)
     if len(groups) == 0:
         return _scatter(table, lang) if len(table.measures) == 2 else None
     if len(groups) > 2:
@@ -100,46 +104,46 @@ def _compared(table: _Table, lang: Lang) -> Chart | None:
     return _by_two(table, x, rest[0], y, lang)
 
 
-def _by_one(table: _Table, x: ResultColumn, y: ResultColumn, lang: Lang) -> Chart | None:
+def _by_one(table: Roles, x: ResultColumn, y: ResultColumn, lang: Lang) -> Chart | None:
     if table.distinct(x) < table.count:  # several figures at one place, and nothing says which is which
         return None
-    title = _OVER.to(lang).format(y=y.label, x=x.label)
+    title = OVER.to(lang).format(y=y.label, x=x.label)
     if x.role == "time":
-        return _chart("line" if table.count >= _LEAST_POINTS else "bar", x, y, None, title)
-    if _is_whole(table, y) and table.count <= _MOST_SLICES:
-        return _chart("pie", x, y, None, title)
+        return spec("line" if table.count >= LEAST_POINTS else "bar", x, y, None, title)
+    if _is_whole(table, y) and table.count <= MOST_SLICES:
+        return spec("pie", x, y, None, title)
     if len(table.measures) == 2 and table.count >= _LEAST_DOTS and table.measures[0].unit != table.measures[1].unit:
         return _scatter(table, lang)
-    return _chart("bar", x, y, None, title) if table.count <= _MOST_BARS else None
+    return spec("bar", x, y, None, title) if table.count <= MOST_BARS else None
 
 
-def _by_two(table: _Table, x: ResultColumn, series: ResultColumn, y: ResultColumn, lang: Lang) -> Chart | None:
+def _by_two(table: Roles, x: ResultColumn, series: ResultColumn, y: ResultColumn, lang: Lang) -> Chart | None:
     if table.distinct(x, series) < table.count:
         return None
     if x.role != "time" and table.distinct(series) > table.distinct(x):
         x, series = series, x
     if table.distinct(x) == table.count:  # the second only says more of the first
         return _by_one(table, x, y, lang)
-    if table.distinct(series) > _MOST_SERIES or table.distinct(x) > 4 * _MOST_BARS:
+    if table.distinct(series) > MOST_SERIES or table.distinct(x) > 4 * MOST_BARS:
         return None
-    title = _SPLIT.to(lang).format(y=y.label, x=x.label, series=series.label)
+    title = SPLIT.to(lang).format(y=y.label, x=x.label, series=series.label)
     if x.role == "time":
-        return _chart("line" if table.distinct(x) >= _LEAST_POINTS else "bar", x, y, series, title)
-    return _chart("bar", x, y, series, title) if table.distinct(x) <= _MOST_BARS else None
+        return spec("line" if table.distinct(x) >= LEAST_POINTS else "bar", x, y, series, title)
+    return spec("bar", x, y, series, title) if table.distinct(x) <= MOST_BARS else None
 
 
-def _scatter(table: _Table, lang: Lang) -> Chart | None:
+def _scatter(table: Roles, lang: Lang) -> Chart | None:
     x, y = table.measures
     if table.count < _LEAST_DOTS:
         return None
-    return _chart("scatter", x, y, None, _AGAINST.to(lang).format(y=y.label, x=x.label))
+    return spec("scatter", x, y, None, AGAINST.to(lang).format(y=y.label, x=x.label))
 
 
-def _number(table: _Table) -> Chart:
-    return _chart("number", None, table.measures[0], None, table.measures[0].label)
+def _number(table: Roles) -> Chart:
+    return spec("number", None, table.measures[0], None, table.measures[0].label)
 
 
-def _main_measure(table: _Table) -> ResultColumn:
+def main_measure(table: Roles) -> ResultColumn:
     """The share where there is one, because a count beside it only explains it; else the figure that was sorted by."""
     shares = [one for one in table.measures if one.output.is_share]
     if shares:
@@ -153,7 +157,7 @@ def _is_sorted(values: Sequence[Any]) -> bool:
     return figures in (sorted(figures), sorted(figures, reverse=True))
 
 
-def _is_whole(table: _Table, y: ResultColumn) -> bool:
+def _is_whole(table: Roles, y: ResultColumn) -> bool:
     """Whether the figures are all the shares of one whole."""
     if not y.output.is_share:
         return False
@@ -180,7 +184,8 @@ def _is_figure(value: Any) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def _chart(kind: str, x: ResultColumn | None, y: ResultColumn, series: ResultColumn | None, title: str) -> Chart:
+def spec(kind: str, x: ResultColumn | None, y: ResultColumn, series: ResultColumn | None, title: str) -> Chart:
+    """The specification of a chart of these columns."""
     names: Mapping[str, str | None] = {
         "x": x.output.name if x else None,
         "y": y.output.name,

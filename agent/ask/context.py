@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from langgraph.runtime import Runtime
 
+from agent.ask.about_result import Analyse, nothing_computed
 from agent.ask.state import State
 from agent.experience import NOTHING_LEARNT, Recollection
 from agent.flow import Recall, nothing_before
@@ -47,6 +48,7 @@ class Context:
         experience: gives what has been learnt for the question.
         actor: who asks; what they may see and change depends on it.
         look_up: finds stored values that the question names.
+        analyse: computes figures of an earlier result's rows.
     """
 
     database: Database
@@ -57,6 +59,7 @@ class Context:
     actor: Actor = NOBODY
     experience: Recollection = NOTHING_LEARNT
     look_up: LookUp = nothing_stored
+    analyse: Analyse = nothing_computed
 
     @property
     def has_model(self) -> bool:

@@ -33,11 +33,13 @@ class WantedRows:
 
     Attributes:
         conversation_id: of the run's conversation; see `Answers.find`.
+        call_id: of the tool's call whose rows are wanted; None: those of the answer itself.
     """
 
     run_id: str
     actor: Actor
     conversation_id: str | None = None
+    call_id: str | None = None
 
 
 class ExportDesk:
@@ -63,7 +65,7 @@ class ExportDesk:
         """The answer's rows as they are now; the caller closes the stream.
 
         Raises:
-            NotFound: the user has no such answer, it is no longer kept, or it has no SQL.
+            NotFound: the user has no such answer or call, it is no longer kept, or it has no SQL.
             Conflict: the question is still being answered.
             StatementRejected, QueryTimeout, DatabaseUnavailable: as for a question's own SQL.
             StoreUnavailable: the answer can't be read.
@@ -91,12 +93,17 @@ class ExportDesk:
 
         return await self._of_answer(wanted, drawing)
 
-    async def _of_answer(self, wanted: WantedRows, act: Callable[[Database, str], Awaitable[T]]) -> T:
-        """What `act` makes of the answer's SQL in the database, as the caller may see it."""
+    async def _sql(self, wanted: WantedRows) -> str:
         answered = await self._answers.find(wanted.actor.owner, wanted.run_id, wanted.conversation_id)
+        if wanted.call_id is not None:
+            return await self._answers.sql_of_call(wanted.actor.owner, wanted.run_id, wanted.call_id)
         if answered.sql is None:
             raise NotFound(_NO_ROWS)
-        sql = answered.sql
+        return answered.sql
+
+    async def _of_answer(self, wanted: WantedRows, act: Callable[[Database, str], Awaitable[T]]) -> T:
+        """What `act` makes of the answer's SQL in the database, as the caller may see it."""
+        sql = await self._sql(wanted)
         database = self._open_database(Occasion("export", wanted.run_id, wanted.actor, wanted.conversation_id))
         try:
             await database.explain(sql)  # for the limits on plans

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from agent.ask.context import Context
-from agent.ask.second_look import looks_empty
 from common.errors import CituError
 from common.inquiry import Inquiry
 from common.ports import Database
 from common.text import Lang, Text
 from common.values import NoSql, Offer, QueryResult
+from knowledge.second_look import looks_empty
 from rules.answering.next_questions import NextQuestion, next_questions
 from rules.schema.lexicon import LEXICON
 

@@ -17,6 +17,9 @@ _GONE = Text(
     "没有这个回答，或它已不再保存；请给出它的 conversation_id。",
     "There is no such answer, or it is no longer kept. Give its conversation_id.",
 )
+_NO_CALL = Text(
+    "这次运行中没有这样的调用，或它没有查询结果。", "This run has no such call, or the call has found no rows."
+)
 _NOT_YET = Text("这个问题还没有回答完：请等它结束后再评价。", "The question is still being answered: wait for its end.")
 
 
@@ -69,6 +72,18 @@ class Answers:
         head = view.record.head
         turns = await self._conversations.recent(user_id, head.conversation_id, _MOST_TURNS)
         return _answered(view, _before(turns, run_id))
+
+    async def sql_of_call(self, user_id: str, run_id: str, call_id: str) -> str:
+        """The statement whose rows a tool's call of this run found.
+
+        Raises:
+            NotFound: the run is no longer kept, or no such call found rows.
+            StoreUnavailable: it can't be read.
+        """
+        found = await self._runs.result_of_call(user_id, run_id, call_id)
+        if found is None:
+            raise NotFound(_NO_CALL)
+        return str(found.data["sql"])
 
     async def _kept(self, user_id: str, run_id: str, conversation_id: str | None) -> Answered:
         places = [conversation_id] if conversation_id else await self._latest(user_id)

@@ -62,6 +62,7 @@ class Update(Path, total=False):
         error: why the SQL may not run; ends the question with an error.
         notices: what stands before the answer: which stored values were used, and questions back to the user.
         nothing_found: in place of a summary, that there are no rows.
+        findings: what was computed of the last result's rows for a question about it.
         answer: keys of the final body that the nodes decide.
     """
 
@@ -90,6 +91,7 @@ class Update(Path, total=False):
     summary: str
     nothing_found: str
     chat_response: str
+    findings: tuple[dict[str, Any], ...]
     answer: dict[str, Any]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.flow import Question
 from agent.runs.claims import Claims
-from agent.runs.events import Event, error_event, stored_event
+from agent.runs.events import Event, error_event, is_result, stored_event
 from agent.runs.kept_runs import PAGE, all_frames, last_event
 from agent.runs.leases import Leases
 from agent.runs.live_run import LiveRun
@@ -249,6 +249,20 @@ class RunDesk:
             else:
                 await asyncio.sleep(poll_s)
                 poll_s = min(poll_s * 1.5, _LAST_POLL_S)
+
+    async def result_of_call(self, user_id: str, run_id: str, call_id: str) -> Event | None:
+        """The event with the rows that a tool's call found, of a run that has ended; None: there are none.
+
+        Raises:
+            NotFound, StoreUnavailable: as `look`.
+        """
+        await self.look(user_id, run_id)
+        async for frame in self.follow(user_id, run_id, 0):
+            if is_result(frame):
+                event = stored_event(frame.data)
+                if event.data["call_id"] == call_id:
+                    return event
+        return None
 
     async def cancel(self, user_id: str, run_id: str) -> RunView:
         """Asks for the run's end and waits up to 4 s for it; does nothing to a run that has ended.

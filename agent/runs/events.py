@@ -16,7 +16,7 @@ from agent.runs.pauses import Pause
 from common import timestamps
 from common.envelope import error_data, to_bytes
 from common.errors import CituError
-from common.store import RunHead
+from common.store import Frame, RunHead
 from common.values import Turn
 
 EventType = Literal["progress", "token", "tool", "result", "question", "completed", "error"]
@@ -86,6 +86,14 @@ def stored_event(data: bytes) -> Event:
     envelope = simplejson.loads(data, use_decimal=True)
     content = envelope["data"]
     return Event(content.pop("type"), envelope["message"], lambda: content, envelope["code"])
+
+
+_RESULT = to_bytes({"type": "result"}).strip(b"{}")
+
+
+def is_result(frame: Frame) -> bool:
+    """Whether the frame may be that of a `result`; reading it to find out would take long where there are many rows."""
+    return _RESULT in frame.data
 
 
 def with_warning(event: Event, warning: str) -> Event:

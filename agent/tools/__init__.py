@@ -7,4 +7,8 @@
 | `session` | one question: its limits, its calls, its results |
 | `transcript` | the messages of one question; only complete exchanges |
 | `limits` | how much one question may use |
+| `context` | the services of one question, and what is known of it beforehand |
+| `opening` | the first messages: instructions, what is known, the question |
+| `dialogue`, `answer_text` | asking the model; its text while it is written |
+| `answer` | the body of the answer |
 """

@@ -18,6 +18,7 @@ from common.errors import CituError, Forbidden, InternalError
 from common.llm import InvalidArguments, ToolCall
 from common.ports import Database
 from common.text import Text
+from knowledge.safe_text import one_line
 
 _log = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ _UNKNOWN_SUMMARY = Text("没有这个工具", "There is no such tool")
 _INVALID_SUMMARY = Text("参数无效", "The arguments are not valid")
 _BROKEN = Text("工具运行出错", "The tool failed")
 _MOST_PROBLEMS = 5  # of the arguments, that the model is told
+_MOST_PLACE = 80  # characters of the name of an argument
 
 Transform = Callable[[Tool[Any], Arguments, ToolContext], Awaitable[Arguments]]
 """Changes the arguments of a call, or raises `Forbidden` to refuse it; the next transform gets what this one gave."""
@@ -82,8 +84,17 @@ class ToolRegistry:
         self._hooks = tuple(hooks)
         self._observer = observer
 
-    def changed(self, *, without: Collection[str] = (), more: Sequence[Tool[Any]] = ()) -> "ToolRegistry":
+    def changed(
+        self,
+        *,
+        without: Collection[str] = (),
+        more: Sequence[Tool[Any]] = (),
+        transforms: Sequence[Transform] = (),
+    ) -> "ToolRegistry":
         """A registry without some of the tools and with others, for one flow or one question.
+
+        Args:
+            transforms: run after those that there are.
 
         Raises:
             ValueError: as the class.
@@ -93,7 +104,7 @@ class ToolRegistry:
             [*kept, *more],
             self._open_database,
             self._audit,
-            self._transforms,
+            (*self._transforms, *transforms),
             hooks=self._hooks,
             observer=self._observer,
         )
@@ -102,6 +113,11 @@ class ToolRegistry:
         """The tool of that name; None if there is none or the actor may not call it."""
         tool = self._tools.get(name)
         return tool if tool is not None and tool.is_allowed(actor.groups) else None
+
+    def groups(self, name: str) -> frozenset[str]:
+        """Who may call the tool of that name; nobody, if there is none. Tools of a flow that do the same take these."""
+        tool = self._tools.get(name)
+        return tool.groups if tool is not None else frozenset()
 
     def allowed(self, actor: Actor) -> tuple[Tool[Any], ...]:
         """The tools that the actor may call."""
@@ -135,9 +151,7 @@ class ToolRegistry:
         if tool is None:
             return self._unknown(use.question.actor)
         if offered is not None and call.name not in offered:
-            return ToolResult(
-                f"{call.name} can't be called now. Call one of: {_listed(offered)}.", _NOT_NOW, _NOT_OFFERED
-            )
+            return _not_now(call, offered)
         arguments = parsed_arguments(tool, call)
         if isinstance(arguments, ToolResult):
             return arguments
@@ -187,12 +201,17 @@ def parsed_arguments(tool: Tool[Any], call: ToolCall) -> Arguments | ToolResult:
         arguments: Arguments = tool.arguments.model_validate(call.arguments)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:_MOST_PROBLEMS]
-        return _invalid("; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in problems))
+        return _invalid("; ".join(f"{_place(one['loc'])}: {one['msg']}" for one in problems))
     return arguments
 
 
+def _place(loc: Sequence[int | str]) -> str:
+    """Where a problem is; names of unknown arguments are the model's own and may be long."""
+    return one_line(".".join(map(str, loc)), _MOST_PLACE) or "arguments"
+
+
 def _not_now(call: ToolCall, offered: Collection[str]) -> ToolResult:
-    said = f"{call.name} can't be called now. Call one of: {_listed(offered)}."
+    said = f"{one_line(call.name, _MOST_PLACE)} can't be called now. Call one of: {_listed(offered)}."
     return ToolResult(said, _NOT_NOW, _NOT_OFFERED)
 
 

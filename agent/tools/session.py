@@ -6,11 +6,13 @@ question.
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from agent.flow import Question, StepResult, ToolStep
+from agent.thinking.llm.reasoning import visible_text
 from agent.tools.limits import Limits, Spent
 from agent.tools.registry import ToolRegistry, Use
 from agent.tools.tool import Found, ToolResult, rows_event
@@ -18,7 +20,7 @@ from agent.tools.transcript import Transcript
 from common.audit import Occasion
 from common.errors import LlmUnavailable
 from common.llm import ChatModel, Completion, InvalidArguments, OnToken, ToolCall, ToolOffer
-from common.llm.call_failures import CallFailed, unavailable
+from common.llm.call_failures import CallFailed, is_unusable, unavailable
 from common.text import Text
 from common.values import Usage
 
@@ -27,6 +29,7 @@ Write = Callable[[ToolStep | StepResult], None]
 
 _MOST_SHOWN = 500  # characters of one argument that the user is shown
 _LIMIT = "limit_reached"
+_MOST_OF_TOOL = Text("工具 {} 在一次提问中最多调用 {} 次。", "{} may be called {} times for one question.")
 _REPEATED = Text("与之前的调用相同，沿用其结果", "The same as an earlier call; its result stands")
 
 
@@ -44,6 +47,11 @@ class ToolSession:
     Args:
         occasion: of the question, for the audit log.
         clock: seconds, monotonic.
+
+    Attributes:
+        found: rows, by the ids of the calls that found them, oldest first.
+        results: what each call gave that was not a repetition, by its id, oldest first.
+        shown: charts, files and the like for the body of the answer; see `ToolResult`.
     """
 
     def __init__(
@@ -58,6 +66,7 @@ class ToolSession:
         self.question = question
         self.occasion = occasion
         self.found: dict[str, Found] = {}
+        self.results: dict[str, ToolResult] = {}
         self.shown: dict[str, Any] = {}
         self.metadata: dict[str, str] = {}
         self.spent = Spent()
@@ -66,11 +75,17 @@ class ToolSession:
         self._clock = clock
         self._began = clock()
         self._first_calls: dict[str, str] = {}  # ids by what was called
+        self._calls_of: Counter[str] = Counter()  # by the names of tools that limit them
 
     @property
     def usage(self) -> Usage:
         """What the model cost so far."""
         return self.spent.usage
+
+    @property
+    def is_last_model_call(self) -> bool:
+        """Whether the model may be called once more, and then never again."""
+        return self.usage.llm_calls == self._limits.model_calls - 1
 
     def spend(self, usage: Usage) -> None:
         """Adds calls of the model that were made elsewhere for this question."""
@@ -85,19 +100,34 @@ class ToolSession:
         return self.spent.before_tool(self._limits, self._clock() - self._began)
 
     async def ask(
-        self, transcript: Transcript, offer: ToolOffer | None = None, on_token: OnToken | None = None
+        self,
+        transcript: Transcript,
+        offer: ToolOffer | None = None,
+        on_token: OnToken | None = None,
+        restart: Callable[[], bool] = lambda: True,
     ) -> Completion:
-        """The model's reply. A reply that is empty is asked for once more.
+        """The model's reply. One that is empty, nothing but reasoning, or can't be read is asked for once more.
+
+        Args:
+            restart: called before that; gives whether whoever takes the tokens can begin anew.
 
         Raises:
             LimitReached: the question may not call the model again.
-            LlmUnavailable: the model can't be reached, or its reply was empty twice.
+            LlmUnavailable: the model can't be reached, or both replies were unusable.
         """
-        for _ in range(2):
-            reply = await self._ask_once(transcript, offer, on_token)
-            if reply.tool_calls or reply.text.strip():
-                return reply
-        raise unavailable(CallFailed("empty"))
+        try:
+            return await self._usable(transcript, offer, on_token)
+        except LlmUnavailable as error:
+            if not (is_unusable(error) and restart()):
+                raise
+        return await self._usable(transcript, offer, on_token)
+
+    async def _usable(self, transcript: Transcript, offer: ToolOffer | None, on_token: OnToken | None) -> Completion:
+        reply = await self._ask_once(transcript, offer, on_token)
+        if reply.tool_calls or reply.is_withheld or visible_text(reply.text, reply.reasoning):
+            return reply
+        empty = CallFailed("empty")
+        raise unavailable(empty) from empty
 
     async def _ask_once(self, transcript: Transcript, offer: ToolOffer | None, on_token: OnToken | None) -> Completion:
         if (limit := self.limit_before_model()) is not None:
@@ -125,8 +155,20 @@ class ToolSession:
         key = _key(call, state)
         if key in self._first_calls:
             return _pointed_at(self._first_calls[key])
+        if (limit := self._limit_of_tool(call.name, registry)) is not None:
+            return ToolResult(f"{_LIMIT}: {limit.en}", limit, _LIMIT)
         self._first_calls[key] = call.id
         return await self._run(call, registry, write, offered)
+
+    def _limit_of_tool(self, name: str, registry: ToolRegistry) -> Text | None:
+        """Why this tool may not be called again; None: it may. Counts the call."""
+        tool = registry.find(name, self.question.actor)
+        if tool is None or tool.most_calls is None:
+            return None
+        if self._calls_of[name] >= tool.most_calls:
+            return Text(_MOST_OF_TOOL.zh.format(name, tool.most_calls), _MOST_OF_TOOL.en.format(name, tool.most_calls))
+        self._calls_of[name] += 1
+        return None
 
     async def _run(self, call: ToolCall, registry: ToolRegistry, write: Write, offered: Collection[str]) -> ToolResult:
         tool = registry.find(call.name, self.question.actor)
@@ -148,7 +190,9 @@ class ToolSession:
         return result
 
     def _keep(self, call_id: str, result: ToolResult, write: Write) -> None:
-        self.shown |= result.shown
+        self.results[call_id] = result
+        for key, value in result.shown.items():
+            self.shown[key] = [*self.shown.get(key, ()), *value] if isinstance(value, list) else value
         if result.found is not None:
             self.found[call_id] = result.found
             write(rows_event(result.found))

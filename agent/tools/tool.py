@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from agent.flow import Question, StepResult
+from agent.tools.argument_schema import argument_schema
 from common.errors import CituError
 from common.llm import ToolDefinition
 from common.ports import Database
@@ -51,7 +53,8 @@ class ToolResult:
         summary: for the user, one line.
         error_type: of a call that failed or was refused; None: it worked.
         found: rows, of a tool that queries.
-        shown: a chart, a file and the like, for the body of the answer, by its key there (`chart`, `export` …).
+        shown: what the body of the answer shows beside the rows, by its key there (`exports` …); lists of several
+            calls are joined.
     """
 
     text: str
@@ -89,6 +92,7 @@ class Tool(Generic[A]):
         arguments: validates what the model gives; its JSON Schema is what the model sees.
         run: does the work; `CituError` is told to the model and the user, anything else is a bug and hidden from both.
         groups: who may call it; `EVERYONE` for all, empty for nobody.
+        most_calls: how often one question may call it; None: as often as its limits allow.
     """
 
     name: str
@@ -97,15 +101,16 @@ class Tool(Generic[A]):
     arguments: type[A]
     run: Callable[[ToolContext, A], Awaitable[ToolResult]]
     groups: frozenset[str] = frozenset()
+    most_calls: int | None = None
 
     def is_allowed(self, groups: tuple[str, ...]) -> bool:
         """Whether an actor of these groups may call it."""
         return EVERYONE in self.groups or not self.groups.isdisjoint(groups)
 
-    @property
+    @cached_property  # making the schema takes milliseconds
     def definition(self) -> ToolDefinition:
         """As it is offered to a model."""
-        return ToolDefinition(self.name, self.description, self.arguments.model_json_schema())
+        return ToolDefinition(self.name, self.description, argument_schema(self.arguments))
 
 
 def failed(error: CituError) -> ToolResult:

@@ -13,6 +13,10 @@ NOT_RUN = "This call was not run."
 """The result of a call that nothing came of, because the question ended or was interrupted before."""
 
 
+_SHORT = 1_000  # characters of a result, when the model found the conversation too long
+_CUT = "(The rest of this result was left out, because the conversation became too long.)"
+
+
 @dataclass(frozen=True)
 class Exchange:
     """A reply of the model with the results of its calls.
@@ -29,10 +33,21 @@ class Exchange:
         if calls != [result["tool_call_id"] for result in self.results]:
             raise ValueError("An exchange needs one result for each call of the reply, in its order.")
 
+    def shortened(self) -> "Exchange":
+        """The same with long results cut."""
+        return replace(self, results=tuple(map(_shortened, self.results)))
+
     @property
     def messages(self) -> tuple[AnyMessage, ...]:
         """As they are sent."""
         return (self.reply.message(), *self.results)
+
+
+def _shortened(message: ToolMessage) -> ToolMessage:
+    content = message["content"]
+    if len(content) <= _SHORT:
+        return message
+    return {**message, "content": f"{content[:_SHORT]}\n{_CUT}"}
 
 
 def closed(reply: Completion, results: Mapping[str, str]) -> Exchange:
@@ -55,6 +70,10 @@ class Transcript:
     def with_exchange(self, exchange: Exchange) -> "Transcript":
         """With one exchange more."""
         return replace(self, exchanges=(*self.exchanges, exchange))
+
+    def shortened(self, opening: Sequence[Message]) -> "Transcript":
+        """The same behind another opening, with long results cut, for a model that found it too long."""
+        return Transcript(tuple(opening), tuple(exchange.shortened() for exchange in self.exchanges))
 
     @property
     def messages(self) -> Sequence[AnyMessage]:

@@ -96,6 +96,8 @@ class LiveSocket(asyncio.Protocol):
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """Nothing can be sent any more."""
+        said = self._wire.close_sent or self._wire.close_rcvd
+        _log.info("a socket ended", extra={"closed_with": said.code if said else None, "messages": self._count})
         self._wire.receive_eof()
         for name in tuple(self._timers):
             self._cease(name)

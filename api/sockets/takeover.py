@@ -68,8 +68,9 @@ class Takeover(Response):
 
     def _body(self) -> Iterator[bytes]:
         yield b""  # makes the server send the headers
+        moved = _moved(self._connection)  # fails when there are no descriptors left
         self._is_settled = True
-        self._take(_moved(self._connection))
+        self._take(moved)
 
     def _settle(self) -> None:
         if not self._is_settled:

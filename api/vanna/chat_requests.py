@@ -4,7 +4,6 @@ Buttons of those clients can only send messages. So feedback and answers to a ru
 form this module writes and reads.
 """
 
-import hashlib
 import re
 import secrets
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from typing import Any, Literal
 from agent.flow import new_conversation_id
 from api.fields import ID, optional, short_text, wrong
 from api.requests import parse_user_id, question_text
+from api.vanna.names import plain_name
 from common.envelope import to_json
 from common.errors import InvalidRequest
 from common.text import Text
@@ -68,12 +68,12 @@ class ChatRequest:
     @property
     def kept_conversation_id(self) -> str:
         """The id under which Citu keeps the conversation."""
-        return _kept(self.conversation_id)
+        return plain_name(self.conversation_id)
 
     @property
     def kept_request_id(self) -> str:
         """The same for the request."""
-        return _kept(self.request_id)
+        return plain_name(self.request_id)
 
     @property
     def key(self) -> str | None:
@@ -150,8 +150,3 @@ def _object(field: str, value: object) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
     raise wrong(field, "一个对象", "an object")
-
-
-def _kept(name: str) -> str:
-    """The name itself where it has the form of an id, else one that is always made of it."""
-    return name if ID.fullmatch(name) else f"vanna_{hashlib.sha256(name.encode()).hexdigest()[:40]}"

@@ -18,6 +18,7 @@ from api.vanna import components
 from api.vanna.charts import chart
 from api.vanna.chat_requests import choice_text, feedback_message, reply_message
 from api.vanna.components import Button, CardStatus, Part, TaskStatus
+from api.vanna.names import plain_name
 from api.vanna.tables import table
 from common import timestamps
 from common.envelope import error_data
@@ -151,7 +152,7 @@ class Translation:
         if step in self._open_tasks:
             yield self._end(step, "completed", "")
         visit = self._visits[step] = self._visits.get(step, 0) + 1
-        task = self._open_tasks[step] = self._name("step", f"{step}-{visit}")
+        task = self._open_tasks[step] = self._name("step", step, str(visit))
         yield components.new_task(task, title, detail)
         yield components.changed_task(task, "in_progress", detail)
 
@@ -273,7 +274,8 @@ class Translation:
     # ---------------------------------------------------------------------------------------------------------- names
 
     def _name(self, *words: str) -> str:
-        return "-".join((self.prefix, *words))
+        # Models make up the ids of calls.
+        return "-".join((self.prefix, *map(plain_name, words)))
 
     def _lifecycle(self, name: str) -> components.Lifecycle:
         if name in self._made:

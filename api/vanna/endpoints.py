@@ -10,7 +10,7 @@ from api.responses import error_reply, request_language
 from api.streaming import event_stream
 from api.vanna.chat_requests import names_of, parse_chat
 from api.vanna.chunks import Chunk, Envelope, Translation
-from api.vanna.speakers import Count, speakers_of_request
+from api.vanna.speakers import Count, speaker_of_request
 from api.vanna.talk import Talk
 from api.waiting import WAIT_S, feed_of, from_store
 from common import sse
@@ -39,7 +39,7 @@ def vanna_blueprint(
     @blueprint.post("/chat_sse")
     def chat_sse() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        speaker, place = speakers_of_request(count)(asked.user_id), places.take()
+        speaker, place = speaker_of_request(asked.user_id, count), places.take()
         reply = from_store(talk.open(asked, speaker))
         place.hold()
         return event_stream(reply.chunks(place.leave), _written, ping_interval_s=ping_interval_s, closing=_DONE)
@@ -47,7 +47,7 @@ def vanna_blueprint(
     @blueprint.post("/chat_poll")
     def chat_poll() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        speaker, place = speakers_of_request(count)(asked.user_id), places.take()
+        speaker, place = speaker_of_request(asked.user_id, count), places.take()
         reply = from_store(talk.open(asked, speaker, streams=False))
         place.hold()
         feed, chunks = feed_of(reply.chunks(place.leave), request.environ), []

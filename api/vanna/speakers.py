@@ -1,4 +1,4 @@
-"""Who speaks, as found when a request or a connection was admitted; afterwards no request is needed any more."""
+"""Who speaks, as far as answers need to know; no request is needed any more to tell."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from functools import partial
 
 from flask import request
 
-from api.access.callers import acting_for, current_caller
+from api.access.callers import acting_as, current_caller
 from api.access.rights import speaks_for_themselves
 from api.requests import language_of_body
 from common.actor import Actor
@@ -33,13 +33,11 @@ class Speaker:
     count: Callable[[], None]
 
 
-def speakers_of_request(count: Count) -> Callable[[str | None], Speaker]:
-    """Gives the speaker for the `user_id` that a message names, of all messages of the connection being admitted."""
-    caller, is_credible, address = current_caller(), speaks_for_themselves(), request.remote_addr
-    lang = language_of_body({}, request.headers.get("Accept-Language"))
-
-    def speaker(user_id: str | None) -> Speaker:
-        actor = acting_for(caller, user_id, is_credible=is_credible)
-        return Speaker(actor, is_credible, lang, partial(count, caller, address))
-
-    return speaker
+def speaker_of_request(user_id: str | None, count: Count) -> Speaker:
+    """Who speaks in the request being served, whose message names the user `user_id`."""
+    return Speaker(
+        actor=acting_as(user_id),
+        is_credible=speaks_for_themselves(),
+        lang=language_of_body({}, request.headers.get("Accept-Language")),
+        count=partial(count, current_caller(), request.remote_addr),
+    )

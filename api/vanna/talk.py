@@ -191,6 +191,7 @@ def _asked_run(asked: ChatRequest, speaker: Speaker, *, streams: bool) -> AskedR
         conversation_id=asked.kept_conversation_id,
         continues=asked.continues,
         actor=speaker.actor,
+        is_credible=speaker.is_credible,
         stream_tokens=streams,
     )
     fingerprint = fingerprint_of([asked.message, asked.conversation_id])

@@ -240,6 +240,11 @@ MEANINGS: dict[FailureKind, _Meaning] = {
 }
 
 
+def is_unusable(error: LlmUnavailable) -> bool:
+    """Whether the endpoint has answered, and with nothing that can be read: another reply may be better."""
+    return isinstance(error.__cause__, CallFailed) and error.__cause__.kind in ("empty", "unusable")
+
+
 def unavailable(failure: CallFailed) -> LlmUnavailable:
     """The exception that the rest of Citu handles and whose text the user reads."""
     meaning = MEANINGS[failure.kind]

@@ -219,7 +219,8 @@ class View:
     async def _usable(self, examples: Iterable[Example]) -> tuple[Example, ...]:
         """The first of the examples that are proven and may be shown to a model; candidates stand behind the others."""
         chosen: dict[tuple[str, str], Example] = {}
-        for example in sorted(examples, key=lambda one: one.trust == "candidate"):
+        looked_at = (one for one in examples if not is_unseen(one))
+        for example in sorted(looked_at, key=lambda one: one.trust == "candidate"):
             said = (example.question, example.sql)
             if len(chosen) == _MOST_EXAMPLES or said in chosen:
                 continue
@@ -263,6 +264,11 @@ class View:
             if self.desk.is_proven(example) and await self.sight.may_use(example, is_own=is_own):
                 found[sql] = Reusable(example, sql)
         return tuple(found.values())
+
+
+def is_unseen(example: Example) -> bool:
+    """Whether a model saved it and nobody has looked at it since: that it ran does not make it right."""
+    return example.source == "agent" and example.trust == "candidate"
 
 
 _RANKS = ("certified", "reviewed", "personal", "candidate")

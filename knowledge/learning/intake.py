@@ -91,6 +91,17 @@ class Intake:
         added = await self._learned.add(self._datasource, [item for _, item in read if not isinstance(item, CituError)])
         return [_outcome(number, item, added) for number, item in read]
 
+    async def add(self, question: str, sql: str) -> Added:
+        """Adds one example; what became of it.
+
+        Raises:
+            InvalidRequest: the question or the SQL is empty or too long.
+            StatementRejected, QueryTimeout, DatabaseUnavailable: the SQL can't be proven.
+            StoreUnavailable: it can't be kept, or perhaps was.
+        """
+        example = await self._example({"question": question, "sql": sql})
+        return (await self._learned.add(self._datasource, [example]))[example.example_id]
+
     async def _item(self, line: str) -> Example | Lesson | CituError:
         try:
             values = _object(line)

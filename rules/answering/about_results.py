@@ -21,6 +21,8 @@ from rules.words.result_questions import Doubt
 _OFFERED = 3
 _MOST_SHOWN = 6
 _MOST_CHARACTERS = 300
+_COMPUTED = Text("由这些数据计算得到：\n", "Computed from its rows:\n")
+_ONLY_FIGURES = Text("数据看不出原因，但可以算出：\n", "The rows don't tell why, but this can be computed from them:\n")
 _CANNOT: dict[Doubt, Text] = {
     "why": Text(
         "查询结果只说明数值是多少，看不出原因；没有接入大模型时我不会猜测。",
@@ -46,12 +48,20 @@ def last_result(inquiry: Inquiry) -> Turn | None:
 def result_pieces(inquiry: Inquiry, turn: Turn, doubt: Doubt) -> list[str]:
     """An answer about the result of `turn`, in pieces that concatenate to it."""
     query = earlier_query(inquiry)
-    pieces = [_was(turn, query, inquiry), _CANNOT[doubt].to(inquiry.lang)]
+    pieces = [_was(turn, query, inquiry), *_computed(inquiry, doubt)]
     offers = list(_offers(inquiry, query)) if query is not None else []
     if offers:
         lines = "\n".join(f"- {offer}" for offer in offers)
         pieces += [Text("可以接着问：\n", "You could go on with:\n").to(inquiry.lang), lines]
     return pieces
+
+
+def _computed(inquiry: Inquiry, doubt: Doubt) -> list[str]:
+    """What was computed of the rows; without it, why the rules have nothing to say."""
+    if not inquiry.findings:
+        return [_CANNOT[doubt].to(inquiry.lang)]
+    reason = _ONLY_FIGURES.to(inquiry.lang) if doubt == "why" else _COMPUTED.to(inquiry.lang)
+    return [reason, "".join(f"- {finding}\n" for finding in inquiry.findings)]
 
 
 def _was(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:

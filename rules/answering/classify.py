@@ -1,17 +1,18 @@
 """Whether a question is about the connected database, judged by its words and the database's own."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from common.inquiry import Inquiry
 from common.text import Text
-from common.values import Classification, QuestionType
+from common.values import ANALYSIS_KINDS, AnalysisKind, Classification, QuestionType
 from rules.conversation.conversation import continues, is_understood, written_operation
 from rules.linking.marks import Mark, marks_of
 from rules.query.refusals import in_quotes, similar_names
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
-from rules.words.result_questions import kind_of_doubt
+from rules.words.result_questions import Doubt, kind_of_doubt
 from rules.words.talk import SMALL_TALK, signs_of_talk
 from rules.words.vocabulary import Kind
 from rules.words.writes import pasted_sql
@@ -31,6 +32,9 @@ _GENERAL = WORDS.found("talk.general.subjects")
 _DOUBTFUL, _LIKELY = 0.5, 0.55
 _ORDERED = frozenset(WORDS.both("talk.citu.ordered"))
 _NO_FIGURES = ("=", "+date", "-date")  # 是 and 最近 are said of anything
+# What computing may answer. A reason it can't give, but it tells when a figure changed, and who had a part in it.
+_COMPUTED = tuple(kind for kind in ANALYSIS_KINDS if kind != "forecast")
+_TOLD_BY: Mapping[Doubt, tuple[AnalysisKind, ...]] = {"why": _COMPUTED[1:], "meaning": _COMPUTED}
 _BRIEF = 3  # words
 _MOST_UNREAD = 1  # words that name nothing, in a question that otherwise asks for figures
 _MOST_MISSPELT = 3  # words that are near to names, in a question that names nothing else
@@ -57,7 +61,8 @@ def classified(inquiry: Inquiry) -> Classification:
     doubt = kind_of_doubt(question) if any(turn.sql is not None for turn in inquiry.history) else None
     if doubt == "why" or (doubt is not None and not words.names):
         reason = Text("问题与上一个结果有关", "The question is about an earlier result")
-        return _verdict(inquiry, "CHAT", 0.85, "rule_based_chat", reason)
+        verdict = _verdict(inquiry, "CHAT", 0.85, "rule_based_chat", reason)
+        return replace(verdict, analysis=_TOLD_BY.get(doubt, ()))
     chat = _chat_verdict(inquiry, question, words)
     if chat is None and continues(inquiry):
         return _follow_up_verdict(inquiry, words)

@@ -8,7 +8,6 @@ from langgraph.runtime import Runtime
 
 from agent.ask.context import Context, emitter, inquiry_of
 from agent.ask.offers import FollowUps
-from agent.ask.second_look import looks_empty, missing, replacements, rewritten, taken_for
 from agent.ask.sql_repair import may_repair, repaired
 from agent.ask.state import State, Update
 from common.errors import CituError, InvalidSql, LlmUnavailable
@@ -16,6 +15,7 @@ from common.inquiry import Inquiry, StoredValue
 from common.text import Lang, Text
 from common.values import PlanEstimate, QueryResult, Thought, Usage
 from knowledge.near_names import with_suggestions
+from knowledge.second_look import looks_empty, missing, replacements, rewritten, taken_for
 
 _log = logging.getLogger(__name__)
 

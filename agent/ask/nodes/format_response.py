@@ -21,7 +21,8 @@ async def format_response(state: State, runtime: Runtime[Context]) -> Update:
 
 async def _content(state: State, context: Context) -> dict[str, Any]:
     if "chat_response" in state:
-        return {"response": state["chat_response"]}
+        findings = state.get("findings")
+        return {"response": state["chat_response"], **({"findings": list(findings)} if findings else {})}
     if "user_prompt" in state:
         return {
             "response": state["user_prompt"],

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.thinking.llm.reasoning import without_reasoning
 from common.text import Lang, Text
-from common.values import Classification, QuestionType
+from common.values import ANALYSIS_KINDS, AnalysisKind, Classification, QuestionType
 from knowledge.safe_text import one_line
 
 _KINDS: dict[str, QuestionType] = {"DATABASE": "DATABASE", "CHAT": "CHAT"}
@@ -31,7 +31,13 @@ def classification_of(reply: str, lang: Lang) -> tuple[Classification, tuple[str
         return Classification("DATABASE", _UNSURE, "llm", warning), (warning,)
     reason = verdict.get("reason")
     shown = one_line(reason, 200) if isinstance(reason, str) and reason.strip() else _JUDGED.to(lang)
-    return Classification(_KINDS[named.pop()], _confidence(verdict.get("confidence")), "llm", shown), ()
+    confidence = _confidence(verdict.get("confidence"))
+    return Classification(_KINDS[named.pop()], confidence, "llm", shown, _analysis(verdict.get("analysis"))), ()
+
+
+def _analysis(value: Any) -> tuple[AnalysisKind, ...]:
+    asked = value if isinstance(value, list) else [value]
+    return tuple(what for what in ANALYSIS_KINDS if what in asked)
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ MAX_HISTORY_TOKENS = 3_000  # of one prompt, estimated
 MAX_TURNS = 8  # questions rarely refer to earlier ones
 _INDENT = "\n    "
 
-View = Literal["classify", "sql", "chat"]
+View = Literal["classify", "sql", "chat", "tools"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ _VIEWS: dict[View, _Shares] = {
     "classify": _Shares(question=100, sql=0, rows=0, answer=0, said=60),
     "sql": _Shares(question=200, sql=1_000, rows=0, answer=0, said=150),
     "chat": _Shares(question=200, sql=400, rows=500, answer=250, said=250),
+    "tools": _Shares(question=200, sql=800, rows=0, answer=250, said=250),
 }
 
 

@@ -3,7 +3,7 @@
 A prompt that is too long for the model is sent a second time, shortened.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -14,11 +14,11 @@ from agent.answers.figures_check import (
     figures_warning,
 )
 from agent.thinking.llm.classification_reply import classification_of
-from agent.thinking.llm.experience_text import experience_parts
-from agent.thinking.llm.history_text import Told, told
+from agent.thinking.llm.history_text import told
 from agent.thinking.llm.prompt_files import prompt
+from agent.thinking.llm.question_parts import QuestionParts, asked, shorter, table_hint
 from agent.thinking.llm.reasoning import VisibleText, answer_in, without_reasoning
-from agent.thinking.llm.repair_hints import error_text, mentioned_tables
+from agent.thinking.llm.repair_hints import error_text
 from agent.thinking.llm.replies import WITHHELD, sql_from_reply, withheld
 from agent.thinking.llm.rows_text import extent, rows_text
 from agent.thinking.llm.schema_text import OVERVIEW_BUDGET, SchemaText
@@ -27,17 +27,13 @@ from common.inquiry import Emit, Inquiry
 from common.llm import ChatModel, Completion, Message
 from common.llm.call_failures import CallFailed, unavailable
 from common.llm.tokens import PER_TOKEN, PromptBudget, estimated_tokens, weight
-from common.meanings import TableKey
 from common.text import Lang
-from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Table, Thought, Usage
-from knowledge.index import CatalogIndex, Part
-from knowledge.relevance import Hints
+from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought, Usage
 from knowledge.safe_text import block, one_line
 from knowledge.table_vectors import Nearest
 
-_MAX_QUESTION = 4_000
 _MAX_SQL = 8_000
-_LEADING, _MOST_LED = 2, 6  # examples whose tables are shown before others, and how many these are at most
+_MAX_FINDING = 1_000
 
 
 @dataclass(frozen=True)
@@ -80,16 +76,13 @@ class LlmSkills:
         nearest: Nearest | None = None,
     ) -> None:
         self.name = model.name
+        self.parts = QuestionParts(budget, samples=samples, nearest=nearest)
         self._model = model
         self._today = today
-        self._nearest = nearest
-        self._budget = budget
-        self._samples = samples
-        self._described = Part(self._describe)
 
     async def prepare(self, catalog: Catalog) -> None:
         """Describes the catalogue before questions come, because that takes seconds when it is large."""
-        await self._described.ready(catalog)
+        await self.parts.prepare(catalog)
 
     async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
         """See `Skills.classify`. A verdict that can't be read counts as DATABASE, with a warning."""
@@ -100,7 +93,7 @@ class LlmSkills:
                 tables=self._overview(await self._schema(inquiry), inquiry),
                 previous=one_line(inquiry.previous_type or "none", 20),
                 history=told(inquiry.history, "classify").text,
-                question=_question(inquiry),
+                question=asked(inquiry),
             )
         )
         value, warnings = classification_of(completion.text or completion.reasoning, inquiry.lang)
@@ -108,40 +101,24 @@ class LlmSkills:
 
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`."""
-        schema = await self._schema(inquiry)
-        near = await self._near(schema, inquiry)
+        parts_within = await self.parts.within(inquiry)
 
         def made(budget: PromptBudget) -> _Prompt:
-            history = told(inquiry.history, "sql", budget.history)
-            parts = {
-                "schema": _relevant(schema, inquiry, history, near, budget.schema),
-                **experience_parts(inquiry.experience, budget),
-                "history": history.text,
-                "values": _values(schema, inquiry, budget.values),
-                "question": _question(inquiry),
-            }
-            said = {"table_hint": _table_hint(inquiry.table), "today": self._today().isoformat()}
+            parts = parts_within(budget)
+            said = {"table_hint": table_hint(inquiry.table), "today": self._today().isoformat()}
             return _Prompt(prompt("write_sql", inquiry.lang, **parts, **said), parts)
 
         completion, sizes = await self._complete(made)
-        return self._draft(completion, inquiry.lang, schema, sizes)
+        return self._draft(completion, inquiry.lang, await self._schema(inquiry), sizes)
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
         """See `Skills.repair_sql`."""
         schema = await self._schema(inquiry)
-
-        hints = _hints(inquiry, mentioned_tables(sql, schema), await self._near(schema, inquiry))
+        parts_within = await self.parts.within_for_sql(inquiry, sql)
+        given = {"sql": block(sql, _MAX_SQL), "error": error_text(error, sql, schema.catalog)}
 
         def made(budget: PromptBudget) -> _Prompt:
-            parts = {
-                "schema": schema.details(inquiry.question, hints, budget.schema),
-                **experience_parts(inquiry.experience, budget),
-                "history": told(inquiry.history, "sql", budget.history).text,
-                "values": _values(schema, inquiry, budget.values),
-                "question": _question(inquiry),
-                "sql": block(sql, _MAX_SQL),
-                "error": error_text(error, sql, schema),
-            }
+            parts = parts_within(budget) | given
             return _Prompt(prompt("repair_sql", inquiry.lang, **parts, today=self._today().isoformat()), parts)
 
         completion, sizes = await self._complete(made)
@@ -160,7 +137,7 @@ class LlmSkills:
         messages = prompt(
             "summarize",
             inquiry.lang,
-            question=_question(inquiry),
+            question=asked(inquiry),
             sql=block(sql, _MAX_SQL),
             rows=rows,
             row_count=row_count,
@@ -174,19 +151,19 @@ class LlmSkills:
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
         """See `Skills.chat`. Its figures are checked against the earlier results that the model sees."""
-        history = told(inquiry.history, "chat")
+        history, computed = told(inquiry.history, "chat"), _computed(inquiry)
         messages = prompt(
             "chat",
             inquiry.lang,
             tables=self._overview(await self._schema(inquiry), inquiry),
-            history=history.text,
-            question=_question(inquiry),
+            history="\n\n".join(filter(None, (history.text, computed))),
+            question=asked(inquiry),
         )
         text, completion = await self._speak(messages, emit)
         if not text:  # the model refused without a text; `_speak` raises on any other empty reply
             text = WITHHELD.to(inquiry.lang)
             _say(text, emit)
-        doubtful = doubtful_figures_about(history.turns, text, inquiry.question)
+        doubtful = doubtful_figures_about(history.turns, text, inquiry.question, computed)
         return Thought(text, completion.usage, (earlier_figures_warning(doubtful, inquiry.lang),) if doubtful else ())
 
     def _draft(
@@ -207,13 +184,13 @@ class LlmSkills:
     async def _complete(self, made: Callable[[PromptBudget], _Prompt]) -> tuple[Completion, Mapping[str, int]]:
         """The reply to the prompt within the budget, and the sizes of its parts. A prompt that the model finds too long
         is sent once more with half of the tokens that the schema took, and half of the other parts' budgets."""
-        asked = made(self._budget)
+        sent = made(self.parts.budget)
         try:
-            return await self._model.complete(asked.messages), asked.sizes
+            return await self._model.complete(sent.messages), sent.sizes
         except PromptTooLong:
-            asked = made(self._budget.halved(estimated_tokens(asked.parts["schema"])))
-            completion = await self._model.complete(asked.messages)
-        return replace(completion, usage=completion.usage + Usage(1)), asked.sizes
+            sent = made(shorter(self.parts.budget, sent.parts))
+            completion = await self._model.complete(sent.messages)
+        return replace(completion, usage=completion.usage + Usage(1)), sent.sizes
 
     async def _speak(self, messages: list[Message], emit: Emit | None) -> tuple[str, Completion]:
         """The visible text of a reply, and the reply.
@@ -238,23 +215,11 @@ class LlmSkills:
             _say("…", emit)
         return text, completion
 
-    async def _near(self, schema: SchemaText, inquiry: Inquiry) -> tuple[TableKey, ...]:
-        """The tables that mean what the question means; not asked for when all tables are shown anyway."""
-        if self._nearest is None or schema.fits(self._budget.schema):
-            return ()
-        return await self._nearest(inquiry.catalog, inquiry.question)
-
     async def _schema(self, inquiry: Inquiry) -> SchemaText:
-        """The description of the inquiry's catalogue; made once per catalogue."""
-        return await self._described.ready(inquiry.catalog)
-
-    def _describe(self, index: CatalogIndex) -> SchemaText:
-        schema = SchemaText(index.catalog, samples=self._samples)
-        schema.prepare(self._budget.schema)
-        return schema
+        return await self.parts.schema(inquiry)
 
     def _overview(self, schema: SchemaText, inquiry: Inquiry) -> str:
-        return schema.overview(inquiry.question, min(OVERVIEW_BUDGET, self._budget.schema))
+        return schema.overview(inquiry.question, min(OVERVIEW_BUDGET, self.parts.budget.schema))
 
 
 def _say(text: str, emit: Emit | None) -> None:
@@ -262,47 +227,7 @@ def _say(text: str, emit: Emit | None) -> None:
         emit(text)
 
 
-def _question(inquiry: Inquiry) -> str:
-    return block(inquiry.question, _MAX_QUESTION)
-
-
-def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, near: tuple[TableKey, ...], budget: int) -> str:
-    """The schema text, with the tables of the last query, because a follow-up may name none of them, and with those
-    that the best examples read."""
-    table = schema.find(inquiry.table) if inquiry.table else None
-    first = [table] if table else []
-    last = history.last_query
-    question = inquiry.question
-    if last is not None and last.sql is not None:
-        first += mentioned_tables(last.sql, schema)
-        question = f"{question}\n{last.question}"
-    return schema.details(question, _hints(inquiry, first, near), budget)
-
-
-def _hints(inquiry: Inquiry, first: Iterable[Table], near: tuple[TableKey, ...]) -> Hints:
-    """What is known of the question beside its words: tables to show first, those of similar questions, values."""
-    found = inquiry.found_values
-    holders = {value.said: {one.table for one in found if one.said == value.said} for value in found}
-    return Hints(
-        first=tuple(table.key for table in first),
-        alike=tuple(example.tables[:_MOST_LED] for example in inquiry.experience.examples[:_LEADING]),
-        holding={value.table: len(holders[value.said]) for value in found},
-        held=tuple((value.table, value.column) for value in found),
-        near=near,
-    )
-
-
-def _values(schema: SchemaText, inquiry: Inquiry, tokens: int) -> str:
-    """The block of stored values that the question names, as many as fit; empty when it names none."""
-    lines = []
-    for line in schema.named_values(inquiry.question, inquiry.found_values).splitlines():
-        tokens -= estimated_tokens(f"{line}\n")
-        if tokens < 0:
-            break
-        lines.append(line)
-    named = "\n".join(lines)
-    return f"<values>\n{named}\n</values>\n\n" if named else ""
-
-
-def _table_hint(table: str | None) -> str:
-    return f"\nThe user says that the question is about the table {one_line(table, 128)}." if table else ""
+def _computed(inquiry: Inquiry) -> str:
+    """What was computed of the last result, as the history has it; empty when nothing was."""
+    lines = "\n".join(f"- {block(finding, _MAX_FINDING)}" for finding in inquiry.findings)
+    return f"Computed from all rows of the last result:\n{lines}" if lines else ""

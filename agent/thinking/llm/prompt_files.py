@@ -2,7 +2,7 @@
 
 A file is the system message, a line `=== user ===`, and the user message; `$name` marks a place to fill in. Lines from
 `=== with history ===` on stand only in prompts of a conversation that goes on, lines from `=== without history ===` on
-only in others, up to `=== always ===`.
+only in others, up to `=== always ===`. A file without a user message is a passage that other prompts take in.
 """
 
 import re
@@ -25,6 +25,12 @@ def _templates(name: str, has_history: bool) -> tuple[Template, Template]:
     text = (_FOLDER / f"{name}.md").read_text(encoding="utf-8")
     system, user = _CHOICE.sub(lambda choice: choice[1 if has_history else 2] or "", text).split(_SEPARATOR)
     return Template(system.strip()), Template(user.strip())
+
+
+@cache
+def passage(name: str) -> str:
+    """The text of `prompts/<name>.md`, which is a part of another prompt."""
+    return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 def prompt(name: str, lang: Lang, **values: str) -> list[Message]:

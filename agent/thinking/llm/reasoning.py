@@ -28,6 +28,11 @@ def answer_in(reasoning: str) -> str:
     return without_reasoning(reasoning[last:]) if last else ""
 
 
+def visible_text(text: str, reasoning: str) -> str:
+    """What a whole reply says to the user: its text, or an answer that an endpoint took for reasoning."""
+    return without_reasoning(text) or answer_in(reasoning)
+
+
 class VisibleText:
     """Drops the reasoning from a reply that arrives in pieces; tags may be split over pieces.
 

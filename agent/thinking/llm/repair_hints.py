@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from agent.thinking.llm.schema_text import SchemaText
 from common.errors import InvalidSql
-from common.values import Table
+from common.values import Catalog, Table
 from knowledge.near_names import near_names
 from knowledge.safe_text import one_line
 
 
-def error_text(error: InvalidSql, sql: str, schema: SchemaText) -> str:
-    """The lines between the prompt's <error> tags. The database has removed hidden names from `error`."""
+def error_text(error: InvalidSql, sql: str, catalog: Catalog) -> str:
+    """The lines that tell a model what is wrong with `sql`. The database has removed hidden names from `error`."""
     lines = [one_line(error.detail, 500)]
     if error.sqlstate:
         lines.append(f"SQLSTATE: {error.sqlstate}")
@@ -19,7 +19,7 @@ def error_text(error: InvalidSql, sql: str, schema: SchemaText) -> str:
         lines.append(f"At: {one_line(sql[error.position - 1 :], 60)}")
     if error.hint:
         lines.append(f"Hint: {one_line(error.hint, 300)}")
-    near = near_names(error, sql, schema.catalog)
+    near = near_names(error, sql, catalog)
     if near:
         lines.append(f"Names that exist and look similar: {', '.join(one_line(name, 128) for name in near)}")
     return "\n".join(lines)

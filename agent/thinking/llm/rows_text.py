@@ -13,16 +13,16 @@ _MAX_CELL = 200
 _BUDGET = 12_000  # characters of all rows together
 
 
-def rows_text(result: QueryResult) -> tuple[str, int]:
+def rows_text(result: QueryResult, *, most_rows: int = MAX_ROWS_SHOWN, most_chars: int = _BUDGET) -> tuple[str, int]:
     """The header and the first rows, one JSON list per line, and how many rows that is."""
-    lines = [row_line(result.columns)]
-    room = _BUDGET - len(lines[0])
-    for row in result.rows[:MAX_ROWS_SHOWN]:
+    lines = [row_line(result.columns)[:most_chars]]
+    room = most_chars - len(lines[0])
+    for row in result.rows[:most_rows]:
         line = row_line(row)
         room -= len(line) + 1
         if room < 0 and len(lines) > 1:
             break
-        lines.append(line[:_BUDGET])
+        lines.append(line[:most_chars])
     return "\n".join(lines), len(lines) - 1
 
 

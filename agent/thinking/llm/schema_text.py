@@ -28,6 +28,7 @@ from knowledge.relevance import NO_HINTS, Hints, TableIndex
 from knowledge.safe_text import identifier, one_line
 from knowledge.schema_search import RANKING
 from knowledge.telling_columns import telling
+from knowledge.value_matching import may_be_told
 from rules.words.vocabulary import common_phrases
 
 SCHEMA_BUDGET = 24_000  # tokens of the schema in a prompt that asks for SQL, unless the settings say otherwise
@@ -36,7 +37,8 @@ _NAMES_SHARE = 0.1  # of the budget, for the names of tables that are not shown
 _NAMED, _MORE = "-- Tables that are not shown here: ", " and {} more"
 _COUNTED = "-- {} more tables are not shown"
 _MAX_COMMENT = 160
-_MAX_VALUES = 12  # stored values shown of one column
+MAX_VALUES = 12
+"""Stored values shown of one column; of a column with more, none are."""
 _MAX_ALLOWED = 40  # values shown of an enum or a CHECK
 _MAX_VALUE_CHARS = 40
 _MAX_NAMED_CHARS = 200  # of a value that the question names
@@ -87,11 +89,11 @@ class SchemaText:
         def line(table: Table) -> str:
             return f"{self._name(table)}{_comment(table.comment)}{table_remark(table)}"
 
-        lines = list(_within(budget, map(line, self.catalog.tables)))
+        lines = list(within(budget, map(line, self.catalog.tables)))
         if len(lines) == len(self.catalog.tables):
             return "\n".join(lines)
         candidates = self._by_relevance(question, NO_HINTS, budget)
-        shown = list(_within(budget - _for_names(budget) // PER_TOKEN - 1, map(line, candidates)))
+        shown = list(within(budget - _for_names(budget) // PER_TOKEN - 1, map(line, candidates)))
         return self._with_names(shown, candidates[len(shown) :], budget)
 
     def details(self, question: str, hints: Hints = NO_HINTS, budget: int = SCHEMA_BUDGET) -> str:
@@ -109,6 +111,22 @@ class SchemaText:
         tried = packed((self._shown(table, asked, held) for table in candidates), room)
         left_out = [table for table, shown in zip_longest(candidates, tried) if shown is None]
         return self._with_names([shown.text for shown in tried if shown], left_out, budget)
+
+    def some(self, tables: Iterable[Table], words: str, budget: int) -> tuple[str, list[Table]]:
+        """These tables within `budget` tokens, with the columns that matter for `words`; and those that don't fit."""
+        asked, held = forms(words), self._held(words, NO_HINTS)
+        candidates = list(tables)
+        tried = packed((self._shown(table, asked, held) for table in candidates), budget * PER_TOKEN)
+        left_out = [table for table, shown in zip_longest(candidates, tried) if shown is None]
+        return "\n".join(shown.text for shown in tried if shown), left_out
+
+    def name(self, table: Table) -> str:
+        """What the table is called in SQL."""
+        return self._name(table)
+
+    def described(self, table: Table) -> Described:
+        """The lines of one table, whole."""
+        return self._text_of(table)
 
     def fits(self, budget: int) -> bool:
         """Whether all tables are shown within `budget` tokens."""
@@ -130,7 +148,7 @@ class SchemaText:
         for one in looked_up:
             table = self.catalog.by_key.get(one.table)
             column = table.column(one.column) if table is not None else None
-            if table is not None and column is not None and _may_be_told(one, table, column):
+            if table is not None and column is not None and may_be_told(one, table, column):
                 values.setdefault(self._place(table, column), []).append(one.value)
         shown = {place: list(dict.fromkeys(filter(_may_be_named, named))) for place, named in values.items()}
         return "\n".join(f"{place} {_equals(named)}" for place, named in shown.items() if named)
@@ -147,7 +165,7 @@ class SchemaText:
     def _all_of_it(self, budget: int) -> str | None:
         """The whole catalogue; None when it takes more than `budget` tokens."""
         if self._whole is None and budget > self._too_little:
-            texts = list(_within(budget, (self._text_of(table).text for table in self.catalog.tables)))
+            texts = list(within(budget, (self._text_of(table).text for table in self.catalog.tables)))
             if len(texts) < len(self.catalog.tables):
                 self._too_little = budget
             else:
@@ -277,7 +295,7 @@ class SchemaText:
         return [value for value in column.values if _is_showable(value) and not is_private_value(value)]
 
 
-def _within(budget: int, texts: Iterable[str]) -> Iterator[str]:
+def within(budget: int, texts: Iterable[str]) -> Iterator[str]:
     """The first of `texts`, as many as fit into `budget` tokens."""
     room = budget * PER_TOKEN
     for text in texts:
@@ -320,19 +338,12 @@ def _rows(table: Table) -> str:
 
 def _is_short(column: Column) -> bool:
     """Whether all of its values are known and few, so that they are always shown."""
-    return column.is_complete and len(column.values) <= _MAX_VALUES
+    return column.is_complete and len(column.values) <= MAX_VALUES
 
 
 def _is_showable(value: str, most: int = _MAX_VALUE_CHARS) -> bool:
     """Whether the prompt can show it exactly as it is stored; a shortened value would match nothing."""
     return one_line(value, most) == value
-
-
-def _may_be_told(found: StoredValue, table: Table, column: Column) -> bool:
-    """Whether a model may see a value that was looked up: of a column of names, only what the question says itself."""
-    privacy = privacy_of(table, column)
-    is_said = privacy is Privacy.OPEN or (privacy is Privacy.NAMES and found.is_exact)
-    return found.is_meant and is_said and not is_private_value(found.value)
 
 
 def _equals(values: Sequence[str]) -> str:

@@ -67,7 +67,7 @@ def looks_empty(result: QueryResult) -> bool:
 def replacements(sql: str, catalog: Catalog, found: Sequence[StoredValue] = ()) -> tuple[Replacement, ...]:
     """The literals of `sql` that no row has, each with the stored value that they spell differently."""
     meant = [one for one in found if one.is_meant]
-    judged = ((comparison, _stored_for(comparison, meant)) for comparison in _unfounded(sql, catalog, found))
+    judged = ((comparison, _stored_for(comparison, meant)) for comparison in unfounded(sql, catalog, found))
     return tuple(
         Replacement(comparison, stored)
         for comparison, stored in judged
@@ -80,7 +80,7 @@ def missing(sql: str, catalog: Catalog, found: Sequence[StoredValue] = ()) -> tu
     """The literals of `sql` that no row has, where stored values are only similar."""
     meant = [one for one in found if one.is_meant]
     judged: dict[str, Missing] = {}
-    for comparison in _unfounded(sql, catalog, found):
+    for comparison in unfounded(sql, catalog, found):
         choices = alike(comparison.text, _known(comparison, found))[:_MOST_OFFERED]
         if choices and _stored_for(comparison, meant) is None:
             judged.setdefault(comparison.text, Missing(comparison, choices))
@@ -100,7 +100,8 @@ def _stored_for(comparison: Comparison, meant: Sequence[StoredValue]) -> str | N
     return near_value(comparison.text, _known(comparison, meant), allowed(comparison.table, comparison.column))
 
 
-def _unfounded(sql: str, catalog: Catalog, found: Sequence[StoredValue]) -> Iterator[Comparison]:
+def unfounded(sql: str, catalog: Catalog, found: Sequence[StoredValue] = ()) -> Iterator[Comparison]:
+    """The comparisons of `sql` with a text that no row has, as far as the values of their columns are known."""
     for comparison in references(sql, catalog).comparisons[:_MOST_JUDGED]:
         known = _known(comparison, found)
         if (known or comparison.column.is_complete) and not any(map(comparison.finds, known)):

@@ -1,0 +1,106 @@
+"""The graph: nine nodes and their edges.
+
+The model says what it wants next by calling tools; the edges decide what happens. Compiled once for the process.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from typing import Protocol
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
+
+from agent.tool_graph.context import GraphContext, GraphRuntime
+from agent.tool_graph.nodes.finalize import finalize
+from agent.tool_graph.nodes.initialize import initialize
+from agent.tool_graph.nodes.memory_search import memory_search
+from agent.tool_graph.nodes.save_memory import save_memory
+from agent.tool_graph.nodes.think import think
+from agent.tool_graph.nodes.tools import execute_sql, execute_tools, generate_sql, get_schema
+from agent.tool_graph.routing import FINALIZE, TOOLS, after_initialize, after_think, after_tools
+from agent.tool_graph.state import Ask, State, Update
+from agent.tools.limits import Limits
+
+Decide = Callable[[Update], str]
+
+
+class Node(Protocol):
+    """A step of the graph: reads the state and returns what it adds."""
+
+    async def __call__(self, state: State, runtime: GraphRuntime) -> Update:
+        """What the step adds to the state."""
+
+
+Graph = CompiledStateGraph[State, GraphContext, Ask, State]
+
+NODES: Mapping[str, Node] = {
+    "initialize": initialize,
+    "memory_search": memory_search,
+    "think": think,
+    "get_schema": get_schema,
+    "generate_sql": generate_sql,
+    "execute_sql": execute_sql,
+    "save_memory": save_memory,
+    TOOLS: execute_tools,
+    FINALIZE: finalize,
+}
+
+EDGES = (
+    (START, "initialize"),
+    ("memory_search", "think"),
+    ("get_schema", "think"),
+    ("generate_sql", "think"),
+    ("execute_sql", "save_memory"),
+    ("save_memory", "think"),
+    (FINALIZE, END),
+)
+
+# Nodes with several successors: the function that decides, and when each is taken.
+DECISIONS: Mapping[str, tuple[Decide, Mapping[str, str]]] = {
+    "initialize": (after_initialize, {"memory_search": "continue", FINALIZE: "stop"}),
+    "think": (
+        after_think,
+        {
+            "get_schema": "query_schema_metadata",
+            "generate_sql": "generate_sql",
+            "execute_sql": "execute_current_sql",
+            TOOLS: "tools",
+            FINALIZE: "done",
+        },
+    ),
+    TOOLS: (after_tools, {"think": "continue", FINALIZE: "stop"}),
+}
+
+_AROUND = 3  # nodes that each question passes once: initialize, memory_search, finalize
+_PER_CALL = 3  # nodes at most for one call: execute_sql, save_memory, and think, which goes on
+
+
+def most_steps(limits: Limits) -> int:
+    """The most nodes that a question can pass. At each limit, `think` runs once more and ends it."""
+    return _AROUND + limits.model_calls + 1 + _PER_CALL * (limits.tool_calls + 1)
+
+
+def _deciding(node: Node, decide: Decide) -> Callable[..., Awaitable[Command[str]]]:
+    """`node` with the choice of its successor; conditional edges would read the whole state again for it."""
+
+    async def deciding(state: State, runtime: GraphRuntime) -> Command[str]:
+        update = await node(state, runtime)
+        return Command(update=update, goto=decide(update))
+
+    return deciding
+
+
+@cache
+def compiled_graph() -> Graph:
+    """The graph, ready to run."""
+    graph = StateGraph(State, context_schema=GraphContext, input_schema=Ask)
+    for name, node in NODES.items():
+        if name in DECISIONS:
+            decide, labels = DECISIONS[name]
+            graph.add_node(name, _deciding(node, decide), destinations=dict(labels))
+        else:
+            graph.add_node(name, node)
+    for start, end in EDGES:
+        graph.add_edge(start, end)
+    return graph.compile()

@@ -1,0 +1,32 @@
+"""What the nodes of tools share: they answer pending calls, in the order of the reply."""
+
+from agent.tool_graph.context import GraphRuntime
+from agent.tool_graph.state import State, Update
+from agent.tools.tool import ToolResult
+from common.llm import ToolCall
+
+
+async def answered(call: ToolCall, state: State, runtime: GraphRuntime, depends_on: str = "") -> ToolResult:
+    """What the call gives.
+
+    A tool is only run if the model was offered it, and it may still be called: an earlier call of the same reply may
+    have changed that.
+
+    Args:
+        depends_on: see `ToolSession.call`.
+    """
+    context = runtime.context
+    offered = state["offered"] & {tool.name for tool in context.offered()}
+    return await context.session.call(call, context.registry, runtime.stream_writer, offered, depends_on)
+
+
+def written(state: State, node: str, results: tuple[ToolResult, ...]) -> Update:
+    """The update of a node that has answered the first of the pending calls."""
+    done, pending = state["pending"][: len(results)], state["pending"][len(results) :]
+    told = {call.id: result.text for call, result in zip(done, results, strict=True)}
+    return {
+        "results": {**state["results"], **told},
+        "pending": pending,
+        "steps": results,
+        "execution_path": [node],
+    }

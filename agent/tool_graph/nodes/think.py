@@ -1,0 +1,63 @@
+"""Asks the model what to do next, or goes on with the calls of its latest reply."""
+
+from agent.tool_graph.context import GraphContext, GraphRuntime
+from agent.tool_graph.state import State, Update
+from agent.tools.dialogue import Dialogue, Replied, reply_to
+from agent.tools.session import LimitReached
+from agent.tools.transcript import closed
+from common.errors import PromptTooLong
+from common.llm import ToolOffer
+from common.text import Text
+
+_NO_ROOM = Text("对话已超出大模型的上下文长度。", "The conversation no longer fits into the model's context.")
+
+
+async def think(state: State, runtime: GraphRuntime) -> Update:
+    """One call of the model, unless calls of its latest reply are open: each gets its result before it is asked again.
+
+    Raises:
+        LlmUnavailable: the model can't be reached, or gives nothing usable.
+    """
+    context = runtime.context
+    if state.get("pending"):
+        return _before_calls({"pending": state["pending"], "execution_path": ["think"]}, context)
+    done, offer = Update(execution_path=["think"]), _offer(context)
+    try:
+        replied = await reply_to(_so_far(state), context.session, offer, runtime.stream_writer)
+    except LimitReached as reached:
+        return {**done, "limit": reached.text}
+    except PromptTooLong:
+        if not context.session.found:
+            raise
+        return {**done, "limit": _NO_ROOM}
+    return _replied({**done, "dialogue": replied.dialogue, "reply": replied.reply}, replied, offer, context)
+
+
+def _so_far(state: State) -> Dialogue:
+    """The dialogue with the latest reply and the results of its calls."""
+    if "reply" not in state:
+        return state["dialogue"]
+    return state["dialogue"].with_exchange(closed(state["reply"], state["results"]))
+
+
+def _offer(context: GraphContext) -> ToolOffer | None:
+    """What may be called now; nothing in the last reply there can be, because no other could tell what came of it."""
+    tools = tuple(tool.definition for tool in context.offered())
+    if not tools:
+        return None
+    return ToolOffer(tools, choice="none" if context.session.is_last_model_call else "auto")
+
+
+def _replied(update: Update, replied: Replied, offer: ToolOffer | None, context: GraphContext) -> Update:
+    calls = replied.reply.tool_calls
+    if not calls:
+        return {**update, "is_answered": True}
+    update |= {"pending": calls, "results": {}, "offered": offer.names if offer is not None else frozenset()}
+    limit = context.session.limit_before_model()  # no reply could tell what comes of these calls
+    return _before_calls(update, context) if limit is None else {**update, "limit": limit}
+
+
+def _before_calls(update: Update, context: GraphContext) -> Update:
+    """The update before calls are made, with the limit that forbids them if there is one."""
+    limit = context.session.limit_before_tool()
+    return update if limit is None else {**update, "limit": limit}

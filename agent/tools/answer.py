@@ -1,0 +1,162 @@
+"""The body of an answer of a flow with tools: words, the result they rest on, and where each figure comes from."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from agent.answers.figure_tracing import FigureSource, Traced, traced_figures, tracing_warnings
+from agent.thinking import Skills
+from agent.tools.session import ToolSession
+from agent.tools.tool import Found, ToolResult
+from common.errors import InvalidSql
+from common.inquiry import Emit, Inquiry
+from common.text import Lang, Text
+from common.values import QuestionType
+
+ROUTING = "agent"
+"""Routing mode of answers whose flow has none: the model decides by its calls."""
+
+_QUERIED = Text("智能体查询了数据库", "The agent queried the database")
+_TALKED = Text("智能体没有查询数据库", "The agent did not query the database")
+_STOPPED = Text(
+    "{limit}回答在完成之前停止，内容由规则根据已有的查询结果生成。",
+    "{limit} The answer was stopped before it was complete; rules wrote it from the results so far.",
+)
+_STOPPED_EMPTY = Text(
+    "在限制之内没有得到答案，也没有查询到任何结果。请缩小问题的范围后重试。",
+    "No answer was reached within the limits, and no result was found. Ask for less at once.",
+)
+_SO_FAR = Text("到目前为止查询到：", "Found so far: ")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a question to a flow with tools ended.
+
+    Attributes:
+        text: what the user reads.
+        execution_path: steps done, in order.
+        warnings: of the steps before.
+    """
+
+    text: str
+    inquiry: Inquiry
+    execution_path: Sequence[str]
+    warnings: Sequence[str] = field(default_factory=tuple)
+
+
+def completed_body(ended: Ended, session: ToolSession, *, today: date) -> dict[str, Any]:
+    """The body, without ids and times."""
+    lang = ended.inquiry.lang
+    traced = _traced(ended, session, today)
+    resting_on = _resting_on(session, traced)
+    kind: QuestionType = "DATABASE" if resting_on else "CHAT"
+    return {
+        "response_type": kind,
+        "response": ended.text,
+        **(_shown(resting_on, ended.text) if resting_on else {}),
+        **session.shown,
+        "execution_path": list(ended.execution_path),
+        "classification_info": _classification(kind, lang),
+        "routing_mode_used": ROUTING,
+        "routing_mode_source": "request" if session.question.agent else "configuration",
+        "sql_repair_applied": _is_repaired(session.results.values()),
+        "warnings": [*ended.warnings, *tracing_warnings(traced, lang)],
+        "usage": dict(vars(session.usage)),
+        "figures": [{"figure": figure, "call_id": call_id} for figure, call_id in traced.sources],
+        "sources": [_source(found) for found in _queried(session)],
+    }
+
+
+def limit_warning(limit: Text, lang: Lang) -> str:
+    """What the user is told of an answer that a limit has stopped."""
+    return Text(_STOPPED.zh.format(limit=limit.zh), _STOPPED.en.format(limit=limit.en)).to(lang)
+
+
+async def found_so_far(
+    inquiry: Inquiry, session: ToolSession, rules: Skills, told: str = "", emit: Emit | None = None
+) -> str:
+    """What the results so far say, by rules: the answer of a question that a limit has stopped.
+
+    Args:
+        told: what the user has read of the answer; the text begins with it.
+        emit: passes the text on that follows `told`.
+    """
+    found = _latest_with_rows(session)
+    text = _STOPPED_EMPTY.to(inquiry.lang)
+    if found is not None:
+        summary = await rules.summarize(inquiry, found.sql, found.result)
+        text = _SO_FAR.to(inquiry.lang) + summary.value
+    added = f"\n\n{text}" if told else text
+    if emit is not None:
+        emit(added)
+    return told + added
+
+
+def _traced(ended: Ended, session: ToolSession, today: date) -> Traced:
+    queried = {found.call_id for found in _queried(session)}
+    results = {key: one for key, one in session.results.items() if one.found is None or key in queried}
+    sources = [_figure_source(call_id, result) for call_id, result in results.items()]
+    inquiry = ended.inquiry
+    return traced_figures(ended.text, sources, inquiry.question, inquiry.history, today=today)
+
+
+def _figure_source(call_id: str, result: ToolResult) -> FigureSource:
+    if result.found is None:
+        return FigureSource(call_id, text=result.text)
+    return FigureSource(call_id, result.found.result, result.found.sql)
+
+
+def _resting_on(session: ToolSession, traced: Traced) -> Found | None:
+    """The result that the answer rests on: the one that a chart was asked of, else the last one that a figure of the
+    text comes from, else the last one with rows."""
+    queried = {found.call_id for found in _queried(session)}
+    shown_again = [found for found in session.found.values() if found.call_id not in queried]
+    if shown_again:
+        return shown_again[-1]
+    named = {call_id for _, call_id in traced.sources}
+    used = [found for found in session.found.values() if found.call_id in named]
+    return used[-1] if used else _latest_with_rows(session)
+
+
+def _queried(session: ToolSession) -> list[Found]:
+    """The results, without those that show the rows of an earlier one again, as a chart does."""
+    first: dict[int, Found] = {}
+    for found in session.found.values():
+        first.setdefault(id(found.result), found)
+    return list(first.values())
+
+
+def _latest_with_rows(session: ToolSession) -> Found | None:
+    """The last result with rows, else the last one."""
+    found = list(session.found.values())
+    return next((one for one in reversed(found) if one.result.rows), found[-1] if found else None)
+
+
+def _shown(found: Found, text: str) -> dict[str, Any]:
+    return {
+        "sql": found.sql,
+        **found.shown,
+        "summary": text,
+        "generation_method": "llm",
+    }
+
+
+def _source(found: Found) -> dict[str, Any]:
+    return {"call_id": found.call_id, "tool": found.tool, "sql": found.sql, "row_count": found.result.row_count}
+
+
+def _classification(kind: QuestionType, lang: Lang) -> dict[str, Any]:
+    reason = (_QUERIED if kind == "DATABASE" else _TALKED).to(lang)
+    return {"question_type": kind, "confidence": 1.0, "method": "agent", "reason": reason}
+
+
+def _is_repaired(results: Iterable[ToolResult]) -> bool:
+    """Whether a statement that PostgreSQL refused was followed by one that it ran."""
+    was_refused = False
+    for result in results:
+        if result.found is not None and was_refused:
+            return True
+        was_refused = was_refused or result.error_type == InvalidSql.error_type
+    return False

@@ -1,0 +1,83 @@
+"""What Citu and a model say to each other in one question, and the step that both flows with tools take: asking it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent.token_batches import emitting
+from agent.tools.answer_text import AnswerText
+from agent.tools.opening import Opening
+from agent.tools.session import ToolSession
+from agent.tools.transcript import Exchange, Transcript
+from common.errors import PromptTooLong
+from common.inquiry import Emit
+from common.llm import Completion, OnToken, ToolOffer
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """What was said so far.
+
+    Attributes:
+        told: what the user has read of the answer.
+    """
+
+    opening: Opening
+    transcript: Transcript
+    told: str = ""
+
+    @classmethod
+    def begin(cls, opening: Opening) -> "Dialogue":
+        """Nothing but the opening."""
+        return cls(opening, Transcript(opening.messages))
+
+    def with_exchange(self, exchange: Exchange) -> "Dialogue":
+        """With one exchange more."""
+        return replace(self, transcript=self.transcript.with_exchange(exchange))
+
+    def shortened(self) -> "Dialogue | None":
+        """The same with about half of what it tells; None: it was shortened before."""
+        if self.opening.shortened is None:
+            return None
+        opening = self.opening.shortened()
+        return replace(self, opening=opening, transcript=self.transcript.shortened(opening.messages))
+
+
+@dataclass(frozen=True)
+class Replied:
+    """A reply of the model, and the dialogue that it answers; without calls, `dialogue.told` is the answer."""
+
+    reply: Completion
+    dialogue: Dialogue
+
+
+async def reply_to(
+    dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, write: Callable[[Any], None]
+) -> Replied:
+    """The model's reply; its text is shown while it is written, as far as it is the answer.
+
+    A dialogue that the model finds too long is sent once more, shortened, once per question.
+
+    Args:
+        write: LangGraph's stream writer.
+
+    Raises:
+        LimitReached: the question may not call the model again.
+        LlmUnavailable: the model can't be reached, its reply was empty twice, or the dialogue is still too long.
+    """
+    with emitting(session.question.stream_tokens, write) as emit:
+        try:
+            return await _replied(dialogue, session, offer, emit)
+        except PromptTooLong:
+            shorter = dialogue.shortened()
+            if shorter is None:
+                raise
+            return await _replied(shorter, session, offer, emit)
+
+
+async def _replied(dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, emit: Emit | None) -> Replied:
+    text = AnswerText(dialogue.told, emit)
+    on_token: OnToken | None = text.feed if emit else None
+    reply = await session.ask(dialogue.transcript, offer, on_token, text.restart)
+    told = text.on_the_way(reply) if reply.tool_calls else text.answer(reply, session.question.answer_lang)
+    return Replied(reply, replace(dialogue, told=told))

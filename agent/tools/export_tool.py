@@ -1,0 +1,55 @@
+"""`export`: a link to the rows of an earlier call as a file, which is made when somebody fetches it."""
+
+from typing import Literal
+from urllib.parse import urlencode
+
+from pydantic import Field
+
+from agent.flow import Question
+from agent.tools.found_rows import CALL_ID, rows_of
+from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
+from common.text import Text
+
+Format = Literal["csv", "json", "xlsx"]
+
+
+class ExportRows(Arguments):
+    """What `export` takes."""
+
+    call_id: str = Field(description=CALL_ID)
+    format: Format
+
+
+def export_tool(*, max_rows: int) -> Tool[ExportRows]:
+    """The tool.
+
+    Args:
+        max_rows: most rows of one file.
+    """
+
+    async def run(context: ToolContext, arguments: ExportRows) -> ToolResult:
+        found = rows_of(arguments.call_id, context)
+        url = _link(found.call_id, arguments.format, context.question)
+        offer = {"call_id": found.call_id, "format": arguments.format, "url": url}
+        told = (
+            f"The answer shows the user a link to the file: {url}. It can be fetched once the question is answered, "
+            f"and holds up to {max_rows} rows as they are then."
+        )
+        name = arguments.format
+        return ToolResult(told, Text(f"{name} 文件的链接", f"Link to the {name} file"), shown={"exports": [offer]})
+
+    return Tool(
+        "export",
+        Text("导出结果", "Export rows"),
+        "Offers the user all rows of an earlier call as a file. Use it when the user asks for a file or for more rows "
+        "than are shown.",
+        ExportRows,
+        run,
+        frozenset({EVERYONE}),
+    )
+
+
+def _link(call_id: str, kind: Format, question: Question) -> str:
+    """Where the file is fetched; without API keys the address says whose run it is."""
+    user = {"user_id": question.actor.user_id} if question.actor.user_id else {}
+    return f"/api/v0/runs/{question.run_id}/export?{urlencode({'format': kind, 'call_id': call_id, **user})}"

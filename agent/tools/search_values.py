@@ -1,0 +1,214 @@
+"""`search_values`: the stored values behind words, so that a query compares with what is really stored."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from agent.thinking.llm.rows_text import row_line
+from agent.thinking.llm.schema_text import NAMED_VALUES
+from agent.tools.schema_tools import SchemaReader
+from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
+from common.errors import Forbidden, NotFound
+from common.ports import Database
+from common.text import Text
+from common.values import Catalog, Column, Table
+from knowledge.atoms import atoms_of, normalise
+from knowledge.personal_data import Privacy, open_values, privacy_of
+from knowledge.safe_text import identifier, one_line
+from knowledge.schema_desk import table_named
+from knowledge.spelling import alike, closest, same
+from knowledge.stored_values import labelled_values, meant_values
+from knowledge.value_matching import Place, may_be_told
+from knowledge.value_patterns import Stretch
+from knowledge.value_search import MOST_COLUMNS, ValueSearch, Wanted, searched
+
+_MOST_WORDS = 200  # characters; no stored value that a question names is longer
+_MOST_TABLES = 20  # by what the words have to do with
+_MOST_FOUND = 30
+_MOST_NEAR = 3  # of one column
+_MOST_VALUE_CHARS = 200
+_LEAST_LIKENESS = 0.6  # of a column that may have been meant
+_PERSONAL = Text("列 {} 的值属于个人信息，不能查找。", "The values of {} are personal and can't be searched.")
+_NO_COLUMN = Text("没有名为 {} 的列。", "There is no column named {}.")
+_MEANT = Text("您是不是要找：{}？", " Did you mean: {}?")
+
+
+class SearchValues(Arguments):
+    """What `search_values` takes."""
+
+    words: str = Field(
+        min_length=1,
+        max_length=_MOST_WORDS,
+        description="One name, code or word as the question has it, such as a product, a city or a status.",
+    )
+    table: str | None = Field(default=None, description="Search this table only.")
+    column: str | None = Field(default=None, description="Search columns of this name only.")
+
+
+How = Literal["exact", "called so", "near"]
+_BEST_FIRST: tuple[How, ...] = get_args(How)
+
+
+@dataclass(frozen=True)
+class _Hit:
+    """A stored value, and how it is found: `exact` (the same but for case, width and the like), `called so`, `near`."""
+
+    table: Table
+    column: str
+    value: str
+    how: How
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where to search: columns with their tables, the likeliest first; `is_named`: the caller said so."""
+
+    columns: Sequence[tuple[Table, Column]]
+    is_named: bool
+
+
+def search_values_tool(search: ValueSearch, reader: SchemaReader) -> Tool[SearchValues]:
+    """The tool; there is none where models may see no stored values."""
+
+    async def run(context: ToolContext, arguments: SearchValues) -> ToolResult:
+        catalog = await context.database.catalog()
+        scope = await _scope(arguments, catalog, reader)
+        known = await asyncio.to_thread(lambda: list(_known(arguments.words, scope)))
+        places = [held.place for held in islice(searched(_places(scope), catalog), MOST_COLUMNS)]
+        looked_up = await _looked_up(arguments.words, places, search, catalog, context.database)
+        hits = sorted(dict.fromkeys((*known, *looked_up)), key=lambda hit: _BEST_FIRST.index(hit.how))
+        schema = await reader.described(catalog)
+        lines = [_line(hit, schema.name(hit.table)) for hit in hits[:_MOST_FOUND]]
+        told = "\n".join([_headline(hits, scope, is_searched=search.is_on), *lines])
+        return ToolResult(told, Text(f"找到 {len(hits)} 个值", f"{len(hits)} values found"))
+
+    return Tool(
+        "search_values",
+        Text("查找取值", "Search stored values"),
+        "Finds how names, codes and words of a question are stored, and in which column: the same text written "
+        "differently, or nearly the same. Use it before comparing a column with a text. Personal data is never found.",
+        SearchValues,
+        run,
+        frozenset({EVERYONE}),
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- where
+
+
+async def _scope(arguments: SearchValues, catalog: Catalog, reader: SchemaReader) -> _Scope:
+    """The columns to search.
+
+    Raises:
+        NotFound, InvalidRequest: there is no such table or column, or several tables.
+        Forbidden: all columns of that name are personal.
+    """
+    if arguments.table is not None:
+        tables: Sequence[Table] = (table_named(arguments.table, catalog),)
+    elif arguments.column is not None:
+        tables = catalog.tables
+    else:
+        tables = await _likely(arguments.words, catalog, reader)
+    if arguments.column is None:
+        columns = [(table, column) for table in tables for column in table.columns]
+        return _Scope(columns, arguments.table is not None)
+    return _Scope(await asyncio.to_thread(_columns_named, arguments.column, tables), is_named=True)
+
+
+async def _likely(words: str, catalog: Catalog, reader: SchemaReader) -> Sequence[Table]:
+    """Tables that have to do with the words, then those with such a value, then the others."""
+    found = await reader.found(words, _MOST_TABLES, catalog)
+    values = await NAMED_VALUES.ready(catalog)
+    holding = [catalog.by_key[named.table.key] for named in await asyncio.to_thread(values.find, words)]
+    keys = dict.fromkeys(table.key for table in (*holding, *found, *catalog.tables[:_MOST_TABLES]))
+    return [catalog.by_key[key] for key in keys]
+
+
+def _columns_named(name: str, tables: Iterable[Table]) -> list[tuple[Table, Column]]:
+    wanted = name.replace('"', "").rpartition(".")[2].casefold()
+    everywhere = [(table, column) for table in tables for column in table.columns]
+    found = [one for one in everywhere if one[1].name.casefold() == wanted]
+    if not found:
+        names = list(dict.fromkeys(column.name for _, column in everywhere))
+        near = closest(wanted, names, _MOST_NEAR, _LEAST_LIKENESS)
+        raise NotFound(_no_column(one_line(name, _MOST_VALUE_CHARS), near), suggestions=near)
+    if all(privacy_of(table, column) is Privacy.PRIVATE for table, column in found):
+        said = identifier(found[0][1].name)
+        raise Forbidden(Text(_PERSONAL.zh.format(said), _PERSONAL.en.format(said)))
+    return found
+
+
+def _no_column(name: str, near: Sequence[str]) -> Text:
+    meant = [said.format(", ".join(near)) if near else "" for said in (_MEANT.zh, _MEANT.en)]
+    return Text(_NO_COLUMN.zh.format(name) + meant[0], _NO_COLUMN.en.format(name) + meant[1])
+
+
+def _places(scope: _Scope) -> Iterator[Place]:
+    return ((table.key, column.name) for table, column in scope.columns)
+
+
+# ---------------------------------------------------------------------------------------------------------------- what
+
+
+def _known(words: str, scope: _Scope) -> Iterator[_Hit]:
+    """What the catalogue knows; of personal columns nothing."""
+    for table, column in scope.columns:
+        if privacy_of(table, column) is Privacy.OPEN:
+            yield from (_Hit(table, column.name, value, how) for value, how in _values_for(words, table, column))
+
+
+def _values_for(words: str, table: Table, column: Column) -> Sequence[tuple[str, How]]:
+    """The values of an open column that the words stand for; without any, those that resemble them."""
+    values = open_values(table, column) or column.allowed
+    exact: list[tuple[str, How]] = [(value, "exact") for value in values if same(words, value)]
+    named = (*meant_values(column), *labelled_values(column))
+    called: list[tuple[str, How]] = [(value, "called so") for value, name, _ in named if same(words, name)]
+    return [*exact, *called] or [(value, "near") for value in alike(words, values)[:_MOST_NEAR]]
+
+
+async def _looked_up(
+    words: str, places: Sequence[Place], search: ValueSearch, catalog: Catalog, database: Database
+) -> list[_Hit]:
+    """What is found in columns of which not all values are known."""
+    stretch = _stretch(words)
+    if not places or not stretch.atoms:
+        return []
+    found = await search.find(Wanted((stretch,), lambda: places), catalog, database)
+    hits = []
+    for one in found:
+        table = catalog.by_key[one.table]
+        column = table.column(one.column)
+        if column is not None and may_be_told(one, table, column):
+            hits.append(_Hit(table, one.column, one.value, "exact" if one.is_exact else "near"))
+    return hits
+
+
+def _stretch(words: str) -> Stretch:
+    """The words as something that nothing explains; all of them are one name where no part may be one."""
+    text = normalise(words)
+    atoms = atoms_of(text)
+    loose = Stretch(text, atoms, (True,) * len(atoms))
+    return loose if loose.spans else Stretch(text, atoms, loose.unexplained, is_quoted=True)
+
+
+# --------------------------------------------------------------------------------------------------------------- words
+
+
+def _headline(hits: Sequence[_Hit], scope: _Scope, *, is_searched: bool) -> str:
+    if hits:
+        return "Stored values; use them in SQL exactly as written:"
+    if not is_searched:
+        return "No known value matches; columns with many values were not searched."
+    return (
+        "No stored value matches there."
+        if scope.is_named
+        else ("No stored value matches in the likeliest columns. Give a table or a column to search elsewhere.")
+    )
+
+
+def _line(hit: _Hit, table: str) -> str:
+    return f"{table}.{identifier(hit.column)} {row_line([hit.value])[1:-1]} ({hit.how})"

@@ -1,0 +1,40 @@
+"""Who may use which tool, as the operator says it: `run_sql: analysts, leads; export: everyone; save_memory:`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agent.tools.tool import Tool
+
+GroupsOf = Mapping[str, frozenset[str]]
+"""The groups of tools, by the tools' names; an empty set is nobody."""
+
+
+class InvalidToolGroups(ValueError):
+    """TOOL_GROUPS names a tool that there is not; the message is for the operator."""
+
+
+def groups_of(setting: str) -> GroupsOf:
+    """The groups that the setting names. `app_config` has checked its form."""
+    entries = (entry.partition(":") for entry in setting.split(";") if entry.strip())
+    return {
+        name.strip(): frozenset(group.strip() for group in groups.split(",") if group.strip())
+        for name, _, groups in entries
+    }
+
+
+def regrouped(tools: Sequence[Tool[Any]], groups: GroupsOf, known: Sequence[str]) -> tuple[Tool[Any], ...]:
+    """The tools, those for other groups that `groups` names; the others keep theirs.
+
+    Args:
+        known: names of all tools there may be, also of those that other settings switch off.
+
+    Raises:
+        InvalidToolGroups: `groups` names none of `known`.
+    """
+    unknown = sorted(groups.keys() - set(known))
+    if unknown:
+        raise InvalidToolGroups(
+            f"TOOL_GROUPS names tools that there are not: {', '.join(unknown)}. There are: {', '.join(sorted(known))}."
+        )
+    return tuple(replace(tool, groups=groups.get(tool.name, tool.groups)) for tool in tools)
