@@ -169,6 +169,7 @@ def test_values_of_the_actor_are_constants_whatever_they_hold(ann: Bench) -> Non
     rules = _rules(EVERYONE.format("public.membership", "user_id = :user_id OR tenant = ANY (:groups)"))
     sql = "SELECT tenant FROM membership ORDER BY 1"
     hostile = (
+        "ann\0",
         "' OR true --",
         "ann'",
         "\\' OR 1=1",
@@ -218,10 +219,14 @@ CONDITIONS = {
     "(SELECT count(*) FROM line l JOIN product p ON p.code = l.code WHERE order_id = orders.id) > 1": "1 10",
     "id IN (SELECT s.order_id FROM (SELECT order_id FROM line WHERE no = 2) s)": "1 10 14",
     "tenant = ANY (SELECT g.name FROM unnest(:groups) AS g (name))": "10 11 12 13 14 15",
+    "id IN (SELECT s FROM (SELECT order_id AS s, no FROM line) q WHERE no = 2)": "1 10 14",
+    "id IN (SELECT y FROM (SELECT order_id, no FROM line) q (y) WHERE no = 2 GROUP BY y ORDER BY y)": "1 10 14",
+    "id = (SELECT count(*) AS id FROM line GROUP BY no ORDER BY id LIMIT 1)": "3",
     "id IN (SELECT order_id FROM line UNION SELECT 15 ORDER BY 1)": "1 3 10 11 12 14 15",
     "id IN (SELECT x.id FROM line l, LATERAL (SELECT l.order_id AS id) x WHERE l.no = 2)": "1 10 14",
     "tenant = 'b' OR tenant = 'c' OR (tenant = 'x' OR id = 15)": "1 2 3 13 14 15",
     "ctid IS NOT NULL AND tenant IS NULL": "4",
+    "id * id > 120 AND id - id = 0": "11 12 13 14 15",
     "tags[1:1] = '{red}' AND (doc ->> 'k') IS NOT NULL": "10 11",
 }
 MISFITS = {
@@ -230,9 +235,12 @@ MISFITS = {
     "customer.id = 1": "customer is no table that it reads from",
     "id IN (SELECT id FROM nowhere)": "there is no table public.nowhere",
     "EXISTS (SELECT FROM membership m WHERE m.tenant = tenant)": "it compares m.tenant with itself",
+    "EXISTS (SELECT FROM membership m WHERE lower(m.tenant) = lower(tenant))": "it compares m.tenant with itself",
     "id = id": "it compares orders.id with itself",
     "EXISTS (SELECT FROM line, product WHERE code = note)": "write whose column code is: line.code or product.code",
-    "id IN (SELECT s FROM (SELECT order_id AS s FROM line) q)": "write whose column s is: q.s",
+    "id IN (SELECT s FROM (SELECT order_id + 0 FROM line) q)": "write whose column s is: q.s",
+    "id IN (SELECT order_id FROM (SELECT * FROM line) q)": "write whose column order_id is: q.order_id",
+    "id IN (SELECT g FROM generate_series(1, 9) AS g)": "write whose column g is: g.g",
     "id IN (WITH w AS (SELECT 1 AS id) SELECT w.id FROM w)": "WITH is not allowed in it",
     "orders IS NOT NULL": "orders has no column orders",
     "orders.* IS NOT NULL": "name its columns one by one",
@@ -240,6 +248,7 @@ MISFITS = {
     "note": "argument of WHERE must be type boolean, not type text",
     "id = 'x'::text": "operator does not exist: integer = text",
     "nofunction(id)": "function nofunction(integer) does not exist",
+    "rank() OVER () > 1": "window functions are not allowed in WHERE",
     "sum(id) > 1": "aggregate functions are not allowed in WHERE",
 }
 

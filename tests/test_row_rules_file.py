@@ -53,7 +53,7 @@ GRANTS = {
     "groups: [x], rows: all, masks: [a]": "3: masks must be a mapping of columns",
     "groups: [x], rows: all, masks: {p: '***'}": "3: the mask of p: it is no SQL expression",
     "groups: [x], rows: all, masks: {p: (SELECT 1)}": "3: the mask of p: a mask may not have subqueries",
-    "groups: [x], rows: all, masks: {p: sum(q) OVER ()}": "3: the mask of p: window functions",
+    "groups: [x], rows: all, masks: {p: sum(q) OVER ()}": "3: the mask of p: a mask may not have window functions",
 }
 CONDITIONS = {
     "": "it is no SQL expression",
@@ -69,7 +69,6 @@ CONDITIONS = {
     "u = $1": "write :user_id or :groups instead of $1",
     "u = :user": "there is no placeholder :user, but :user_id and :groups",
     "a IN (SELECT b FROM c FOR UPDATE)": "Operation not allowed: FOR UPDATE",
-    "rank() OVER () > 1": "window functions",
 }
 
 

@@ -2,7 +2,8 @@
 
     format       the operator's file → rules with their lines
     predicates   SQL that the operator writes → trees with places for the actor
-    binding      rules + what the server has → rules whose names can't be misread, and problems
+    naming       what the names in that SQL mean, whatever statement it is put into
+    binding      rules + what the server has → rules that fit it, and problems
     actors       what the rules leave one actor
     planning     what PostgreSQL itself says of the operator's SQL
     relations    which rule holds for a relation that a statement names

@@ -1,25 +1,20 @@
-"""Ties the rules to what the server has: every name in them means one thing, whatever statement they are put into.
+"""Ties the rules to what the server has: columns and tables that exist, with every name in the operator's SQL resolved.
 
-In a predicate, columns are found as SQL finds them: the innermost query that has the name counts, and the ruled table
-is the outermost. What is found is written down: tables get their schema, columns their table. So no CTE, alias or
-column of a user's statement can stand between, and no column that is added to a table later. What can't be told apart
-for sure is a mistake in the file: an unqualified column that two tables have, or one beside a subquery or function
-whose columns are not written down, or a column that is compared with itself because the inner table has the same name.
+What does not fit is a problem of the one grant: it is told, and its table can't be read by whom the grant counts for.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 from common.values import Catalog
 from databases.guard.facts import Key, ServerFacts
 from databases.guard.parsing import Node
-from databases.guard.walk import strings
 from databases.row_rules.format import Grant, RuleFile, TableRule
+from databases.row_rules.naming import Item, Names, Unbound
 from databases.row_rules.predicates import Sql, nodes
 
-SYSTEM_COLUMNS = ("tableoid", "ctid", "xmin", "cmin", "xmax", "cmax")
 _ROW = "ruled_row"  # what the ruled table is called in its own subquery
 
 
@@ -33,10 +28,6 @@ class Known(Protocol):
     @property
     def facts(self) -> ServerFacts:
         """What the guard judges by."""
-
-
-class Unbound(Exception):
-    """A rule does not fit the server; the message says why, as part of a sentence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +94,7 @@ def _bound(rule: TableRule, known: Known, refusals: Refusals) -> BoundTable:
     row = _ROW
     while row in columns or any(row in _words(sql) for grant in rule.grants for sql in _expressions(grant)):
         row += "_"
-    names = _Names(_Item(row, frozenset(columns), key=rule.key, called=rule.key[1]), known.facts, readable)
+    names = Names(Item(row, frozenset(columns), key=rule.key, called=rule.key[1]), known.facts, readable)
     grants = [_bound_grant(grant, names, known) for grant in rule.grants]
     for place, grant in enumerate(grants):
         if (rule.key, place) in refusals and grant.problem is None:
@@ -131,7 +122,7 @@ def _words(sql: Sql) -> set[str]:
     }
 
 
-def _bound_grant(grant: Grant, names: "_Names", known: Known) -> BoundGrant:
+def _bound_grant(grant: Grant, names: Names, known: Known) -> BoundGrant:
     try:
         rows = names.bound(grant.rows) if grant.rows else None
         masks = {column: names.bound(mask) for column, mask in grant.masks}
@@ -141,182 +132,3 @@ def _bound_grant(grant: Grant, names: "_Names", known: Known) -> BoundGrant:
     except Unbound as error:
         return BoundGrant(problem=str(error))
     return BoundGrant(rows, masks)
-
-
-@dataclass(frozen=True)
-class _Item:
-    """What a FROM offers: a name, and columns (None: not known).
-
-    Attributes:
-        key: the table's, where it is one without an alias.
-        called: what the file calls it, if that is another name.
-    """
-
-    name: str
-    columns: frozenset[str] | None
-    key: Key | None = None
-    called: str | None = None
-
-    def surely_has(self, column: str) -> None:
-        if self.columns is not None and column not in self.columns and column not in SYSTEM_COLUMNS:
-            raise Unbound(f"{self.called or self.name} has no column {column}")
-
-
-_Levels = tuple[tuple[_Item, ...], ...]
-"""What is visible at some place of a predicate: the items of each query, from the innermost on."""
-
-
-class _Names:
-    """Resolves the names in expressions about one table.
-
-    Args:
-        table: as predicates see it.
-        readable: its columns that the role may read; a predicate on others would fail.
-    """
-
-    def __init__(self, table: _Item, facts: ServerFacts, readable: frozenset[str]) -> None:
-        self.table = table
-        self._facts = facts
-        self._readable = readable
-
-    def bound(self, sql: Sql) -> Node:
-        """A copy of the expression's tree with every name resolved.
-
-        Raises:
-            Unbound: one can't be.
-        """
-        tree: Node = _copied(sql.tree)
-        self._visit(tree, ((self.table,),))
-        return tree
-
-    def refuse_computed(self, masked: frozenset[str], facts: ServerFacts) -> None:
-        """Refuses masks that a generated column would see through."""
-        key = self.table.key or ("", "")
-        for column in sorted((self.table.columns or frozenset()) - masked):
-            sources = masked.intersection(facts.column_sources.get((*key, column), ()))
-            if sources:
-                raise Unbound(f"{column} is computed from {min(sources)}, which is masked: mask {column}, too")
-
-    def _visit(self, value: Any, levels: _Levels) -> None:
-        if isinstance(value, list):
-            for each in value:
-                self._visit(each, levels)
-        elif isinstance(value, dict):
-            for key, child in value.items():
-                if key == "ColumnRef":
-                    self._resolve(child, levels)
-                elif isinstance(child, dict) and "op" in child and key in ("SelectStmt", "larg", "rarg"):
-                    self._select(child, levels)
-                else:
-                    self._visit(child, levels)
-            if "A_Expr" in value:
-                self._refuse_itself(value["A_Expr"])
-
-    def _select(self, select: Node, levels: _Levels) -> None:
-        if "withClause" in select:
-            raise Unbound("WITH is not allowed in it")
-        if "larg" in select:
-            self._visit({key: select[key] for key in ("larg", "rarg")}, levels)
-            return
-        items: list[_Item] = []
-        for item in select.get("fromClause", ()):
-            self._from(item, items, levels)
-        inner = (tuple(items), *levels)
-        outputs = {target["ResTarget"].get("name") for target in select.get("targetList", ())}
-        for key, child in select.items():
-            if key == "sortClause":  # what it names may be an output
-                child = [each for each in child if _plain_name(each["SortBy"].get("node", {})) not in outputs]
-            if key != "fromClause":
-                self._visit(child, inner)
-
-    def _from(self, item: Node, items: list[_Item], levels: _Levels) -> None:
-        ((kind, node),) = item.items()
-        alias = node.get("alias", {})
-        if kind == "RangeVar":
-            items.append(self._table(node))
-        elif kind == "JoinExpr" and not alias and "join_using_alias" not in node:
-            self._from(node["larg"], items, levels)
-            self._from(node["rarg"], items, levels)
-            self._visit(node.get("quals", {}), (tuple(items), *levels))
-        elif kind in ("RangeSubselect", "RangeFunction") and alias:
-            is_lateral = kind == "RangeFunction" or node.get("lateral")
-            self._visit(
-                {key: child for key, child in node.items() if key != "alias"},
-                (tuple(items), *levels) if is_lateral else levels,
-            )
-            named = strings(alias.get("colnames", ()))
-            items.append(_Item(alias["aliasname"], frozenset(named) if named else None))
-        else:
-            raise Unbound("its subqueries may read tables, joins, and subqueries and functions that have an alias")
-
-    def _table(self, node: Node) -> _Item:
-        """The table; its node gets the schema."""
-        key = self._facts.key(node.get("schemaname"), node["relname"])
-        columns = self._facts.attributes.get(key)
-        if key not in self._facts.relations or columns is None:
-            raise Unbound(f"there is no table {'.'.join(key)}")
-        node.pop("catalogname", None)
-        node["schemaname"] = key[0]
-        alias = node.get("alias", {})
-        named = strings(alias.get("colnames", ()))
-        names = frozenset((*named, *(column.name for column in columns[len(named) :])))
-        if not alias:
-            node["alias"] = {"aliasname": key[1]}
-        return _Item(alias.get("aliasname", key[1]), names, None if alias else key)
-
-    def _resolve(self, reference: Node, levels: _Levels) -> None:
-        parts = strings(reference["fields"])
-        if parts == ("*",):  # it stands for the subquery's own tables
-            return
-        item = self._named(parts, levels) if len(parts) > 1 else self._owner(parts[0], levels)
-        column = parts[-1]
-        if item is self.table:
-            if column == "*":
-                raise Unbound("name its columns one by one, whole rows are not allowed in it")
-            if column in (self.table.columns or ()) and column not in self._readable:
-                raise Unbound(f"the role may not read the column {column}")
-        if column != "*":
-            item.surely_has(column)
-        reference["fields"] = [{"String": {"sval": item.name}}, reference["fields"][-1]]
-
-    def _named(self, parts: tuple[str, ...], levels: _Levels) -> _Item:
-        """The item that `t.column` or `schema.t.column` means."""
-        for level in levels:
-            for item in level:
-                if len(parts) == 2 and parts[0] == (item.called or item.name):
-                    return item
-                if len(parts) > 2 and item.key == parts[-3:-1]:
-                    return item
-        raise Unbound(f"{'.'.join(parts[:-1])} is no table that it reads from")
-
-    def _owner(self, column: str, levels: _Levels) -> _Item:
-        """The item that has the unqualified column: in the innermost query where one has it."""
-        for level in levels:
-            owners = [item for item in level if item.columns is not None and column in item.columns]
-            if level[-1:] == (self.table,) and column in SYSTEM_COLUMNS:
-                owners = [self.table]
-            if len(owners) > 1 or (len(owners) < 2 and any(item.columns is None for item in level)):
-                choices = " or ".join(f"{item.called or item.name}.{column}" for item in level)
-                raise Unbound(f"write whose column {column} is: {choices}")
-            if owners:
-                return owners[0]
-        raise Unbound(f"{self.table.called} has no column {column}")
-
-    def _refuse_itself(self, expression: Node) -> None:
-        """Refuses a comparison of a column with itself, which holds for every row: another table's was meant."""
-        sides = [expression.get(side, {}).get("ColumnRef", {}).get("fields") for side in ("lexpr", "rexpr")]
-        if sides[0] and sides[0] == sides[1]:
-            table, column = strings(sides[0])
-            called = self.table.called if table == self.table.name else table
-            raise Unbound(f"it compares {called}.{column} with itself: write whose column the other one is")
-
-
-def _plain_name(node: Node) -> str | None:
-    names = strings(node.get("ColumnRef", {}).get("fields", ()))
-    return names[0] if len(names) == 1 else None
-
-
-def _copied(tree: Any) -> Any:
-    if isinstance(tree, list):
-        return [_copied(each) for each in tree]
-    return {key: _copied(child) for key, child in tree.items()} if isinstance(tree, dict) else tree

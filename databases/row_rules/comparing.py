@@ -37,15 +37,15 @@ def text_of(select: Node) -> str:
 
 def _is_same(text: str, select: Node) -> bool:
     statements = parse(text)
-    return len(statements) == 1 and _is_equal(statements[0].node, select)
+    return len(statements) == 1 and is_equal(statements[0].node, select)
 
 
-def _is_equal(one: Any, other: Any) -> bool:
+def is_equal(one: Any, other: Any) -> bool:
     """Whether the trees are equal but for places."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return all(_is_equal(one.get(key), other.get(key)) for key in (one.keys() | other.keys()) - _PLACES)
+        return all(is_equal(one.get(key), other.get(key)) for key in (one.keys() | other.keys()) - _PLACES)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_is_equal, one, other))
+        return len(one) == len(other) and all(map(is_equal, one, other))
     return bool(one == other)
 
 

@@ -7,7 +7,7 @@ under rules by name (`open.functions`), beyond allowing it to everybody.
 from common.errors import ForbiddenObject
 from databases.guard import Guard, ServerFacts
 from databases.guard.parsing import parse
-from databases.guard.refusal_texts import refused
+from databases.guard.refusal_texts import READS_CLOSED, refused
 from databases.guard.walk import walk
 from databases.row_rules import texts
 
@@ -36,9 +36,15 @@ class UnseenReading:
             if schema not in facts.routines.get(name, ()):
                 raise
             raise refused(error.name, texts.FUNCTION) from error
-        (parsed,) = parse(statement)
-        found = walk(parsed.kind, parsed.node)
-        reading = [name for name in found.operators if name and name[-1] in facts.reading_operators]
-        reading += [name for name, _ in found.casts if name[-1] in facts.reading_cast_types]
-        for called in reading:
-            raise refused(".".join(called), texts.FUNCTION)
+        if facts.reading_operators or facts.reading_cast_types:
+            _refuse_reading(statement, facts)
+
+
+def _refuse_reading(statement: str, facts: ServerFacts) -> None:
+    """Refuses operators and casts that call functions of users that may read tables."""
+    (parsed,) = parse(statement)
+    found = walk(parsed.kind, parsed.node)
+    reading = [name for name in found.operators if name and name[-1] in facts.reading_operators]
+    reading += [name for name, _ in found.casts if name[-1] in facts.reading_cast_types]
+    for called in reading:
+        raise refused(".".join(called), READS_CLOSED)

@@ -66,6 +66,8 @@ def value(text: str) -> Sql:
         raise NotASql(f"{error}; a mask is {_HINT}") from None
     if any(kind == "SubLink" for kind, _ in nodes(sql.tree)):
         raise NotASql("a mask may not have subqueries")
+    if any("over" in node for kind, node in nodes(sql.tree) if kind == "FuncCall"):
+        raise NotASql("a mask may not have window functions (OVER)")
     return sql
 
 
@@ -103,9 +105,6 @@ def _parsed(text: str) -> Sql:
         raise NotASql(f"it is no SQL expression ({error.detail})") from None
     except CituError as error:
         raise NotASql(str(error).rstrip(".")) from None
-    for kind, node in nodes(tree):
-        if kind == "FuncCall" and "over" in node:
-            raise NotASql("window functions (OVER) are not allowed")
     return Sql(text.strip(), tree, found)
 
 

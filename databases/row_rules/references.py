@@ -1,8 +1,7 @@
 """What a statement says about the tables of its FROMs that would mean something else, or nothing, of a subquery.
 
-schema.table.column a subquery has no schema: the column is called by the subquery's name GROUP BY primary key a
-subquery has no keys: the other columns that are read are grouped by, too ctid, tableoid, … a subquery has them when it
-selects them
+A subquery has no schema, so `schema.table.column` becomes a column of the subquery's name. It has the columns that it
+selects, and no system columns (`ctid`, `tableoid`) unless it selects them.
 """
 
 from collections.abc import Sequence
@@ -13,7 +12,8 @@ from databases.guard.parsing import Node
 from databases.guard.refusal_texts import refused
 from databases.guard.walk import strings
 from databases.row_rules import texts
-from databases.row_rules.binding import SYSTEM_COLUMNS, BoundTable
+from databases.row_rules.binding import BoundTable
+from databases.row_rules.naming import SYSTEM_COLUMNS
 from databases.row_rules.predicates import nodes
 
 
@@ -27,6 +27,7 @@ class Item:
         table: its rule, where it has one.
         renamed: the first columns' names, from a list behind the alias.
         name: what the subquery in its place is called.
+        is_starred: whether `*` in its query's list stands for its columns, too.
     """
 
     called: str
@@ -34,6 +35,7 @@ class Item:
     table: BoundTable | None = None
     renamed: Sequence[str] = ()
     name: str = ""
+    is_starred: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -80,10 +82,10 @@ class References:
     def _reads_whole(self, item: Item) -> bool:
         """Whether all its columns may be meant at once: `*`, `t.*`, `t`, NATURAL, or the same of a join around it."""
         names = {item.called, *self._joined}
-        return self._hides_names or any(
-            parts == ("*",) or (parts[-2:-1] or parts)[0] in names and (len(parts) == 1 or parts[-1] == "*")
-            for parts in self._columns
+        is_named = any(
+            parts[0] in names if len(parts) == 1 else parts[-1] == "*" and parts[-2] in names for parts in self._columns
         )
+        return is_named or item.is_starred or self._hides_names
 
     def tell_apart(self, items: Sequence[Item]) -> None:
         """Names the subqueries that stand for the ruled tables of one FROM.

@@ -67,6 +67,9 @@ class _Rewriting:
         for node in select.get("fromClause", ()):
             self._gather(node, scope, found)
         items = list(found.values())
+        if any(_is_star(target) for target in select.get("targetList", ())):
+            for item in items:
+                item.is_starred = True
         self._references.tell_apart(items)
         group_by_all(select, items, [self._primary_key(item) for item in items])
         inner = (items, *levels)
@@ -159,3 +162,7 @@ class _Rewriting:
                     requalify(child, levels)
                 else:
                     self._visit(child, scope, levels)
+
+
+def _is_star(target: Node) -> bool:
+    return strings(target["ResTarget"].get("val", {}).get("ColumnRef", {}).get("fields", ())) == ("*",)

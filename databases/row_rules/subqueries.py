@@ -11,6 +11,7 @@ from typing import Any
 
 from databases.guard.parsing import Node, parse
 from databases.guard.refusal_texts import refused
+from databases.guard.walk import strings
 from databases.row_rules import texts
 from databases.row_rules.binding import BoundGrant, BoundTable
 from databases.row_rules.predicates import with_constants
@@ -18,7 +19,7 @@ from databases.row_rules.predicates import with_constants
 _NO_ROWS: Node = {"A_Const": {"boolval": {}}}
 _NULL: Node = {"A_Const": {"isnull": True}}
 _FENCE: Node = {"A_Const": {"ival": {}}}
-_UNBOUNDED_TEXT = frozenset(("varchar", "bpchar", "char"))
+_LIMITED_TEXTS = (("pg_catalog", "varchar"), ("pg_catalog", "bpchar"))
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,6 @@ def subquery(
         raise refused(".".join(table.key), texts.CLOSED_BY_MISTAKE)
     select = {
         "targetList": [_target(table, found, column) for column in columns],
-        "fromClause": [source],
         "limitOffset": _FENCE,
         "limitOption": "LIMIT_OPTION_COUNT",
         "op": "SETOP_NONE",
@@ -56,8 +56,7 @@ def subquery(
         select["whereClause"] = _any_of(found)
     if not columns:
         del select["targetList"]
-    filled: Node = with_constants(select, values.user_id, values.groups)
-    return filled
+    return {**with_constants(select, values.user_id, values.groups), "fromClause": [source]}
 
 
 def masked_columns(grants: Sequence[Any]) -> frozenset[str]:
@@ -111,10 +110,10 @@ def _as(type_name: Node, value: Node) -> Node:
 
 @lru_cache(maxsize=1024)
 def _type_name(text: str) -> Node:
-    """The tree of a type's name, without its length: a mask may be longer than the column's values."""
+    """The tree of a type's name. A mask may be longer than the column's texts, so these lose their length."""
     (statement,) = parse(f"SELECT NULL::{text}")
     found: Node = statement.node["targetList"][0]["ResTarget"]["val"]["TypeCast"]["typeName"]
-    found.pop("typmods", None)
-    if found["names"][-1]["String"]["sval"] in _UNBOUNDED_TEXT and "arrayBounds" not in found:
-        found["names"] = [{"String": {"sval": "text"}}]
+    if strings(found["names"]) in _LIMITED_TEXTS:
+        found.pop("typmods", None)
+        del found["names"][:-1]  # pg_catalog.bpchar would be written char, which is char(1)
     return found
