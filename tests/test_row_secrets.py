@@ -11,6 +11,7 @@ from common.errors import InvalidSql
 from common.runtime import run
 from databases.discretion import without_values
 from databases.value_constants import holds_values
+from tests.openai_replies import Called
 from tests.openai_server import OpenAiServer, Reply
 from tests.row_worlds import POLICIES, TABLES, Way, World, prompts, serving, told, world
 
@@ -293,3 +294,37 @@ def test_values_in_messages(said: str, sqlstate: str, told_as: str) -> None:
 )
 def test_constants_that_rows_may_have(sql: str, holds: bool) -> None:
     assert holds_values(sql) == holds
+
+
+@pytest.mark.parametrize(
+    ("agent", "calls"),
+    [
+        (
+            "tool_loop",
+            [
+                Called("search_schema", {"words": "customers"}),
+                Called("describe_table", {"table": "sale"}),
+                Called("search_values", {"words": "Zanzi canari", "table": "customer"}),
+                Called("search_memory", {"question": "sales of customers"}),
+                Called("run_sql", {"sql": "SELECT c.*, s.amount FROM customer c JOIN sale s ON s.customer_id = c.id"}),
+                Called("run_sql", {"sql": "SELECT note::date FROM customer"}),
+            ],
+        ),
+        (
+            "tool_graph",
+            [
+                Called("query_schema_metadata", {"tables": ["sale", "customer"], "words": "customers"}),
+                Called("generate_sql", {"instruction": "all customers", "sql": "SELECT * FROM customer"}),
+                Called("execute_current_sql", {}),
+            ],
+        ),
+    ],
+)
+def test_tools_tell_the_model_nothing(asked: World, model: OpenAiServer, agent: str, calls: list[Called]) -> None:
+    model.requests.clear()
+    replies = [*(Reply(calls=[call]) for call in calls), *[Reply("There are two customers.")] * 3]
+    answer = asked.ask("ann", "who are the customers?", *replies, stream=True, agent=agent).decode()
+    _clean(answer)
+    assert '"plan"' not in answer and "Estimate" not in prompts(model.requests)
+    _clean(prompts(model.requests))
+    assert "Acorn" in prompts(model.requests), "the rows that ann may see were found"
