@@ -17,9 +17,10 @@ from api.vanna import talk
 from app_config import Settings
 from tests.asking import SYNC, Asking
 from tests.live import GAUGES, eventually
-from tests.openai_replies import Gate, Reply
+from tests.openai_replies import Called, Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.survey.survey_flow import SURVEY, SurveyFlow
+from tests.tool_scripts import following, querying
 from tests.vanna_client import Chunk, VannaPage, chunks_of_stream, read
 
 SSE, POLL = "/api/vanna/v2/chat_sse", "/api/vanna/v2/chat_poll"
@@ -179,6 +180,34 @@ def test_columns_and_values_of_a_query_keep_their_names_and_digits(gauges: str, 
         (table,) = page(asking, message("the first gauge")).all("dataframe")
     assert table["columns"] == ["＜", "＜ (2)"]
     assert list(table["data"][0].values()) == ["9007199254740993", "<b>1"]
+
+
+COUNTED = "SELECT count(*) AS n FROM gauge"
+
+
+@pytest.mark.parametrize("path", [SSE, POLL])
+@pytest.mark.parametrize(
+    ("agent", "replies"),
+    [
+        ("tool_loop", [Reply("I count.", calls=[Called("run_sql", {"sql": COUNTED})]), Reply("3 gauges.")]),
+        ("tool_graph", querying(COUNTED, "3 gauges.")),
+    ],
+)
+def test_steps_of_tool_agents_are_shown(
+    agent: str, replies: list[Reply], path: str, gauges: str, model: OpenAiServer
+) -> None:
+    before, model.default = model.default, following(replies)
+    with Asking(Settings(database_url=gauges), model, agent=agent) as asking:
+        found = chunks(asking, message("how many gauges are there?"), path)
+    model.default = before
+    shown = VannaPage(found)
+    assert shown.is_ready
+    assert shown.all("status_card")[-1]["status"] == "completed"
+    (table,) = shown.all("dataframe")
+    assert list(table["data"][0].values()) == [3]
+    assert (shown.sql, shown.texts[-1]) == ([COUNTED], "3 gauges.")
+    kinds = [part["type"] for part in shown.parts]
+    assert kinds.index("dataframe") < len(kinds) - 1 - kinds[::-1].index("text"), "the answer comes below its rows"
 
 
 @pytest.mark.parametrize("path", [SSE, POLL])

@@ -51,6 +51,10 @@ _DEPENDS = Text(
     "已记录评价，但没有保存为例子：这个问题离开前面的对话就不完整。",
     "The feedback is kept, but makes no example: the question is not complete without the conversation before it.",
 )
+_SEVERAL = Text(
+    "已记录评价，但没有保存为例子：这个回答来自多个查询，没有一个查询能单独回答这个问题。",
+    "The feedback is kept, but makes no example: the answer rests on several queries, none of which answers it alone.",
+)
 _TOO_LARGE = Text(
     "已记录评价，但没有保存为例子：问题或 SQL 过长。",
     "The feedback is kept, but makes no example: the question or the SQL is too long.",
@@ -181,6 +185,8 @@ class FeedbackDesk:
         return replace(learnt, lesson=lesson, plan=proof.plan, result=result)
 
     async def _confirmed(self, sql: str, given: GivenFeedback, answered: Answered, database: Database) -> _Learnt:
+        if not answered.is_one_query:
+            return _Learnt(notices=(_SEVERAL,))
         try:
             proof = await proven(sql, database, self._definitions)
         except StatementRejected as error:  # the tables, or the user's rights, have changed since

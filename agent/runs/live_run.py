@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 # Nobody reads the frames of a sync answer, so the first write waits: a short answer is kept in one write with its end.
 _LINGER_S = 0.25
-_GATHER_S = 0.02  # least time from the beginning, and between two writes; frames that come meanwhile go into one write
+_GATHER_S = 0.05  # least time from the beginning, and between two writes; frames that come meanwhile go into one write
 _PATIENCE_S = 600.0  # how long a run that ended while the store was down is tried to be kept
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 60.0  # between those tries
 _NOT_KEPT = Text(

@@ -40,6 +40,7 @@ from common.text import Text
 
 _log = logging.getLogger(__name__)
 
+_WHOLE = "__root__"  # LangGraph's name for a state that is one channel
 _HOOK_S = 1.0  # seconds that an answer waits for a hook
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
@@ -310,7 +311,8 @@ class _Run:
         for asked in task["interrupts"]:
             self._askers[asked["id"]] = name
         if not task["interrupts"]:
-            self._finished.append(_Finished(name, task["result"]))
+            result = task["result"]
+            self._finished.append(_Finished(name, result.get(_WHOLE, result)))
         return None
 
     def _progress(

@@ -31,6 +31,7 @@ _log = logging.getLogger(__name__)
 
 _PATIENCE_S = 0.5  # what a question waits for the store and for shelves that are being made
 _MOST_EXAMPLES, _MOST_LESSONS, _MOST_DOCUMENTS = 5, 3, 3
+_FEW = 50  # entries, which are ranked in less time than a thread takes to begin
 _LOOKED_AT = 24  # of each kind, the best, of which those are taken that the actor may see
 _MOST_CHARS = 1_000  # of a question that are looked at
 _MOST_REUSABLE = 20  # examples of one wording that are tried
@@ -53,8 +54,16 @@ class _Shelves:
     own: Shelf
     shared: Shelf
 
-    def alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
-        """What has to do with the question, the most alike first; takes milliseconds where there is much."""
+    def __len__(self) -> int:
+        return len(self.own) + len(self.shared)
+
+    async def alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
+        """What has to do with the question, the most alike first; looked for in a thread where there is much."""
+        if len(self) <= _FEW:
+            return self._alike(question)
+        return await asyncio.to_thread(self._alike, question)
+
+    def _alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
         own, shared, question = self.own, self.shared, question[:_MOST_CHARS]
         examples = ranked(question, (own.example_index, shared.example_index), _LOOKED_AT)
         lessons = ranked(question, (own.lesson_index, shared.lesson_index), _LOOKED_AT)
@@ -105,7 +114,8 @@ class ExperienceDesk:
         self._is_away = False
 
     async def view(self, actor: Actor) -> "View | None":
-        """What the actor may see of the experience now; None when it can't be known in time."""
+        """What the actor may see of the experience now; None when there is nothing, or when it can't be known in
+        time."""
         return await self.safely(self._view(actor), None)
 
     async def warm(self) -> None:
@@ -166,8 +176,9 @@ class ExperienceDesk:
         if not task.cancelled():
             task.exception()  # whoever waited has it; nobody may have
 
-    async def _view(self, actor: Actor) -> "View":
-        return View(self, actor.owner, await self._shelves_of(actor), await self._sight(actor))
+    async def _view(self, actor: Actor) -> "View | None":
+        shelves = await self._shelves_of(actor)
+        return View(self, actor.owner, shelves, await self._sight(actor)) if len(shelves) else None
 
     async def _sight(self, actor: Actor) -> Sight:
         database = self._database_of(actor)
@@ -209,7 +220,7 @@ class View:
 
     async def recalled(self, inquiry: Inquiry) -> Experience:
         """What may help with the question."""
-        examples, lessons, documents = await asyncio.to_thread(self.shelves.alike, inquiry.question)
+        examples, lessons, documents = await self.shelves.alike(inquiry.question)
         return Experience(
             await self._usable(examples),
             await self._instructive(lessons),
@@ -245,12 +256,13 @@ class View:
 
         Their SQL has passed the guard for the actor, with the literals of the example; it has not been planned.
         """
+        own, shared = self.shelves.own, self.shelves.shared
         if not self.desk.reuses or len(inquiry.question) > _MOST_CHARS:
             return ()
         asked = phrasing_of(inquiry.question)
         known = Known(inquiry.catalog, tuple(one for one in inquiry.found_values if one.is_meant))
         alike = sorted(
-            chain(self.shelves.own.alike(asked), self.shelves.shared.alike(asked)),
+            chain(own.alike(asked), shared.alike(asked)),
             key=lambda each: each[0].created_at,
             reverse=True,
         )
