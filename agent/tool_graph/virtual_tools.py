@@ -34,6 +34,7 @@ _MOST_SCANS = 8  # tables of a plan that are named
 _MOST_EXPLANATION = 600  # characters
 
 _ACCEPTED = Text("SQL 验证通过，预计 {} 行，成本 {}", "The SQL is valid; estimate: {} rows, cost {}")
+_ACCEPTED_UNTOLD = Text("SQL 验证通过", "The SQL is valid")
 _RAN_BEFORE = Text("这条 SQL 已经执行过", "This SQL has been run before")
 _NOT_WRITTEN = Text("未能生成 SQL", "No SQL could be written")
 _NO_CALL_LEFT = Text("模型调用次数不足，无法另行生成 SQL", "No call of the model is left to have SQL written")
@@ -188,13 +189,17 @@ def _narrowed(inquiry: Inquiry, instruction: str) -> Inquiry:
 
 
 def _accepted(statement: Statement, ran_by: str | None, *, is_new: bool) -> ToolResult:
-    lines = ["accepted: PostgreSQL can run this statement.", _planned(statement.plan)]
+    lines = ["accepted: PostgreSQL can run this statement."]
+    if statement.plan.is_shown:
+        lines.append(_planned(statement.plan))
     if is_new:
         lines.append(f"<sql>\n{block(statement.sql, _MOST_SQL)}\n</sql>")
     if ran_by is not None:
         lines.append(f"It was run by the call {ran_by}; use that result.")
         return ToolResult("\n".join(lines), _RAN_BEFORE)
     lines.append(f"Call {EXECUTE} to run it.")
+    if not statement.plan.is_shown:
+        return ToolResult("\n".join(lines), _ACCEPTED_UNTOLD)
     numbers = (f"{statement.plan.rows:,}", f"{statement.plan.total_cost:,.0f}")
     return ToolResult("\n".join(lines), Text(_ACCEPTED.zh.format(*numbers), _ACCEPTED.en.format(*numbers)))
 

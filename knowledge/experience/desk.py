@@ -14,9 +14,10 @@ from common.actor import NOBODY, Actor
 from common.errors import CituError, StoreUnavailable
 from common.inquiry import Inquiry
 from common.learning import Document, Example, Experience, Lesson
-from common.ports import Database
+from common.ports import Database, Definitions
 from common.store.learned import Learned, Visible
 from common.values import Catalog
+from knowledge.experience.hidden_rows import HiddenRows
 from knowledge.experience.phrasing import phrasing_of
 from knowledge.experience.proving import PER_MINUTE, Prover
 from knowledge.experience.ranking import ranked
@@ -79,6 +80,7 @@ class ExperienceDesk:
 
     Args:
         database_of: gives the asked database as an actor may see it, not audited.
+        definitions: gives what is known of it whoever asks; None: what nobody's rights narrow.
         check: raises `StoreUnavailable` when the store is known to be down.
         reuses: whether examples' SQL may be used again without being written anew.
         proven_per_minute: how many stale examples this worker proves again.
@@ -90,6 +92,7 @@ class ExperienceDesk:
         datasource: str,
         database_of: Callable[[Actor], Database],
         *,
+        definitions: Callable[[], Definitions] | None = None,
         check: Callable[[], None] = lambda: None,
         reuses: bool = True,
         proven_per_minute: float = PER_MINUTE,
@@ -99,7 +102,8 @@ class ExperienceDesk:
         self._database_of = database_of
         self._check = check
         self.reuses = reuses
-        self._prover = Prover(learned, datasource, lambda: database_of(NOBODY), per_minute=proven_per_minute)
+        self._definitions = definitions or (lambda: database_of(NOBODY))
+        self._prover = Prover(learned, datasource, self._definitions, per_minute=proven_per_minute)
         self._shelves = Shelves()
         self._closed = Closed()
         self._reading: dict[str, asyncio.Task[_Shelves]] = {}
@@ -179,10 +183,10 @@ class ExperienceDesk:
     async def _sight(self, actor: Actor) -> Sight:
         database = self._database_of(actor)
         catalog = await database.catalog()
-        whole = await self._database_of(NOBODY).catalog()
+        whole = await self._definitions().catalog()
         if self._hashed is not whole:
             self._hashed, self._hashes = whole, {}
-        return Sight(database, catalog, self._closed.names(whole, catalog))
+        return Sight(database, catalog, self._closed.names(whole, catalog), await HiddenRows.of(database))
 
     def is_proven(self, example: Example) -> bool:
         """Whether the example holds for the tables as they are; otherwise has it proven again."""
@@ -231,8 +235,9 @@ class View:
             said = (example.question, example.sql)
             if len(chosen) == _MOST_EXAMPLES or said in chosen:
                 continue
-            may_be_told = example.author == self.user or not self.sight.names_somebody(example)
-            if may_be_told and self.desk.is_proven(example) and await self.sight.may_use(example):
+            is_own = example.author == self.user
+            may_be_told = is_own or not self.sight.names_somebody(example)
+            if may_be_told and self.desk.is_proven(example) and await self.sight.may_use(example, is_own=is_own):
                 chosen[said] = example
         return tuple(chosen.values())
 
@@ -267,7 +272,8 @@ class View:
             sql = bound(shape, asked, known)
             if sql is None or sql in found or not _is_about(example, inquiry):
                 continue
-            if self.desk.is_proven(example) and await self.sight.may_use(example):
+            is_own = example.author == self.user
+            if self.desk.is_proven(example) and await self.sight.may_use(example, is_own=is_own):
                 found[sql] = Reusable(example, sql)
         return tuple(found.values())
 
