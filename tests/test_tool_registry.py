@@ -217,7 +217,7 @@ def test_the_same_call_is_not_run_twice() -> None:
     first, second, third = asyncio.run(twice())
     assert (first.text, third.text) == ("a: 1", "c: 2")
     assert "same as a" in second.text
-    assert len(notes.calls) == 2
+    assert [call[2:] for call in notes.calls] == [("executed", None), ("refused", "repeated"), ("executed", None)]
     assert [step.status for step in written if isinstance(step, ToolStep)] == ["running", "done"] * 2
 
 
@@ -227,6 +227,17 @@ def test_a_call_outside_the_offer_is_not_run() -> None:
     result = asyncio.run(session(Limits()).call(call("count", {"to": 1}), registry, lambda _: None, {"other"}))
     assert result.error_type == "not_offered"
     assert notes.calls[0][2] == "refused"
+
+
+def test_a_call_that_came_too_early_is_run_when_it_comes_again() -> None:
+    registry = ToolRegistry([tool("count", EVERYONE)], no_database, Notes())
+
+    async def early_and_again() -> list[str | None]:
+        one, again = session(Limits()), call("count", {"to": 1})
+        offers: list[set[str]] = [set(), set(), {"count"}]
+        return [(await one.call(again, registry, lambda _: None, offer)).error_type for offer in offers]
+
+    assert asyncio.run(early_and_again()) == ["not_offered", "not_offered", None]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +259,8 @@ def test_a_session_stops_at_each_limit(limits: Limits, seconds: float) -> None:
 
 
 def test_tool_calls_are_counted_also_when_they_are_refused() -> None:
-    registry = ToolRegistry([tool("count", EVERYONE)], no_database, Notes())
+    notes = Notes()
+    registry = ToolRegistry([tool("count", EVERYONE)], no_database, notes)
 
     async def three() -> list[str | None]:
         one = session(Limits(tool_calls=2))
@@ -256,6 +268,7 @@ def test_tool_calls_are_counted_also_when_they_are_refused() -> None:
         return [(await one.call(each, registry, lambda _: None, {"count"})).error_type for each in calls]
 
     assert asyncio.run(three()) == ["unknown_tool", "invalid_arguments", "limit_reached"]
+    assert [error_type for *_, error_type in notes.calls] == ["unknown_tool", "invalid_arguments", "limit_reached"]
 
 
 # ---------------------------------------------------------------------------------------------------------- transcript

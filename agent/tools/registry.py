@@ -23,9 +23,11 @@ from knowledge.safe_text import one_line
 _log = logging.getLogger(__name__)
 
 _UNKNOWN = "unknown_tool"
-_NOT_OFFERED = "not_offered"
+NOT_OFFERED = "not_offered"
+"""The error type of a call that was not possible when it was made; the same call may be later."""
+
 _INVALID = "invalid_arguments"
-_REFUSALS = frozenset({_UNKNOWN, _NOT_OFFERED, _INVALID, Forbidden.error_type})
+_REFUSALS = frozenset({_UNKNOWN, NOT_OFFERED, _INVALID, Forbidden.error_type})
 _NOT_NOW = Text("现在不能使用这个工具", "This tool can't be called now")
 _UNKNOWN_SUMMARY = Text("没有这个工具", "There is no such tool")
 _INVALID_SUMMARY = Text("参数无效", "The arguments are not valid")
@@ -179,14 +181,27 @@ class ToolRegistry:
                 _log.exception("a hook failed after a tool", extra={"tool": tool.name})
         return result
 
+    def note_refused(self, call: ToolCall, occasion: Occasion, error_type: str) -> None:
+        """Notes a call that is not run, whatever it calls: it is one too many, or was made before.
+
+        Args:
+            occasion: of the question.
+        """
+        called = replace(occasion, tool=call.name, call_id=call.id)
+        self._audit.record_call(called, _arguments(call), CallOutcome("refused", 0.0, error_type))
+
     def _unknown(self, actor: Actor) -> ToolResult:
         names = _listed(tool.name for tool in self.allowed(actor))
         return ToolResult(f"There is no such tool. Tools: {names}.", _UNKNOWN_SUMMARY, _UNKNOWN)
 
     def _note(self, call: ToolCall, occasion: Occasion, started: float, error_type: str | None) -> None:
         milliseconds = round((time.perf_counter() - started) * 1000, 1)
-        arguments = call.arguments.text if isinstance(call.arguments, InvalidArguments) else dict(call.arguments)
-        self._audit.record_call(occasion, arguments, CallOutcome.of(error_type, milliseconds, _REFUSALS))
+        self._audit.record_call(occasion, _arguments(call), CallOutcome.of(error_type, milliseconds, _REFUSALS))
+
+
+def _arguments(call: ToolCall) -> Any:
+    """As the model gave them."""
+    return call.arguments.text if isinstance(call.arguments, InvalidArguments) else dict(call.arguments)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -212,7 +227,7 @@ def _place(loc: Sequence[int | str]) -> str:
 
 def _not_now(call: ToolCall, offered: Collection[str]) -> ToolResult:
     said = f"{one_line(call.name, _MOST_PLACE)} can't be called now. Call one of: {_listed(offered)}."
-    return ToolResult(said, _NOT_NOW, _NOT_OFFERED)
+    return ToolResult(said, _NOT_NOW, NOT_OFFERED)
 
 
 def _invalid(problem: str) -> ToolResult:
