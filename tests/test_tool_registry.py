@@ -168,6 +168,43 @@ def test_a_cancelled_call_is_noted() -> None:
     assert notes.calls[0][2:] == ("cancelled", "cancelled")
 
 
+class Hook:
+    """A hook that is told of tools, and takes its time."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    async def before_question(self, question: Question) -> None:
+        """No questions here."""
+
+    async def after_question(self, question: Question, ended: Any) -> None:
+        """No questions here."""
+
+    async def before_tool(self, question: Question, name: str, arguments: Mapping[str, Any]) -> None:
+        """Is told."""
+        self.told.append(dict(arguments))
+
+    async def after_tool(self, question: Question, name: str, error_type: str | None) -> None:
+        """Is told, and never gives back control."""
+        self.told.append(error_type)
+        await asyncio.Event().wait()
+
+
+def test_hooks_are_told_of_each_end_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.tools.registry.HOOK_S", 0.01)
+
+    async def run(_context: ToolContext, arguments: Count) -> ToolResult:
+        if arguments.to == 1:
+            raise Forbidden(DONE)
+        return ToolResult(str(1 / (arguments.to - 2)), DONE)
+
+    hook = Hook()
+    registry = ToolRegistry([tool("count", EVERYONE, run=run)], no_database, Notes(), hooks=[hook])
+    ended = [executed(registry, call("count", {"to": to})).error_type for to in (1, 2, 3)]
+    assert ended == ["forbidden", "internal_error", None]
+    assert hook.told == [{"to": 1}, "forbidden", {"to": 2}, "internal_error", {"to": 3}, None]
+
+
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="same name"):
         ToolRegistry([tool("count"), tool("count")], no_database, Notes())

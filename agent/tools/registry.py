@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agent.extensions.points import UNOBSERVED, LifecycleHook, ObservabilityProvider
+from agent.extensions.points import HOOK_S, UNOBSERVED, LifecycleHook, ObservabilityProvider
 from agent.flow import Question
 from agent.tools.tool import Arguments, Found, Tool, ToolContext, ToolResult, failed
 from common.actor import Actor
 from common.audit import Audit, CallOutcome, Occasion
-from common.errors import CituError, Forbidden, InternalError
+from common.errors import Cancelled, CituError, Forbidden, InternalError
 from common.llm import InvalidArguments, ToolCall
 from common.ports import Database
 from common.text import Text
@@ -172,14 +172,29 @@ class ToolRegistry:
         """Runs the tool; hooks are told before, and may stop it, and after."""
         for hook in self._hooks:
             await hook.before_tool(context.question, tool.name, arguments.model_dump())
-        with self._observer.span("tool", {"tool": tool.name, "call_id": context.call_id}):
-            result: ToolResult = await tool.run(context, arguments)
+        error_type: str | None = InternalError.error_type
+        try:
+            with self._observer.span("tool", {"tool": tool.name, "call_id": context.call_id}):
+                result: ToolResult = await tool.run(context, arguments)
+            error_type = result.error_type
+        except CituError as error:
+            error_type = error.error_type
+            raise
+        except asyncio.CancelledError:
+            error_type = Cancelled.error_type
+            raise
+        finally:
+            await self._ended(context.question, tool.name, error_type)
+        return result
+
+    async def _ended(self, question: Question, name: str, error_type: str | None) -> None:
+        """Tells hooks that the tool has run; what they raise changes nothing any more, and they are not waited for."""
         for hook in self._hooks:
             try:
-                await hook.after_tool(context.question, tool.name, result.error_type)
+                async with asyncio.timeout(HOOK_S):
+                    await hook.after_tool(question, name, error_type)
             except Exception:  # noqa: BLE001 - the result is there
-                _log.exception("a hook failed after a tool", extra={"tool": tool.name})
-        return result
+                _log.exception("a hook failed after a tool", extra={"tool": name})
 
     def note_refused(self, call: ToolCall, occasion: Occasion, error_type: str) -> None:
         """Notes a call that is not run, whatever it calls: it is one too many, or was made before.
