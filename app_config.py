@@ -50,7 +50,10 @@ CATALOG_TTL_S = 300.0  # seconds the table descriptions are kept before they are
 ALLOWED_FUNCTIONS = ""  # user-defined and extension functions queries may call: name, schema.name, schema.*, by commas
 ALLOWED_OBJECTS = ""  # if any, only these may be read: schema, schema.table or schema.table.column with *, by commas
 DENIED_OBJECTS = ""  # these may not be read, written the same way; a denial wins
+GROUP_DENIED_OBJECTS = ""  # the same for API keys of a group: clerks: hr, public.person.salary; guests: public.visitor
+ROW_CONTEXT = False  # tell row-level security policies whose each transaction is: citu.user_id, citu.groups
 SEMANTIC_FILE = ""  # YAML file that says what the database means to people; empty: none, for the demo its own
+ROW_RULES = ""  # YAML file that says which rows and values of a table a group may see; empty: no rules
 REQUIRE_READ_ONLY_ROLE = False  # run nothing for a database role that may do more than read
 
 # ------------------------------------------------------------------------------------------- conversations and runs
@@ -198,6 +201,17 @@ def _groups(text: str) -> str:
     return text
 
 
+def _objects_by_group(text: str) -> str:
+    for entry in filter(str.strip, text.split(";")):
+        found = re.fullmatch(r"\s*[\w.:-]{1,64}?\s*:(?:\s+|(?=[^:]*$))(.*)", entry, re.DOTALL)
+        if found is None or not found[1].strip(" ,"):
+            raise ValueError(
+                "groups of API keys, each with what it may not read, for example "
+                "clerks: hr, public.person.salary; guests: public.visitor"
+            )
+    return text
+
+
 def _tool_groups(text: str) -> str:
     names: set[str] = set()
     for entry in text.split(";"):
@@ -254,6 +268,7 @@ _PARSERS: dict[str, Any] = {
     "CORS_ORIGINS": _origins,
     "REVIEWER_GROUPS": _groups,
     "OPERATOR_GROUPS": _groups,
+    "GROUP_DENIED_OBJECTS": _objects_by_group,
     "TOOL_GROUPS": _tool_groups,
     "TRUSTED_PROXIES": _count,
     "LOG_LEVEL": _one_of("DEBUG", "INFO", "WARNING", "ERROR"),
@@ -299,7 +314,10 @@ class Settings:
     allowed_functions: str = ALLOWED_FUNCTIONS
     allowed_objects: str = ALLOWED_OBJECTS
     denied_objects: str = DENIED_OBJECTS
+    group_denied_objects: str = GROUP_DENIED_OBJECTS
+    row_context: bool = ROW_CONTEXT
     semantic_file: str = SEMANTIC_FILE
+    row_rules: str = ROW_RULES
     require_read_only_role: bool = REQUIRE_READ_ONLY_ROLE
     redis_url: str = REDIS_URL
     app_database_url: str = APP_DATABASE_URL

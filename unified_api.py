@@ -66,6 +66,7 @@ from common.store.opening import InvalidRedisUrl
 from databases import AccessRuleError
 from databases.embedded_server import EmbeddedServerError
 from databases.options import database_options
+from databases.row_rules import RowRulesError
 from databases.source import EmbeddedSource, InvalidDatabaseUrl, Sources, Unreachable, probe
 from knowledge.semantic.checking import problems_of
 from knowledge.semantic.problems import SemanticFileError
@@ -253,6 +254,7 @@ _REASONS = (
     ExtensionError,
     InvalidEndpoint,
     AccessRuleError,
+    RowRulesError,
     PortUnavailable,
     EmbeddedServerError,
     InvalidDatabaseUrl,
@@ -318,6 +320,10 @@ def _banner(settings: Settings, services: Services) -> str:
         f"  try it: curl -s {address}/api/v0/ask_agent{key} -H 'Content-Type: application/json'"
         f' -d \'{{"question": "{question}"}}\'\n'
     )
+    if (settings.row_context or settings.row_rules) and not needs_key:
+        banner += (
+            "  rows are shown as to somebody of no group: make API keys, by which users and their groups are known\n"
+        )
     if settings.allow_anonymous and not needs_key:
         banner += "  anonymous access is open: everybody who can connect may ask (ALLOW_ANONYMOUS=true)\n"
     return banner

@@ -1,6 +1,6 @@
 """The composition root: builds every adapter from the settings. Nothing else constructs an adapter."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,7 +51,7 @@ from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
 from common.llm.embedding import Embedder, open_embedder
 from common.llm.tokens import prompt_budget
-from common.ports import Database, UrlSource
+from common.ports import Database, Definitions, UrlSource
 from common.store import Retention, Store
 from common.store.journal import Journal
 from common.store.opening import open_store
@@ -59,6 +59,7 @@ from common.values import Catalog, Turn
 from databases import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
 from databases.options import database_options, listed
+from databases.row_rules import RowRules
 from databases.source import EmbeddedSource, Sources, database_sources
 from knowledge.experience.desk import ExperienceDesk
 from knowledge.index import renew
@@ -164,6 +165,7 @@ def bootstrap(settings: Settings) -> Services:
         InvalidRedisUrl: REDIS_URL is no URL of Redis.
         InvalidToolGroups: TOOL_GROUPS names a tool that there is not.
         SemanticFileError: the semantic file can't be read or is not valid.
+        RowRulesError: the same of the file of row rules.
     """
     adapters = _Adapters(settings)
     tool_context_of = adapters.tool_context_of if adapters.model else None
@@ -176,7 +178,7 @@ def bootstrap(settings: Settings) -> Services:
     runner = Runner(flows, settings.agent, workflow=workflow, hooks=extensions.hooks, observer=extensions.observer)
     runs = RunDesk(runner, adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
     answers = Answers(runs, adapters.store.conversations)
-    learnt = (adapters.store.learned, DEFAULT, adapters.database_of, adapters.open_database)
+    learnt = (adapters.store.learned, DEFAULT, adapters.database_of, adapters.open_database, adapters.definitions)
     timeout_s = settings.request_timeout_s
 
     async def warm() -> None:
@@ -219,7 +221,8 @@ class _Adapters:
         self.asks_demo = isinstance(self.sources.asked, EmbeddedSource)
         self.meanings = _meanings(settings, self.sources)
         annotate = self.meanings.annotate if self.meanings else None
-        asked = {DEFAULT: Datasource(self.sources.asked, database_options(settings), annotate)}
+        options = replace(database_options(settings), row_rules=_row_rules(settings))
+        asked = {DEFAULT: Datasource(self.sources.asked, options, annotate)}
         audit = _audit(settings)
         self.datasources = Datasources(asked, audit=audit, prepare=renew)
         self.store, self.retention = _store(settings, self.sources.app)
@@ -238,6 +241,7 @@ class _Adapters:
             self.store.learned,
             DEFAULT,
             self.database_of,
+            definitions=self.definitions,
             check=self.journal.check,
             reuses=settings.reuse_examples,
         )
@@ -273,7 +277,7 @@ class _Adapters:
                 self.store.learned,
                 DEFAULT,
                 self._recollection_of,
-                self.database_of,
+                self.definitions,
                 self.rules.is_complete,
                 learns=settings.learning,
             ),
@@ -290,6 +294,10 @@ class _Adapters:
     def database_of(self, actor: Actor) -> Database:
         """The asked database as the actor may see it, for looking and judging: nothing is audited."""
         return self.datasources.open(DEFAULT, actor)
+
+    def definitions(self) -> Definitions:
+        """What is known of the asked database whoever asks; nothing of it is shown to callers."""
+        return self.datasources.definitions(DEFAULT)
 
     def open_database(self, occasion: Occasion) -> Database:
         """The asked database for an occasion; its statements are audited."""
@@ -371,6 +379,10 @@ def semantic_file(settings: Settings, sources: Sources) -> Path | None:
     if settings.semantic_file:
         return Path(settings.semantic_file).expanduser()
     return SEMANTIC_FILE if isinstance(sources.asked, EmbeddedSource) else None
+
+
+def _row_rules(settings: Settings) -> RowRules | None:
+    return RowRules.load(Path(settings.row_rules).expanduser()) if settings.row_rules else None
 
 
 def _behaviour(settings: Settings) -> Behaviour:
@@ -467,8 +479,26 @@ def _checks(
         return {"status": "ok", "name": model.name}
 
     async def semantics() -> dict[str, Any]:
-        if meanings is None:
-            return {"status": "not_configured"}
-        return {"status": "degraded" if meanings.problems else "ok", "problems": len(meanings.problems or ())}
+        return _problems(None if meanings is None else meanings.problems or ())
 
-    return {"database": asked, "store": memory, "model": thinking, "semantic_file": semantics}
+    async def policies() -> dict[str, Any]:
+        return _problems(datasources.row_problems(DEFAULT).context)
+
+    async def rules() -> dict[str, Any]:
+        return _problems(datasources.row_problems(DEFAULT).rules)
+
+    return {
+        "database": asked,
+        "store": memory,
+        "model": thinking,
+        "semantic_file": semantics,
+        "row_context": policies,
+        "row_rules": rules,
+    }
+
+
+def _problems(found: Collection[object] | None) -> dict[str, Any]:
+    """The state of what an operator has set up, by what is wrong with it; None: it is not set up."""
+    if found is None:
+        return {"status": "not_configured"}
+    return {"status": "degraded" if found else "ok", "problems": len(found)}

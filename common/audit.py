@@ -61,6 +61,7 @@ class Outcome:
         error_type: of what was refused or failed.
         rows: of what was executed.
         is_limited: whether there were more.
+        sql_as_run: what PostgreSQL was given, where row rules made another statement of it.
     """
 
     verdict: Verdict
@@ -68,6 +69,7 @@ class Outcome:
     error_type: str | None = None
     rows: int | None = None
     is_limited: bool | None = None
+    sql_as_run: str | None = None
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,7 @@ def _line(occasion: Occasion, sql: str, outcome: Outcome) -> Mapping[str, Any]:
     return {
         **_said_of(occasion),
         "sql": sql,
+        **({"sql_as_run": outcome.sql_as_run} if outcome.sql_as_run is not None else {}),
         "verdict": outcome.verdict,
         "error_type": outcome.error_type,
         "rows": outcome.rows,

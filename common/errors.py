@@ -37,7 +37,6 @@ no traceback, DSN or key gets into an answer.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 from common.text import Lang, Text
@@ -317,7 +316,8 @@ class CostExceeded(StatementRejected):
 
     def details(self) -> dict[str, Any]:
         """The estimate."""
-        return {"plan": asdict(self.plan)} if self.plan else {}
+        shown = self.plan.shown() if self.plan else None
+        return {"plan": shown} if shown else {}
 
 
 class TooManyStreams(CituError):

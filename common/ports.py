@@ -1,6 +1,6 @@
 """The ports that nodes use; adapters implement them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Protocol
 
 from common.values import Catalog, PlanEstimate, QueryResult
@@ -57,11 +57,28 @@ class RowStream(Protocol):
         """Ends the query and gives its connection back; calling it again has no effect."""
 
 
+class Definitions(Protocol):
+    """What is known of the asked database without reading any row. Its methods are those of `Database`."""
+
+    async def catalog(self) -> Catalog:
+        """The tables and columns that may be read."""
+
+    async def inspect(self, sql: str) -> Inspected:
+        """What `sql` uses."""
+
+    async def explain(self, sql: str) -> PlanEstimate:
+        """The plan of `sql`, which is not run."""
+
+
 class Database(Protocol):
     """The asked database. Read-only; every method may be cancelled, which also stops the statement in the server.
 
     All raise `DatabaseUnavailable` when the server can't be reached or no connection is free in time.
     """
+
+    @property
+    def rows_seen(self) -> Hashable | None:
+        """Which rows statements see; None: nothing limits them. Callers for whom this is equal see the same rows."""
 
     async def ping(self) -> None:
         """Returns when the database answers."""

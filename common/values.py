@@ -58,6 +58,8 @@ class Table:
         unique_keys: the columns of each UNIQUE constraint.
         row_estimate: the planner's row count; -1 when never analysed or a view.
         meaning: what the semantic file says of it.
+        has_hidden_rows: whether rules may hide rows or values of it from those who see this catalogue; then nothing
+            that it stores is known here: no values, no periods, no number of rows.
     """
 
     schema: str
@@ -70,6 +72,7 @@ class Table:
     unique_keys: tuple[tuple[str, ...], ...] = ()
     row_estimate: int = -1
     meaning: TableMeaning | None = None
+    has_hidden_rows: bool = False
 
     @cached_property  # one object, because what is worked out of thousands of tables refers to it many times
     def key(self) -> tuple[str, str]:
@@ -148,11 +151,17 @@ class PlanEstimate:
         total_cost: in its cost units.
         rows: rows of the result.
         scans: names of the tables it reads, the most expensive first.
+        is_shown: whether it may be told to who asks; not where it counts rows that are hidden from them.
     """
 
     total_cost: float
     rows: int
     scans: tuple[str, ...] = ()
+    is_shown: bool = True
+
+    def shown(self) -> dict[str, Any] | None:
+        """The estimate as answers show it; None when it may not be told."""
+        return {"total_cost": self.total_cost, "rows": self.rows, "scans": self.scans} if self.is_shown else None
 
 
 @dataclass(frozen=True)

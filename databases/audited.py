@@ -2,13 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from common.audit import Audit, Occasion, Outcome, Verdict
 from common.errors import CituError, InvalidSql, StatementRejected
-from common.ports import Database, Inspected, RowStream
+from common.ports import Inspected, RowStream
 from common.values import Catalog, PlanEstimate, QueryResult
+from databases.guarded import Asked, Proven
 
 T = TypeVar("T")
 
@@ -19,10 +21,15 @@ class AuditedDatabase:
     A statement that is only planned leaves a line if it is refused; a statement that is run always leaves one.
     """
 
-    def __init__(self, inner: Database, audit: Audit, occasion: Occasion) -> None:
+    def __init__(self, inner: Asked, audit: Audit, occasion: Occasion) -> None:
         self._inner = inner
         self._audit = audit
         self._occasion = occasion
+
+    @property
+    def rows_seen(self) -> Hashable | None:
+        """See `Database.rows_seen`."""
+        return self._inner.rows_seen
 
     async def ping(self) -> None:
         """Returns when the database answers."""
@@ -34,49 +41,58 @@ class AuditedDatabase:
 
     async def inspect(self, sql: str) -> Inspected:
         """See `Database.inspect`."""
-        return await self._noting(self._inner.inspect, sql, _refused)
+        return await self._noting(lambda: self._inner.inspect(sql), _Line(sql), _refused)
 
     async def explain(self, sql: str) -> PlanEstimate:
         """See `Database.explain`."""
-        return await self._noting(self._inner.explain, sql, _refused)
+        line = _Line(sql)
+        proven = await self._proven(line, _refused)
+        return await self._noting(lambda: self._inner.planned(proven), line, _refused)
 
     async def run(self, sql: str) -> QueryResult:
         """See `Database.run`."""
-        watch = _Watch()
-        result = await self._noting(self._inner.run, sql, _refused_unrun)
-        outcome = Outcome("executed", watch.milliseconds, rows=result.row_count, is_limited=result.is_limited)
-        self._note(sql, outcome)
+        line = _Line(sql)
+        proven = await self._proven(line, _refused_unrun)
+        result = await self._noting(lambda: self._inner.executed(proven), line, _refused_unrun)
+        self._note(line, Outcome("executed", line.milliseconds, rows=result.row_count, is_limited=result.is_limited))
         return result
 
     async def stream(self, sql: str, most_rows: int) -> RowStream:
         """See `Database.stream`; the line is written when the stream is closed."""
-        watch = _Watch()
-        rows = await self._noting(lambda sql: self._inner.stream(sql, most_rows), sql, _refused_unrun)
-        return _AuditedRows(rows, watch, lambda outcome: self._note(sql, outcome))
+        line = _Line(sql)
+        proven = await self._proven(line, _refused_unrun)
+        rows = await self._noting(lambda: self._inner.streamed(proven, most_rows), line, _refused_unrun)
+        return _AuditedRows(rows, line, lambda outcome: self._note(line, outcome))
 
-    async def _noting(self, act: Callable[[str], Awaitable[T]], sql: str, is_refusal: Callable[[CituError], bool]) -> T:
-        """The result of `act` for `sql`; when it fails, the failure is noted."""
-        watch = _Watch()
+    async def _proven(self, line: "_Line", is_refusal: Callable[[CituError], bool]) -> Proven:
+        proven = await self._noting(lambda: self._inner.proven(line.sql), line, is_refusal)
+        line.sql_as_run = proven.sql_as_run
+        return proven
+
+    async def _noting(
+        self, act: Callable[[], Awaitable[T]], line: "_Line", is_refusal: Callable[[CituError], bool]
+    ) -> T:
+        """The result of `act`; when it fails, the failure is noted."""
         try:
-            return await act(sql)
+            return await act()
         except CituError as error:
             verdict: Verdict = "refused" if is_refusal(error) else "failed"
-            self._note(sql, Outcome(verdict, watch.milliseconds, error.error_type))
+            self._note(line, Outcome(verdict, line.milliseconds, error.error_type))
             raise
         except asyncio.CancelledError:
-            self._note(sql, Outcome("cancelled", watch.milliseconds, "cancelled"))
+            self._note(line, Outcome("cancelled", line.milliseconds, "cancelled"))
             raise
 
-    def _note(self, sql: str, outcome: Outcome) -> None:
-        self._audit.record(self._occasion, sql, outcome)
+    def _note(self, line: "_Line", outcome: Outcome) -> None:
+        self._audit.record(self._occasion, line.sql, replace(outcome, sql_as_run=line.sql_as_run))
 
 
 class _AuditedRows:
     """`inner`, whose outcome is noted once: how many rows were taken, or how it failed."""
 
-    def __init__(self, inner: RowStream, watch: "_Watch", note: Callable[[Outcome], None]) -> None:
+    def __init__(self, inner: RowStream, line: "_Line", note: Callable[[Outcome], None]) -> None:
         self._inner = inner
-        self._watch = watch
+        self._line = line
         self._note: Callable[[Outcome], None] | None = note
         self._rows = 0
         self._is_whole = False
@@ -92,7 +108,7 @@ class _AuditedRows:
         try:
             rows = await self._inner.page()
         except CituError as error:
-            self._end(Outcome("failed", self._watch.milliseconds, error.error_type))
+            self._end(Outcome("failed", self._line.milliseconds, error.error_type))
             raise
         self._rows += len(rows)
         self._is_whole = not rows
@@ -104,7 +120,7 @@ class _AuditedRows:
         self._end(
             Outcome(
                 verdict,
-                self._watch.milliseconds,
+                self._line.milliseconds,
                 None if self._is_whole else "cancelled",
                 rows=self._rows,
                 is_limited=self.is_limited,
@@ -118,10 +134,12 @@ class _AuditedRows:
             note(outcome)
 
 
-class _Watch:
-    """Measures the time since it was made."""
+class _Line:
+    """What is known of the line of one statement, which measures the time since it was made."""
 
-    def __init__(self) -> None:
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self.sql_as_run: str | None = None
         self._started = time.perf_counter()
 
     @property

@@ -25,6 +25,10 @@ from common.postgres.connection_errors import UNREACHABLE
 from common.values import Catalog
 from databases.catalog_reading import read_catalog, read_columns, read_relations
 from databases.guard import ServerFacts
+from databases.guard.facts import Key
+from databases.readers import readers_of
+from databases.row_context import BEGIN
+from databases.row_view import unrevealing
 from databases.sampling import Sampler, samples_of
 from databases.server_facts import read_facts
 from databases.unasked import UnaskedReading
@@ -40,10 +44,16 @@ _PATIENCE_S = 1.0  # how long a caller waits for the next try when the last one 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The catalogue and the guard's facts, read at the same moment."""
+    """The catalogue and the guard's facts, read at the same moment.
+
+    Attributes:
+        secured: relations that show rows of tables with row-level security, where `ROW_CONTEXT` is on; the catalogue
+            says nothing of their rows.
+    """
 
     catalog: Catalog
     facts: ServerFacts
+    secured: frozenset[Key] = frozenset()
 
 
 Plan = Callable[[str], Awaitable[str | None]]
@@ -51,6 +61,12 @@ Plan = Callable[[str], Awaitable[str | None]]
 
 Annotate = Callable[[Catalog, ServerFacts, Plan], Awaitable[Catalog]]
 """Adds to a catalogue that was read what its operator says of it; called before anything is sampled."""
+
+Secure = Callable[[Connection, ServerFacts], Awaitable[frozenset[Key]]]
+"""Finds the tables of which policies may hide rows from those who ask."""
+
+Check = Callable[[Knowledge, Plan], Awaitable[object]]
+"""Looks at what was read, before it is used."""
 
 Show = Callable[[Catalog, ServerFacts], Catalog]
 """Gives the part of a catalogue that statements may read."""
@@ -120,7 +136,8 @@ class CatalogReader:
 def _merged(kept: Knowledge, read: Knowledge) -> Knowledge:
     catalog = kept.catalog if kept.catalog == read.catalog else _with_known_tables(kept.catalog, read.catalog)
     facts = kept.facts if kept.facts == read.facts else read.facts
-    return kept if catalog is kept.catalog and facts is kept.facts else Knowledge(catalog, facts)
+    is_same = catalog is kept.catalog and facts is kept.facts and kept.secured == read.secured
+    return kept if is_same else Knowledge(catalog, facts, read.secured)
 
 
 def _with_known_tables(kept: Catalog, read: Catalog) -> Catalog:
@@ -136,28 +153,51 @@ def _look_at_failure(loading: "asyncio.Task[Knowledge]") -> None:
         loading.exception()
 
 
-async def read_knowledge(connection: Connection, *, show: Show, annotate: Annotate | None = None) -> Knowledge:
-    """Reads everything; values only of the columns that `show` leaves in the catalogue. Raises psycopg2's errors."""
+async def read_knowledge(
+    connection: Connection,
+    *,
+    show: Show,
+    annotate: Annotate | None = None,
+    secure: Secure | None = None,
+    check: Check | None = None,
+    begin: str = BEGIN,
+) -> Knowledge:
+    """Reads everything; values only of the columns that `show` leaves in the catalogue. Raises psycopg2's errors.
+
+    Args:
+        secure: of what shows rows of the tables that it finds, no values are read and no numbers of rows are kept.
+        check: is given what was read.
+        begin: begins each transaction that plans or reads something of the user's.
+    """
     await connection.query(_WITHOUT_COMPILING)
     relations = await read_relations(connection)
     attributes = await read_columns(connection)
     catalog = await read_catalog(connection, relations, attributes)
     facts = await read_facts(connection, catalog)
+    plan: Plan = partial(_planning_refusal, connection, begin)
     if annotate is not None:  # first, because what it says decides what is sampled and shown
-        catalog = await annotate(catalog, facts, partial(_planning_refusal, connection))
+        catalog = await annotate(catalog, facts, plan)
     # Following many views to what they read takes a while, so it is done in a thread.
     catalog = await asyncio.to_thread(show, catalog, facts)
-    sampler = Sampler(connection, UnaskedReading(facts))
-    await sampler.sample(await samples_of(catalog, relations, attributes))
+    secured: frozenset[Key] = frozenset()
+    if secure is not None:
+        secured = await asyncio.to_thread(readers_of, await secure(connection, facts), facts)
+        catalog = unrevealing(catalog, secured)
+    open_relations = (relation for relation in relations if (relation.schema, relation.name) not in secured)
+    sampler = Sampler(connection, UnaskedReading(facts), begin)
+    await sampler.sample(await samples_of(catalog, open_relations, attributes))
+    known = Knowledge(await sampler.known(catalog), facts, secured)
+    if check is not None:
+        await check(known, plan)
     await connection.query("RESET jit")
-    return Knowledge(await sampler.known(catalog), facts)
+    return known
 
 
-async def _planning_refusal(connection: Connection, sql: str) -> str | None:
+async def _planning_refusal(connection: Connection, begin: str, sql: str) -> str | None:
     """See `Plan`; raises psycopg2's errors when the connection is lost."""
     refusal = None
     try:
-        await connection.query(f"BEGIN READ ONLY; SET LOCAL statement_timeout = {_PLANNING_MS}; EXPLAIN {sql}")
+        await connection.query(f"{begin}SET LOCAL statement_timeout = {_PLANNING_MS}; EXPLAIN {sql}")
     except psycopg2.Error as exc:
         if exc.pgcode is None:
             raise

@@ -5,18 +5,29 @@ per database and rights, so that nobody is answered by what somebody with other 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from common.actor import Actor
 from common.audit import Audit, NoAudit, Occasion
 from common.errors import NotFound
-from common.ports import Database, UrlSource
+from common.ports import Database, Definitions, UrlSource
 from common.text import Text
+from common.values import Catalog
 from databases.audited import AuditedDatabase
-from databases.catalog import Annotate
-from databases.guarded import GuardedDatabase, Prepare
+from databases.catalog import Annotate, Knowledge
+from databases.guard import Guard, ServerFacts
+from databases.guard.facts import Key
+from databases.guard.functions import FunctionRule
+from databases.guard.names import Name
+from databases.guarded import ActorDatabase, GuardedDatabase, Prepare
 from databases.options import EVERYBODY, DatabaseOptions, Rights
 from databases.postgres import PostgresDatabase
+from databases.readers import readers_of
+from databases.row_context import RowContext
+from databases.row_policies import PolicyCheck, Reach
+from databases.row_rules import OPEN, ActorRows
+from databases.row_view import RowView, unrevealing
 
 DEFAULT = "default"
 """The database of questions that name none."""
@@ -29,6 +40,19 @@ class Datasource:
     source: UrlSource
     options: DatabaseOptions
     annotate: Annotate | None = None
+
+
+@dataclass(frozen=True)
+class RowProblems:
+    """What shows rows that rules mean to hide.
+
+    Attributes:
+        context: past the server's policies; None where these are told nothing (`ROW_CONTEXT` off).
+        rules: mistakes in the file of row rules; None without one.
+    """
+
+    context: tuple[Text, ...] | None
+    rules: tuple[str, ...] | None
 
 
 class Datasources:
@@ -61,10 +85,31 @@ class Datasources:
         Raises:
             NotFound: there is no database of that name; the message names those there are.
         """
+        database = self._found(name).asked_by(actor)
+        return database if occasion is None else AuditedDatabase(database, self._audit, occasion)
+
+    def definitions(self, name: str) -> Definitions:
+        """What is known of the database whoever asks, without the denials of any group and without row rules.
+
+        It is for comparing definitions and for planning: no rows can be read. Nothing of it may be shown to callers.
+
+        Raises:
+            NotFound: as `open`.
+        """
+        return self._found(name).guarded(EVERYBODY)
+
+    def row_problems(self, name: str) -> RowProblems:
+        """What shows rows past the rules, as far as the database was read.
+
+        Raises:
+            NotFound: as `open`.
+        """
+        return self._found(name).row_problems()
+
+    def _found(self, name: str) -> "_Shared":
         if name not in self._shared:
             raise NotFound(_unknown(name, self._shared))
-        database = self._shared[name].guarded(actor)
-        return database if occasion is None else AuditedDatabase(database, self._audit, occasion)
+        return self._shared[name]
 
     @property
     def stuck_connections(self) -> int:
@@ -85,19 +130,79 @@ class _Shared:
         self._prepare = prepare
         self._group_denials = self._options.group_denials
         guard = self._options.guard()
-        self.inner = PostgresDatabase(datasource.source, self._options, guard.visible, datasource.annotate)
+        self._policies = PolicyCheck(partial(_reach, guard)) if self._options.row_context else None
+        secure = self._policies.secured if self._policies else None
+        self.inner = PostgresDatabase(datasource.source, self._options, guard.visible, datasource.annotate, secure)
         self._guarded = {EVERYBODY: GuardedDatabase(self.inner, guard, self._options.plan_limits, prepare)}
 
-    def guarded(self, actor: Actor) -> GuardedDatabase:
-        rights = self._rights_of(actor)
-        return self._guarded.get(rights) or self._guarded.setdefault(rights, self._narrowed(rights))
+    def asked_by(self, actor: Actor) -> GuardedDatabase | ActorDatabase:
+        rows = self._rows_of(actor)
+        guarded = self.guarded(Rights.of(self._denied(actor), rows), rows)
+        if rows.is_open and not self._options.row_context:
+            return guarded
+        return ActorDatabase(guarded, RowView(rows, RowContext.of(actor) if self._options.row_context else None))
 
-    def _rights_of(self, actor: Actor) -> Rights:
-        return Rights(frozenset().union(*(self._group_denials.get(group, ()) for group in actor.groups)))
+    def guarded(self, rights: Rights, rows: ActorRows = OPEN) -> GuardedDatabase:
+        return self._guarded.get(rights) or self._guarded.setdefault(rights, self._narrowed(rights, rows))
 
-    def _narrowed(self, rights: Rights) -> GuardedDatabase:
+    def row_problems(self) -> RowProblems:
+        rules = self._options.row_rules
+        policies = self._policies
+        return RowProblems(
+            context=None if policies is None else policies.problems or (),
+            rules=None if rules is None else rules.problems,
+        )
+
+    def _rows_of(self, actor: Actor) -> ActorRows:
+        rules = self._options.row_rules
+        if rules is None:
+            return OPEN
+        return rules.of(actor if actor.is_vouched_for else replace(actor, user_id=None))
+
+    def _denied(self, actor: Actor) -> frozenset[Name]:
+        return frozenset().union(*(self._group_denials.get(group, ()) for group in actor.groups))
+
+    def _narrowed(self, rights: Rights, rows: ActorRows) -> GuardedDatabase:
         guard = self._options.guard(rights)
-        return GuardedDatabase(self.inner, guard, self._options.plan_limits, self._prepare, narrow=guard.visible)
+        limits = self._options.plan_limits
+        if not rights.hides_rows:
+            return GuardedDatabase(self.inner, guard, limits, self._prepare, narrow=partial(_visible, guard))
+        return GuardedDatabase(
+            self.inner,
+            guard,
+            limits,
+            self._prepare,
+            narrow=lambda known: _without_hidden(_visible(guard, known), rows, known),
+            hides=partial(_hidden, rows),
+        )
+
+
+def _visible(guard: Guard, known: Knowledge) -> Catalog:
+    return guard.visible(known.catalog, known.facts)
+
+
+def _without_hidden(catalog: Catalog, rows: ActorRows, known: Knowledge) -> Catalog:
+    """The catalogue without relations that these actors can't read, and without what is known of rows of others.
+
+    What `rows` says here depends on nothing but what `Rights` compares.
+    """
+    limits = rows.limits(known)
+    if limits.closed:
+        tables = tuple(table for table in catalog.tables if table.key not in limits.closed)
+        catalog = replace(catalog, tables=tables).coherent()
+    masked = {place[:2] for place in limits.masked}
+    hiding = readers_of(limits.ruled, known.facts) | (readers_of(masked, known.facts) - masked)
+    return unrevealing(catalog, hiding, limits.masked)
+
+
+def _hidden(rows: ActorRows, known: Knowledge) -> frozenset[Key]:
+    """The relations that show rows or values which may be hidden from these actors."""
+    limits = rows.limits(known)
+    return readers_of({*limits.ruled, *(place[:2] for place in limits.masked)}, known.facts)
+
+
+def _reach(guard: Guard, facts: ServerFacts) -> Reach:
+    return Reach(guard.access.may_read, FunctionRule(facts, guard.allowed_functions).is_configured, facts.version)
 
 
 def _unknown(name: str, names: Iterable[str]) -> Text:

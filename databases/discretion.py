@@ -1,7 +1,10 @@
-"""Removes names that the user may not see from what PostgreSQL says about a statement.
+"""Removes what the user may not see from what PostgreSQL says about a statement: names, and values of hidden rows.
 
 PostgreSQL's messages and hints name columns near a misspelt one, and tables behind a view, whether or not they may be
 read. Names that the statement itself or the visible catalogue holds may be shown; messages with others are not.
+
+Messages about values quote them. Where a statement reads tables that hide rows, a policy or rule may have met the value
+in a row that it hides, so only values stay that the statement itself holds.
 """
 
 import re
@@ -21,6 +24,39 @@ _UNSHOWN = Text(
 _NO_PRIVILEGE = Text(
     "数据库账号没有读取查询所需的某个对象的权限。", "The database role may not read something that the query needs."
 )
+
+_ABOUT_NAMES = ("0A", "3F", "42")  # classes of SQLSTATE; others are about values that were met
+_OWN_WORDS = ("P0", "38", "39", "2F")  # what functions say, which may be anything
+_TO_THE_LAST_QUOTE = re.compile(r"[\"“”„«‹「『].*", re.DOTALL)
+_NUMBER = re.compile(r"(?<!\w)[-+]?\d[\d.,:-]*")
+_HIDDEN_VALUE = '"…"'
+_OWN_MESSAGE = Text(
+    "数据库中的函数报告了错误，其内容不予显示", "a function of the database failed; what it says is not shown"
+)
+
+
+def without_values(error: InvalidSql, sql: str) -> InvalidSql:
+    """`error`, or one in its place that quotes no stored value; for statements that read tables which hide rows.
+
+    Args:
+        sql: the statement as it was given, whose own texts may be quoted.
+    """
+    state = error.sqlstate or ""
+    if state.startswith(_ABOUT_NAMES) or error.detail_zh is not None:
+        return error
+    detail, detail_zh = error.detail, None
+    if state.startswith(_OWN_WORDS):
+        detail, detail_zh = _OWN_MESSAGE.en, _OWN_MESSAGE.zh
+    else:
+        if not all(quoted in sql for quoted in _QUOTED.findall(detail)) or _is_cut(detail):
+            detail = _TO_THE_LAST_QUOTE.sub(_HIDDEN_VALUE, detail)
+        detail = _NUMBER.sub(lambda number: number[0] if number[0] in sql else "…", detail)
+    return InvalidSql(detail, detail_zh=detail_zh, sqlstate=error.sqlstate, position=error.position)
+
+
+def _is_cut(detail: str) -> bool:
+    """Whether the message begins a quotation that it does not end."""
+    return detail.endswith("…") or detail.count('"') % 2 == 1
 
 
 def discreet(

@@ -1,13 +1,21 @@
 """How one database is asked: connections, limits, and what may be read and called."""
 
+import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from databases.guard import AccessRules, Guard, parse_rule
+from databases.guard.facts import Key
 from databases.guard.names import Name
 from databases.plan_estimate import CostLimits
 from databases.results import Caps
+from databases.row_rules import OPEN, ActorRows, RowRules
+from databases.row_view import Place
+
+# A group, whose name may hold colons, and what follows the colon after it.
+_ENTRY = re.compile(r"\s*([\w.:-]{1,64}?)\s*:(?:\s+|(?=[^:]*$))(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -15,13 +23,27 @@ class Rights:
     """What an actor may read less than the operator opens to everybody.
 
     Whatever is remembered of a judgement (verdicts, the visible catalogue) is kept by this value: actors with equal
-    rights share it, others never do.
+    rights share it, others never do. None of it depends on the values by which rows are told apart, such as the user
+    id; whatever does, or holds rows, is kept by `Database.rows_seen` or not at all.
 
     Attributes:
         denied: schemas, tables and columns that may not be read, beyond `DatabaseOptions.denied_objects`.
+        ruled, masked: tables and columns of which row rules may hide something.
     """
 
     denied: frozenset[Name] = frozenset()
+    ruled: frozenset[Key] = frozenset()
+    masked: frozenset[Place] = frozenset()
+
+    @classmethod
+    def of(cls, denied: frozenset[Name], rows: ActorRows = OPEN) -> "Rights":
+        """The rights of an actor for whom `denied` is closed, and to whom row rules leave `rows`."""
+        return cls(denied, rows.ruled, rows.masked)
+
+    @property
+    def hides_rows(self) -> bool:
+        """Whether row rules may hide anything."""
+        return bool(self.ruled or self.masked)
 
 
 EVERYBODY = Rights()
@@ -45,6 +67,8 @@ class DatabaseOptions:
         group_denied_objects: the same for actors of a group, by its name; all groups of an actor count.
         allowed_functions: user-defined and extension functions that may be called (`schema.name`, `schema.*`, `name`).
         forbidden_check: when false, the guard judges only structure: one statement, and nothing but a query.
+        row_context: tell the server's policies on whose behalf each transaction runs.
+        row_rules: which rows and values groups may see; None: all of them.
         require_read_only_role: run nothing (`DatabaseUnavailable`) for a role that may do more than read.
     """
 
@@ -61,6 +85,8 @@ class DatabaseOptions:
     group_denied_objects: Mapping[str, Collection[str]] = field(default_factory=dict)
     allowed_functions: Collection[str] = ()
     forbidden_check: bool = True
+    row_context: bool = False
+    row_rules: RowRules | None = None
     require_read_only_role: bool = False
 
     @property
@@ -89,10 +115,12 @@ class DatabaseOptions:
             AccessRuleError: one of the objects is not written as a rule.
         """
         denied = (*_rules(self.denied_objects), *sorted(rights.denied))
+        # A statement that calls whatever it likes could set what policies are told, or read a table unseen.
+        limits_rows = self.row_context or self.row_rules is not None
         return Guard(
             allowed_functions=self.allowed_functions,
             access=AccessRules(allowed=_rules(self.allowed_objects), denied=denied),
-            forbidden_check=self.forbidden_check,
+            forbidden_check=self.forbidden_check or limits_rows,
         )
 
 
@@ -124,11 +152,15 @@ class DatabaseSettings(Protocol):
     @property
     def enable_forbidden_check(self) -> bool: ...  # noqa: D102
     @property
+    def group_denied_objects(self) -> str: ...  # noqa: D102
+    @property
+    def row_context(self) -> bool: ...  # noqa: D102
+    @property
     def require_read_only_role(self) -> bool: ...  # noqa: D102
 
 
 def database_options(settings: DatabaseSettings) -> DatabaseOptions:
-    """The options of the asked database, from the settings."""
+    """The options of the asked database, from the settings; without row rules, which are read from a file."""
     return DatabaseOptions(
         pool_size=settings.database_pool_size,
         pool_wait_s=settings.database_pool_wait_s,
@@ -140,6 +172,8 @@ def database_options(settings: DatabaseSettings) -> DatabaseOptions:
         allowed_functions=listed(settings.allowed_functions),
         allowed_objects=listed(settings.allowed_objects),
         denied_objects=listed(settings.denied_objects),
+        group_denied_objects=by_group(settings.group_denied_objects),
+        row_context=settings.row_context,
         require_read_only_role=settings.require_read_only_role,
         max_plan_cost=settings.max_plan_cost,
         max_plan_rows=settings.max_plan_rows,
@@ -149,6 +183,15 @@ def database_options(settings: DatabaseSettings) -> DatabaseOptions:
 def listed(text: str) -> tuple[str, ...]:
     """The parts of a setting that are separated by commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def by_group(text: str) -> Mapping[str, tuple[str, ...]]:
+    """The parts of a setting such as `clerks: hr, public.person.salary; guests: public.visitor`, by group."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for entry in map(_ENTRY.fullmatch, text.split(";")):
+        if entry is not None:
+            found[entry[1]] += listed(entry[2])
+    return {group: tuple(objects) for group, objects in found.items()}
 
 
 def _rules(objects: Collection[str]) -> tuple[Name, ...]:

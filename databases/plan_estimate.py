@@ -45,6 +45,9 @@ def with_known_scans(plan: PlanEstimate, catalog: Catalog, parents: Mapping[Key,
     return replace(plan, scans=tuple(dict.fromkeys(known)))
 
 
+_UNTOLD = Text("预计的成本或行数超过上限", "it is estimated to cost more, or to return more rows, than allowed")
+
+
 @dataclass(frozen=True)
 class CostLimits:
     """The highest estimates that a plan may have; 0 means no limit.
@@ -63,12 +66,15 @@ class CostLimits:
         Raises:
             CostExceeded: it is not; the sentence names what to narrow.
         """
-        if self.cost and plan.total_cost > self.cost:
+        is_costly, is_long = 0 < self.cost < plan.total_cost, 0 < self.rows < plan.rows
+        if not plan.is_shown and (is_costly or is_long):
+            excess = _UNTOLD
+        elif is_costly:
             excess = Text(
                 f"预计成本 {plan.total_cost:,.0f} 超过上限 {self.cost:,}",
                 f"its estimated cost of {plan.total_cost:,.0f} is above the limit of {self.cost:,}",
             )
-        elif self.rows and plan.rows > self.rows:
+        elif is_long:
             excess = Text(
                 f"预计返回 {plan.rows:,} 行，超过上限 {self.rows:,} 行",
                 f"it is estimated to return {plan.rows:,} rows, above the limit of {self.rows:,}",

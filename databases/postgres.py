@@ -22,7 +22,7 @@ from common.postgres.pool import Pool
 from common.postgres.wire import AnswerTooLarge
 from common.text import Text
 from common.values import PlanEstimate, QueryResult
-from databases.catalog import Annotate, CatalogReader, Knowledge, Show, read_knowledge
+from databases.catalog import Annotate, CatalogReader, Knowledge, Secure, Show, read_knowledge
 from databases.options import DatabaseOptions
 from databases.plan_estimate import plan_estimate
 from databases.privileges import read_dangers, unfit
@@ -38,6 +38,7 @@ from databases.results import (
     while_narrow,
     whole_result,
 )
+from databases.row_context import BEGIN, NOBODYS, RowContext
 from databases.row_stream import CursorRows
 from databases.statement_errors import NAMES_NOT_UNICODE, TOO_LARGE, translated
 
@@ -50,7 +51,6 @@ _RESET_S = 2.0  # to bring a connection back to rest; after that it is closed
 _STREAMS = 2  # results that are read page by page at once
 _LOOK_S = 2.0  # to open the connection over which backends without a client are watched
 _EXPLAIN = "EXPLAIN (FORMAT JSON) "
-_PLAIN_PLAN = f"BEGIN READ ONLY; {_EXPLAIN}"
 # An error message quotes what it is about: `repeat('9', 100000000)::int` makes one of 100 MB. So the user's text runs
 # in blocks in the server that shorten long messages before they are sent; others pass unchanged, with their positions.
 _SHORT_ERRORS = """EXCEPTION WHEN OTHERS THEN
@@ -59,7 +59,7 @@ IF pg_catalog.octet_length(said) + pg_catalog.octet_length(more) + pg_catalog.oc
 END IF;
 RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = pg_catalog.left(said, 2000), HINT = pg_catalog.left(hint, 2000);
 END"""
-_BLOCK = "BEGIN READ ONLY; DO ${tag}$ DECLARE said text; more text; hint text; "
+_BLOCK = "{begin}DO ${tag}$ DECLARE said text; more text; hint text; "
 # A plan shows the statement's constants, and PostgreSQL computes them first: the text of `repeat('x', 500000000)` in a
 # condition would be sent here. So a block in the server keeps only the estimates of the top node of a huge plan.
 _PLAN = f"""{_BLOCK} plan pg_catalog.json; BEGIN EXECUTE {{literal}} INTO plan;
@@ -69,8 +69,6 @@ IF pg_catalog.octet_length(plan::text) > 1000000 THEN
 END IF; PERFORM pg_catalog.set_config('citu.plan', plan::text, true);
 {_SHORT_ERRORS} ${{tag}}$; SELECT pg_catalog.current_setting('citu.plan')"""
 _PLAN_BYTES = 8 * 1024 * 1024  # of the answer: a plan or an error, which may quote the statement
-
-_QUERY = f"BEGIN READ ONLY; {SELECT_ROW}"
 
 # The block runs the query to its end, so that errors are shortened. The cursor keeps the rows: nothing is run twice.
 _OPEN = f"""{_BLOCK} rows pg_catalog.refcursor := 'citu'; BEGIN OPEN rows SCROLL FOR EXECUTE {{literal}};
@@ -87,15 +85,23 @@ class ResultTooLarge(Exception):
 class PostgresDatabase:
     """Runs statements that are proven already. Opens nothing before the first call; survives a fork.
 
+    Each transaction begins by telling the server's policies whose it is, where `ROW_CONTEXT` is on.
+
     Args:
         source: gives the libpq connection string or URI; called for every new connection.
         options: all but what is about the guard.
         show: gives the part of the catalogue that statements may read.
         annotate: adds what the operator says of the database.
+        secure: finds tables with row-level security, where `ROW_CONTEXT` is on.
     """
 
     def __init__(
-        self, source: UrlSource, options: DatabaseOptions, show: Show, annotate: Annotate | None = None
+        self,
+        source: UrlSource,
+        options: DatabaseOptions,
+        show: Show,
+        annotate: Annotate | None = None,
+        secure: Secure | None = None,
     ) -> None:
         limits = Limits(statement_s=options.statement_timeout_s)
 
@@ -107,8 +113,11 @@ class PostgresDatabase:
         self._streaming = pool(_STREAMS)  # a stream holds its connection as long as its reader takes
         self._deadline_s = options.statement_timeout_s + _GRACE_S
         self._caps = options.caps
+        self._begin = NOBODYS.begin if options.row_context else BEGIN
+        self._row_rules = options.row_rules
         self._show = show
         self._annotate = annotate
+        self._secure = secure
         self._require_read_only_role = options.require_read_only_role
         self._dangers: tuple[Text, ...] | None = None
         self._types = ResultTypes()
@@ -126,21 +135,33 @@ class PostgresDatabase:
         """
         return await self._knowledge.get()
 
-    async def explain(self, sql: str) -> PlanEstimate:
-        """The planner's estimate for `sql`, which is not run."""
-        return await self._with_connection(lambda connection: _explain(connection, sql), sql, len(_PLAIN_PLAN))
+    async def explain(self, sql: str, context: RowContext | None = None) -> PlanEstimate:
+        """The planner's estimate for `sql`, which is not run.
 
-    async def run(self, sql: str) -> QueryResult:
-        """The rows of `sql` up to the caps."""
+        Args:
+            context: what policies are told; None: that nobody asks, if they are told anything.
+        """
+        begin = self._begun(context)
+        offset = len(begin) + len(_EXPLAIN)
+        return await self._with_connection(lambda connection: _explain(connection, begin, sql), sql, offset)
+
+    async def run(self, sql: str, context: RowContext | None = None) -> QueryResult:
+        """The rows of `sql` up to the caps; `context` as for `explain`."""
+        begin = self._begun(context)
+        offset = len(begin) + len(SELECT_ROW)
         try:
-            return await self._with_connection(lambda connection: self._fetch(connection, sql), sql, len(_QUERY))
+            return await self._with_connection(lambda connection: self._fetch(connection, begin, sql), sql, offset)
         except ResultTooLarge:
             _log.info("the result is larger than its cap; running the statement again with its cells cut")
-        return await self._with_connection(lambda connection: self._fetch_cut(connection, sql), sql)
+        return await self._with_connection(lambda connection: self._fetch_cut(connection, begin, sql), sql)
 
-    async def _fetch(self, connection: Connection, sql: str) -> QueryResult:
+    def _begun(self, context: RowContext | None) -> str:
+        """How a transaction begins."""
+        return self._begin if context is None else context.begin
+
+    async def _fetch(self, connection: Connection, begin: str, sql: str) -> QueryResult:
         caps = self._caps
-        statement = f"{_QUERY}{sql}{while_narrow(caps.bytes)} LIMIT {caps.rows + 1}"
+        statement = f"{begin}{SELECT_ROW}{sql}{while_narrow(caps.bytes)} LIMIT {caps.rows + 1}"
         try:
             fetched = await connection.query(statement, most_bytes=caps.bytes + _SLACK_BYTES)
         except AnswerTooLarge as exc:
@@ -150,15 +171,15 @@ class PostgresDatabase:
         types = await self._types.of(fetched.columns, connection)
         return await whole_result(fetched, types, caps)
 
-    async def _fetch_cut(self, connection: Connection, sql: str) -> QueryResult:
+    async def _fetch_cut(self, connection: Connection, begin: str, sql: str) -> QueryResult:
         """The rows of a too large result that fit, with cells cut that are too long."""
         caps = self._caps
-        described = await _in_block(connection, columns_query(sql), "FORWARD 0", caps)
+        described = await _in_block(connection, begin, columns_query(sql), "FORWARD 0", caps)
         if len(described.columns) > MOST_COLUMNS:
             raise ValidationFailed(TOO_LARGE)
         types = await self._types.of(described.columns, connection)
         await connection.query("ROLLBACK")
-        cut = await _in_block(connection, cut_query(sql, len(described.columns), caps), "ALL", caps)
+        cut = await _in_block(connection, begin, cut_query(sql, len(described.columns), caps), "ALL", caps)
         return await cut_result(Rows(described.columns, cut.rows), types, caps)
 
     async def role_dangers(self) -> tuple[Text, ...]:
@@ -175,7 +196,14 @@ class PostgresDatabase:
             if dangers and self._require_read_only_role:
                 raise DatabaseUnavailable(unfit(dangers))
             return await self._with_connection(
-                lambda connection: read_knowledge(connection, show=self._show, annotate=self._annotate),
+                lambda connection: read_knowledge(
+                    connection,
+                    show=self._show,
+                    annotate=self._annotate,
+                    secure=self._secure,
+                    check=self._row_rules.check if self._row_rules else None,
+                    begin=self._begin,
+                ),
                 deadline_s=_KNOWLEDGE_S,
             )
         except ValidationFailed as exc:
@@ -195,12 +223,13 @@ class PostgresDatabase:
         finally:
             await self._give_back(connection, self._pool)
 
-    async def stream(self, sql: str, most_rows: int) -> RowStream:
-        """The rows of `sql`, page by page, over a connection that only streams use."""
+    async def stream(self, sql: str, most_rows: int, context: RowContext | None = None) -> RowStream:
+        """The rows of `sql`, page by page, over a connection that only streams use; `context` as for `explain`."""
         rows = CursorRows(
             await self._streaming.acquire(),
             self._types,
             partial(self._give_back, pool=self._streaming),
+            begin=self._begun(context),
             sql=sql,
             most_rows=most_rows,
             most_row_bytes=self._caps.bytes,
@@ -235,24 +264,25 @@ class PostgresDatabase:
         self._streaming.close()
 
 
-async def _explain(connection: Connection, sql: str) -> PlanEstimate:
-    block = _with_literal(_PLAN, f"{_EXPLAIN}{sql}")
+async def _explain(connection: Connection, begin: str, sql: str) -> PlanEstimate:
+    block = _with_literal(_PLAN, f"{_EXPLAIN}{sql}", begin=begin)
     try:
         answer = await connection.query(block, most_bytes=_PLAN_BYTES)
     except _NO_BLOCKS:
         await connection.query("ROLLBACK")
-        answer = await connection.query(f"{_PLAIN_PLAN}{sql}", most_bytes=_PLAN_BYTES)
+        answer = await connection.query(f"{begin}{_EXPLAIN}{sql}", most_bytes=_PLAN_BYTES)
     return plan_estimate(json.loads(answer.rows[0][0] or "[{}]")[0]["Plan"])
 
 
-async def _in_block(connection: Connection, query: str, what: str, caps: Caps) -> Rows:
+async def _in_block(connection: Connection, begin: str, query: str, what: str, caps: Caps) -> Rows:
     """Runs `query` in a transaction and a block that shortens errors, and fetches `what` of it."""
     most_bytes = caps.bytes + _FRAMING_BYTES
     try:
-        return await connection.query(_with_literal(_OPEN, query, what=what), most_bytes=most_bytes)
+        block = _with_literal(_OPEN, query, begin=begin, what=what)
+        return await connection.query(block, most_bytes=most_bytes)
     except _NO_BLOCKS:
         await connection.query("ROLLBACK")
-        return await connection.query(f"BEGIN READ ONLY; {query}", most_bytes=most_bytes)
+        return await connection.query(f"{begin}{query}", most_bytes=most_bytes)
 
 
 async def _reset(connection: Connection, pool: Pool) -> None:

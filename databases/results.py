@@ -7,8 +7,9 @@ its cells in the server.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from common.errors import ValidationFailed
@@ -114,14 +115,14 @@ async def whole_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -
     fitting = list(_fitting(fetched.rows, caps))
     fetched.rows.clear()
     renders = _renderers(fetched.columns, fitting, types)
-    kept = await _rendered(fitting, lambda cell, n: renders[n](cell))
+    kept = await _rendered(fitting, renders)
     return _query_result(fetched, types, kept, is_limited=len(kept) < total)
 
 
 async def rendered_page(fetched: Rows, types: Mapping[int, PgType]) -> list[list[Any]]:
     """The values of all rows. Empties `fetched`."""
     renders = [renderer(oid, types) for _, oid in fetched.columns]
-    return await _rendered(fetched.rows, lambda cell, n: renders[n](cell))
+    return await _rendered(fetched.rows, renders)
 
 
 def _fitting(rows: Sequence[tuple[str | None, ...]], caps: Caps) -> Iterator[tuple[str | None, ...]]:
@@ -154,13 +155,13 @@ async def cut_result(fetched: Rows, types: Mapping[int, PgType], caps: Caps) -> 
     renders = _renderers(fetched.columns, fitting, types)
     shortened: set[int] = set()
 
-    def cell_value(cell: str, n: int) -> Any:
+    def cell_value(n: int, cell: str) -> Any:
         if cell[0] == _WHOLE:
             return renders[n](cell[1:])
         shortened.add(n)  # stays text whatever its type is: a part of a number would be another number
         return cell[1:] + _ELLIPSIS
 
-    kept = await _rendered(fitting, cell_value)
+    kept = await _rendered(fitting, [partial(cell_value, n) for n in range(len(renders))])
     names = tuple(name for n, (name, _) in enumerate(fetched.columns) if n in shortened)
     return _query_result(fetched, types, kept, is_limited=bool(names) or len(kept) < total, cut_columns=names)
 
@@ -181,13 +182,14 @@ def _renderers(
     return renders
 
 
-async def _rendered(rows: list[tuple[str | None, ...]], value: Callable[[str, int], Any]) -> list[list[Any]]:
-    """The rows' values; lets the loop serve others in between. Empties `rows`, to free the texts."""
+async def _rendered(rows: list[tuple[str | None, ...]], renders: Sequence[Render]) -> list[list[Any]]:
+    """The rows' values, by a function per column; lets the loop serve others in between. Empties `rows`, to free the
+    texts."""
     kept = []
     rows.reverse()
     until = time.monotonic() + _TURN_S
     while rows:
-        kept.append([None if cell is None else value(cell, n) for n, cell in enumerate(rows.pop())])
+        kept.append([None if cell is None else render(cell) for cell, render in zip(rows.pop(), renders, strict=True)])
         if time.monotonic() > until:
             await asyncio.sleep(0)
             until = time.monotonic() + _TURN_S

@@ -9,7 +9,7 @@ from databases.result_types import ResultTypes
 from databases.results import SELECT_ROW, rendered_page, while_narrow
 from databases.statement_errors import translated
 
-_BEGIN = f"BEGIN READ ONLY; DECLARE citu NO SCROLL CURSOR FOR {SELECT_ROW}"
+_DECLARE = f"DECLARE citu NO SCROLL CURSOR FOR {SELECT_ROW}"
 _FIRST_ROWS = 20  # of the first page, before anything is known of how long rows are
 _MOST_ROWS = 2_000
 _MOST_GROWTH = 8  # from one page to the next
@@ -22,6 +22,7 @@ class CursorRows:
 
     Args:
         give_back: takes the connection when the stream is closed.
+        begin: begins the transaction.
         most_row_bytes: a row that is stored in more ends the stream.
         deadline_s: seconds that one page may take.
     """
@@ -32,6 +33,7 @@ class CursorRows:
         types: ResultTypes,
         give_back: Callable[[Connection], Awaitable[None]],
         *,
+        begin: str,
         sql: str,
         most_rows: int,
         most_row_bytes: int,
@@ -43,6 +45,7 @@ class CursorRows:
         self._connection: Connection | None = connection
         self._types = types
         self._give_back = give_back
+        self._begin = f"{begin}{_DECLARE}"
         self._sql = sql
         self._left = most_rows
         self._most_row_bytes = most_row_bytes
@@ -52,7 +55,7 @@ class CursorRows:
 
     async def open(self) -> None:
         """Begins the query and fetches its first page; raises what `Database.run` raises."""
-        begin = f"{_BEGIN}{self._sql}{while_narrow(self._most_row_bytes)}"
+        begin = f"{self._begin}{self._sql}{while_narrow(self._most_row_bytes)}"
         self._first = await self._fetch(f"{begin}; ")
 
     async def page(self) -> list[list[Any]]:
@@ -73,7 +76,7 @@ class CursorRows:
         if connection is None or self.is_limited:
             return []
         wanted = min(self._next_rows, self._left + 1)  # one more tells whether there are more
-        async with translated(self._deadline_s, self._sql, len(_BEGIN)):
+        async with translated(self._deadline_s, self._sql, len(self._begin)):
             fetched = await connection.query(f"{begin}FETCH FORWARD {wanted} FROM citu", most_bytes=_MOST_BYTES)
             types = await self._types.of(fetched.columns, connection)
         self.columns = tuple(name for name, _ in fetched.columns)

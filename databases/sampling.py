@@ -21,6 +21,7 @@ from common.postgres.identifiers import quoted
 from common.values import Catalog, Column, Table
 from databases import catalog_queries as queries
 from databases.catalog_reading import Attribute, Relation
+from databases.row_context import BEGIN
 from databases.turns import in_turns
 from databases.unasked import UnaskedReading
 
@@ -84,10 +85,12 @@ class Sampler:
 
     Args:
         unasked: tells which relations may be read without a question.
+        begin: begins a transaction.
     """
 
-    def __init__(self, connection: Connection, unasked: UnaskedReading) -> None:
+    def __init__(self, connection: Connection, unasked: UnaskedReading, begin: str = BEGIN) -> None:
         self._connection = connection
+        self._begin = begin
         self._unasked = unasked
         self._values: dict[_Place, tuple[tuple[str, ...], bool]] = {}  # values, and whether they are all
         self._periods: dict[_Place, tuple[str, str]] = {}
@@ -146,7 +149,7 @@ class Sampler:
         return relation.kind == "m" or self._unasked.is_harmless(key)
 
     async def _sample_table(self, relation: Relation, columns: Sequence[str], days: Sequence[str]) -> None:
-        statement = _sampling_statement(relation, columns, days)
+        statement = self._begin + _sampling_statement(relation, columns, days)
         try:
             rows = (await self._connection.query(statement)).rows
         except psycopg2.OperationalError as exc:
@@ -214,7 +217,7 @@ def _sampling_order(relation: Relation, known: Collection[tuple[str, str]]) -> t
 
 
 def _sampling_statement(relation: Relation, columns: Sequence[str], days: Sequence[str]) -> str:
-    """A query for one row of arrays: the distinct values of each of `columns`, then the first and last of `days`.
+    """What gives one row of arrays: the distinct values of each of `columns`, then the first and last of `days`.
 
     Of a column it reads one value more than `_MAX_VALUES`, so that the reader sees that there are too many.
     """
@@ -233,6 +236,6 @@ def _sampling_statement(relation: Relation, columns: Sequence[str], days: Sequen
         for name in days
     ]
     return (
-        f"BEGIN READ ONLY; SET LOCAL statement_timeout = {_SAMPLING_STATEMENT_MS}; "
+        f"SET LOCAL statement_timeout = {_SAMPLING_STATEMENT_MS}; "
         f"WITH s AS MATERIALIZED ({source}) SELECT {', '.join(arrays)}"
     )

@@ -94,6 +94,7 @@ def _singular(word: str) -> str:
     return word
 
 
+@lru_cache(maxsize=256)  # a question is cut for its marks, its values and its likeness to earlier ones
 def atoms_of(text: str) -> tuple[Atom, ...]:
     """The atoms of a normalised text, in order; separators are dropped, punctuation is kept as `mark`."""
     atoms: list[Atom] = []

@@ -103,10 +103,9 @@ async def _loaded(settings: Settings, sources: Sources, given: argparse.Namespac
         retention=retention,
     )
     try:
-        database_of = partial(datasources.open, DEFAULT)
-        intake = Intake(
-            store.learned, DEFAULT, database_of(NOBODY), database_of, author=given.author, trust=given.trust
-        )
+        definitions = partial(datasources.definitions, DEFAULT)
+        database = datasources.open(DEFAULT, NOBODY)
+        intake = Intake(store.learned, DEFAULT, database, definitions, author=given.author, trust=given.trust)
         is_complete = [await _pairs(path, intake) for path in given.pairs]
         is_complete += [await _ddl(path, store) for path in given.ddl]
         is_complete += [await _prose(path, name, store) for each in given.docs for path, name in _texts(each)]

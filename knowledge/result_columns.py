@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Literal
 
 from common.meanings import Metric
@@ -15,6 +16,7 @@ from common.values import Catalog, Column, QueryResult, Table
 from databases.outputs import Output, outputs
 from knowledge.atoms import stem
 from knowledge.identity import identifies
+from knowledge.index import Part
 from knowledge.naming import english_words, has_han, plural, spoken_name
 from knowledge.semantic.guesses import unit_of
 from knowledge.words import WORDS
@@ -78,9 +80,13 @@ class ResultColumn:
         return self.output.period if self.role == "time" else None
 
 
+_OUTPUTS = Part(lambda index: lru_cache(maxsize=64)(partial(outputs, catalog=index.catalog)))
+"""What statements of a catalogue give, read once for an answer's sentence, its labels and its files."""
+
+
 def result_columns(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) -> tuple[ResultColumn, ...]:
     """The columns of `result`, which `sql` gave, in their order."""
-    found = outputs(sql, result.columns, catalog)
+    found = _OUTPUTS.of(catalog)(sql, result.columns)
     metrics = {metric.name: metric for metric in catalog.metrics}
     figures = [metrics.get(one.name) if one.is_named and one.function else None for one in found]
     labels = [_label(one, metric, lang) for one, metric in zip(found, figures, strict=True)]

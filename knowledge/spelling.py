@@ -7,6 +7,7 @@ place or company it is; `misspelt` one slip in one long word. Digits never diffe
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA, Indel
@@ -114,6 +115,7 @@ def plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(SIMPLIFIED).split())
 
 
+@lru_cache(maxsize=20_000)  # the same stored values are compared with the words of many questions
 def folded(text: str) -> str:
     """The letters, digits and signs that say something, all in one writing."""
     text = plain(text)

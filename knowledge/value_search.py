@@ -13,7 +13,7 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -43,7 +43,8 @@ _CHEAP = 8_000.0  # of a plan, in the planner's units: to read about 200,000 sho
 _SAMPLE_ROWS = 40  # rows from which is judged what a column holds
 _KEPT_S = 60.0  # what was found is used again for so long
 _LEFT_ALONE_S = 10.0  # a table that took too long
-_MOST_KEPT = 500  # answers of one catalogue
+_MOST_KEPT = 500  # answers for callers who see the same rows
+_MOST_VIEWERS = 50  # kinds of such callers, of one catalogue
 _IS_TEXT = re.compile(r"(text|character|varchar|char|citext|name|bpchar)\b(?!.*\[\])", re.IGNORECASE)
 
 
@@ -82,7 +83,22 @@ class _Known:
         return self.slow.get(held.table.key, 0.0) > time.monotonic()
 
 
-_KNOWN = Part(lambda _: _Known())
+class _Viewers:
+    """What is known of one catalogue's columns, for each kind of callers who see the same rows."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[Hashable | None, _Known] = OrderedDict()
+
+    def who_see(self, rows: Hashable | None) -> _Known:
+        """What callers know who see these rows, and nobody else."""
+        known = self._known.setdefault(rows, _Known())
+        self._known.move_to_end(rows)
+        while len(self._known) > _MOST_VIEWERS:
+            self._known.popitem(last=False)
+        return known
+
+
+_VIEWERS = Part(lambda _: _Viewers())
 """Kept with the catalogue object, which callers with other rights don't share."""
 
 
@@ -110,7 +126,7 @@ class ValueSearch:
         """
         if not (wanted.stretches and self.is_on):
             return ()
-        lookup = _Lookup(wanted, catalog, database, _KNOWN.of(catalog))
+        lookup = _Lookup(wanted, catalog, database, _VIEWERS.of(catalog).who_see(database.rows_seen))
         try:
             async with asyncio.timeout(self._timeout_s):
                 await lookup.run()

@@ -219,7 +219,7 @@ def test_a_user_id_is_believed_without_keys_and_from_who_acts_for_others(make_ap
     alice, backend = Actor("alice", ("sales",)), Actor("backend", ("apps",), acts_for_others=True)
     believed = [
         (None, None, Actor()),
-        (None, "bob", Actor("bob")),
+        (None, "bob", Actor("bob", is_vouched_for=False)),  # nobody says so but the request
         (alice, None, alice),
         (alice, "alice", alice),
         (backend, None, backend),
@@ -237,10 +237,11 @@ def test_the_caller_is_known_to_views(make_app: MakeApp, keys: KeyFile) -> None:
     app = make_app()
     app.add_url_rule("/api/v9/me", "me", lambda: vars(current_caller()))
     client = app.test_client()
-    assert client.get("/api/v9/me").json == {"user_id": None, "groups": [], "acts_for_others": False}
+    nobody: dict[str, Any] = {"user_id": None, "groups": [], "acts_for_others": False, "is_vouched_for": True}
+    assert client.get("/api/v9/me").json == nobody
     text, _key = keys.create("alice", groups=("sales", "ops"), acts_for_others=True)
     me = client.get("/api/v9/me", headers=bearer(text)).json
-    assert me == {"user_id": "alice", "groups": ["sales", "ops"], "acts_for_others": True}
+    assert me == nobody | {"user_id": "alice", "groups": ["sales", "ops"], "acts_for_others": True}
 
 
 def test_the_audit_log_names_the_keys_user(tmp_path: Path, demo_url: str) -> None:

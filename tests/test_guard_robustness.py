@@ -310,6 +310,12 @@ def test_empty_statements(sql: str) -> None:
         GUARD.check(sql)
 
 
+@pytest.mark.parametrize("character", "{}")
+def test_long_texts_with_characters_that_no_sql_has(character: str) -> None:
+    with pytest.raises(InvalidSql):
+        GUARD.check(f"SELECT {character} {'x' * 9_000}")
+
+
 def test_positions_count_characters() -> None:
     sql = "SELECT '中文字符' FROM t WHERE name FORM x"
     with pytest.raises(InvalidSql) as caught:

@@ -54,7 +54,7 @@ def _check_answered(asked: Asked, question: str, draft: Sql) -> int:
     if looks_empty(result):
         return 0
     inquiry = Inquiry(question, language_of(question), asked.catalog)
-    found = [one for one in next_questions(inquiry, draft.text) if result.row_count >= one.least_rows]
+    found = [one for one in next_questions(inquiry, draft.text) if one and result.row_count >= one.least_rows]
     for one in found:
         written = _drafted(asked, one.offer.question, _after(question, draft))
         assert isinstance(written, Sql) and written.text == one.offer.sql, (question, one)

@@ -79,7 +79,7 @@ def start(one_more: Callable[..., AbstractContextManager[Citu]]) -> Iterator[Cal
         yield lambda **changes: stack.enter_context(one_more(**changes))
 
 
-@pytest.fixture(params=["ask", "survey", "tool_loop"])
+@pytest.fixture(params=["ask", "survey", "tool_loop", "tool_graph"])
 def hello(request: pytest.FixtureRequest) -> dict[str, Any]:
     """A question to each flow that is answered with talk."""
     return {**CHAT, "agent": request.param}

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from common.meanings import Names
 from common.text import Text
 from common.values import Catalog, Column, Table
+from common.yaml_tree import MAX_BYTES
 from databases.expressions import NotAnExpression, expression
 from knowledge.semantic.binding import Bound, bind
 from knowledge.semantic.format import SCHEMA_PATH, SemanticFile, read_file, read_text
 from knowledge.semantic.problems import SemanticFileError
-from knowledge.semantic.yaml_tree import MAX_BYTES
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = """

@@ -57,6 +57,7 @@ def test_the_banner_says_where_and_on_what(demo_url: str, tmp_path: Path) -> Non
         store = {"status": "ok", "name": "postgresql"}
         absent = {"status": "not_configured"}
         checks = {"database": {"status": "ok"}, "store": store, "model": absent, "semantic_file": absent}
+        checks |= {"row_context": absent, "row_rules": absent}
         assert (status, ready["data"]) == (200, checks)
         limits = Path(f"/proc/{citu.worker()}/limits").read_text().partition("Max open files")[2].split()
         assert limits[0] == limits[1], "the worker may open what the system lets it"

@@ -11,8 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.tools.run_sql import RunSql
+from agent.tools.tool import Arguments, Tool, ToolContext
 from api.access.key_file import KeyFile
 from app_config import Settings
+from common.errors import Forbidden
+from common.text import Text
 from tests.asking import SYNC, Asking, shared_askings, stable
 from tests.http_stream import Stream, post_json
 from tests.live import GAUGES, Citu, Watch, eventually, serving
@@ -213,14 +217,16 @@ def test_i2_without_a_schema_there_is_nothing_to_generate(tell: Tell) -> None:
 
 def test_i2_a_call_outside_the_offer_runs_nothing(tell: Tell) -> None:
     """Also where an earlier call of the same reply has just made it possible."""
-    told = tell([Reply(calls=[generating(COUNT), EXECUTING]), Reply("Wait.")])
-    assert [one["verdict"] for one in told.calls] == ["executed", "refused"]
+    told = tell([Reply(calls=[generating(COUNT), EXECUTING, EXECUTING]), Reply("Wait.")])
+    assert [one["verdict"] for one in told.calls] == ["executed", "refused", "refused"]
     assert told.statements == []
 
 
-def test_i2_a_call_that_came_too_early_is_run_when_it_comes_again(tell: Tell) -> None:
+def test_i2_what_was_refused_may_be_called_once_it_is_offered(tell: Tell) -> None:
     told = tell([Reply(calls=[generating(COUNT), EXECUTING]), Reply(calls=[EXECUTING]), Reply("3.")])
-    assert [one["verdict"] for one in told.calls] == ["executed", "refused", "executed"]
+    assert told.data["query_result"]["rows"] == [[3]]
+    looking = calling("query_schema_metadata", tables=["gauge"])
+    told = tell([Reply(calls=[generating(COUNT)]), looking, *querying(COUNT)], schema_tokens=1)
     assert told.data["query_result"]["rows"] == [[3]]
 
 
@@ -309,6 +315,15 @@ def test_i5_calls_beyond_the_limit_are_not_run(tell: Tell) -> None:
     assert len(told.requests) == 1
 
 
+def test_i5_the_limits_of_calls_end_a_question_before_langgraph_does(tell: Tell) -> None:
+    """Each call is followed by as many nodes as there can be."""
+    calls = [EXECUTING, Called("describe_table", {"table": "gauge"})] * 6
+    told = tell([Reply(calls=calls)], agent_tool_calls=40)
+    assert told.code == 200
+    assert "40 tool calls" in told.data["warnings"][0]
+    assert told.data["execution_path"].count("save_memory") == 20
+
+
 def test_i6_the_same_call_is_not_run_twice(tell: Tell) -> None:
     again = [generating(COUNT), generating(COUNT)]
     told = tell([Reply(calls=again), Reply(calls=[EXECUTING, EXECUTING]), Reply(calls=again), Reply("3.")])
@@ -326,6 +341,19 @@ def test_i6_a_repeated_call_puts_its_statement_up_again(tell: Tell) -> None:
         [*(Reply(calls=[generating(sql)]) for sql in (COUNT, NAMES, COUNT)), Reply(calls=[EXECUTING]), Reply("3")]
     )
     assert [line["sql"] for line in told.statements] == [COUNT]
+
+
+def test_i6_a_statement_is_run_once_whatever_it_is_put_up_for(tell: Tell) -> None:
+    again = [
+        Reply(calls=[generating(COUNT, "once")]),
+        Reply(calls=[EXECUTING]),
+        Reply(calls=[generating(COUNT, "more")]),
+    ]
+    told = tell([*again, Reply(calls=[EXECUTING]), Reply("3.")])
+    first = told.requests[2].messages[-1]["tool_call_id"]
+    assert f"run by the call {first}" in told.requests[3].messages[-1]["content"]
+    assert "execute_current_sql" not in told.offers[3]
+    assert [line["verdict"] for line in told.statements] == ["executed"]
 
 
 @pytest.fixture(scope="module", params=["postgresql", "redis"])
@@ -361,7 +389,26 @@ def test_i9_an_unusable_reply_is_asked_for_once_more(unusable: Reply, askings: A
     model.forget_replies()
 
 
-# --------------------------------------------------------------------------------------------------------------- groups
+# ------------------------------------------------------------------------------------------------ transforms and groups
+
+
+def test_transforms_of_run_sql_hold_for_statements_however_they_are_written(
+    tell: Tell, askings: Callable[..., Asking], model: OpenAiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def without_names(tool: Tool[Any], arguments: Arguments, _context: ToolContext) -> Arguments:
+        if isinstance(arguments, RunSql):
+            assert tool.name == "run_sql"
+            if "name" in arguments.sql:
+                raise Forbidden(Text("不允许", "Not this"))
+            return arguments.model_copy(update={"sql": f"{arguments.sql} WHERE n < 3"})
+        return arguments
+
+    monkeypatch.setattr(askings(model).services.tools, "_transforms", (without_names,))
+    replies = [Reply(calls=[generating(NAMES)]), Reply(calls=[generating(None)]), Reply(calls=[EXECUTING]), Reply("2.")]
+    told = tell(replies, COUNT)
+    assert told.requests[1].messages[-1]["content"] == "forbidden: Not this"
+    assert told.data["query_result"]["rows"] == [[2]]
+    assert [line["sql"] for line in told.statements] == [f"{COUNT} WHERE n < 3"]
 
 
 @pytest.mark.parametrize(
@@ -518,7 +565,10 @@ def shared(envelope: dict[str, Any]) -> str:
     return MADE_ID.sub(lambda one: names.setdefault(one[0], f"made {len(names)}"), json.dumps(stable(envelope)))
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,  # each is two questions
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(replies=st.lists(REPLIES, min_size=1, max_size=6))
 def test_any_calls_end_in_an_answer_or_a_typed_error(
     replies: list[Reply], askings: Callable[..., Asking], model: OpenAiServer

@@ -240,6 +240,7 @@ def test_calls_that_are_not_run_are_audited_too(changes: dict[str, int], ask: As
 
 
 def test_calls_that_are_written_as_text_are_text(ask: Ask, audit_path: Path) -> None:
+    ask(running(COUNT), Reply("4"))  # writes the first line of the log
     written = '<tool_call>{"name": "run_sql", "arguments": {"sql": "SELECT 1"}}</tool_call>'
     data = ask(Reply(written))["data"]
     assert data["response"] == written
@@ -312,9 +313,34 @@ def test_a_reply_may_break_off_at_any_byte(cut: int, before: int, stream: Stream
     assert stream(running(COUNT), Reply("4 sales"), body=body)[-1]["response"] == "4 sales"
 
 
-# ---------------------------------------------------------------------------------------------------------------- text
-
 LONG = "I am going to look at the months first, then at the areas, and then I will compare both of them carefully. " * 3
+NAMES = st.sampled_from(["run_sql", "describe_table", "no_such_tool", "", "a b", "x" * 70])
+WELL_FORMED = [{"sql": COUNT}, {"sql": MISSPELT}, {"table": "sale"}, {}, {"sql": ["SELECT 1"]}]
+ARGUMENTS = st.one_of(st.sampled_from([*WELL_FORMED, "[1]", "{", '"x"']), st.text(max_size=8))
+CALLED = st.builds(Called, NAMES, ARGUMENTS, st.sampled_from(["", "same", "other"]))
+REPLIES = st.one_of(
+    st.builds(Reply, st.sampled_from(["", "Let me see.", LONG]), calls=st.lists(CALLED, min_size=1, max_size=4)),
+    st.sampled_from([Reply(""), Reply(None), Reply("<think>hm"), Reply(status=500), Reply(body={"choices": []})]),
+    st.just(Reply("There are 4 sales.")),
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(replies=st.lists(REPLIES, min_size=1, max_size=5), is_streamed=st.booleans())
+def test_whatever_a_model_does_the_protocol_is_kept(
+    replies: list[Reply], is_streamed: bool, ask: Ask, stream: Streaming, model: OpenAiServer
+) -> None:
+    """The endpoint refuses whatever providers do, and the fixture `protocol_is_kept` fails then."""
+    data = stream(*replies)[-1] if is_streamed else ask(*replies)["data"]
+    if data["type"] == "error":
+        assert data["error_type"] == "llm_unavailable"
+    else:
+        assert data["response"]
+        assert data["usage"]["llm_calls"] <= 8
+    assert len(model.requests) <= 8
+
+
+# ---------------------------------------------------------------------------------------------------------------- text
 
 
 def test_what_is_said_on_the_way_is_not_the_answer(stream: Streaming) -> None:
@@ -572,3 +598,13 @@ def test_an_answer_can_be_exported_analysed_and_judged(
     assert analysed.status_code == 200, analysed.get_data()
     judged = client.post("/api/v0/feedback", json={"run_id": run_id, "rating": "satisfied"})
     assert judged.status_code == 200, judged.get_data()
+
+
+def test_of_several_queries_none_becomes_an_example(
+    ask: Ask, askings: Callable[..., Asking], model: OpenAiServer
+) -> None:
+    run_id = ask(*WHY, body={**ASK, "question": "total of each area in March 2025"})["data"]["run_id"]
+    judged = askings(model).client.post("/api/v0/feedback", json={"run_id": run_id, "rating": "satisfied"})
+    data = json.loads(judged.get_data())["data"]
+    assert data["example"] is None
+    assert any("several queries" in warning for warning in data["warnings"])

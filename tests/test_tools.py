@@ -3,43 +3,45 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict
+from typing import Any, Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from langgraph.graph import END, START, StateGraph
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.runtime import Runtime
+from pydantic import Field
 
-from agent import bootstrap
-from agent.bootstrap import FlowDependencies
-from agent.flow import Answer, Described, Face, Failure, Question, StepResult, ToolStep
-from agent.tools.context import ToolAgentContext
+from agent.analysis import forecasting
+from agent.flow import StepResult, ToolStep
+from agent.tools.argument_schema import argument_schema
 from agent.tools.limits import Limits
+from agent.tools.registry import ToolRegistry
 from agent.tools.run_sql import RunSql
 from agent.tools.session import ToolSession
 from agent.tools.tool import Arguments, Tool, ToolContext, ToolResult
 from agent.tools.tool_groups import InvalidToolGroups
 from agent.tools.toolbox import TOOL_NAMES
+from api.access.key_file import KeyFile
 from app_config import ConfigurationError, Settings
 from common.actor import Actor
+from common.audit import NoAudit
 from common.errors import Forbidden
 from common.llm import InvalidArguments, ToolCall
 from common.runtime import run
 from common.text import Text
-from common.values import Turn
-from databases import DEFAULT
+from databases import DEFAULT, Datasource, Datasources
 from tests.asking import Asking
-from tests.databases import ENDLESS, as_admin, runs_endless, until
+from tests.databases import ENDLESS, SMALL, as_admin, runs_endless, until
 from tests.live import eventually
+from tests.openai_replies import Called, Reply
 from tests.openai_rules import violation
 from tests.openai_server import OpenAiServer
 from tests.postgres_wire import Wire
 from tests.tool_bench import ToolBench
+from tests.tool_scripts import calling, following
+from unified_api import _warn_of_groups
 
 # `vault` and `shop_order.margin` are closed to all; `buyer` holds personal data; `wide` has too many columns to show.
 DDL = f"""
@@ -227,6 +229,48 @@ def test_schemas_are_such_that_every_provider_takes_them(bench: ToolBench) -> No
     assert len(json.dumps(sent)) < 8_000  # they are sent with every call of the model
 
 
+class Part(Arguments):
+    """A part of an argument."""
+
+    name: str = Field(description="Its name.", min_length=1, pattern="^[a-z]+$")
+    size: Literal["small", "large"] | None = None
+
+
+class Whole(Arguments):
+    """Arguments of every kind."""
+
+    parts: list[Part] = Field(max_length=3)
+    first: Part | None = None
+    number: int | str = Field(default=1, ge=0)
+
+
+class Tree(Arguments):
+    """Arguments that hold themselves."""
+
+    branches: list["Tree"]
+
+
+def test_the_schema_of_any_arguments_is_plain() -> None:
+    part = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "Its name."},
+            "size": {"type": ["string", "null"], "enum": ["small", "large", None]},
+        },
+        "required": ["name", "size"],
+        "additionalProperties": False,
+    }
+    schema = argument_schema(Whole)
+    described = schema["properties"]["parts"]["items"]
+    assert {key: value for key, value in described.items() if key != "description"} == part
+    assert schema["properties"]["first"]["type"] == ["object", "null"]
+    assert [one["type"] for one in schema["properties"]["number"]["anyOf"]] == ["integer", "string"]
+    tool = {"type": "function", "function": {"name": "whole", "description": "", "parameters": schema}}
+    assert violation({"messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}) is None
+    with pytest.raises(ValueError, match="nested"):
+        argument_schema(Tree)
+
+
 # ------------------------------------------------------------------------------------------------- any arguments at all
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=30)
@@ -244,7 +288,7 @@ def test_no_arguments_break_a_tool(asking: Asking, audit: Path, name: str) -> No
     bench.sql(PER_MONTH)
     fields = {field: st.none() | WORDS | LEAVES | JSON for field in GOOD[name]}
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(JSON.filter(lambda value: isinstance(value, dict)) | st.fixed_dictionaries(fields))
     def holds(arguments: dict[str, Any]) -> None:
         result = bench.call(name, arguments)
@@ -261,17 +305,20 @@ GROUPS = "run_sql: analysts; chart: analysts, leads; save_memory:; export: every
 ACTORS = [(), ("analysts",), ("leads",), ("analysts", "leads"), ("everyone",), ("save_memory",)]
 
 
+@pytest.fixture(scope="module")
+def grouped(configured: Settings) -> Iterator[Asking]:
+    with Asking(configured, tool_groups=GROUPS) as asking:
+        yield asking
+
+
 @pytest.mark.parametrize("groups", ACTORS)
-def test_tools_are_for_the_groups_that_the_setting_names(
-    configured: Settings, audit: Path, groups: tuple[str, ...]
-) -> None:
+def test_tools_are_for_the_groups_that_the_setting_names(grouped: Asking, audit: Path, groups: tuple[str, ...]) -> None:
     closed = {"save_memory"} | ({"run_sql"} if "analysts" not in groups else set())
     closed |= {"chart"} if not {"analysts", "leads"} & set(groups) else set()
-    with Asking(configured, tool_groups=GROUPS) as asking:
-        bench = ToolBench(asking, audit, Actor("ann", groups))
-        refused = {name for name in TOOL_NAMES if bench.call(name, GOOD[name]).error_type == "unknown_tool"}
-        assert refused == closed
-        assert {tool.name for tool in bench.registry.allowed(bench.question.actor)} == set(TOOL_NAMES) - closed
+    bench = ToolBench(grouped, audit, Actor("ann", groups))
+    refused = {name for name in TOOL_NAMES if bench.call(name, GOOD[name]).error_type == "unknown_tool"}
+    assert refused == closed
+    assert {tool.name for tool in bench.registry.allowed(bench.question.actor)} == set(TOOL_NAMES) - closed
 
 
 @pytest.mark.parametrize(
@@ -285,6 +332,14 @@ def test_a_setting_that_is_no_list_of_tools_is_named(text: str) -> None:
 def test_a_tool_that_there_is_not_is_named(configured: Settings) -> None:
     with pytest.raises(InvalidToolGroups, match="TOOL_GROUPS.*run_python.*There are: chart"):
         Asking(configured, tool_groups="run_python: analysts")
+
+
+def test_groups_that_no_key_has_are_named_at_the_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    KeyFile(tmp_path / "api_keys.json").create("ann", groups=("leads",))
+    _warn_of_groups(Settings(data_dir=str(tmp_path), tool_groups="run_sql: leads, analists; chart: everyone; export:"))
+    assert capsys.readouterr().err == "TOOL_GROUPS names groups that no API key has: analists.\n"
+    _warn_of_groups(Settings(data_dir=str(tmp_path), tool_groups="run_sql: leads"))
+    assert capsys.readouterr().err == ""
 
 
 def test_tools_that_settings_switch_off_are_not_there_and_may_be_named(configured: Settings) -> None:
@@ -309,6 +364,29 @@ def test_a_transform_rewrites_and_refuses_sql(bench: ToolBench) -> None:
     refused = bench.call("run_sql", {"sql": "SELECT * FROM buyer"}, ruled)
     assert (refused.error_type, refused.text) == ("forbidden", "forbidden: Buyers are not for you")
     assert [line["sql"] for line in bench.statements()] == [f"SELECT * FROM ({PER_STATUS}) AS s WHERE status = 'paid'"]
+
+
+def test_what_a_group_may_not_read_is_in_no_result(asking: Asking, audit: Path, database_url: str) -> None:
+    options = replace(SMALL, group_denied_objects={"guests": ("public.buyer.city", "public.wide")})
+    datasources = Datasources({DEFAULT: Datasource(lambda: database_url, options)})
+    bench = ToolBench(asking, audit, Actor("ann", ("guests",)))
+    own = bench.registry.allowed(bench.question.actor)
+    closed = ToolRegistry(own, lambda occasion: datasources.open(DEFAULT, occasion.actor, occasion), NoAudit())
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("search_schema", {"words": "city of buyers, measurement number, Oslo"}),
+        ("search_schema", {"words": "zyzzyva"}),
+        ("describe_table", {"table": "buyer"}),
+        ("describe_table", {"table": "wid"}),
+        ("search_values", {"words": "Oslo"}),
+        ("search_values", {"words": "oslo", "column": "citi"}),
+        ("run_sql", {"sql": "SELECT citi FROM buyer"}),
+        ("run_sql", {"sql": "SELECT wide_id FROM wid"}),
+    ]
+    for name, arguments in calls:
+        told = bench.call(name, arguments, closed)
+        assert not re.search("city|Oslo|measurement|wide(?!_id)", told.text + told.summary.zh), (name, told.text)
+    assert "Oslo" in bench.call("search_values", {"words": "oslo"}).text  # who is not in the group sees it
+    datasources.close()
 
 
 # -------------------------------------------------------------------------------------------------------------- audit
@@ -470,6 +548,18 @@ def test_nothing_is_kept_of_somebody_whom_others_can_pass_for(bench: ToolBench) 
     assert (result.error_type, "API key" in result.text) == ("forbidden", True)
 
 
+@pytest.mark.parametrize(("is_open", "count"), [(False, 1), (True, 0)])
+def test_nothing_is_saved_where_anybody_may_name_any_user(configured: Settings, is_open: bool, count: int) -> None:
+    user = f"named-{is_open}"
+    replies = [calling("save_memory", **SAVED), Reply("Kept, or not.")]
+    with OpenAiServer() as model, Asking(configured, model, allow_anonymous=is_open) as asking:
+        model.default = following(replies)
+        body = {"question": "how many orders are there", "agent": "tool_loop", "user_id": user}
+        assert asking.sync(body)[0] == 200
+        kept = run(asking.services.store.learned.visible(DEFAULT, user), timeout_s=9).own.examples
+        assert len(kept) == count
+
+
 def test_anothers_own_example_is_not_told(asking: Asking, audit: Path) -> None:
     learned = asking.services.store.learned
     ToolBench(asking, audit, Actor("eve")).call("save_memory", {**SAVED, "question": "eve's own number of orders"})
@@ -561,6 +651,12 @@ def test_statistics_are_about_all_rows_and_name_their_method(bench: ToolBench) -
     assert "not told" in none
 
 
+def test_a_forecast_says_what_it_needs(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forecasting, "is_installed", lambda: False)
+    told = bench.call("statistics", {"call_id": bench.sql(PER_MONTH), "what": "forecast", "horizon": 2}).text
+    assert "not told" in told and "requirements-analysis.txt" in told
+
+
 def test_a_call_that_found_no_rows_is_answered_by_those_that_did(bench: ToolBench) -> None:
     assert "run a query first" in bench.call("chart", {"call_id": "c1"}).text
     call_id = bench.sql(PER_STATUS)
@@ -569,82 +665,31 @@ def test_a_call_that_found_no_rows_is_answered_by_those_that_did(bench: ToolBenc
 
 # --------------------------------------------------------------------------------------------------------------- files
 
-CALLED = [
-    ToolCall("functions.run_sql:0", "run_sql", {"sql": PER_STATUS}),
-    ToolCall("functions.run_sql:1", "run_sql", {"sql": "SELECT order_id FROM shop_order ORDER BY 1"}),
-    ToolCall("functions.export:2", "export", {"call_id": "functions.run_sql:0", "format": "csv"}),
-    ToolCall("functions.export:3", "export", {"call_id": "functions.run_sql:1", "format": "json"}),
+FILES = [
+    Reply(calls=[Called("run_sql", {"sql": PER_STATUS}, id="functions.run_sql:0")]),
+    Reply(calls=[Called("run_sql", {"sql": "SELECT order_id FROM shop_order ORDER BY 1"}, id="functions.run_sql:1")]),
+    Reply(calls=[Called("export", {"call_id": "functions.run_sql:0", "format": "csv"}, id="functions.export:2")]),
+    Reply(calls=[Called("export", {"call_id": "functions.run_sql:1", "format": "json"}, id="functions.export:3")]),
+    Reply("Here are the files."),
 ]
 
 
-CALLS = Text("调用", "Calls")
-SAID = Described(CALLS, CALLS)
-
-
-class Called(TypedDict, total=False):
-    """What the session shows."""
-
-    shown: Mapping[str, Any]
-
-
-async def call(state: Called, runtime: Runtime[ToolAgentContext]) -> Called:
-    """The only node."""
-    context = runtime.context
-    for one in CALLED:
-        await context.session.call(one, context.registry, runtime.stream_writer, TOOL_NAMES)
-    return {"shown": context.session.shown}
-
-
-class CallingFlow:
-    """Calls tools and shows what the session shows; implements `agent.flow.Flow`."""
-
-    name = "calling"
-    faces: ClassVar[Mapping[str, Face]] = {
-        "call": Face(CALLS, "#", "calling", "called", SAID, lambda _update: SAID),
-    }
-    last_node = "call"
-    most_steps = 5
-    has_steps = True
-    deadline_s = 60.0
-
-    def __init__(self, dependencies: FlowDependencies) -> None:
-        assert dependencies.new_tool_context is not None
-        self.context = dependencies.new_tool_context
-        graph = StateGraph(Called, context_schema=ToolAgentContext)
-        graph.add_node(call)
-        graph.add_edge(START, "call")
-        graph.add_edge("call", END)
-        self.graph: CompiledStateGraph[Any, Any, Any, Any] = graph.compile()
-
-    def start(self, _question: Question) -> dict[str, Any]:
-        return {}
-
-    def summary(self, _state: Mapping[str, Any]) -> dict[str, Any]:
-        return {}
-
-    def ending(self, state: Mapping[str, Any]) -> Answer | Failure:
-        return Answer({"response_type": "CHAT", "response": "Done", "warnings": [], **state["shown"]})
-
-    def turn(self, _question: Question, _state: Mapping[str, Any], _answer: Answer) -> Turn | None:
-        return None
-
-
-def test_an_offered_file_holds_the_rows_of_its_call(configured: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bootstrap, "FLOWS", [*bootstrap.FLOWS, CallingFlow])
+def test_an_offered_file_holds_the_rows_of_its_call(configured: Settings) -> None:
     with OpenAiServer() as model, Asking(configured, model) as asking:
-        data = asking.sync({"question": "Some files", "agent": "calling", "user_id": "ann"})[1]["data"]
+        model.default = following(FILES)
+        data = asking.sync({"question": "Orders as files", "agent": "tool_loop", "user_id": "ann"})[1]["data"]
         assert [(one["call_id"], one["format"]) for one in data["exports"]] == [
             ("functions.run_sql:0", "csv"),
             ("functions.run_sql:1", "json"),
         ]
-        table, rows = (asking.client.get(offer["url"]) for offer in data["exports"])
-        assert table.get_data().decode("utf-8-sig").splitlines() == [
-            "status,orders",
-            "paid,200",
-            "open,200",
+        table, rows = (asking.client.get(offer["url"]).get_data() for offer in data["exports"])
+        assert sorted(table.decode("utf-8-sig").splitlines()) == [
             "cancelled,200",
+            "open,200",
+            "paid,200",
+            "status,orders",
         ]
-        assert [row[0] for row in json.loads(rows.get_data())["rows"]] == list(range(1, 601))
+        assert [row[0] for row in json.loads(rows)["rows"]] == list(range(1, 601))
         path = data["exports"][0]["url"]
         for other in (path.replace("ann", "bob"), path.replace("%3A0", "%3A9"), path.replace("%3A0", "%3A2")):
             assert asking.client.get(other).status_code == 404

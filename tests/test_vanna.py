@@ -1,6 +1,8 @@
 """Vanna's chat protocol over HTTP: answers, repeated requests, clients that leave, mistakes, keys, limits, feedback."""
 
+import itertools
 import json
+import random
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,9 +19,10 @@ from api.vanna import talk
 from app_config import Settings
 from tests.asking import SYNC, Asking
 from tests.live import GAUGES, eventually
-from tests.openai_replies import Gate, Reply
+from tests.openai_replies import Called, Gate, Reply
 from tests.openai_server import OpenAiServer
 from tests.survey.survey_flow import SURVEY, SurveyFlow
+from tests.tool_scripts import following, querying
 from tests.vanna_client import Chunk, VannaPage, chunks_of_stream, read
 
 SSE, POLL = "/api/vanna/v2/chat_sse", "/api/vanna/v2/chat_poll"
@@ -181,6 +184,34 @@ def test_columns_and_values_of_a_query_keep_their_names_and_digits(gauges: str, 
     assert list(table["data"][0].values()) == ["9007199254740993", "<b>1"]
 
 
+COUNTED = "SELECT count(*) AS n FROM gauge"
+
+
+@pytest.mark.parametrize("path", [SSE, POLL])
+@pytest.mark.parametrize(
+    ("agent", "replies"),
+    [
+        ("tool_loop", [Reply("I count.", calls=[Called("run_sql", {"sql": COUNTED})]), Reply("3 gauges.")]),
+        ("tool_graph", querying(COUNTED, "3 gauges.")),
+    ],
+)
+def test_steps_of_tool_agents_are_shown(
+    agent: str, replies: list[Reply], path: str, gauges: str, model: OpenAiServer
+) -> None:
+    before, model.default = model.default, following(replies)
+    with Asking(Settings(database_url=gauges), model, agent=agent) as asking:
+        found = chunks(asking, message("how many gauges are there?"), path)
+    model.default = before
+    shown = VannaPage(found)
+    assert shown.is_ready
+    assert shown.all("status_card")[-1]["status"] == "completed"
+    (table,) = shown.all("dataframe")
+    assert list(table["data"][0].values()) == [3]
+    assert (shown.sql, shown.texts[-1]) == ([COUNTED], "3 gauges.")
+    kinds = [part["type"] for part in shown.parts]
+    assert kinds.index("dataframe") < len(kinds) - 1 - kinds[::-1].index("text"), "the answer comes below its rows"
+
+
 @pytest.mark.parametrize("path", [SSE, POLL])
 def test_an_error_of_a_run_is_shown(path: str, ruled: Asking) -> None:
     found = chunks(ruled, message("DROP TABLE shop"), path)
@@ -279,6 +310,31 @@ def test_a_repeated_request_takes_away_what_the_client_may_have(ruled: Asking) -
     for chunk in chunks(ruled, body, POLL):
         first.show(chunk)
     assert first.parts == twice.parts
+
+
+def shown_of(page: VannaPage) -> list[tuple[str, str]]:
+    """The parts of an answer; follow-ups are left out, because an answer does not wait for them."""
+    shown = [part for part in page.parts if not part["id"].endswith("-follow_ups")]
+    return [(part["type"], part["data"].get("content", "")) for part in shown]
+
+
+def test_a_stream_may_break_at_any_byte(demo_url: str) -> None:
+    chance = random.Random(7)
+    with Asking(Settings(database_url=demo_url, max_streams=4)) as asking:
+        whole = {text: shown_of(page(asking, message(text))) for text in (RANKING, "DROP TABLE shop", "hello")}
+        for _ in range(15):
+            text = chance.choice(list(whole))
+            body = message(text)
+            response = asking.client.post(SSE, json=body)
+            sent = b"".join(itertools.islice(response.iter_encoded(), chance.randrange(10)))
+            response.close()
+            lines = sent[: chance.randint(0, len(sent))].decode(errors="ignore").split("\n")[:-1]
+            cut_off = VannaPage(read(line[6:]) for line in lines if line and line != "data: [DONE]")
+            for chunk in chunks(asking, body, POLL):
+                cut_off.show(chunk)
+            assert shown_of(cut_off) == whole[text]
+            assert cut_off.is_ready
+            assert len({part["id"] for part in cut_off.parts}) == len(cut_off.parts), "nothing is shown twice"
 
 
 def test_who_does_not_come_back_stops_the_run(

@@ -56,7 +56,7 @@ def _generated(update: Update) -> Described:
 
 
 def _with_estimate(said: Text, plan: PlanEstimate | None) -> Text:
-    if plan is None:
+    if plan is None or not plan.is_shown:
         return said
     return Text(
         f"{said.zh}（预计 {plan.rows:,} 行，成本 {plan.total_cost:,.0f}）",

@@ -1,11 +1,12 @@
 """The graph: five nodes and their edges.
 
-Compiled once for the process; the routing mode is state, so every mode runs this same graph.
+Compiled once for the process; the routing mode is state, so every mode runs this same graph. The state is one channel
+of it: LangGraph looks at every channel several times in every step, and a channel per key would double its work.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
-from typing import Protocol
+from typing import Annotated, Any, Protocol
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -19,7 +20,7 @@ from agent.ask.nodes.agent_sql_generation import agent_sql_generation
 from agent.ask.nodes.classify_question import classify_question
 from agent.ask.nodes.format_response import format_response
 from agent.ask.routing import after_classification, after_sql_generation
-from agent.ask.state import Ask, State, Update
+from agent.ask.state import Ask, State, Update, merged
 
 Decide = Callable[[Update], str]
 
@@ -32,6 +33,8 @@ class Node(Protocol):
 
 
 Graph = CompiledStateGraph[State, Context, Ask, State]
+
+_STATE: Any = Annotated[State, merged]
 
 LAST_NODE = "format_response"
 
@@ -53,12 +56,14 @@ DECISIONS: Mapping[str, tuple[Decide, Mapping[str, str]]] = {
 }
 
 
-def _deciding(node: Node, decide: Decide, targets: Mapping[str, str]) -> Callable[..., Awaitable[Command[str]]]:
+def _deciding(
+    node: Node, decide: Decide, targets: Mapping[str, str]
+) -> Callable[..., Awaitable[list[Update | Command[str]]]]:
     """`node` with the choice of its successor; conditional edges would read the whole state again for it."""
 
-    async def deciding(state: State, runtime: Runtime[Context]) -> Command[str]:
+    async def deciding(state: State, runtime: Runtime[Context]) -> list[Update | Command[str]]:
         update = await node(state, runtime)
-        return Command(update=update, goto=targets[decide(update)])
+        return [update, Command(goto=targets[decide(update)])]
 
     return deciding
 
@@ -66,14 +71,14 @@ def _deciding(node: Node, decide: Decide, targets: Mapping[str, str]) -> Callabl
 @cache
 def compiled_graph() -> Graph:
     """The graph, ready to run."""
-    graph = StateGraph(State, context_schema=Context, input_schema=Ask)
+    graph: StateGraph[State, Context, Ask, State] = StateGraph(_STATE, context_schema=Context)
     for name, node in NODES.items():
         if name in DECISIONS:
             decide, targets = DECISIONS[name]
             labels = {target: verdict for verdict, target in targets.items()}
-            graph.add_node(name, _deciding(node, decide, targets), destinations=labels)
+            graph.add_node(name, _deciding(node, decide, targets), input_schema=_STATE, destinations=labels)
         else:
-            graph.add_node(name, node)
+            graph.add_node(name, node, input_schema=_STATE)
     graph.add_edge(START, "classify_question")
     graph.add_edge("agent_sql_execution", LAST_NODE)
     graph.add_edge("agent_chat", LAST_NODE)

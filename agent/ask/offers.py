@@ -115,15 +115,37 @@ class FollowUps:
         return tuple(self._planned)
 
     async def _try(self, thought: asyncio.Task[tuple[NextQuestion, ...]], row_count: int) -> None:
+        offers = [one.offer for one in await thought if row_count >= one.least_rows and one.offer.sql is not None]
+        if offers and not await self._are_planned(offers) and len(offers) > 1:
+            for offer in offers:
+                if not await self._are_planned([offer]):
+                    return
+
+    async def _are_planned(self, offers: Sequence[Offer]) -> bool:
+        """Whether the offers could be planned, all of them at once."""
         try:
-            for question in await thought:
-                if row_count >= question.least_rows and question.offer.sql is not None:
-                    await self._context.database.explain(question.offer.sql)
-                    self._planned.append(question.offer.question)
+            await self._context.database.explain(_together([str(offer.sql) for offer in offers]))
         except CituError as error:
-            _log.info("a follow-up could not be planned: %s", error.error_type)
+            _log.info("follow-ups could not be planned: %s", error.error_type)
+            return False
+        self._planned += [offer.question for offer in offers]
+        return True
+
+
+def _together(statements: Sequence[str]) -> str:
+    """A statement that costs as much and has as many rows as all of them."""
+    if len(statements) == 1:
+        return statements[0]
+    return "\nUNION ALL\n".join(
+        f"SELECT 1 FROM (\n{sql}\n) AS tried_{number}" for number, sql in enumerate(statements, 1)
+    )
 
 
 async def _thought_of(inquiry: Inquiry, sql: str) -> tuple[NextQuestion, ...]:
     await LEXICON.ready(inquiry.catalog)
-    return await asyncio.to_thread(next_questions, inquiry, sql)
+    found = []
+    for question in next_questions(inquiry, sql):
+        if question is not None:
+            found.append(question)
+        await asyncio.sleep(0)  # what else goes on has its turn between two readings
+    return tuple(found)

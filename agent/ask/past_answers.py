@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.runs.desk import RunDesk, RunView
+from agent.tools.answer import ROUTING
 from common.errors import Conflict, NotFound
 from common.store import Conversations
 from common.text import Lang, Text, language_of
@@ -29,6 +30,7 @@ class Answered:
 
     Attributes:
         sql: what was run, or what was refused; None when none was written.
+        is_one_query: whether `sql` alone answers the question; of several queries, it is but the last.
         error_type, error: of a question that ended in an error.
         before: the turns before it, oldest first.
     """
@@ -39,6 +41,7 @@ class Answered:
     lang: Lang
     sql: str | None = None
     row_count: int | None = None
+    is_one_query: bool = True
     error_type: str | None = None
     error: str | None = None
     before: tuple[Turn, ...] = ()
@@ -98,6 +101,7 @@ class Answers:
                     lang=language_of(turn.question),
                     sql=turn.sql,
                     row_count=turn.row_count,
+                    is_one_query=turn.routing_mode != ROUTING,  # a turn does not tell how many there were
                     before=_before(turns, run_id),
                 )
         raise NotFound(_GONE)
@@ -125,6 +129,7 @@ def _answered(view: RunView, before: tuple[Turn, ...]) -> Answered:
         lang=head.lang,
         sql=data.get("sql") or (data.get("state_summary") or {}).get("sql"),
         row_count=result.get("row_count"),
+        is_one_query=len(data.get("sources", ())) <= 1,
         error_type=data.get("error_type") if is_error else None,
         error=data.get("error") if is_error else None,
         before=before,

@@ -63,8 +63,9 @@ class QuestionFlow:
         }
         if "sql" in known:
             summary["sql"] = known["sql"]
-        if "plan" in known:
-            summary["plan"] = dict(vars(known["plan"]))
+        plan = known["plan"].shown() if "plan" in known else None
+        if plan is not None:
+            summary["plan"] = plan
         if "error" in known:
             summary["validation_error_type"] = known["error"].error_type
         return summary | _details(known)

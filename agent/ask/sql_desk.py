@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.answers.shown_result import shown_result
@@ -103,7 +103,7 @@ class SqlDesk:
         return {
             "sql": given.sql,
             **shown_result(given.sql, result, await context.database.catalog(), given.lang),
-            "plan": asdict(plan) if plan else None,
+            "plan": plan.shown() if plan else None,
             "warnings": given.warnings,
             "run_id": given.run_id,
             "timings_ms": {
@@ -143,7 +143,7 @@ def _verdict(
         "tables": list(used.tables) if used else [],
         "columns": list(used.columns) if used else [],
         "functions": list(used.functions) if used else [],
-        "plan": asdict(plan) if plan else None,
+        "plan": plan.shown() if plan else None,
         "warnings": given.warnings,
         "timestamp": timestamps.now(),
     }

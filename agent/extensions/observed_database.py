@@ -1,5 +1,7 @@
 """Measures the statements of one occasion."""
 
+from collections.abc import Hashable
+
 from agent.extensions.points import ObservabilityProvider
 from common.ports import Database, Inspected, RowStream
 from common.values import Catalog, PlanEstimate, QueryResult
@@ -11,6 +13,11 @@ class ObservedDatabase:
     def __init__(self, inner: Database, observer: ObservabilityProvider) -> None:
         self._inner = inner
         self._observer = observer
+
+    @property
+    def rows_seen(self) -> Hashable | None:
+        """See `Database.rows_seen`."""
+        return self._inner.rows_seen
 
     async def ping(self) -> None:
         """Returns when the database answers."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.answers.shown_result import shown_result
@@ -24,7 +24,7 @@ from common.learning import (
     example_id,
     lesson_id,
 )
-from common.ports import Database
+from common.ports import Database, Definitions
 from common.store import Learned, Learning
 from common.store.learned_json import item_id
 from common.text import Lang, Text
@@ -50,6 +50,10 @@ _FULL = Text(
 _DEPENDS = Text(
     "已记录评价，但没有保存为例子：这个问题离开前面的对话就不完整。",
     "The feedback is kept, but makes no example: the question is not complete without the conversation before it.",
+)
+_SEVERAL = Text(
+    "已记录评价，但没有保存为例子：这个回答来自多个查询，没有一个查询能单独回答这个问题。",
+    "The feedback is kept, but makes no example: the answer rests on several queries, none of which answers it alone.",
 )
 _TOO_LARGE = Text(
     "已记录评价，但没有保存为例子：问题或 SQL 过长。",
@@ -95,6 +99,7 @@ class FeedbackDesk:
     Args:
         database_of: gives the database as an actor may see it, not audited.
         open_database: gives it for an occasion; its statements are audited.
+        definitions: gives what is known of it whoever asks.
         is_complete: whether a question can be understood without its conversation.
         learns: whether anything is learnt; else feedback is only kept.
         request_timeout_s: seconds for one request.
@@ -107,6 +112,7 @@ class FeedbackDesk:
         datasource: str,
         database_of: Callable[[Actor], Database],
         open_database: Callable[[Occasion], Database],
+        definitions: Callable[[], Definitions],
         is_complete: Callable[[Inquiry], Awaitable[bool]],
         *,
         learns: bool,
@@ -117,6 +123,7 @@ class FeedbackDesk:
         self._datasource = datasource
         self._database_of = database_of
         self._open_database = open_database
+        self._definitions = definitions
         self._is_complete = is_complete
         self._learns = learns
         self._request_timeout_s = request_timeout_s
@@ -171,15 +178,17 @@ class FeedbackDesk:
 
     async def _corrected(self, sql: str, given: GivenFeedback, answered: Answered, database: Database) -> _Learnt:
         """The corrected statement, once it has run, and why the first one was wrong."""
-        proof = await proven(sql, database, self._database_of)
+        proof = await proven(sql, database, self._definitions)
         result = await database.run(sql)
         learnt = await self._example(sql, proof, "correction", given, answered)
         lesson = await self._lesson(given, answered, database)
         return replace(learnt, lesson=lesson, plan=proof.plan, result=result)
 
     async def _confirmed(self, sql: str, given: GivenFeedback, answered: Answered, database: Database) -> _Learnt:
+        if not answered.is_one_query:
+            return _Learnt(notices=(_SEVERAL,))
         try:
-            proof = await proven(sql, database, self._database_of)
+            proof = await proven(sql, database, self._definitions)
         except StatementRejected as error:  # the tables, or the user's rights, have changed since
             return _Learnt(notices=(_refused_now(error),))
         return await self._example(sql, proof, "feedback", given, answered)
@@ -242,7 +251,7 @@ class FeedbackDesk:
         if case.sql is None:
             return case
         try:
-            return replace(case, plan=(await proven(case.sql, database, self._database_of)).plan)
+            return replace(case, plan=(await proven(case.sql, database, self._definitions)).plan)
         except (StatementRejected, QueryTimeout) as error:
             return replace(case, refusal=error)
         except DatabaseUnavailable:
@@ -257,7 +266,7 @@ class FeedbackDesk:
             "lesson": await self._shown(learnt.lesson),
             "query_result": None,
             **await self._rows(given, learnt.result),
-            "plan": asdict(learnt.plan) if learnt.plan else None,
+            "plan": learnt.plan.shown() if learnt.plan else None,
             "warnings": [notice.to(given.lang) for notice in notices],
             "timestamp": now(),
         }

@@ -10,10 +10,11 @@ from common.actor import Actor
 from common.audit import Occasion
 from common.errors import Conflict, Forbidden, NotFound, QueryTimeout, StatementRejected
 from common.learning import SHARED, Example, Lesson, Trust
-from common.ports import Database
+from common.ports import Database, Definitions
 from common.store import Kind, Learned, Verdict, Wanted
 from common.store.learned_json import state_of, trust_of
 from common.text import Lang, Text
+from knowledge.experience.hidden_rows import HiddenRows
 from knowledge.learning.intake import Intake, Outcome, counts
 
 _EXPORT_PAGE = 100
@@ -36,6 +37,7 @@ class LearningDesk:
     Args:
         database_of: gives the database as an actor may see it, not audited.
         open_database: gives it for an occasion; its refusals are audited.
+        definitions: gives what is known of it whoever asks.
         request_timeout_s: seconds for one import.
     """
 
@@ -45,6 +47,7 @@ class LearningDesk:
         datasource: str,
         database_of: Callable[[Actor], Database],
         open_database: Callable[[Occasion], Database],
+        definitions: Callable[[], Definitions],
         *,
         request_timeout_s: float,
     ) -> None:
@@ -52,6 +55,7 @@ class LearningDesk:
         self._datasource = datasource
         self._database_of = database_of
         self._open_database = open_database
+        self._definitions = definitions
         self._request_timeout_s = request_timeout_s
 
     async def page(
@@ -60,17 +64,20 @@ class LearningDesk:
         """One page of a list, and the cursor of the next one.
 
         A page may have less than `limit`: what others brought about tables that the actor may not read is left out,
-        unless a reviewer looks (`wanted.seen_by` is None).
+        unless a reviewer looks (`wanted.seen_by` is None). What may quote rows that are hidden from the actor is left
+        out for reviewers, too.
 
         Raises:
             InvalidCursor: no page gave this cursor.
             StoreUnavailable: the list can't be read.
         """
         page = await self._learned.page(self._datasource, kind, wanted, limit, cursor)
-        items = [item for item in page.items if wanted.seen_by is None or await self._may_see(item, actor)]
+        hidden = await HiddenRows.of(self._database_of(actor))
+        items = [item for item in page.items if wanted.seen_by is None or await self._may_read(item, actor)]
+        items = [item for item in items if item.author == actor.owner or not await hidden.may_be_in(item)]
         return [shown(item) for item in items], page.next_cursor
 
-    async def _may_see(self, item: Example | Lesson, actor: Actor) -> bool:
+    async def _may_read(self, item: Example | Lesson, actor: Actor) -> bool:
         if item.author == actor.owner or item.sql is None:
             return True
         try:
@@ -97,12 +104,15 @@ class LearningDesk:
         """The item after the verdict. The caller has checked that the actor is a reviewer.
 
         Raises:
-            NotFound: there is no such item.
+            NotFound: there is no such item, or it may quote rows that are hidden from the reviewer.
             Forbidden: the reviewer brought it.
             Conflict: it is no longer as the reviewer saw it, or as much is shared as may be.
             StoreUnavailable: nothing was decided, or perhaps it was; repeating it is harmless.
         """
-        await self._found(kind, item_id)
+        found = await self._found(kind, item_id)
+        hidden = await HiddenRows.of(self._database_of(reviewer))
+        if found.author != reviewer.owner and await hidden.may_be_in(found):
+            raise NotFound(_UNKNOWN)
         reviewed = await self._learned.review(self._datasource, item_id, reviewer.owner, verdict, seen=seen)
         if reviewed.item is None or reviewed.outcome == "unknown":
             raise NotFound(_UNKNOWN)
@@ -143,7 +153,7 @@ class LearningDesk:
             DatabaseUnavailable, StoreUnavailable: it can't be done now.
         """
         database = self._open_database(Occasion("import", new_run_id(), actor))
-        intake = Intake(self._learned, self._datasource, database, self._database_of, author=actor.owner)
+        intake = Intake(self._learned, self._datasource, database, self._definitions, author=actor.owner)
         try:
             async with asyncio.timeout(self._request_timeout_s):
                 outcomes = await intake.take(lines)

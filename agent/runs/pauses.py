@@ -69,7 +69,8 @@ class GivenAnswer:
     def from_json(cls, kept: Mapping[str, Any]) -> "GivenAnswer":
         """Reads what `to_json` gave."""
         actor = kept["actor"]
-        return cls(kept["value"], Actor(actor["user_id"], tuple(actor["groups"]), actor["acts_for_others"]))
+        vouched = actor.get("is_vouched_for", False)  # an older version did not say
+        return cls(kept["value"], Actor(actor["user_id"], tuple(actor["groups"]), actor["acts_for_others"], vouched))
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from common.text import Text
 
 _log = logging.getLogger(__name__)
 
+_WHOLE = "__root__"  # LangGraph's name for a state that is one channel
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
 _FOUND = Text("中间结果", "Rows on the way")
@@ -317,7 +318,8 @@ class _Run:
         for asked in task["interrupts"]:
             self._askers[asked["id"]] = name
         if not task["interrupts"]:
-            self._finished.append(_Finished(name, task["result"]))
+            result = task["result"]
+            self._finished.append(_Finished(name, result.get(_WHOLE, result)))
         return None
 
     def _progress(

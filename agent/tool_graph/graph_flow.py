@@ -67,7 +67,8 @@ class ToolGraphFlow:
         known = cast(State, state)
         summary: dict[str, Any] = {"execution_path": list(known["execution_path"]), "routing_mode": ROUTING}
         if "sql" in known:
-            summary |= {"sql": known["sql"], "plan": dict(vars(known["plan"]))}
+            plan = known["plan"].shown()
+            summary |= {"sql": known["sql"], **({"plan": plan} if plan else {})}
         return summary
 
     def ending(self, state: Mapping[str, Any]) -> Answer:

@@ -13,7 +13,7 @@ from pydantic import Field
 from agent.tool_graph.workbench import Statement, Workbench
 from agent.tools.context import ToolAgentContext
 from agent.tools.run_sql import NAME as RUN_SQL
-from agent.tools.run_sql import not_valid, queried
+from agent.tools.run_sql import RunSql, not_valid, queried
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult, failed
 from common.errors import CituError, ForbiddenStatement, InvalidSql, LlmUnavailable
 from common.inquiry import Inquiry
@@ -34,6 +34,7 @@ _MOST_SCANS = 8  # tables of a plan that are named
 _MOST_EXPLANATION = 600  # characters
 
 _ACCEPTED = Text("SQL 验证通过，预计 {} 行，成本 {}", "The SQL is valid; estimate: {} rows, cost {}")
+_ACCEPTED_UNTOLD = Text("SQL 验证通过", "The SQL is valid")
 _RAN_BEFORE = Text("这条 SQL 已经执行过", "This SQL has been run before")
 _NOT_WRITTEN = Text("未能生成 SQL", "No SQL could be written")
 _NO_CALL_LEFT = Text("模型调用次数不足，无法另行生成 SQL", "No call of the model is left to have SQL written")
@@ -89,9 +90,10 @@ def _query_schema(given: ToolAgentContext, workbench: Workbench) -> Tool[QuerySc
         words = (wanted.words or "").strip() or ("" if names else context.question.question)
         if words:
             asked.append((search, {"words": words}))
-        results = [await _looked_up(tool, arguments, context) for tool, arguments in asked if tool is not None]
+        results = [await _looked_up(tool, one, given, context) for tool, one in asked if tool is not None]
         found = [result for result in results if result.error_type is None]
-        workbench.knows_schema = workbench.knows_schema or bool(found)
+        if found:
+            workbench.was_shown_tables()
         told = [result.text for result in results]
         if len(names) > _MOST_TABLES:
             told.append(f"Only the first {_MOST_TABLES} tables are described; ask for the others in another call.")
@@ -108,9 +110,12 @@ def _query_schema(given: ToolAgentContext, workbench: Workbench) -> Tool[QuerySc
     )
 
 
-async def _looked_up(tool: Tool[Any], arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+async def _looked_up(
+    tool: Tool[Any], asked: Mapping[str, Any], given: ToolAgentContext, context: ToolContext
+) -> ToolResult:
     try:
-        return await tool.run(context, tool.arguments.model_validate(arguments))
+        arguments = await given.registry.transformed(tool, tool.arguments.model_validate(asked), context)
+        return await tool.run(context, arguments)
     except CituError as error:
         return failed(error)
 
@@ -124,12 +129,14 @@ def _generate_sql(given: ToolAgentContext, workbench: Workbench) -> Tool[Generat
             if isinstance(written, ToolResult):
                 return written
             sql = written
+        given_sql, sql = sql, await _transformed(sql, given, context)
         try:
             plan = await context.database.explain(sql)
         except InvalidSql as error:
             return await not_valid(error, sql, context.database)
         workbench.statement = Statement(arguments.instruction, sql, plan)
-        return _accepted(workbench.statement, workbench.runs.get(sql), is_written=is_written)
+        is_new = is_written or sql != given_sql
+        return _accepted(workbench.statement, workbench.runs.get(sql), is_new=is_new)
 
     return Tool(
         GENERATE,
@@ -140,6 +147,14 @@ def _generate_sql(given: ToolAgentContext, workbench: Workbench) -> Tool[Generat
         GenerateSql,
         run,
     )
+
+
+async def _transformed(sql: str, given: ToolAgentContext, context: ToolContext) -> str:
+    """The statement as transforms would leave it in a call of `run_sql`, in whose place it will be run."""
+    run_sql = given.registry.find(RUN_SQL, context.question.actor)
+    assert run_sql is not None, "who may not call it may not call this tool either"
+    changed: RunSql = await given.registry.transformed(run_sql, RunSql(sql=sql), context)
+    return changed.sql
 
 
 async def _written(instruction: str, given: ToolAgentContext, workbench: Workbench) -> str | ToolResult:
@@ -173,14 +188,18 @@ def _narrowed(inquiry: Inquiry, instruction: str) -> Inquiry:
     return replace(inquiry, question=f"{instruction}\n(for the question: {inquiry.question})")
 
 
-def _accepted(statement: Statement, ran_by: str | None, *, is_written: bool) -> ToolResult:
-    lines = ["accepted: PostgreSQL can run this statement.", _planned(statement.plan)]
-    if is_written:
+def _accepted(statement: Statement, ran_by: str | None, *, is_new: bool) -> ToolResult:
+    lines = ["accepted: PostgreSQL can run this statement."]
+    if statement.plan.is_shown:
+        lines.append(_planned(statement.plan))
+    if is_new:
         lines.append(f"<sql>\n{block(statement.sql, _MOST_SQL)}\n</sql>")
     if ran_by is not None:
         lines.append(f"It was run by the call {ran_by}; use that result.")
         return ToolResult("\n".join(lines), _RAN_BEFORE)
     lines.append(f"Call {EXECUTE} to run it.")
+    if not statement.plan.is_shown:
+        return ToolResult("\n".join(lines), _ACCEPTED_UNTOLD)
     numbers = (f"{statement.plan.rows:,}", f"{statement.plan.total_cost:,.0f}")
     return ToolResult("\n".join(lines), Text(_ACCEPTED.zh.format(*numbers), _ACCEPTED.en.format(*numbers)))
 
@@ -196,7 +215,7 @@ def _execute_current_sql(workbench: Workbench, *, samples: bool) -> Tool[Execute
         if statement is None:
             return ToolResult(f"{_NOTHING_TO_RUN}: call {GENERATE} first.", _NOTHING, _NOTHING_TO_RUN)
         workbench.runs[statement.sql] = context.call_id  # once, also when it fails
-        return await queried(EXECUTE, statement.sql, context, samples=samples)
+        return await queried(EXECUTE, statement.sql, context, samples=samples, is_planned=True)
 
     return Tool(
         EXECUTE,

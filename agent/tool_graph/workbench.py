@@ -52,6 +52,10 @@ class Workbench:
         """The accepted statement, unless it has been run."""
         return self.statement if self.statement is not None and self.statement.sql not in self.runs else None
 
+    def was_shown_tables(self) -> None:
+        """The model has been shown tables, if there are any that may be read."""
+        self.knows_schema = self.inquiry is not None and bool(self.inquiry.catalog.tables)
+
     def begins(self, call: ToolCall) -> None:
         """A call of `generate_sql` begins. One that is the same as an earlier one is not run again, so the statement is
         what that one gave; else there is none until the call gives one."""

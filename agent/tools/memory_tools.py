@@ -17,7 +17,7 @@ from common.errors import Forbidden, InvalidRequest
 from common.inquiry import Inquiry
 from common.learning import MAX_QUESTION_CHARS, MAX_SQL_CHARS, Experience
 from common.llm.tokens import PromptBudget
-from common.ports import Database
+from common.ports import Definitions
 from common.store.learned import Added, Learned
 from common.text import Text, language_of
 from knowledge.experience.desk import is_unseen
@@ -65,7 +65,7 @@ class Memory:
 
     Attributes:
         recollection_of: gives what an actor may see of it.
-        database_of: gives the database as an actor may see it, not audited.
+        definitions: gives what is known of the database whoever asks.
         is_complete: whether a question can be understood without its conversation.
         learns: whether anything may be added.
     """
@@ -73,7 +73,7 @@ class Memory:
     learned: Learned
     datasource: str
     recollection_of: Callable[[Actor], Recollection]
-    database_of: Callable[[Actor], Database]
+    definitions: Callable[[], Definitions]
     is_complete: Callable[[Inquiry], Awaitable[bool]]
     learns: bool = True
 
@@ -134,7 +134,7 @@ async def _saved(arguments: SaveMemory, context: ToolContext, memory: Memory) ->
         memory.learned,
         memory.datasource,
         context.database,
-        memory.database_of,
+        memory.definitions,
         author=author,
         trust="candidate",
         source="agent",

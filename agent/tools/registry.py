@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -20,6 +20,7 @@ from common.ports import Database
 from common.text import Text
 from knowledge.safe_text import one_line
 
+A = TypeVar("A", bound=Arguments)
 _log = logging.getLogger(__name__)
 
 _UNKNOWN = "unknown_tool"
@@ -146,6 +147,17 @@ class ToolRegistry:
         self._note(call, occasion, started, result.error_type)
         return result
 
+    async def transformed(self, tool: Tool[A], arguments: A, context: ToolContext) -> A:
+        """The arguments as all transforms leave them; for tools that do a part of what another one does, as that one.
+
+        Raises:
+            CituError: a transform refuses the call.
+        """
+        changed: Arguments = arguments
+        for transform in self._transforms:
+            changed = await transform(tool, changed, context)
+        return cast(A, changed)
+
     async def _answered(
         self, call: ToolCall, use: Use, occasion: Occasion, offered: Collection[str] | None
     ) -> ToolResult:
@@ -159,9 +171,7 @@ class ToolRegistry:
             return arguments
         context = ToolContext(use.question, call.id, self._open_database(occasion), use.found, use.metadata)
         try:
-            for transform in self._transforms:
-                arguments = await transform(tool, arguments, context)
-            return await self._run(tool, context, arguments)
+            return await self._run(tool, context, await self.transformed(tool, arguments, context))
         except CituError as error:
             return failed(error)
         except Exception:  # noqa: BLE001 - the model must get a result for each of its calls

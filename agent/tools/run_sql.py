@@ -58,12 +58,13 @@ def run_sql_tool(*, samples: bool) -> Tool[RunSql]:
     )
 
 
-async def queried(tool: str, sql: str, context: ToolContext, *, samples: bool) -> ToolResult:
+async def queried(tool: str, sql: str, context: ToolContext, *, samples: bool, is_planned: bool = False) -> ToolResult:
     """The rows of `sql` as the call's result, or what is wrong with it.
 
     Args:
         tool: name of the tool that runs it.
         samples: as for `run_sql_tool`.
+        is_planned: whether it was planned for this question before, within the limits on plans.
 
     Raises:
         StatementRejected: the guard or a limit refuses it; `InvalidSql` is a result.
@@ -71,7 +72,8 @@ async def queried(tool: str, sql: str, context: ToolContext, *, samples: bool) -
     """
     database = context.database
     try:
-        await database.explain(sql)  # for the limits on plans
+        if not is_planned:
+            await database.explain(sql)  # for the limits on plans
         result = await database.run(sql)
     except InvalidSql as error:
         return await not_valid(error, sql, database)

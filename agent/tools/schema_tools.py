@@ -73,8 +73,8 @@ class SchemaReader:
         """The tables that have to do with the words, the most relevant first."""
         search = SchemaSearch(await self._ranking.ready(catalog))
         near = await self._nearest(catalog, words) if self._nearest else ()
-        matches = await asyncio.to_thread(search.matches, words[:_MOST_WORDS], most, near)
-        return [catalog.by_key[match.table.key] for match in matches]
+        tables = await asyncio.to_thread(search.tables, words[:_MOST_WORDS], most, near)
+        return [catalog.by_key[table.key] for table in tables]
 
 
 def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[DescribeTable]]:

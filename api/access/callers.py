@@ -51,10 +51,10 @@ def is_sent_by_operator() -> bool:
 
 def acting_as(given: str | None) -> Actor:
     """On whose behalf the request being served is done, see `acting_for`."""
-    return acting_for(current_caller(), given)
+    return acting_for(current_caller(), given, is_credible=is_authenticated() or is_sent_by_operator())
 
 
-def acting_for(caller: Actor, given: str | None) -> Actor:
+def acting_for(caller: Actor, given: str | None, *, is_credible: bool) -> Actor:
     """On whose behalf something is done that `caller` asks for.
 
     A key that acts for others may name somebody else. The result then keeps the key's groups, because nobody else
@@ -62,9 +62,11 @@ def acting_for(caller: Actor, given: str | None) -> Actor:
 
     Args:
         given: the `user_id` in the body or the query; ignored where the caller may not choose it.
+        is_credible: whether nobody else could speak in that user's name.
     """
-    may_choose = caller.acts_for_others or caller.user_id is None
-    return Actor(given, caller.groups) if given and may_choose else caller
+    if not (given and (caller.acts_for_others or caller.user_id is None)):
+        return caller
+    return Actor(given, caller.groups, is_vouched_for=is_credible)
 
 
 def untrusted_user_warning(given: str | None) -> Text | None:

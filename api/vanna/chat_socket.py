@@ -83,9 +83,10 @@ class _Chat:
     async def _chunks(self, asked: ChatRequest) -> AsyncGenerator[Chunk, None]:
         """Raises what refuses the request, before the first chunk."""
         caller = await asyncio.to_thread(self.admission.caller_of, self.visitor)
+        is_credible = caller.user_id is not None or self.visitor.is_operator
         speaker = Speaker(
-            actor=acting_for(caller, asked.user_id),
-            is_credible=caller.user_id is not None or self.visitor.is_operator,
+            actor=acting_for(caller, asked.user_id, is_credible=is_credible),
+            is_credible=is_credible,
             lang=self.lang,
             count=partial(self.admission.count, caller, self.visitor.address),
         )

@@ -18,8 +18,8 @@ Mood = Literal["idle", "working", "success", "error"]
 TaskStatus = Literal["in_progress", "completed", "error"]
 CardStatus = Literal["running", "completed", "failed"]
 
-# Characters with a meaning in HTML, in its attributes or in selectors, as their full-width forms, which look alike.
-_LOOK_ALIKE = str.maketrans({character: chr(ord(character) + 0xFEE0) for character in "<>&\"'`\\"})
+# Characters with a meaning in HTML, in its attributes or in selectors, as others that look alike.
+_LOOK_ALIKE = str.maketrans("<>&\"'`\\", "＜＞＆”’‘＼")
 # Line breaks and other controls, marks that turn the direction of writing, halves of characters.
 _UNSEEN = re.compile("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 # The web component collapses line breaks, and writes this field into a style, which is the only way to keep them.

@@ -9,7 +9,7 @@ from common.envelope import to_json
 from common.text import Lang, Text
 
 _TITLE = Text("查询结果", "Result")
-_ROWS = Text("查询结果：{} 行", "Result: {} rows")
+_ROWS = Text("查询结果行数：{}", "Rows of the result: {}")
 _LIMITED = Text("只显示前 {} 行。", "Only the first {} rows are shown.")
 _WITH_UNIT = Text("{label}（{unit}）", "{label} ({unit})")
 _EXACT = 2**53  # JavaScript has all whole numbers up to this one

@@ -118,9 +118,15 @@ class Client:
 
 
 def _copy(request: httpx2.Request, body: dict[str, Any]) -> httpx2.Request:
-    headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
-    content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return httpx2.Request(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
+    """The request with another body. As a stream, which httpx2 writes no headers for; aiohttp adds the length."""
+    stream = httpx2.ByteStream(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
+    copy = httpx2.Request(
+        request.method, request.url, headers=request.headers, stream=stream, extensions=request.extensions
+    )
+    copy.read()  # what was read is sent as it is, a stream in pieces
+    del copy.headers["content-length"]
+    copy.headers.encoding = request.headers.encoding
+    return copy
 
 
 async def _send(http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:

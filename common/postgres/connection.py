@@ -150,13 +150,19 @@ class Connection:
         if not self.is_at_rest or time.monotonic() - self._used_at > _MAX_IDLE_S:
             return False
         try:
-            while self._is_leaving and self._take_in() != extensions.POLL_OK:
-                if not self._wire.receive():
-                    return True
+            if not self._has_left():
+                return True
         except (psycopg2.Error, AnswerTooLarge):
             return False
-        self._is_leaving = False
         return self.is_at_rest and not _is_ready(self._wire.fileno(), select.POLLIN, 0)
+
+    def _has_left(self) -> bool:
+        """Whether the answer to what `leave` has sent is complete, as far as it has arrived; raises as `_settle`."""
+        while self._is_leaving and self._take_in() != extensions.POLL_OK:
+            if not self._wire.receive():
+                return False
+        self._is_leaving = False
+        return True
 
     async def query(self, sql: str, parameters: Sequence[Any] | None = None, *, most_bytes: int | None = None) -> Rows:
         """Sends `sql`, which may be several statements of our own, and returns the rows of the last one.
@@ -252,8 +258,19 @@ class Connection:
     def _arrived(self) -> None:
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
-        else:  # nobody waits for this: the rest of an answer, or the server hangs up; the next reader watches again
+        elif not self._takes_leave():
+            # Nobody waits for this: the rest of an answer, or the server hangs up. The next reader watches again.
             self._unwatch()
+
+    def _takes_leave(self) -> bool:
+        """Takes in the answer to what `leave` has sent, if it is that which has arrived."""
+        if self._busy or not self._is_leaving:
+            return False
+        try:
+            self._has_left()
+        except (psycopg2.Error, AnswerTooLarge):
+            self.close()
+        return True
 
     def _unwatch(self) -> None:
         """Stops watching the socket.

@@ -11,9 +11,9 @@ import os
 import socket
 import struct
 import termios
-from contextlib import suppress
 
 _PIECE = 65_536  # bytes passed on at a time; the socket pair holds more
+_NOTHING = memoryview(b"")
 
 
 class AnswerTooLarge(Exception):
@@ -31,8 +31,8 @@ class Wire:
             end.setblocking(False)
         os.dup2(theirs.fileno(), descriptor, inheritable=False)
         theirs.close()
-        self._to_server = memoryview(b"")
-        self._to_libpq = memoryview(b"")
+        self._to_server = _NOTHING
+        self._to_libpq = _NOTHING
         self._allowed: int | None = None
         self._has_ended = False
 
@@ -50,17 +50,20 @@ class Wire:
         while self._to_server or is_more:
             if not self._to_server:
                 is_more = self._take_from_libpq() == _PIECE
+                continue
             try:
                 self._to_server = self._to_server[self._server.send(self._to_server) :]
             except BlockingIOError:
                 return False
             except OSError:  # the server has hung up; its reason may be among what has arrived
-                self._to_server = memoryview(b"")
+                self._to_server = _NOTHING
         return True
 
     def _take_from_libpq(self) -> int:
-        with suppress(OSError):
+        try:
             self._to_server = memoryview(self._ours.recv(_PIECE))
+        except OSError:
+            return 0
         return len(self._to_server)
 
     @property
@@ -76,8 +79,10 @@ class Wire:
         """
         if not self._to_libpq and not self._take_from_server():
             return self._has_ended
-        with suppress(BlockingIOError):
+        try:
             self._to_libpq = self._to_libpq[self._ours.send(self._to_libpq) :]
+        except BlockingIOError:
+            return True  # libpq has to read first
         return True
 
     def _take_from_server(self) -> bool:

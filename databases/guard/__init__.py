@@ -97,7 +97,7 @@ class Guard:
         forbidden_check: bool = True,
     ) -> None:
         self.access = access
-        self._allowed_functions = frozenset(allowed_functions)
+        self.allowed_functions = frozenset(allowed_functions)
         self._forbidden_check = forbidden_check or bool(access)
         self._idle_denials: frozenset[Name] = frozenset()
         self._verdicts: OrderedDict[str, Inspection] = OrderedDict()
@@ -110,7 +110,7 @@ class Guard:
 
     def _adopt(self, facts: ServerFacts) -> None:
         self._facts = facts
-        self._functions = FunctionRule(facts, self._allowed_functions)
+        self._functions = FunctionRule(facts, self.allowed_functions)
         self._objects = ObjectRule(facts)
         self._types = TypeRule(facts, self._functions)
         self._values = ValueRule(facts, self._types)
@@ -118,7 +118,7 @@ class Guard:
         self._verdicts = OrderedDict()
 
     def _check_of(self, facts: ServerFacts) -> AccessCheck:
-        return AccessCheck(self.access, facts, FunctionRule(facts, self._allowed_functions).is_configured)
+        return AccessCheck(self.access, facts, FunctionRule(facts, self.allowed_functions).is_configured)
 
     def visible(self, catalog: Catalog, facts: ServerFacts) -> Catalog:
         """The part of `catalog` that statements may read on the server that `facts` describe.
@@ -134,7 +134,8 @@ class Guard:
         idle = frozenset(check.idle_denials())
         for rule in sorted(idle - self._idle_denials):
             _log.warning(
-                "DENIED_OBJECTS: %s is nothing in the database; write names as they are stored", ".".join(rule)
+                "DENIED_OBJECTS: %s is nothing in the database; write names as they are stored",
+                ".".join(rule),
             )
         self._idle_denials = idle
         return visible(catalog, check)

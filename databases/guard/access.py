@@ -198,7 +198,7 @@ class AccessCheck:
         yield from (refused(_dotted(name), texts.READS_CLOSED) for name in reading)
         if any(map(self.has_secrets, reads)):
             yield from self._column_refusals(found, blocks)
-        yield from (_missing(relation, place) for block in blocks for relation, place in block.unknown)
+        yield from (missing(relation, place) for block in blocks for relation, place in block.unknown)
 
     def _column_refusals(self, found: Findings, blocks: list[_Block]) -> Iterator[ForbiddenObject]:
         exposed: defaultdict[str, set[Read]] = defaultdict(set)
@@ -280,10 +280,10 @@ class AccessCheck:
         block.tables.append((alias.get("aliasname", relation.name), read))
         if "colnames" in alias:
             block.renamed.append(read)
-        if not self._is_known(relation, read.key):
+        if not self.is_known(relation, read.key):
             block.unknown.append((relation, node.get("location", 0)))
 
-    def _is_known(self, relation: Relation, key: Key) -> bool:
+    def is_known(self, relation: Relation, key: Key) -> bool:
         """Whether the relation existed when the catalogue was read. What a later view reads is not known."""
         if not self.facts.is_complete and not self.facts.relations:
             return True
@@ -330,7 +330,7 @@ def _closed(read: Read, column: str) -> ForbiddenObject:
     return refused(_dotted((*read.key, column)), texts.DENIED_COLUMN)
 
 
-def _missing(relation: Relation, location: int) -> InvalidSql:
+def missing(relation: Relation, location: int) -> InvalidSql:
     """PostgreSQL's message, made here: if PostgreSQL were asked, a view created meanwhile could get through."""
     name = _dotted(relation.parts)
     said, zh = f'relation "{name}" does not exist', f"表或视图 {name} 不存在"

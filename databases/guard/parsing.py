@@ -124,13 +124,14 @@ def _refuse_deep(sql: str) -> None:
         tokens = scan(sql).tokens
     except PgQueryError as exc:
         raise InvalidSql(_first_line(exc.message), sqlstate="42601") from exc
-    if tokens and _depth_bound(_token_names(tokens)) > _MAX_LEXICAL_DEPTH:
+    if tokens and _depth_bound(token_names(tokens)) > _MAX_LEXICAL_DEPTH:
         raise ValidationFailed(TOO_DEEP)
 
 
-def _token_names(tokens: Any) -> list[str]:
-    names = tokens[0].DESCRIPTOR.fields_by_name["token"].enum_type.values_by_number
-    return [names[token.token].name for token in tokens]
+def token_names(tokens: Any) -> list[str]:
+    """What libpg_query calls each token of a scan; empty for characters that no SQL has, such as `{`."""
+    names = tokens[0].DESCRIPTOR.fields_by_name["token"].enum_type.values_by_number if tokens else {}
+    return [names[token.token].name if token.token in names else "" for token in tokens]
 
 
 @dataclass

@@ -34,7 +34,7 @@ def parse_rule(text: str) -> Name:
             return tuple(parts)
         match = _PART.match(text, match.end()) if match[3] else None
     form = "schema, schema.table or schema.table.column"
-    raise AccessRuleError(f"ALLOWED_OBJECTS or DENIED_OBJECTS holds {text!r}: give {form}.")
+    raise AccessRuleError(f"ALLOWED_OBJECTS, DENIED_OBJECTS or GROUP_DENIED_OBJECTS holds {text!r}: give {form}.")
 
 
 @lru_cache(maxsize=1024)

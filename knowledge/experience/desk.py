@@ -14,9 +14,10 @@ from common.actor import NOBODY, Actor
 from common.errors import CituError, StoreUnavailable
 from common.inquiry import Inquiry
 from common.learning import Document, Example, Experience, Lesson
-from common.ports import Database
+from common.ports import Database, Definitions
 from common.store.learned import Learned, Visible
 from common.values import Catalog
+from knowledge.experience.hidden_rows import HiddenRows
 from knowledge.experience.phrasing import phrasing_of
 from knowledge.experience.proving import PER_MINUTE, Prover
 from knowledge.experience.ranking import ranked
@@ -30,6 +31,7 @@ _log = logging.getLogger(__name__)
 
 _PATIENCE_S = 0.5  # what a question waits for the store and for shelves that are being made
 _MOST_EXAMPLES, _MOST_LESSONS, _MOST_DOCUMENTS = 5, 3, 3
+_FEW = 50  # entries, which are ranked in less time than a thread takes to begin
 _LOOKED_AT = 24  # of each kind, the best, of which those are taken that the actor may see
 _MOST_CHARS = 1_000  # of a question that are looked at
 _MOST_REUSABLE = 20  # examples of one wording that are tried
@@ -52,8 +54,16 @@ class _Shelves:
     own: Shelf
     shared: Shelf
 
-    def alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
-        """What has to do with the question, the most alike first; takes milliseconds where there is much."""
+    def __len__(self) -> int:
+        return len(self.own) + len(self.shared)
+
+    async def alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
+        """What has to do with the question, the most alike first; looked for in a thread where there is much."""
+        if len(self) <= _FEW:
+            return self._alike(question)
+        return await asyncio.to_thread(self._alike, question)
+
+    def _alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
         own, shared, question = self.own, self.shared, question[:_MOST_CHARS]
         examples = ranked(question, (own.example_index, shared.example_index), _LOOKED_AT)
         lessons = ranked(question, (own.lesson_index, shared.lesson_index), _LOOKED_AT)
@@ -70,6 +80,7 @@ class ExperienceDesk:
 
     Args:
         database_of: gives the asked database as an actor may see it, not audited.
+        definitions: gives what is known of it whoever asks; None: what nobody's rights narrow.
         check: raises `StoreUnavailable` when the store is known to be down.
         reuses: whether examples' SQL may be used again without being written anew.
         proven_per_minute: how many stale examples this worker proves again.
@@ -81,6 +92,7 @@ class ExperienceDesk:
         datasource: str,
         database_of: Callable[[Actor], Database],
         *,
+        definitions: Callable[[], Definitions] | None = None,
         check: Callable[[], None] = lambda: None,
         reuses: bool = True,
         proven_per_minute: float = PER_MINUTE,
@@ -90,7 +102,8 @@ class ExperienceDesk:
         self._database_of = database_of
         self._check = check
         self.reuses = reuses
-        self._prover = Prover(learned, datasource, lambda: database_of(NOBODY), per_minute=proven_per_minute)
+        self._definitions = definitions or (lambda: database_of(NOBODY))
+        self._prover = Prover(learned, datasource, self._definitions, per_minute=proven_per_minute)
         self._shelves = Shelves()
         self._closed = Closed()
         self._reading: dict[str, asyncio.Task[_Shelves]] = {}
@@ -101,7 +114,8 @@ class ExperienceDesk:
         self._is_away = False
 
     async def view(self, actor: Actor) -> "View | None":
-        """What the actor may see of the experience now; None when it can't be known in time."""
+        """What the actor may see of the experience now; None when there is nothing, or when it can't be known in
+        time."""
         return await self.safely(self._view(actor), None)
 
     async def warm(self) -> None:
@@ -162,16 +176,17 @@ class ExperienceDesk:
         if not task.cancelled():
             task.exception()  # whoever waited has it; nobody may have
 
-    async def _view(self, actor: Actor) -> "View":
-        return View(self, actor.owner, await self._shelves_of(actor), await self._sight(actor))
+    async def _view(self, actor: Actor) -> "View | None":
+        shelves = await self._shelves_of(actor)
+        return View(self, actor.owner, shelves, await self._sight(actor)) if len(shelves) else None
 
     async def _sight(self, actor: Actor) -> Sight:
         database = self._database_of(actor)
         catalog = await database.catalog()
-        whole = await self._database_of(NOBODY).catalog()
+        whole = await self._definitions().catalog()
         if self._hashed is not whole:
             self._hashed, self._hashes = whole, {}
-        return Sight(database, catalog, self._closed.names(whole, catalog))
+        return Sight(database, catalog, self._closed.names(whole, catalog), await HiddenRows.of(database))
 
     def is_proven(self, example: Example) -> bool:
         """Whether the example holds for the tables as they are; otherwise has it proven again."""
@@ -205,7 +220,7 @@ class View:
 
     async def recalled(self, inquiry: Inquiry) -> Experience:
         """What may help with the question."""
-        examples, lessons, documents = await asyncio.to_thread(self.shelves.alike, inquiry.question)
+        examples, lessons, documents = await self.shelves.alike(inquiry.question)
         return Experience(
             await self._usable(examples),
             await self._instructive(lessons),
@@ -220,8 +235,9 @@ class View:
             said = (example.question, example.sql)
             if len(chosen) == _MOST_EXAMPLES or said in chosen:
                 continue
-            may_be_told = example.author == self.user or not self.sight.names_somebody(example)
-            if may_be_told and self.desk.is_proven(example) and await self.sight.may_use(example):
+            is_own = example.author == self.user
+            may_be_told = is_own or not self.sight.names_somebody(example)
+            if may_be_told and self.desk.is_proven(example) and await self.sight.may_use(example, is_own=is_own):
                 chosen[said] = example
         return tuple(chosen.values())
 
@@ -240,12 +256,13 @@ class View:
 
         Their SQL has passed the guard for the actor, with the literals of the example; it has not been planned.
         """
+        own, shared = self.shelves.own, self.shelves.shared
         if not self.desk.reuses or len(inquiry.question) > _MOST_CHARS:
             return ()
         asked = phrasing_of(inquiry.question)
         known = Known(inquiry.catalog, tuple(one for one in inquiry.found_values if one.is_meant))
         alike = sorted(
-            chain(self.shelves.own.alike(asked), self.shelves.shared.alike(asked)),
+            chain(own.alike(asked), shared.alike(asked)),
             key=lambda each: each[0].created_at,
             reverse=True,
         )
@@ -255,7 +272,8 @@ class View:
             sql = bound(shape, asked, known)
             if sql is None or sql in found or not _is_about(example, inquiry):
                 continue
-            if self.desk.is_proven(example) and await self.sight.may_use(example):
+            is_own = example.author == self.user
+            if self.desk.is_proven(example) and await self.sight.may_use(example, is_own=is_own):
                 found[sql] = Reusable(example, sql)
         return tuple(found.values())
 

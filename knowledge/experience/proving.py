@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from common.errors import CituError, StatementRejected, StoreUnavailable
 from common.learning import Example
-from common.ports import Database
+from common.ports import Definitions
 from common.store.learned import Learned
 from knowledge.tables_read import tables_hash
 
@@ -20,21 +20,26 @@ _MOST_FAILED = 5_000
 
 
 class Prover:
-    """Proves examples by guard and EXPLAIN, by what everybody may read.
+    """Proves examples by guard and EXPLAIN, by what the operator opens to anybody.
 
     Several workers may find the same example; whoever comes second sees that it is proven, and leaves it.
 
     Args:
-        database: gives the asked database as everybody may see it.
+        definitions: gives what is known of the asked database whoever asks.
         per_minute: at most so many are proven by this worker.
     """
 
     def __init__(
-        self, learned: Learned, datasource: str, database: Callable[[], Database], *, per_minute: float = PER_MINUTE
+        self,
+        learned: Learned,
+        datasource: str,
+        definitions: Callable[[], Definitions],
+        *,
+        per_minute: float = PER_MINUTE,
     ) -> None:
         self._learned = learned
         self._datasource = datasource
-        self._database = database
+        self._definitions = definitions
         self._pause_s = 60 / per_minute
         self._waiting: OrderedDict[str, Example] = OrderedDict()
         self._failed: OrderedDict[str, str] = OrderedDict()  # example → hash of the tables that it failed with
@@ -70,7 +75,7 @@ class Prover:
             await asyncio.sleep(self._pause_s)
 
     async def _prove(self, example: Example) -> None:
-        database = self._database()
+        database = self._definitions()
         now = tables_hash(example.tables, await database.catalog())
         current = await self._learned.find(self._datasource, example.example_id)
         if not isinstance(current, Example) or current.is_rejected:

@@ -66,6 +66,9 @@ class Shelf:
             if pattern is not None and example.trust != "candidate":
                 self._reusable[pattern.ends].append((example, pattern))
 
+    def __len__(self) -> int:
+        return len(self.examples) + len(self.lessons) + len(self.documents)
+
     def _texts(self) -> Iterator[tuple[str, str]]:
         yield from ((key, one.question) for key, one in self.examples.items())
         yield from ((key, one.question) for key, one in self.lessons.items())
@@ -101,6 +104,9 @@ def _end(piece: Piece) -> tuple[str, str]:
     return piece.kind, piece.text
 
 
+_EMPTY = Shelf(Stock(revision=""))
+
+
 class Shelves:
     """Keeps the shelves of one datasource. Each is made in a thread, once for all that wait for it."""
 
@@ -111,7 +117,7 @@ class Shelves:
     async def ready(self, owner: str | None, stock: Stock) -> Shelf:
         """The shelf of a stock; `owner` None is everybody's."""
         if not (stock.examples or stock.lessons or stock.documents):
-            return Shelf(stock)  # most users have nothing of their own
+            return _EMPTY  # most users have nothing of their own
         made = self._made.get(owner)
         if made is not None and made.stock is stock:
             self._made.move_to_end(owner)

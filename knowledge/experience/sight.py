@@ -10,6 +10,7 @@ from common.learning import Document, Example, Lesson
 from common.ports import Database
 from common.values import Catalog
 from databases.references import references
+from knowledge.experience.hidden_rows import HiddenRows
 from knowledge.index import Part
 from knowledge.personal_data import Privacy, privacy_of
 
@@ -56,15 +57,20 @@ class Sight:
         database: as the actor may ask it; its guard knows the actor's rights.
         catalog: as the actor sees it.
         closed: names that are closed to the actor.
+        hidden: rows that are hidden from the actor.
     """
 
     database: Database
     catalog: Catalog
     closed: frozenset[str]
+    hidden: HiddenRows
 
-    async def may_use(self, example: Example) -> bool:
-        """Whether the actor may read every table and column that the example reads."""
+    async def may_use(self, example: Example, *, is_own: bool) -> bool:
+        """Whether the actor may read every table and column that the example reads; unless it is the actor's own, it
+        may not quote rows that are hidden from them either."""
         if not all(key in self.catalog.by_key for key in example.tables):
+            return False
+        if not is_own and await self.hidden.may_be_in(example):
             return False
         return not self._tells(example.question) and await self._may_read(example.sql)
 
@@ -76,11 +82,14 @@ class Sight:
 
     async def may_learn(self, lesson: Lesson, *, is_own: bool) -> bool:
         """Whether the lesson speaks of nothing that is closed to the actor; unless it is the actor's own, neither of
-        whom it was about. Its SQL was wrong, so it may be refused for anything else."""
+        whom it was about, nor of hidden rows. Its SQL was wrong, so it may be refused for anything else."""
         said = (lesson.question, lesson.root_cause, lesson.avoidance_hint, lesson.sql or "")
         if any(map(self._tells, said)):
             return False
-        return is_own or not (await self._tell_of_somebody(said) or await self._is_closed(lesson.sql))
+        if is_own:
+            return True
+        tells = await self._tell_of_somebody(said) or await self._is_closed(lesson.sql)
+        return not (tells or await self.hidden.may_be_in(lesson))
 
     async def _tell_of_somebody(self, said: Iterable[str]) -> bool:
         """Whether a text has both a column with personal data and a text constant, as conditions on it do."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
-from common.actor import Actor
 from common.errors import CituError, InvalidRequest, QueryTimeout, StatementRejected
 from common.learning import (
     MAX_QUESTION_CHARS,
@@ -24,7 +23,7 @@ from common.learning import (
     example_id,
     lesson_id,
 )
-from common.ports import Database
+from common.ports import Database, Definitions
 from common.store.learned import Added, Learned
 from common.text import Text, is_whole, language_of
 from knowledge.learning.proofs import proven
@@ -57,7 +56,7 @@ class Intake:
 
     Args:
         database: the asked database as who brings them may see it.
-        database_of: gives it as an actor may see it.
+        definitions: gives what is known of it whoever asks.
         author: whose the items become.
         trust: of the examples; with shared trust, lessons are shared as well.
     """
@@ -67,7 +66,7 @@ class Intake:
         learned: Learned,
         datasource: str,
         database: Database,
-        database_of: Callable[[Actor], Database],
+        definitions: Callable[[], Definitions],
         *,
         author: str,
         trust: Trust = "personal",
@@ -76,7 +75,7 @@ class Intake:
         self._learned = learned
         self._datasource = datasource
         self._database = database
-        self._database_of = database_of
+        self._definitions = definitions
         self._author = author
         self._trust: Trust = trust
         self._source: ExampleSource = source
@@ -112,7 +111,7 @@ class Intake:
 
     async def _example(self, values: Mapping[str, Any]) -> Example:
         question, sql = _text(values, "question", MAX_QUESTION_CHARS), _text(values, "sql", MAX_SQL_CHARS)
-        proof = await proven(sql, self._database, self._database_of)
+        proof = await proven(sql, self._database, self._definitions)
         return Example(
             example_id=example_id(self._datasource, self._author, question, sql),
             datasource=self._datasource,

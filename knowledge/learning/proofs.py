@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from common.actor import NOBODY, Actor
 from common.errors import InvalidSql
-from common.ports import Database
+from common.ports import Database, Definitions
 from common.values import PlanEstimate
 from knowledge.near_names import with_suggestions
 from knowledge.tables_read import tables_hash, tables_read
@@ -25,12 +24,12 @@ class Proof:
     plan: PlanEstimate
 
 
-async def proven(sql: str, database: Database, database_of: Callable[[Actor], Database]) -> Proof:
+async def proven(sql: str, database: Database, definitions: Callable[[], Definitions]) -> Proof:
     """Guards and plans `sql` with the rights of `database`; does not run it.
 
     Args:
-        database_of: gives the same database as an actor may see it. Definitions are read as everybody sees them: to
-            actors who may read less, a table looks different, and nobody else could tell whether it has changed.
+        definitions: gives what is known of the same database whoever asks: to actors who may read less, a table looks
+            different, and nobody else could tell whether it has changed.
 
     Raises:
         StatementRejected: it is refused; names that may have been meant are in the error.
@@ -40,6 +39,6 @@ async def proven(sql: str, database: Database, database_of: Callable[[Actor], Da
         plan = await database.explain(sql)
     except InvalidSql as error:
         raise with_suggestions(error, sql, await database.catalog()) from error
-    whole = await database_of(NOBODY).catalog()
+    whole = await definitions().catalog()
     tables = tables_read(await database.inspect(sql), whole)
     return Proof(tables, tables_hash(tables, whole), plan)

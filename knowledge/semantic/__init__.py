@@ -1,6 +1,5 @@
 """The semantic file: what an operator says the database means to people.
 
-yaml_tree      text → a tree that knows its lines, in bounded time and memory
 semantic.schema.json   the format, for editors too
 format         tree → what the file says, or problems with their lines
 expressions    SQL expressions of metrics and filters: proven to be one expression, columns listed, qualified

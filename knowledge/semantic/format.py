@@ -14,9 +14,9 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from common.meanings import Names
 from common.text import Text
+from common.yaml_tree import MAX_BYTES, Fields, Items, Scalar, Tree, UnreadableYaml, plain, read_tree
 from knowledge.semantic.near import did_you_mean
 from knowledge.semantic.problems import Problem, SemanticFileError
-from knowledge.semantic.yaml_tree import MAX_BYTES, Fields, Items, Scalar, Tree, plain, read_tree
 
 SCHEMA_PATH = Path(__file__).with_name("semantic.schema.json")
 _MAX_PROBLEMS = 100
@@ -133,7 +133,10 @@ def read_file(path: Path, name: str | None = None) -> SemanticFile:
 
 def read_text(data: bytes, name: str) -> SemanticFile:
     """What a file's contents say; raises what `read_file` raises."""
-    tree = read_tree(data, name)
+    try:
+        tree = read_tree(data)
+    except UnreadableYaml as error:
+        raise SemanticFileError(name, [Problem(error.line, error.text)]) from error
     if isinstance(tree, Scalar) and tree.value is None:
         return SemanticFile()
     problems = list(islice(_shape_problems(tree), _MAX_PROBLEMS))

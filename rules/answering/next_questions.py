@@ -66,15 +66,18 @@ class _Candidate:
     least_rows: int = 1
 
 
-def next_questions(inquiry: Inquiry, sql: str) -> tuple[NextQuestion, ...]:
-    """At most three follow-ups to the question that `sql` answers; none when the rules don't understand it."""
+def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
+    """At most three follow-ups to the question that `sql` answers; none when the rules don't understand it.
+
+    One at a time, because each takes reading a question; None for each that was read and is not understood.
+    """
     made = understand_in_context(inquiry)
     if not isinstance(made, Understanding):
-        return ()
+        return
     understood = query_to_json(made.query) if made.sql == sql else None
     turn = Turn("", inquiry.question, "DATABASE", "", "", "", sql=sql, understood=understood)
     after = replace(inquiry, history=(*inquiry.history, turn))
-    found: dict[str, NextQuestion] = {}
+    found: set[str] = set()
     ends = time.monotonic() + _PATIENCE_S
     tried = 0
     for candidate in _candidates(made.query, lexicon_for(inquiry), inquiry.lang):
@@ -83,9 +86,10 @@ def next_questions(inquiry: Inquiry, sql: str) -> tuple[NextQuestion, ...]:
         if candidate.kind in found:
             continue
         tried += 1
-        if (offer := _understood(candidate, after)) is not None:
-            found[candidate.kind] = NextQuestion(offer, candidate.least_rows)
-    return tuple(found.values())
+        offer = _understood(candidate, after)
+        if offer is not None:
+            found.add(candidate.kind)
+        yield NextQuestion(offer, candidate.least_rows) if offer is not None else None
 
 
 def _understood(candidate: _Candidate, after: Inquiry) -> Offer | None:

@@ -18,5 +18,6 @@ async def memory_search(state: State, runtime: GraphRuntime) -> Update:
     inquiry = await remembered(state["inquiry"], given)
     opening = await given.openings.write(inquiry, FLOW)
     workbench.inquiry = inquiry
-    workbench.knows_schema = opening.has_whole_schema and bool(inquiry.catalog.tables)
+    if opening.has_whole_schema:
+        workbench.was_shown_tables()
     return {"inquiry": inquiry, "dialogue": Dialogue.begin(opening), "execution_path": ["memory_search"]}

@@ -32,8 +32,9 @@ async def save_memory(state: State, runtime: GraphRuntime) -> Update:
 
 
 def _may_keep(context: GraphContext) -> bool:
-    is_full = len(context.workbench.candidates) >= _MOST
-    return not is_full and context.registry.find(_TOOL, context.session.question.actor) is not None
+    question, noted = context.session.question, context.workbench.candidates
+    is_allowed = question.is_credible and context.registry.find(_TOOL, question.actor) is not None
+    return is_allowed and len(noted) < _MOST
 
 
 async def keep_candidates(context: GraphContext) -> None:

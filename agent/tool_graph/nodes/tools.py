@@ -57,6 +57,6 @@ async def execute_tools(state: State, runtime: GraphRuntime) -> Update:
         result = await answered(call, state, runtime)
         results.append(result)
         if call.name in _READ_THE_SCHEMA and result.error_type is None:
-            context.workbench.knows_schema = True
+            context.workbench.was_shown_tables()
     update = written(state, "execute_tools", tuple(results))
     return update if limit is None else {**update, "limit": limit}

@@ -12,8 +12,6 @@ from typing import Any
 
 import yaml
 
-from knowledge.semantic.problems import Problem, SemanticFileError
-
 MAX_BYTES = 4 * 1024 * 1024
 _MAX_DEPTH = 16
 _MAX_NODES = 500_000
@@ -60,47 +58,50 @@ class Fields:
 Tree = Scalar | Items | Fields
 
 
-def read_tree(data: bytes, name: str) -> Tree:
+class UnreadableYaml(Exception):
+    """The text is too large, not UTF-8, not YAML, or YAML that `read_tree` does not take.
+
+    Attributes:
+        line: where, counted from 1.
+        text: what is wrong: a sentence in English without its full stop.
+    """
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(f"line {line}: {text}")
+        self.line = line
+        self.text = text
+
+
+def read_tree(data: bytes) -> Tree:
     """The tree of a file's contents; an empty mapping when there is nothing in it.
 
-    Args:
-        name: the file's, for messages.
-
     Raises:
-        SemanticFileError: it is too large, not UTF-8, not YAML, or YAML with tags, several documents or keys that are
-            no texts or that stand there twice.
+        UnreadableYaml: it is too large, not UTF-8, not YAML, or YAML with tags, several documents or keys that are no
+            texts or that stand there twice.
     """
     if len(data) > MAX_BYTES:
-        raise SemanticFileError(name, [Problem(1, f"the file is larger than {MAX_BYTES // 1024 // 1024} MB")])
+        raise UnreadableYaml(1, f"the file is larger than {MAX_BYTES // 1024 // 1024} MB")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise SemanticFileError(name, [Problem(line, "the file is not UTF-8 text")]) from error
+        raise UnreadableYaml(data[: error.start].count(b"\n") + 1, "the file is not UTF-8 text") from error
     try:
         return _Builder().built(yaml.parse(text, _LOADER))
-    except _Refused as refused:
-        raise SemanticFileError(name, [refused.problem]) from None
     except yaml.YAMLError as error:
-        raise SemanticFileError(name, [_said(error, text)]) from None
+        raise _said(error, text) from None
 
 
-class _Refused(Exception):
-    def __init__(self, line: int, text: str) -> None:
-        super().__init__(text)
-        self.problem = Problem(line, text)
-
-
-def _said(error: yaml.YAMLError, text: str) -> Problem:
+def _said(error: yaml.YAMLError, text: str) -> UnreadableYaml:
     """The parser's own message, with the line it names."""
     mark = getattr(error, "problem_mark", None)
     if mark is not None:
         context = getattr(error, "context", None)
         said = f"{error.problem} ({context})" if context else str(error.problem)  # type: ignore[attr-defined]
         lines = len(text.rstrip().splitlines()) or 1  # the parser finds what is missing at the end below the last one
-        return Problem(min(mark.line + 1, lines), f"not YAML: {said}")
+        return UnreadableYaml(min(mark.line + 1, lines), f"not YAML: {said}")
     at = getattr(error, "position", None)
-    return Problem(text.count("\n", 0, at) + 1 if isinstance(at, int) else 1, "not YAML: a character is not allowed")
+    line = text.count("\n", 0, at) + 1 if isinstance(at, int) else 1
+    return UnreadableYaml(line, "not YAML: a character is not allowed")
 
 
 class _Builder:
@@ -123,7 +124,7 @@ class _Builder:
         if isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:
-                raise _Refused(line, "a second document begins here: the file holds one")
+                raise UnreadableYaml(line, "a second document begins here: the file holds one")
         elif isinstance(event, yaml.AliasEvent):
             self._add(self._meant(str(event.anchor), line), line)
         elif isinstance(event, yaml.ScalarEvent):
@@ -137,9 +138,9 @@ class _Builder:
 
     def _begin(self, event: Any, line: int) -> None:
         if len(self._open) >= _MAX_DEPTH:
-            raise _Refused(line, _TOO_DEEP)
+            raise UnreadableYaml(line, _TOO_DEEP)
         if self._open and self._awaits_key():
-            raise _Refused(line, "a key must be a text")
+            raise UnreadableYaml(line, "a key must be a text")
         self._remember(event, None, line)
         self._open.append(Fields(line) if isinstance(event, yaml.MappingStartEvent) else Items(line))
         self._keys.append(None)
@@ -154,14 +155,14 @@ class _Builder:
 
     def _remember(self, event: Any, node: Tree | None, line: int) -> None:
         if event.tag is not None and event.tag != "!":
-            raise _Refused(line, "tags (!…) are not allowed")
+            raise UnreadableYaml(line, "tags (!…) are not allowed")
         if event.anchor is not None:
             self._anchors[event.anchor] = node
 
     def _meant(self, anchor: str, line: int) -> Tree:
         node = self._anchors.get(anchor)
         if node is None:
-            raise _Refused(line, f"the alias *{anchor} stands for nothing that is complete here")
+            raise UnreadableYaml(line, f"the alias *{anchor} stands for nothing that is complete here")
         return node
 
     def _awaits_key(self) -> bool:
@@ -174,17 +175,17 @@ class _Builder:
         parent = self._open[-1]
         if isinstance(parent, Fields) and self._keys[-1] is None:
             if not isinstance(node, Scalar):
-                raise _Refused(line, "a key must be a text")
+                raise UnreadableYaml(line, "a key must be a text")
             if node.text in parent.nodes:
-                raise _Refused(line, f"the key {node.text!r} stands here twice")
+                raise UnreadableYaml(line, f"the key {node.text!r} stands here twice")
             self._keys[-1] = Scalar(line, node.text, node.value)
             return
         parent.size += node.size
         parent.depth = max(parent.depth, node.depth + 1)
         if parent.size > _MAX_NODES:
-            raise _Refused(line, "the file says too much, or its aliases stand for too much")
+            raise UnreadableYaml(line, "the file says too much, or its aliases stand for too much")
         if parent.depth > _MAX_DEPTH:
-            raise _Refused(line, _TOO_DEEP)
+            raise UnreadableYaml(line, _TOO_DEEP)
         if isinstance(parent, Items):
             parent.nodes.append(node)
             return
