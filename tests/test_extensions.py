@@ -61,14 +61,18 @@ class Watching:
 
 
 class Claiming:
-    """A workflow handler that claims questions beginning with `!`, and breaks."""
+    """A workflow handler that claims questions beginning with `!`, and breaks; at `?` it breaks at once."""
 
     def claims(self, question: Question) -> bool:
         """Those."""
+        if question.question.startswith("?"):
+            raise Forbidden(Text("不行", "No"))
         return question.question.startswith("!")
 
     async def answer(self, question: Question) -> Mapping[str, Any]:
-        """Breaks."""
+        """Breaks, or gives no answer."""
+        if question.question == "!nothing":
+            return {}
         raise RuntimeError("secret")
 
 
@@ -172,8 +176,11 @@ def test_one_user_asks_so_often_a_day_whichever_key_asks(demo: Settings) -> None
 @pytest.mark.usefixtures("own")
 def test_a_workflow_that_breaks_does_not_fall_through_to_the_model(demo: Settings, openai_server: OpenAiServer) -> None:
     with Asking(demo, openai_server, workflow_handlers=f"{MODULE}:claim") as asking:
-        status, envelope = asking.sync({"question": "!delete everything"})
-    assert (status, envelope["data"]["error_type"]) == (500, "internal_error")
+        asked = ({"question": question, "lang": "en"} for question in ("!delete everything", "!nothing", "?"))
+        ended = [(status, envelope["data"]["error_type"]) for status, envelope in map(asking.sync, asked)]
+        last = asking.stream({"question": "?", "lang": "en"})[-1]["data"]
+    assert ended == [(500, "internal_error"), (500, "internal_error"), (403, "forbidden")]
+    assert (last["type"], last["error"]) == ("error", "No")
     assert not [request for request in openai_server.requests if request.path.endswith("/chat/completions")]
 
 

@@ -24,6 +24,7 @@ AREAS = FigureSource(
     "SELECT name, total FROM t WHERE day >= '2019-09-12' AND n > 55 LIMIT 10",
 )
 MONTHS = FigureSource("months", rows("month", "n", of=[["2025-03-01", 120], ["2025-02-01", 500]]), "SELECT 1")
+GDP = FigureSource("gdp", rows("gdp", of=[[1_523_000_000_000]]))
 CLOCK = FigureSource("clock", rows("n", of=[[7]]), "SELECT n FROM t WHERE day >= CURRENT_DATE - 30")
 FORECAST = FigureSource("forecast", text="The mean is 88.25; 3 of 24 months lie outside.")
 
@@ -48,10 +49,12 @@ def traced(text: str, *sources: FigureSource, question: str = "", turns: tuple[T
         ("超过 55 的", [("55", "areas")]),
         ("88.25 on average", [("88.25", "forecast")]),
         ("1. 嘉兴\n2. 杭州\n3. 宁波", []),
+        ("Q1 was lower; 一季度即1季度", [("1", "months")]),
+        ("GDP 1.52万亿元，约 1.52 trillion", [("1.52万亿", "gdp"), ("1.52 trillion", "gdp")]),
     ],
 )
 def test_figures_have_the_call_they_come_from(text: str, sources: list[tuple[str, str]]) -> None:
-    found = traced(text, FORECAST, AREAS, MONTHS)
+    found = traced(text, GDP, FORECAST, AREAS, MONTHS)
     assert list(found.sources) == sources
     assert (found.unknown, found.earlier) == ((), ())
 

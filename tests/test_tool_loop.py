@@ -227,6 +227,18 @@ def test_calls_and_statements_are_audited_with_run_and_call(ask: Ask, audit_path
     assert [(line["sql"], line["call_id"]) for line in ran if line.get("call_id")] == [(COUNT, calls[0]["call_id"])]
 
 
+@pytest.mark.parametrize("changes", [{"agent_tool_calls": 3}, {"agent_model_calls": 2}])
+def test_calls_that_are_not_run_are_audited_too(changes: dict[str, int], ask: Ask, audit_path: Path) -> None:
+    """Those that were made before, and those that a limit cuts off."""
+    again = [query(COUNT), query(COUNT)]
+    data = ask(Reply(calls=again), Reply(calls=[query(MONTHS), query(AREAS)]), **changes)["data"]
+    lines = [json.loads(line) for line in audit_path.read_text().splitlines()]
+    calls = [line for line in lines if line["run_id"] == data["run_id"] and line["source"] == "tool"]
+    ended = [None, "repeated", None if "agent_tool_calls" in changes else "limit_reached", "limit_reached"]
+    assert [line["error_type"] for line in calls] == ended
+    assert len({line["call_id"] for line in calls}) == 4
+
+
 def test_calls_that_are_written_as_text_are_text(ask: Ask, audit_path: Path) -> None:
     ask(running(COUNT), Reply("4"))  # writes the first line of the log
     written = '<tool_call>{"name": "run_sql", "arguments": {"sql": "SELECT 1"}}</tool_call>'

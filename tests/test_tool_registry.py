@@ -168,6 +168,43 @@ def test_a_cancelled_call_is_noted() -> None:
     assert notes.calls[0][2:] == ("cancelled", "cancelled")
 
 
+class Hook:
+    """A hook that is told of tools, and takes its time."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    async def before_question(self, question: Question) -> None:
+        """No questions here."""
+
+    async def after_question(self, question: Question, ended: Any) -> None:
+        """No questions here."""
+
+    async def before_tool(self, question: Question, name: str, arguments: Mapping[str, Any]) -> None:
+        """Is told."""
+        self.told.append(dict(arguments))
+
+    async def after_tool(self, question: Question, name: str, error_type: str | None) -> None:
+        """Is told, and never gives back control."""
+        self.told.append(error_type)
+        await asyncio.Event().wait()
+
+
+def test_hooks_are_told_of_each_end_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.tools.registry.HOOK_S", 0.01)
+
+    async def run(_context: ToolContext, arguments: Count) -> ToolResult:
+        if arguments.to == 1:
+            raise Forbidden(DONE)
+        return ToolResult(str(1 / (arguments.to - 2)), DONE)
+
+    hook = Hook()
+    registry = ToolRegistry([tool("count", EVERYONE, run=run)], no_database, Notes(), hooks=[hook])
+    ended = [executed(registry, call("count", {"to": to})).error_type for to in (1, 2, 3)]
+    assert ended == ["forbidden", "internal_error", None]
+    assert hook.told == [{"to": 1}, "forbidden", {"to": 2}, "internal_error", {"to": 3}, None]
+
+
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="same name"):
         ToolRegistry([tool("count"), tool("count")], no_database, Notes())
@@ -217,7 +254,7 @@ def test_the_same_call_is_not_run_twice() -> None:
     first, second, third = asyncio.run(twice())
     assert (first.text, third.text) == ("a: 1", "c: 2")
     assert "same as a" in second.text
-    assert len(notes.calls) == 2
+    assert [call[2:] for call in notes.calls] == [("executed", None), ("refused", "repeated"), ("executed", None)]
     assert [step.status for step in written if isinstance(step, ToolStep)] == ["running", "done"] * 2
 
 
@@ -227,6 +264,17 @@ def test_a_call_outside_the_offer_is_not_run() -> None:
     result = asyncio.run(session(Limits()).call(call("count", {"to": 1}), registry, lambda _: None, {"other"}))
     assert result.error_type == "not_offered"
     assert notes.calls[0][2] == "refused"
+
+
+def test_a_call_that_came_too_early_is_run_when_it_comes_again() -> None:
+    registry = ToolRegistry([tool("count", EVERYONE)], no_database, Notes())
+
+    async def early_and_again() -> list[str | None]:
+        one, again = session(Limits()), call("count", {"to": 1})
+        offers: list[set[str]] = [set(), set(), {"count"}]
+        return [(await one.call(again, registry, lambda _: None, offer)).error_type for offer in offers]
+
+    assert asyncio.run(early_and_again()) == ["not_offered", "not_offered", None]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +296,8 @@ def test_a_session_stops_at_each_limit(limits: Limits, seconds: float) -> None:
 
 
 def test_tool_calls_are_counted_also_when_they_are_refused() -> None:
-    registry = ToolRegistry([tool("count", EVERYONE)], no_database, Notes())
+    notes = Notes()
+    registry = ToolRegistry([tool("count", EVERYONE)], no_database, notes)
 
     async def three() -> list[str | None]:
         one = session(Limits(tool_calls=2))
@@ -256,6 +305,7 @@ def test_tool_calls_are_counted_also_when_they_are_refused() -> None:
         return [(await one.call(each, registry, lambda _: None, {"count"})).error_type for each in calls]
 
     assert asyncio.run(three()) == ["unknown_tool", "invalid_arguments", "limit_reached"]
+    assert [error_type for *_, error_type in notes.calls] == ["unknown_tool", "invalid_arguments", "limit_reached"]
 
 
 # ---------------------------------------------------------------------------------------------------------- transcript

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
-from agent.answers.figures_check import asked_in_sql, is_known, known_figures
+from agent.answers.figures_check import Known, asked_in_sql, is_known, known_figures
 from agent.answers.figures_in_text import Stated, is_place, list_items, stated_figures
 from common.text import Lang, Text
 from common.values import QueryResult, Turn
@@ -51,13 +51,13 @@ class FigureSource:
         return self.result.row_count if self.result else 0
 
     @cached_property
-    def in_rows(self) -> list[float]:
-        """Figures of the rows, or of the text; ascending."""
+    def in_rows(self) -> Known:
+        """Figures of the rows, or of the text."""
         return known_figures((self.text,), self.result.rows if self.result else ())
 
     @cached_property
-    def beside_rows(self) -> list[float]:
-        """Figures of the names of columns and those that the SQL compares with; ascending."""
+    def beside_rows(self) -> Known:
+        """Figures of the names of columns and those that the SQL compares with."""
         columns = self.result.columns if self.result else ()
         return known_figures((asked_in_sql(self.sql), *columns), ())
 
@@ -99,9 +99,9 @@ def traced_figures(
             traced.append((figure.written, call_id))
         else:
             left.append(figure)
-    asked = known_figures((question,), ()) if left else []
+    asked = known_figures((question,), ())
     left = [figure for figure in left if not is_known(figure, asked)]
-    told = _told(turns) if left else []
+    told = _told(turns if left else ())
     earlier = [figure.written for figure in left if is_known(figure, told)]
     unknown = [figure.written for figure in left if not is_known(figure, told)]
     return Traced(_unique(traced), tuple(dict.fromkeys(earlier)), tuple(dict.fromkeys(unknown)))
@@ -148,7 +148,7 @@ def _relative(
     return next((source.call_id for source in latest_first if _CLOCK.search(source.sql)), None)
 
 
-def _told(turns: Sequence[Turn]) -> list[float]:
+def _told(turns: Sequence[Turn]) -> Known:
     said = [part for turn in turns for part in (turn.question, turn.sql or "", turn.answer, *turn.columns)]
     counts = [turn.row_count for turn in turns if turn.row_count]
     return known_figures(said, [*(row for turn in turns for row in turn.rows), counts])

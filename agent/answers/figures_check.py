@@ -7,6 +7,7 @@ is not changed, because the user may have read it already; a warning names the f
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import isfinite, ulp
 from typing import Any
@@ -20,6 +21,7 @@ from agent.answers.figures_in_text import (
     figures_of_text,
     is_place,
     list_items,
+    quarters_of_dates,
     stated_figures,
 )
 from common.text import Lang, Text
@@ -30,6 +32,19 @@ _ASKED_IN_SQL = re.compile(
     rf"'[^']*'|(?:[<>=]|\b(?:BETWEEN|AND|LIMIT|IN\s*\()|\bCURRENT_DATE\s*-)\s*(?:{NUMBER})", re.IGNORECASE
 )
 _MAX_NAMED = 5  # figures named in the warning
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a figure may come from.
+
+    Attributes:
+        figures: ascending.
+        quarters: those that dates lie in, 1 to 4.
+    """
+
+    figures: Sequence[float]
+    quarters: frozenset[int]
 
 
 def doubtful_figures(text: str, result: QueryResult, question: str = "", sql: str = "") -> list[str]:
@@ -82,7 +97,7 @@ def _named(figures: list[str]) -> str:
     return ", ".join(dict.fromkeys(figures[:_MAX_NAMED]))
 
 
-def _doubtful(text: str, known: Callable[[], list[float]], row_counts: Collection[int]) -> list[str]:
+def _doubtful(text: str, known: Callable[[], Known], row_counts: Collection[int]) -> list[str]:
     items = list_items(text, max(row_counts, default=0))
     figures = (figure for figure in stated_figures(text) if figure.start not in items)
     stated = [figure for figure in figures if not is_place(figure, text, row_counts)]
@@ -92,22 +107,30 @@ def _doubtful(text: str, known: Callable[[], list[float]], row_counts: Collectio
     return [figure.written for figure in stated if not is_known(figure, known_ones)]
 
 
-def known_figures(sources: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[float]:
-    """The figures that the texts and the rows hold, in ascending order."""
-    said = (number for source in sources for number in figures_of_text(source))
-    return sorted(filter(isfinite, {*_of_cells(rows), *said}))
+def known_figures(sources: Iterable[str], rows: Iterable[Iterable[Any]]) -> Known:
+    """The figures that the texts and the rows hold."""
+    texts, rows = tuple(sources), tuple(rows)
+    said = (number for text in texts for number in figures_of_text(text))
+    quarters = {quarter for text in (*texts, *_texts_of(rows)) for quarter in quarters_of_dates(text)}
+    return Known(sorted(filter(isfinite, {*_of_cells(rows), *said})), frozenset(quarters))
 
 
-def is_known(figure: Stated, known: list[float]) -> bool:
-    """Whether one of the figures (ascending) is the stated one, at the precision it is written with."""
+def _texts_of(rows: Iterable[Iterable[Any]]) -> Iterator[str]:
+    return (cell for row in rows for cell in row if isinstance(cell, str))
+
+
+def is_known(figure: Stated, known: Known) -> bool:
+    """Whether one of the figures is the stated one, at the precision it is written with."""
+    if figure.is_quarter and figure.value in known.quarters:
+        return True
     decimals = len(figure.digits.partition(".")[2])
     scales = {1.0, UNITS[figure.unit.lower()]} if figure.unit else {1.0}
     values = ((figure.value * scale, 0.5001 * 10.0**-decimals * scale) for scale in scales)
     # Beyond twelve digits a float is less precise than what is written.
-    return any(_contains(known, value, tolerance + 2 * ulp(value)) for value, tolerance in values)
+    return any(_contains(known.figures, value, tolerance + 2 * ulp(value)) for value, tolerance in values)
 
 
-def _contains(known: list[float], value: float, tolerance: float) -> bool:
+def _contains(known: Sequence[float], value: float, tolerance: float) -> bool:
     position = bisect_left(known, value - tolerance)
     return position < len(known) and known[position] <= value + tolerance
 

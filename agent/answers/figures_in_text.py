@@ -11,12 +11,14 @@ from typing import NamedTuple
 NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 # The unit follows its number; longer ones come first.
 UNITS: dict[str, float] = {
-    "千万": 1e7, "百万": 1e6, "万": 1e4, "亿": 1e8, "千": 1e3,
-    "thousand": 1e3, "million": 1e6, "billion": 1e9, "bn": 1e9, "k": 1e3, "m": 1e6,
-    "%": 0.01, "％": 0.01, "percent": 0.01,
+    "万亿": 1e12, "千万": 1e7, "百万": 1e6, "万": 1e4, "亿": 1e8, "千": 1e3,
+    "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12,
+    "bn": 1e9, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12,
+    "%": 0.01, "％": 0.01, "percent": 0.01, "per cent": 0.01,
 }  # fmt: skip
 _FIGURE = re.compile(
-    rf"({NUMBER})[ \t]*(千万|百万|万|亿|千|%|％|(?:thousand|million|billion|percent|bn|k|m)\b)?", re.IGNORECASE
+    rf"({NUMBER})[ \t]*(万亿|千万|百万|万|亿|千|%|％|(?:thousand|million|billion|trillion|per ?cent|bn|[kmbt])\b)?",
+    re.IGNORECASE,
 )
 # An integer that counts the rows, ranks one of them or numbers a list's item does not come from the data. Every other
 # integer, however small, must occur in the rows, the question or the SQL.
@@ -36,39 +38,58 @@ _NOT_A_COUNT = re.compile(
     re.IGNORECASE,
 )
 _BEFORE_RANK = re.compile(
-    r"(?:第|前|后|排名|位列|\b(?:top|first|last|bottom|number|no\.|rank(?:ed|s|ing)?|#))[ \t]*#?\Z", re.I
+    r"(?:第|前|后|排名|位列|#|\b(?:top|first|last|bottom|number|no\.|rank(?:ed|s|ing)?))[ \t]*#?\Z", re.I
 )
 _AFTER_RANK = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
+_BEFORE_QUARTER = re.compile(r"(?:(?<![a-z])Q|\bquarter)[ \t]*\Z", re.IGNORECASE)
+_AFTER_QUARTER = re.compile(r"[ \t]*季|(?:st|nd|rd|th)[ \t]+quarter\b", re.IGNORECASE)
+_QUARTERS = ("1", "2", "3", "4")
+_MONTH_OF_DATE = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])\b")
 _ITEM = re.compile(r"(?:^|[\s,，;；:：。（(])(\d{1,3})(?:[.)](?=\s)|[、）．])", re.MULTILINE)
 _ITEM_LINE = re.compile(r"^[ \t]*(\d{1,2})(?:[.)]\s|[、）])", re.MULTILINE)
 _DIGITS = dict(zip("零〇一二两三四五六七八九", (0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _POWERS = {"十": 10, "百": 100, "千": 1_000}
 _MYRIADS = {"万": 10_000, "亿": 100_000_000}
 _CHINESE = "零〇一二两三四五六七八九十百千万亿"
-_CHINESE_FIGURE = re.compile(rf"(?<![第{_CHINESE}\d.])(?!一[{_MEASURE}])[{_CHINESE}]+(?=[{_MEASURE}])")
+_NONZERO = "一二两三四五六七八九"
+# Words are made of these characters, too. A numeral is what counts things, a percentage, or as long as no word is: with
+# a digit and a power of ten, and no two digits in a row.
+_CHINESE_FIGURE = re.compile(
+    rf"百分之(?!百)(?P<percent>[{_CHINESE}]+)(?:点(?P<decimals>[{_CHINESE}]+))?"
+    rf"|(?<![第{_CHINESE}\d.])(?:(?!一[{_MEASURE}])[{_CHINESE}]+(?=[{_MEASURE}])"
+    rf"|(?=[{_CHINESE}]*[{_NONZERO}])(?=[{_CHINESE}]*[十百千万亿])(?![{_CHINESE}]*[{_NONZERO}]{{2}})"
+    rf"[{_CHINESE}]{{3,}}(?![{_CHINESE}]|世纪))"
+)
 _CHINESE_WORDS = re.compile(f"(百分之)?([{_CHINESE}]+)")
 _ENGLISH_TO_TWENTY = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
 )
-_ENGLISH = {word: number for number, word in enumerate(_ENGLISH_TO_TWENTY.split())} | {
-    "thirty": 30,
-    "forty": 40,
-    "fifty": 50,
-    "hundred": 100,
-    "thousand": 1_000,
-    "million": 1_000_000,
+_ENGLISH_POWERS = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+_ENGLISH = {
+    **{word: number for number, word in enumerate(_ENGLISH_TO_TWENTY.split())},
+    **dict(zip(("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), range(30, 100, 10), strict=True)),
+    **_ENGLISH_POWERS,
 }
+_ENGLISH_WORD = "|".join(sorted(_ENGLISH, key=len, reverse=True))
+_ENGLISH_FIGURE = re.compile(
+    rf"\b(?:{_ENGLISH_WORD})(?:(?:[ -]|(?<=hundred|housand|million|billion) and )(?:{_ENGLISH_WORD}))*\b"
+    r"(?:[ \t]+(per ?cent\b))?",
+    re.IGNORECASE,
+)
+_LEAST_ENGLISH = 11  # smaller numbers in words often count what the text itself says: "two reasons"
 
 
 class Stated(NamedTuple):
-    """A figure of the text: as it is written, its digits and unit, and where it stands."""
+    """A figure of the text: as it is written, its digits and unit, where it stands, and whether it is the number of a
+    quarter of a year."""
 
     written: str
     digits: str
     unit: str | None
     start: int
     end: int
+    is_quarter: bool = False
 
     @property
     def value(self) -> float:
@@ -78,9 +99,54 @@ class Stated(NamedTuple):
 
 def stated_figures(text: str) -> list[Stated]:
     """The figures that a text states, in its order."""
-    found = [Stated(m[0].strip(), m[1], m[2], m.start(1), m.end(1)) for m in _FIGURE.finditer(text)]
-    found += [Stated(m[0], str(_chinese(m[0])), None, m.start(), m.end()) for m in _CHINESE_FIGURE.finditer(text)]
+    found = [_stated(match) for match in _FIGURE.finditer(text)]
+    found += map(_stated_in_chinese, _CHINESE_FIGURE.finditer(text))
+    found += filter(None, map(_stated_in_english, _ENGLISH_FIGURE.finditer(text)))
     return sorted(found, key=lambda figure: figure.start)
+
+
+def _stated(match: re.Match[str]) -> Stated:
+    start, end = match.span(1)
+    is_quarter = match[1] in _QUARTERS and (
+        _BEFORE_QUARTER.search(match.string, max(0, start - 10), start) or _AFTER_QUARTER.match(match.string, end)
+    )
+    return Stated(match[0].strip(), match[1], match[2], start, end, bool(is_quarter))
+
+
+def _stated_in_chinese(match: re.Match[str]) -> Stated:
+    written, start, end = match[0], match.start(), match.end()
+    if match["percent"] is not None:
+        decimals = "".join(str(_chinese(digit)) for digit in match["decimals"] or "")
+        return Stated(written, f"{_chinese(match['percent'])}{'.' * bool(decimals)}{decimals}", "%", start, end)
+    unit = next((unit for unit in ("万亿", "亿", "万") if written.endswith(unit) and written != unit), None)
+    return Stated(written, str(_chinese(written) // int(UNITS[unit] if unit else 1)), unit, start, end)
+
+
+def _stated_in_english(match: re.Match[str]) -> Stated | None:
+    value = _english(match[0])
+    is_vague = all(word in _ENGLISH_POWERS for word in re.findall(r"[a-z]+", match[0].lower()))  # "a million"
+    if is_vague or value < _LEAST_ENGLISH:
+        return None
+    return Stated(match[0], str(value), match[1], match.start(), match.end())
+
+
+def _english(numeral: str) -> int:
+    """The value of a numeral in English words."""
+    total = section = 0
+    for word in re.findall(r"[a-z]+", numeral.lower()):
+        number = _ENGLISH.get(word, 0)
+        if word not in _ENGLISH_POWERS:
+            section += number
+        elif word == "hundred":
+            section = (section or 1) * number
+        else:
+            total, section = total + (section or 1) * number, 0
+    return total + section
+
+
+def quarters_of_dates(text: str) -> set[int]:
+    """The quarters in which the dates of a text lie, as PostgreSQL writes them."""
+    return {(int(month) + 2) // 3 for month in _MONTH_OF_DATE.findall(text)}
 
 
 def list_items(text: str, most: int) -> set[int]:
@@ -96,7 +162,7 @@ def list_items(text: str, most: int) -> set[int]:
 
 def is_place(figure: Stated, text: str, row_counts: Collection[int]) -> bool:
     """Whether the text uses it as the number of rows, or as a rank among them."""
-    if figure.unit is not None or not figure.value.is_integer():
+    if figure.unit is not None or figure.is_quarter or not figure.value.is_integer():
         return False
     before, after = text[max(0, figure.start - 24) : figure.start], text[figure.end : figure.end + 40]
     if _BEFORE_RANK.search(before) or _AFTER_RANK.match(after):
@@ -132,3 +198,4 @@ def figures_of_text(text: str) -> Iterator[float]:
         yield value / 100 if percent else value
         yield value
     yield from (_ENGLISH[word] for word in re.findall(r"[a-z]+", text.lower()) if word in _ENGLISH)
+    yield from (_english(match[0]) for match in _ENGLISH_FIGURE.finditer(text))

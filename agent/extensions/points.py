@@ -67,6 +67,10 @@ class Ended:
     milliseconds: float
 
 
+HOOK_S = 1.0
+"""Seconds that a result or an answer waits for a hook that is told of it."""
+
+
 @runtime_checkable
 class LifecycleHook(Protocol):
     """Is told of questions and of tools' calls, before and after. What it raises before stops the question or call."""
@@ -81,7 +85,7 @@ class LifecycleHook(Protocol):
         """Before a tool runs, with valid arguments."""
 
     async def after_tool(self, question: Question, name: str, error_type: str | None) -> None:
-        """After it ran; `error_type` of a failure, else None."""
+        """After it ran or failed; `error_type` of a failure, else None."""
 
 
 @dataclass(frozen=True)

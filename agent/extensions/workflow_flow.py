@@ -42,8 +42,15 @@ class State(TypedDict, total=False):
 
 
 async def run_workflow(state: State, runtime: Runtime[Context]) -> State:
-    """Has the handler answer."""
-    return {"found": await runtime.context.handler.answer(state["question"])}
+    """Has the handler answer.
+
+    Raises:
+        TypeError: what it gives is no answer.
+    """
+    found = await runtime.context.handler.answer(state["question"])
+    if not isinstance(found, Mapping) or not isinstance(found.get("response"), str):
+        raise TypeError(f"{type(runtime.context.handler).__name__} gave an answer without a response.")
+    return {"found": found}
 
 
 @cache

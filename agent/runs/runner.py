@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt, StreamMode
 
-from agent.extensions.points import UNOBSERVED, Ended, LifecycleHook, ObservabilityProvider
+from agent.extensions.points import HOOK_S, UNOBSERVED, Ended, LifecycleHook, ObservabilityProvider
 from agent.extensions.workflow_flow import WorkflowFlow
 from agent.flow import Described, Failure, Flow, Question, StepResult, ToolStep, checkpointer_of
 from agent.runs.events import Event
@@ -41,7 +41,6 @@ from common.text import Text
 _log = logging.getLogger(__name__)
 
 _WHOLE = "__root__"  # LangGraph's name for a state that is one channel
-_HOOK_S = 1.0  # seconds that an answer waits for a hook
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
 _FOUND = Text("中间结果", "Rows on the way")
@@ -79,16 +78,22 @@ class Runner:
 
     def keeps_state(self, question: Question) -> bool:
         """Whether the question's graph keeps its state in the store while it runs."""
-        return checkpointer_of(self._flow_of(question)) is not None
+        flow, _ = self._flow_of(question)
+        return checkpointer_of(flow) is not None
 
     def knows(self, flow: str) -> bool:
         """Whether there is a flow of that name."""
         return flow in self._flows
 
-    def _flow_of(self, question: Question) -> Flow:
-        if self._workflow is not None and self._workflow.claims(question):
-            return self._workflow
-        return self._flows[question.agent or self._default]
+    def _flow_of(self, question: Question) -> tuple[Flow, Exception | None]:
+        """The flow that answers, and what a handler raised instead of saying whether it claims the question: then
+        nobody answers it."""
+        chosen = self._flows[question.agent or self._default]
+        try:
+            is_claimed = self._workflow is not None and self._workflow.claims(question)
+        except Exception as exc:  # noqa: BLE001 - an extension may raise anything
+            return chosen, exc
+        return (self._workflow, None) if is_claimed and self._workflow else (chosen, None)
 
     async def events(self, question: Question, resumed: Resumption | None = None) -> AsyncGenerator[Event, None]:
         """Events while the question is answered; never raises, ends in exactly one last event.
@@ -98,10 +103,12 @@ class Runner:
         Args:
             resumed: the answer with which a waiting run goes on; None for a new run.
         """
-        flow = self._flow_of(question)
+        flow, unclaimed = self._flow_of(question)
         run = _Run(flow, question, resumed.pause.timings_ms if resumed else {})
         error: CituError | None = None
         try:
+            if unclaimed is not None:
+                raise unclaimed
             async with asyncio.timeout(flow.deadline_s), aclosing(self._observed(run, question, resumed)) as events:
                 async for event in events:
                     yield event
@@ -140,7 +147,7 @@ class Runner:
         ended = Ended(event.data.get("error_type") if event.type == "error" else None, run.milliseconds)
         for hook in self._hooks:
             try:
-                async with asyncio.timeout(_HOOK_S):
+                async with asyncio.timeout(HOOK_S):
                     await hook.after_question(question, ended)
             except Exception:  # noqa: BLE001 - the answer is there
                 _log.exception("a hook failed after the question", extra={"run_id": question.run_id})

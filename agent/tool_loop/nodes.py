@@ -58,6 +58,7 @@ async def think(state: State, runtime: Node) -> Update:
     update: Update = {**done, "reply": replied.reply, "dialogue": replied.dialogue}
     if replied.reply.tool_calls and (limit := session.limit_before_model()) is not None:
         update["limit"] = limit  # no reply could tell what comes of these calls
+        session.leave_out(replied.reply.tool_calls, runtime.context.registry)
     return update
 
 
@@ -67,9 +68,10 @@ async def use_tools(state: State, runtime: Node) -> Update:
     reply, offered = state["reply"], {tool.name for tool in registry.allowed(session.question.actor)}
     update = Update(execution_path=["use_tools"], failures=0)
     told: dict[str, str] = {}
-    for call in reply.tool_calls:
+    for place, call in enumerate(reply.tool_calls):
         if (limit := session.limit_before_tool()) is not None:
             update["limit"] = limit
+            session.leave_out(reply.tool_calls[place:], registry)
             break
         result = await session.call(call, registry, runtime.stream_writer, offered)
         told[call.id] = result.text

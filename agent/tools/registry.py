@@ -9,12 +9,12 @@ from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
-from agent.extensions.points import UNOBSERVED, LifecycleHook, ObservabilityProvider
+from agent.extensions.points import HOOK_S, UNOBSERVED, LifecycleHook, ObservabilityProvider
 from agent.flow import Question
 from agent.tools.tool import Arguments, Found, Tool, ToolContext, ToolResult, failed
 from common.actor import Actor
 from common.audit import Audit, CallOutcome, Occasion
-from common.errors import CituError, Forbidden, InternalError
+from common.errors import Cancelled, CituError, Forbidden, InternalError
 from common.llm import InvalidArguments, ToolCall
 from common.ports import Database
 from common.text import Text
@@ -24,9 +24,11 @@ A = TypeVar("A", bound=Arguments)
 _log = logging.getLogger(__name__)
 
 _UNKNOWN = "unknown_tool"
-_NOT_OFFERED = "not_offered"
+NOT_OFFERED = "not_offered"
+"""The error type of a call that was not possible when it was made; the same call may be later."""
+
 _INVALID = "invalid_arguments"
-_REFUSALS = frozenset({_UNKNOWN, _NOT_OFFERED, _INVALID, Forbidden.error_type})
+_REFUSALS = frozenset({_UNKNOWN, NOT_OFFERED, _INVALID, Forbidden.error_type})
 _NOT_NOW = Text("现在不能使用这个工具", "This tool can't be called now")
 _UNKNOWN_SUMMARY = Text("没有这个工具", "There is no such tool")
 _INVALID_SUMMARY = Text("参数无效", "The arguments are not valid")
@@ -180,14 +182,38 @@ class ToolRegistry:
         """Runs the tool; hooks are told before, and may stop it, and after."""
         for hook in self._hooks:
             await hook.before_tool(context.question, tool.name, arguments.model_dump())
-        with self._observer.span("tool", {"tool": tool.name, "call_id": context.call_id}):
-            result: ToolResult = await tool.run(context, arguments)
+        error_type: str | None = InternalError.error_type
+        try:
+            with self._observer.span("tool", {"tool": tool.name, "call_id": context.call_id}):
+                result: ToolResult = await tool.run(context, arguments)
+            error_type = result.error_type
+        except CituError as error:
+            error_type = error.error_type
+            raise
+        except asyncio.CancelledError:
+            error_type = Cancelled.error_type
+            raise
+        finally:
+            await self._ended(context.question, tool.name, error_type)
+        return result
+
+    async def _ended(self, question: Question, name: str, error_type: str | None) -> None:
+        """Tells hooks that the tool has run; what they raise changes nothing any more, and they are not waited for."""
         for hook in self._hooks:
             try:
-                await hook.after_tool(context.question, tool.name, result.error_type)
+                async with asyncio.timeout(HOOK_S):
+                    await hook.after_tool(question, name, error_type)
             except Exception:  # noqa: BLE001 - the result is there
-                _log.exception("a hook failed after a tool", extra={"tool": tool.name})
-        return result
+                _log.exception("a hook failed after a tool", extra={"tool": name})
+
+    def note_refused(self, call: ToolCall, occasion: Occasion, error_type: str) -> None:
+        """Notes a call that is not run, whatever it calls: it is one too many, or was made before.
+
+        Args:
+            occasion: of the question.
+        """
+        called = replace(occasion, tool=call.name, call_id=call.id)
+        self._audit.record_call(called, _arguments(call), CallOutcome("refused", 0.0, error_type))
 
     def _unknown(self, actor: Actor) -> ToolResult:
         names = _listed(tool.name for tool in self.allowed(actor))
@@ -195,8 +221,12 @@ class ToolRegistry:
 
     def _note(self, call: ToolCall, occasion: Occasion, started: float, error_type: str | None) -> None:
         milliseconds = round((time.perf_counter() - started) * 1000, 1)
-        arguments = call.arguments.text if isinstance(call.arguments, InvalidArguments) else dict(call.arguments)
-        self._audit.record_call(occasion, arguments, CallOutcome.of(error_type, milliseconds, _REFUSALS))
+        self._audit.record_call(occasion, _arguments(call), CallOutcome.of(error_type, milliseconds, _REFUSALS))
+
+
+def _arguments(call: ToolCall) -> Any:
+    """As the model gave them."""
+    return call.arguments.text if isinstance(call.arguments, InvalidArguments) else dict(call.arguments)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -222,7 +252,7 @@ def _place(loc: Sequence[int | str]) -> str:
 
 def _not_now(call: ToolCall, offered: Collection[str]) -> ToolResult:
     said = f"{one_line(call.name, _MOST_PLACE)} can't be called now. Call one of: {_listed(offered)}."
-    return ToolResult(said, _NOT_NOW, _NOT_OFFERED)
+    return ToolResult(said, _NOT_NOW, NOT_OFFERED)
 
 
 def _invalid(problem: str) -> ToolResult:

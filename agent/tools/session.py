@@ -7,14 +7,14 @@ question.
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from agent.flow import Question, StepResult, ToolStep
 from agent.thinking.llm.reasoning import visible_text
 from agent.tools.limits import Limits, Spent
-from agent.tools.registry import ToolRegistry, Use
+from agent.tools.registry import NOT_OFFERED, ToolRegistry, Use
 from agent.tools.tool import Found, ToolResult, rows_event
 from agent.tools.transcript import Transcript
 from common.audit import Occasion
@@ -29,6 +29,7 @@ Write = Callable[[ToolStep | StepResult], None]
 
 _MOST_SHOWN = 500  # characters of one argument that the user is shown
 _LIMIT = "limit_reached"
+_SAME = "repeated"
 _MOST_OF_TOOL = Text("工具 {} 在一次提问中最多调用 {} 次。", "{} may be called {} times for one question.")
 _REPEATED = Text("与之前的调用相同，沿用其结果", "The same as an earlier call; its result stands")
 
@@ -150,15 +151,27 @@ class ToolSession:
             state: what the result depends on beside the arguments; calls that differ in it are not the same.
         """
         if (limit := self.limit_before_tool()) is not None:
-            return ToolResult(f"{_LIMIT}: {limit.en}", limit, _LIMIT)
+            return self._at_limit(call, registry, limit)
         self.spent = self.spent.with_tool()
         key = _key(call, state)
         if key in self._first_calls:
+            registry.note_refused(call, self.occasion, _SAME)
             return _pointed_at(self._first_calls[key])
         if (limit := self._limit_of_tool(call.name, registry)) is not None:
-            return ToolResult(f"{_LIMIT}: {limit.en}", limit, _LIMIT)
-        self._first_calls[key] = call.id
-        return await self._run(call, registry, write, offered)
+            return self._at_limit(call, registry, limit)
+        result = await self._run(call, registry, write, offered)
+        if result.error_type != NOT_OFFERED:  # what was not possible then may be now
+            self._first_calls[key] = call.id
+        return result
+
+    def leave_out(self, calls: Iterable[ToolCall], registry: ToolRegistry) -> None:
+        """Notes calls that a limit keeps from being run."""
+        for call in calls:
+            registry.note_refused(call, self.occasion, _LIMIT)
+
+    def _at_limit(self, call: ToolCall, registry: ToolRegistry, limit: Text) -> ToolResult:
+        self.leave_out([call], registry)
+        return ToolResult(f"{_LIMIT}: {limit.en}", limit, _LIMIT)
 
     def _limit_of_tool(self, name: str, registry: ToolRegistry) -> Text | None:
         """Why this tool may not be called again; None: it may. Counts the call."""

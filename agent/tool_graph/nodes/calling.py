@@ -5,12 +5,8 @@ from agent.tool_graph.state import State, Update
 from agent.tools.tool import ToolResult
 from common.llm import ToolCall
 
-_REFUSED = " (refused)"
 
-
-async def answered(
-    call: ToolCall, state: State, runtime: GraphRuntime, depends_on: str = "", *, has_run: bool = False
-) -> ToolResult:
+async def answered(call: ToolCall, state: State, runtime: GraphRuntime, depends_on: str = "") -> ToolResult:
     """What the call gives.
 
     A tool is only run if the model was offered it, and it may still be called: an earlier call of the same reply may
@@ -18,13 +14,9 @@ async def answered(
 
     Args:
         depends_on: see `ToolSession.call`.
-        has_run: whether a call that is the same has run before. Else a call that may not be made now is told apart from
-            the same one when it may.
     """
     context = runtime.context
     offered = state["offered"] & {tool.name for tool in context.offered()}
-    if call.name not in offered and not has_run:
-        depends_on += _REFUSED
     return await context.session.call(call, context.registry, runtime.stream_writer, offered, depends_on)
 
 

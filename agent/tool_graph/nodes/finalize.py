@@ -16,6 +16,7 @@ async def finalize(state: State, runtime: GraphRuntime) -> Update:
     text = state["dialogue"].told if "dialogue" in state else ""
     warnings = state["warnings"]
     if "limit" in state:
+        session.leave_out(state.get("pending", ()), context.registry)
         warnings = [limit_warning(state["limit"], inquiry.lang), *warnings]
         with emitting(session.question.stream_tokens, runtime.stream_writer) as emit:
             text = await found_so_far(inquiry, session, context.given.rules, text, emit)

@@ -40,9 +40,8 @@ def _forget_estimates(call: ToolCall, runtime: GraphRuntime) -> None:
 
 async def execute_sql(state: State, runtime: GraphRuntime) -> Update:
     """Runs the statement that is proven."""
-    workbench = runtime.context.workbench
-    sql = workbench.statement.sql if workbench.statement is not None else ""
-    result = await answered(state["pending"][0], state, runtime, sql, has_run=sql in workbench.runs)
+    statement = runtime.context.workbench.statement
+    result = await answered(state["pending"][0], state, runtime, statement.sql if statement is not None else "")
     return written(state, "execute_sql", (result,))
 
 
