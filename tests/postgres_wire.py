@@ -5,9 +5,8 @@ import struct
 import threading
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
-from psycopg2.extensions import make_dsn
+from psycopg2.extensions import make_dsn, parse_dsn
 
 _CANCEL = struct.pack("!II", 16, 80877102)  # how a CancelRequest begins
 
@@ -22,14 +21,13 @@ class Wire:
     """
 
     def __init__(self, server_url: str, folder: Path) -> None:
-        found = parse_qs(urlsplit(server_url).query)
-        self._upstream = f"{found['host'][0]}/.s.PGSQL.{found['port'][0]}"
+        self._dsn = parse_dsn(server_url)
         self.url = make_dsn(server_url, host=str(folder))
         self.is_silent = False
         self.cancels_to_lose = 0
         self.sent = bytearray()
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(f"{folder}/.s.PGSQL.{found['port'][0]}")
+        self._listener.bind(f"{folder}/.s.PGSQL.{self._dsn['port']}")
         self._acceptor = threading.Thread(target=self._accept, daemon=True)
 
     def __enter__(self) -> "Wire":
@@ -49,15 +47,25 @@ class Wire:
                 threading.Thread(target=self._connect, args=[client], daemon=True).start()
 
     def _connect(self, client: socket.socket) -> None:
-        with client, socket.socket(socket.AF_UNIX) as server:
-            try:
-                server.connect(self._upstream)
-            except OSError:
-                return  # no server runs, so the client is refused
+        try:
+            server = self._upstream()
+        except OSError:
+            client.close()
+            return  # no server runs, so the client is refused
+        with client, server:
             back = threading.Thread(target=self._pass, args=[server, client, bytearray()], daemon=True)
             back.start()
             self._pass(client, server, self.sent)
             back.join()
+
+    def _upstream(self) -> socket.socket:
+        """A connection to the server, which listens in a folder or at a TCP port."""
+        host, port = self._dsn["host"], self._dsn["port"]
+        if not host.startswith("/"):
+            return socket.create_connection((host, int(port)))
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(f"{host}/.s.PGSQL.{port}")
+        return server
 
     def _pass(self, source: socket.socket, target: socket.socket, seen: bytearray) -> None:
         with suppress(OSError):

@@ -499,7 +499,7 @@ def test_exact_decimals_reach_the_client(scripted: Asking, model: OpenAiServer) 
 
 
 def test_an_answer_with_a_very_long_number_is_read_again(scripted: Asking, model: OpenAiServer) -> None:
-    answer = scripted.sync(_asked(), Reply("SELECT 10::numeric ^ 5000 AS x"))[1]
+    answer = scripted.sync(_asked(), Reply("SELECT trunc(10::numeric ^ 5000) AS x"))[1]
     assert answer["data"]["query_result"]["rows"] == [["1" + "0" * 5000]], answer
     kept = scripted.client.get(f"/api/v0/runs/{answer['data']['run_id']}")
     assert kept.status_code == 200

@@ -61,7 +61,7 @@ def turn(run_id: str, question: str = "多少?") -> Turn:
     columns = ("n", "s", "x")
     said: dict[str, list[Any]] = {"labels": ["数", "文", "其他"], "units": ["元", None, None]}
     return Turn(
-        run_id, question, "DATABASE", "hybrid", "三", asked_at, "SELECT '%s'", 2, columns, rows, said, understood
+        run_id, question, "DATABASE", "hybrid", "三", asked_at, "SELECT '%s'", 2, columns, rows, understood, said
     )
 
 
