@@ -203,11 +203,11 @@ class Turn:
         answer: the text the user was shown.
         sql, row_count: of an answer from the database, else None.
         columns, rows: the first few rows of the result, as JSON values.
-        described: `column_types`, `labels`, `units`, `periods` and `formats` of these columns, as the answer had them;
-            empty for a turn of before they were kept.
         asked_at: ISO 8601, UTC, milliseconds.
         understood: what the question was understood as (`Sql.understood`, `NoSql.understood`); None when whoever
             answered it said nothing of that.
+        described: `column_types`, `labels`, `units`, `periods` and `formats` of these columns, as the answer had them;
+            empty for a turn of before they were kept.
     """
 
     run_id: str
@@ -220,8 +220,8 @@ class Turn:
     row_count: int | None = None
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Any, ...], ...] = ()
-    described: Mapping[str, list[Any]] = field(default_factory=dict, hash=False)
     understood: Mapping[str, Any] | None = field(default=None, hash=False)
+    described: Mapping[str, list[Any]] = field(default_factory=dict, hash=False)
 
 
 # --------------------------------------------------------------------------------------------------- what skills think

@@ -96,8 +96,8 @@ def answer_as(reply: dict[str, Any], route: Route) -> None:
     route.fulfill(**reply)
 
 
-def result(columns: list[str], types: list[str], rows: str, *, row_count: int, is_limited: bool = False) -> str:
+def result(columns: list[str], types: list[str], rows: str, *, row_count: int, **more: Any) -> str:
     """A completed frame with rows given as JSON text, so that its numbers keep their digits."""
-    body = {"columns": columns, "column_types": types, "rows": "@", "row_count": row_count, "is_limited": is_limited}
+    body = {"columns": columns, "column_types": types, "rows": "@", "row_count": row_count, "is_limited": False, **more}
     answer = completed(response="好", response_type="DATABASE", sql="SELECT 1", query_result=body)
     return frame(answer).replace('"@"', rows)

@@ -65,7 +65,8 @@ def test_numbers_keep_their_digits_and_null_is_not_text(page: Page) -> None:
         '[["NULL", 1234567.50, 9007199254740993, 100234, 0.1, {"a": [1.10, null]}],'
         ' [null, null, -1234, 7, 1e+300, []], ["", 0.00, 12, 8, -0.5, "x"]]'
     )
-    answer_with(page, result(columns, types, rows, row_count=3))
+    formats = [None, "number", "number", "plain", "number", None]
+    answer_with(page, result(columns, types, rows, row_count=3, formats=formats))
 
     turn = ask(page, "?")
 
