@@ -15,11 +15,13 @@ from common.text import Text
 from common.values import Catalog, Column, Table
 from knowledge.near_names import near_tables
 from knowledge.personal_data import Privacy, open_values, privacy_of
+from knowledge.safe_text import one_line
 from knowledge.schema_meanings import column_meaning, metric, table_meaning
 from knowledge.schema_search import RANKING, RANKING_WITHOUT_VALUES, LinkReason, Match, SchemaSearch, WordReason
 from knowledge.table_vectors import Nearest
 
 _NAMED = 5  # tables that the message about an ambiguous name lists
+_MOST_NAME = 200  # characters of a name that is not found
 _CURSOR = Text(
     "cursor 无效：必须是上一页返回的 next_cursor。",
     "cursor is not valid: it must be the next_cursor of the page before.",
@@ -201,7 +203,8 @@ def table_named(name: str, catalog: Catalog) -> Table:
         raise _ambiguous(name, found)
     near = near_tables(name.replace('"', "").rpartition(".")[2] or name, catalog)
     hint = Text(f"您是不是要找：{'、'.join(near)}？", f" Did you mean: {', '.join(near)}?") if near else Text("", "")
-    said = Text(f"没有名为 {name} 的表。", f"There is no table named {name}.")
+    shown = one_line(name, _MOST_NAME)
+    said = Text(f"没有名为 {shown} 的表。", f"There is no table named {shown}.")
     raise NotFound(Text(said.zh + hint.zh, said.en + hint.en), suggestions=near)
 
 

@@ -25,6 +25,7 @@ AREAS = FigureSource(
 )
 MONTHS = FigureSource("months", rows("month", "n", of=[["2025-03-01", 120], ["2025-02-01", 500]]), "SELECT 1")
 GDP = FigureSource("gdp", rows("gdp", of=[[1_523_000_000_000]]))
+SQL = FigureSource("sql", rows("n", of=[[0.25]]), "SELECT round(n / 96, 4) FROM sales_2017")
 CLOCK = FigureSource("clock", rows("n", of=[[7]]), "SELECT n FROM t WHERE day >= CURRENT_DATE - 30")
 FORECAST = FigureSource("forecast", text="The mean is 88.25; 3 of 24 months lie outside.")
 
@@ -50,11 +51,12 @@ def traced(text: str, *sources: FigureSource, question: str = "", turns: tuple[T
         ("88.25 on average", [("88.25", "forecast")]),
         ("1. 嘉兴\n2. 杭州\n3. 宁波", []),
         ("Q1 was lower; 一季度即1季度", [("1", "months")]),
+        ("```sql\nSELECT round(n / 96, 4) FROM sales_2017\n```", [("96", "sql"), ("4", "sql")]),
         ("GDP 1.52万亿元，约 1.52 trillion", [("1.52万亿", "gdp"), ("1.52 trillion", "gdp")]),
     ],
 )
 def test_figures_have_the_call_they_come_from(text: str, sources: list[tuple[str, str]]) -> None:
-    found = traced(text, GDP, FORECAST, AREAS, MONTHS)
+    found = traced(text, SQL, GDP, FORECAST, AREAS, MONTHS)
     assert list(found.sources) == sources
     assert (found.unknown, found.earlier) == ((), ())
 
@@ -68,6 +70,7 @@ def test_figures_have_the_call_they_come_from(text: str, sources: list[tuple[str
         ("前 8 名", ("8",)),
         ("In 2019 it was 121, and 121 again", ("121",)),
         ("自 2018年5月 起", ("2018", "5")),
+        ("`SELECT n / 96`", ("96",)),
     ],
 )
 def test_figures_of_no_call_are_named(text: str, unknown: tuple[str, ...]) -> None:

@@ -258,6 +258,15 @@ def test_the_same_call_is_not_run_twice() -> None:
     assert [step.status for step in written if isinstance(step, ToolStep)] == ["running", "done"] * 2
 
 
+def test_what_a_model_makes_up_is_shown_shortened() -> None:
+    registry = ToolRegistry([tool("count", EVERYONE)], no_database, Notes())
+    written: list[Any] = []
+    made_up = {"x" * 5_000 + str(place): "y" * 5_000 for place in range(500)}
+    made = session(Limits()).call(call("n" * 5_000, made_up), registry, written.append, {"count"})
+    assert asyncio.run(made).error_type == "unknown_tool"
+    assert len(json.dumps([[step.name, dict(step.arguments)] for step in written])) < 50_000
+
+
 def test_a_call_outside_the_offer_is_not_run() -> None:
     notes = Notes()
     registry = ToolRegistry([tool("count", EVERYONE), tool("other", EVERYONE)], no_database, notes)

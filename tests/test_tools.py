@@ -121,6 +121,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("search_schema", {"words": "orders", "limit": 0}, "invalid_arguments"),
     ("describe_table", {"table": "vault"}, "not_found"),
     ("describe_table", {"table": "shop_ordr"}, "not_found"),
+    ("describe_table", {"table": "x" * 30_000}, "not_found"),
     ("search_values", {"words": "x" * 201}, "invalid_arguments"),
     ("search_values", {"words": "x", "table": "nowhere"}, "not_found"),
     ("search_values", {"words": "x", "column": "nothing"}, "not_found"),

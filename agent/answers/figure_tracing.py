@@ -28,6 +28,7 @@ _DATE = re.compile(
 )
 _CLOCK = re.compile(r"\b(?:CURRENT_DATE|CURRENT_TIMESTAMP|LOCALTIMESTAMP|now|transaction_timestamp)\b", re.IGNORECASE)
 _LEAST_YEAR = 1_000
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,11 @@ class FigureSource:
         columns = self.result.columns if self.result else ()
         return known_figures((asked_in_sql(self.sql), *columns), ())
 
+    @cached_property
+    def in_sql(self) -> Known:
+        """All figures of the SQL; for where an answer shows it."""
+        return known_figures((self.sql,), ())
+
 
 @dataclass(frozen=True)
 class Traced:
@@ -91,10 +97,15 @@ def traced_figures(
     traced: list[tuple[str, str]] = []
     left: list[Stated] = []
     dates = [match.span() for match in _DATE.finditer(text)]
+    code = [match.span() for match in _CODE.finditer(text)]
     for figure in stated_figures(text):
         if figure.start in items:
             continue
-        call_id = _source_of(figure, text, sources[::-1]) or _relative(figure, dates, sources[::-1], today)
+        call_id = (
+            _source_of(figure, text, sources[::-1])
+            or _relative(figure, dates, sources[::-1], today)
+            or _shown_sql(figure, code, sources[::-1])
+        )
         if call_id is not None:
             traced.append((figure.written, call_id))
         else:
@@ -141,11 +152,22 @@ def _relative(
     figure: Stated, dates: Sequence[tuple[int, int]], latest_first: Sequence[FigureSource], today: date
 ) -> str | None:
     """The call whose SQL reads the clock, for a part of a written date near today: nothing else would spell it."""
-    if not any(start <= figure.start < end for start, end in dates):
+    if not _is_within(figure, dates):
         return None
     if figure.value >= _LEAST_YEAR and abs(figure.value - today.year) > 1:
         return None
     return next((source.call_id for source in latest_first if _CLOCK.search(source.sql)), None)
+
+
+def _shown_sql(figure: Stated, code: Sequence[tuple[int, int]], latest_first: Sequence[FigureSource]) -> str | None:
+    """The call whose SQL the text shows as code."""
+    if not _is_within(figure, code):
+        return None
+    return next((source.call_id for source in latest_first if is_known(figure, source.in_sql)), None)
+
+
+def _is_within(figure: Stated, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= figure.start < end for start, end in spans)
 
 
 def _told(turns: Sequence[Turn]) -> Known:

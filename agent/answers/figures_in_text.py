@@ -20,6 +20,7 @@ _FIGURE = re.compile(
     rf"({NUMBER})[ \t]*(万亿|千万|百万|万|亿|千|%|％|(?:thousand|million|billion|trillion|per ?cent|bn|[kmbt])\b)?",
     re.IGNORECASE,
 )
+_IN_NAME = re.compile(r"[A-Za-z]_\Z")  # before the digits of a name such as sales_2017
 # An integer that counts the rows, ranks one of them or numbers a list's item does not come from the data. Every other
 # integer, however small, must occur in the rows, the question or the SQL.
 _MEASURE = "个条家行名位项座种款笔件辆台本人间所类组次部张份批门只棵栋场支队户"
@@ -99,7 +100,8 @@ class Stated(NamedTuple):
 
 def stated_figures(text: str) -> list[Stated]:
     """The figures that a text states, in its order."""
-    found = [_stated(match) for match in _FIGURE.finditer(text)]
+    figures = _FIGURE.finditer(text)
+    found = [_stated(match) for match in figures if not _IN_NAME.search(text, max(0, match.start() - 2), match.start())]
     found += map(_stated_in_chinese, _CHINESE_FIGURE.finditer(text))
     found += filter(None, map(_stated_in_english, _ENGLISH_FIGURE.finditer(text)))
     return sorted(found, key=lambda figure: figure.start)

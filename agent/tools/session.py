@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from agent.flow import Question, StepResult, ToolStep
@@ -23,11 +24,14 @@ from common.llm import ChatModel, Completion, InvalidArguments, OnToken, ToolCal
 from common.llm.call_failures import CallFailed, is_unusable, unavailable
 from common.text import Text
 from common.values import Usage
+from knowledge.safe_text import one_line
 
 Write = Callable[[ToolStep | StepResult], None]
 """Shows something to the user while the question is answered; LangGraph's stream writer is one."""
 
 _MOST_SHOWN = 500  # characters of one argument that the user is shown
+_MOST_ARGUMENTS = 20  # shown; tools take fewer, but models may make some up
+_MOST_NAME = 80  # characters of a name that a model made up
 _LIMIT = "limit_reached"
 _SAME = "repeated"
 _MOST_OF_TOOL = Text("工具 {} 在一次提问中最多调用 {} 次。", "{} may be called {} times for one question.")
@@ -185,8 +189,8 @@ class ToolSession:
 
     async def _run(self, call: ToolCall, registry: ToolRegistry, write: Write, offered: Collection[str]) -> ToolResult:
         tool = registry.find(call.name, self.question.actor)
-        name = tool.display_name if tool else Text(call.name, call.name)
-        step = ToolStep(call.id, call.name, name, _shown(call), "running")
+        called = call.name if tool else one_line(call.name, _MOST_NAME)
+        step = ToolStep(call.id, called, tool.display_name if tool else Text(called, called), _shown(call), "running")
         write(step)
         began = self._clock()
         use = Use(self.question, self.occasion, self.found, self.metadata)
@@ -226,7 +230,8 @@ def _pointed_at(call_id: str) -> ToolResult:
 def _shown(call: ToolCall) -> Mapping[str, Any]:
     if isinstance(call.arguments, InvalidArguments):
         return {"text": _short(call.arguments.text)}
-    return {name: _short(value) for name, value in call.arguments.items()}
+    first = islice(call.arguments.items(), _MOST_ARGUMENTS)
+    return {one_line(name, _MOST_NAME): _short(value) for name, value in first}
 
 
 def _short(value: Any) -> Any:
