@@ -5,7 +5,10 @@ import { ToolStep } from "./tool_steps.js";
 import { label, setLabel } from "./texts.js";
 
 // Drawings for the emoji that the server names as icons, because not every system has a font with colour emoji.
-const DRAWINGS = { "🤔": "think", "🔧": "write", "⚙️": "run", "💭": "chat", "📝": "report", "✅": "done" };
+const DRAWINGS = {
+  "🤔": "think", "🔧": "write", "⚙️": "run", "💭": "chat", "📝": "report", "✅": "done",
+  "📋": "report", "🛠️": "sliders", "🧭": "think", "🧠": "history", "📚": "table", "💾": "download",
+};
 const TICK_MS = 100;
 const MARKS = { done: "done", waiting: "chat", failed: "failed", stopped: "stopped" };
 

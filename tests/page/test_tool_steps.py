@@ -1,9 +1,14 @@
 """Tool agents on the page: chosen in the settings, their calls and the rows they find below the question, folded."""
 
 import json
+from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
+from agent.ask.faces import FACES as ASK
+from agent.extensions.workflow_flow import WorkflowFlow
+from agent.tool_graph.faces import FACES as TOOL_GRAPH
+from agent.tool_loop.faces import FACES as TOOL_LOOP
 from tests.page.browsing import answer_with, ask, completed, expect_state, frame, opened, progress, tool
 
 SQL = "SELECT name, amount FROM sales"
@@ -57,6 +62,12 @@ def test_calls_and_the_rows_they_find_are_folded_below_the_question(page: Page) 
     expect(calls.first.locator("tbody td").first).to_have_text("<b>Ann</b>")
     turn.locator(".about > summary").click()
     expect(turn.locator(".about")).to_contain_text("12 ← c1")
+
+
+def test_every_icon_has_a_drawing() -> None:
+    script = (Path(__file__).parents[2] / "static/steps.js").read_text("utf-8")
+    icons = {face.icon for faces in (ASK, TOOL_LOOP, TOOL_GRAPH, WorkflowFlow.faces) for face in faces.values()}
+    assert [icon for icon in icons if f'"{icon}": ' not in script] == []
 
 
 def test_the_chosen_agent_is_asked_and_remembered(browser: Browser, live_server: str) -> None:
