@@ -4,14 +4,13 @@ Compiled once for the process; the routing mode is state, so every mode runs thi
 of it: LangGraph looks at every channel several times in every step, and a channel per key would double its work.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Annotated, Any, Protocol
+from typing import Protocol
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
 from agent.ask.context import Context
 from agent.ask.nodes.agent_chat import agent_chat
@@ -20,7 +19,8 @@ from agent.ask.nodes.agent_sql_generation import agent_sql_generation
 from agent.ask.nodes.classify_question import classify_question
 from agent.ask.nodes.format_response import format_response
 from agent.ask.routing import after_classification, after_sql_generation
-from agent.ask.state import Ask, State, Update, merged
+from agent.ask.state import Ask, State, Update
+from agent.one_channel import deciding, one_channel
 
 Decide = Callable[[Update], str]
 
@@ -34,7 +34,7 @@ class Node(Protocol):
 
 Graph = CompiledStateGraph[State, Context, Ask, State]
 
-_STATE: Any = Annotated[State, merged]
+_STATE = one_channel(State)
 
 LAST_NODE = "format_response"
 
@@ -56,16 +56,8 @@ DECISIONS: Mapping[str, tuple[Decide, Mapping[str, str]]] = {
 }
 
 
-def _deciding(
-    node: Node, decide: Decide, targets: Mapping[str, str]
-) -> Callable[..., Awaitable[list[Update | Command[str]]]]:
-    """`node` with the choice of its successor; conditional edges would read the whole state again for it."""
-
-    async def deciding(state: State, runtime: Runtime[Context]) -> list[Update | Command[str]]:
-        update = await node(state, runtime)
-        return [update, Command(goto=targets[decide(update)])]
-
-    return deciding
+def _successor(decide: Decide, targets: Mapping[str, str]) -> Decide:
+    return lambda update: targets[decide(update)]
 
 
 @cache
@@ -76,7 +68,7 @@ def compiled_graph() -> Graph:
         if name in DECISIONS:
             decide, targets = DECISIONS[name]
             labels = {target: verdict for verdict, target in targets.items()}
-            graph.add_node(name, _deciding(node, decide, targets), input_schema=_STATE, destinations=labels)
+            graph.add_node(name, deciding(node, _successor(decide, targets)), input_schema=_STATE, destinations=labels)
         else:
             graph.add_node(name, node, input_schema=_STATE)
     graph.add_edge(START, "classify_question")

@@ -2,12 +2,12 @@
 
 Three types describe it, so that mypy catches a misspelt key (LangGraph drops unknown keys without an error): `Ask` is
 what a question starts with, `Update` what a node may write, `State` both. Keys with a reducer in their annotation
-accumulate over nodes; a later write to any other key replaces the earlier one (`merged`).
+accumulate over nodes; a later write to any other key replaces the earlier one (`agent.one_channel`).
 """
 
 import operator
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypedDict, cast, get_type_hints
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypedDict
 
 from agent.experience import Reused
 from common.errors import CituError
@@ -97,17 +97,3 @@ class Update(Path, total=False):
 
 class State(Ask, Update):
     """Everything known about a question so far."""
-
-
-_REDUCERS: Mapping[str, Callable[[Any, Any], Any]] = {
-    key: hint.__metadata__[0]
-    for key, hint in get_type_hints(State, include_extras=True).items()
-    if hasattr(hint, "__metadata__")
-}
-
-
-def merged(known: State, update: Update) -> State:
-    """The state after `update`."""
-    before, after = cast(dict[str, Any], known), cast(dict[str, Any], update)
-    both = {key: reduce(before[key], after[key]) for key, reduce in _REDUCERS.items() if key in before and key in after}
-    return cast(State, before | after | both)

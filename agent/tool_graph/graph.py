@@ -3,14 +3,14 @@
 The model says what it wants next by calling tools; the edges decide what happens. Compiled once for the process.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Protocol
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command
 
+from agent.one_channel import deciding, one_channel
 from agent.tool_graph.context import GraphContext, GraphRuntime
 from agent.tool_graph.nodes.finalize import finalize
 from agent.tool_graph.nodes.initialize import initialize
@@ -33,6 +33,8 @@ class Node(Protocol):
 
 
 Graph = CompiledStateGraph[State, GraphContext, Ask, State]
+
+_STATE = one_channel(State)
 
 NODES: Mapping[str, Node] = {
     "initialize": initialize,
@@ -81,26 +83,16 @@ def most_steps(limits: Limits) -> int:
     return _AROUND + limits.model_calls + 1 + _PER_CALL * (limits.tool_calls + 1)
 
 
-def _deciding(node: Node, decide: Decide) -> Callable[..., Awaitable[Command[str]]]:
-    """`node` with the choice of its successor; conditional edges would read the whole state again for it."""
-
-    async def deciding(state: State, runtime: GraphRuntime) -> Command[str]:
-        update = await node(state, runtime)
-        return Command(update=update, goto=decide(update))
-
-    return deciding
-
-
 @cache
 def compiled_graph() -> Graph:
     """The graph, ready to run."""
-    graph = StateGraph(State, context_schema=GraphContext, input_schema=Ask)
+    graph: StateGraph[State, GraphContext, Ask, State] = StateGraph(_STATE, context_schema=GraphContext)
     for name, node in NODES.items():
         if name in DECISIONS:
             decide, labels = DECISIONS[name]
-            graph.add_node(name, _deciding(node, decide), destinations=dict(labels))
+            graph.add_node(name, deciding(node, decide), input_schema=_STATE, destinations=dict(labels))
         else:
-            graph.add_node(name, node)
+            graph.add_node(name, node, input_schema=_STATE)
     for start, end in EDGES:
         graph.add_edge(start, end)
     return graph.compile()

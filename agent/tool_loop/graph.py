@@ -1,14 +1,14 @@
 """The graph: four nodes, two of them in a circle. Compiled once for the process."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Protocol
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
+from agent.one_channel import deciding, one_channel
 from agent.tool_loop.nodes import finalize, prepare, think, use_tools
 from agent.tool_loop.state import Ask, State, Update
 from agent.tools.context import ToolAgentContext
@@ -16,6 +16,8 @@ from agent.tools.context import ToolAgentContext
 LAST_NODE = "finalize"
 Graph = CompiledStateGraph[State, ToolAgentContext, Ask, State]
 Decide = Callable[[Update], str]
+
+_STATE = one_channel(State)
 
 
 class Node(Protocol):
@@ -26,45 +28,31 @@ class Node(Protocol):
 
 
 def after_thinking(update: Update) -> str:
-    """Whether the model's calls are run, or the question ends."""
-    return "calls" if "limit" not in update and update["reply"].tool_calls else "answer"
+    """To the model's calls, or to the end."""
+    return "use_tools" if "limit" not in update and update["reply"].tool_calls else LAST_NODE
 
 
 def after_tools(update: Update) -> str:
-    """Whether the model is asked again."""
-    return "stop" if "limit" in update else "continue"
-
-
-def _deciding(node: Node, decide: Decide, targets: Mapping[str, str]) -> Callable[..., Awaitable[Command[str]]]:
-    """`node` with the choice of its successor; conditional edges would take a thread for it each time."""
-
-    async def deciding(state: State, runtime: Runtime[ToolAgentContext]) -> Command[str]:
-        update = await node(state, runtime)
-        return Command(update=update, goto=targets[decide(update)])
-
-    return deciding
+    """Back to the model, or to the end at a limit."""
+    return LAST_NODE if "limit" in update else "think"
 
 
 @cache
 def compiled_graph() -> Graph:
     """The graph, ready to run."""
-    graph = StateGraph(State, context_schema=ToolAgentContext, input_schema=Ask)
-    graph.add_node("prepare", prepare)
-    _add_deciding(graph, "think", think, after_thinking, {"calls": "use_tools", "answer": LAST_NODE})
-    _add_deciding(graph, "use_tools", use_tools, after_tools, {"continue": "think", "stop": LAST_NODE})
-    graph.add_node(LAST_NODE, finalize)
+    graph: StateGraph[State, ToolAgentContext, Ask, State] = StateGraph(_STATE, context_schema=ToolAgentContext)
+    graph.add_node("prepare", prepare, input_schema=_STATE)
+    for name, node, decide, labels in _DECIDING:
+        graph.add_node(name, deciding(node, decide), input_schema=_STATE, destinations=dict(labels))
+    graph.add_node(LAST_NODE, finalize, input_schema=_STATE)
     graph.add_edge(START, "prepare")
     graph.add_edge("prepare", "think")
     graph.add_edge(LAST_NODE, END)
     return graph.compile()
 
 
-def _add_deciding(
-    graph: StateGraph[State, ToolAgentContext, Ask, State],
-    name: str,
-    node: Node,
-    decide: Decide,
-    targets: Mapping[str, str],
-) -> None:
-    labels = {target: verdict for verdict, target in targets.items()}
-    graph.add_node(name, _deciding(node, decide, targets), destinations=labels)
+# Nodes with two successors: the function that decides, and when each is taken.
+_DECIDING: tuple[tuple[str, Node, Decide, Mapping[str, str]], ...] = (
+    ("think", think, after_thinking, {"use_tools": "calls", LAST_NODE: "answer"}),
+    ("use_tools", use_tools, after_tools, {"think": "continue", LAST_NODE: "stop"}),
+)
