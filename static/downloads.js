@@ -1,11 +1,26 @@
-/** Downloads of all rows of an answer. */
+/** Downloads of all rows of an answer, or of one of the queries behind it. */
 
 import { send } from "./api.js";
-import { element } from "./dom.js";
+import { element, glyph } from "./dom.js";
+import { label, setLabel } from "./texts.js";
 
-/** Downloads the rows of that run's answer; resolves to whether it was possible. */
-export async function download(format, runId, conversationId) {
-  const query = new URLSearchParams({ format, ...(conversationId ? { conversation_id: conversationId } : {}) });
+/** A button that downloads the rows as a file; `callId` names one of the queries of an answer that has several. */
+export function fileButton(format, runId, { conversationId = null, callId = null } = {}) {
+  const name = { format: format.toUpperCase() };
+  const text = label("download", name);
+  const button = element("button", { type: "button", class: "quiet" }, glyph("download"), text);
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    const isDone = await download(format, runId, { conversation_id: conversationId, call_id: callId });
+    setLabel(text, isDone ? "download" : "download_failed", name);
+    button.disabled = false;
+  });
+  return button;
+}
+
+/** Resolves to whether it was possible. */
+async function download(format, runId, more) {
+  const query = new URLSearchParams({ format, ...Object.fromEntries(Object.entries(more).filter(([, value]) => value)) });
   try {
     const response = await send(`runs/${encodeURIComponent(runId)}/export?${query}`);
     if (!response.ok) return false;

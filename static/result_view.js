@@ -1,13 +1,13 @@
 /** The rows of an answer: a chart when one shows them better, the table, and ways to take them elsewhere. */
 
 import { analysis } from "./analysis.js";
-import { download } from "./downloads.js";
+import { fileButton } from "./downloads.js";
 import { groupThousands } from "./cells.js";
 import { copyButton } from "./copying.js";
 import { element, glyph } from "./dom.js";
 import { resultChart } from "./result_chart.js";
 import { ResultTable } from "./result_table.js";
-import { label, setLabel } from "./texts.js";
+import { label } from "./texts.js";
 
 const FORMATS = ["csv", "xlsx", "json"];
 
@@ -66,7 +66,7 @@ function tools(table, runId, conversationId) {
     copyButton("copy_markdown", () => markdown(table.texts())),
   ];
   if (!runId) return [element("div", { class: "result-tools" }, ...copies)];
-  const files = FORMATS.map((format) => fileButton(format, runId, conversationId));
+  const files = FORMATS.map((format) => fileButton(format, runId, { conversationId }));
   const { button, place } = analysis(runId, conversationId);
   return [element("div", { class: "result-tools" }, button, ...copies, ...files), place];
 }
@@ -78,16 +78,4 @@ function tsvField(text) {
 function markdown([heads, ...rows]) {
   const line = (cells) => `| ${cells.map((text) => text.replace(/\|/g, "\\|").replace(/[\r\n]+/g, " ")).join(" | ")} |`;
   return [line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n");
-}
-
-function fileButton(format, runId, conversationId) {
-  const text = label("download", { format: format.toUpperCase() });
-  const button = element("button", { type: "button", class: "quiet" }, glyph("download"), text);
-  button.addEventListener("click", async () => {
-    button.disabled = true;
-    const isDone = await download(format, runId, conversationId);
-    setLabel(text, isDone ? "download" : "download_failed", { format: format.toUpperCase() });
-    button.disabled = false;
-  });
-  return button;
 }

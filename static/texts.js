@@ -172,6 +172,7 @@ const TEXTS = {
   analysis_none: ["这个结果没有可以计算的内容", "There is nothing to compute about this result"],
   copy_tsv: ["复制为表格", "Copy as table"],
   copy_markdown: ["复制为 Markdown", "Copy as Markdown"],
+  files: ["文件", "Files"],
   download: [({ format }) => `下载 ${format}`, ({ format }) => `Download ${format}`],
   download_failed: [({ format }) => `${format} 下载失败`, ({ format }) => `${format} failed`],
   feedback_question: ["这个回答对吗？", "Is this answer right?"],

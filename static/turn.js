@@ -1,6 +1,7 @@
 /** Shows one question and its answer. */
 
 import { element, glyph } from "./dom.js";
+import { fileButton } from "./downloads.js";
 import { failureBox, isRefusal } from "./failure.js";
 import { feedback } from "./feedback.js";
 import { questionHead } from "./question_head.js";
@@ -102,6 +103,7 @@ export class Turn {
     }
     if (data.sql) this.#showSql(data.sql, "sql");
     else this.#sql.replaceChildren();
+    if (data.exports?.length) this.element.append(offeredFiles(data));
     this.element.append(...this.#offers(data, ["follow_ups"]));
     if (data.run_id) this.element.append(feedback(data));
     this.element.append(runDetails(data));
@@ -135,6 +137,12 @@ export class Turn {
     this.#sql.dataset.shown = title + sql;
     this.#sql.replaceChildren(sqlBlock(sql, title));
   }
+}
+
+/** The files that a tool agent offers. */
+function offeredFiles({ exports: files, run_id: runId, conversation_id: conversationId }) {
+  const buttons = files.map(({ format, call_id: callId }) => fileButton(format, runId, { conversationId, callId }));
+  return element("section", { class: "files" }, label("files", {}, "h3"), element("div", { class: "result-tools" }, ...buttons));
 }
 
 function answerParts(data) {

@@ -64,6 +64,20 @@ def test_calls_and_the_rows_they_find_are_folded_below_the_question(page: Page) 
     expect(turn.locator(".about")).to_contain_text("12 ← c1")
 
 
+def test_offered_files_are_downloaded(page: Page) -> None:
+    offers = [{"call_id": "c1", "format": "csv", "url": "/api/v0/runs/run_9/export?format=csv&call_id=c1"}]
+    answer_with(page, frame(completed(**ANSWER, run_id="run_9", exports=offers)))
+    page.route("**/runs/run_9/export?*", lambda route: route.fulfill(body="a,b", content_type="text/csv"))
+
+    turn = ask(page, "给我文件")
+    expect_state(turn, "done")
+    with page.expect_download() as download, page.expect_request("**/export?*") as asked:
+        turn.locator(".files button").click()
+
+    assert "call_id=c1" in asked.value.url
+    assert download.value.suggested_filename == "run_9.csv"
+
+
 def test_every_icon_has_a_drawing() -> None:
     script = (Path(__file__).parents[2] / "static/steps.js").read_text("utf-8")
     icons = {face.icon for faces in (ASK, TOOL_LOOP, TOOL_GRAPH, WorkflowFlow.faces) for face in faces.values()}
