@@ -64,7 +64,11 @@ class Wire:
         if not host.startswith("/"):
             return socket.create_connection((host, int(port)))
         server = socket.socket(socket.AF_UNIX)
-        server.connect(f"{host}/.s.PGSQL.{port}")
+        try:
+            server.connect(f"{host}/.s.PGSQL.{port}")
+        except OSError:
+            server.close()
+            raise
         return server
 
     def _pass(self, source: socket.socket, target: socket.socket, seen: bytearray) -> None:
