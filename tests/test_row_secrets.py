@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agent.answers.chart_image import can_draw
 from common.errors import InvalidSql
 from common.runtime import run
 from databases.discretion import without_values
@@ -155,7 +156,8 @@ def test_errors_that_are_repaired_tell_the_model_nothing(asked: World, model: Op
 
 def test_everything_that_is_made_of_an_answer(asked: World, way: Way) -> None:
     run_id = asked.answered("ann", BY_MONTH, "Amount by day")["run_id"]
-    for kind in ("csv", "json", "xlsx", *(["png"] if way == "rules" else [])):  # drawing takes a second
+    draws = way == "rules" and can_draw()  # it takes a second
+    for kind in ("csv", "json", "xlsx", *(["png"] if draws else [])):
         code, file = asked.fetch("ann", f"/api/v0/runs/{run_id}/export?format={kind}")
         assert code == 200, file
         if kind != "png":
