@@ -1,6 +1,6 @@
 """The composition root: builds every adapter from the settings. Nothing else constructs an adapter."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from agent.extensions.workflow_flow import WorkflowFlow
 from agent.flow import Flow, Question, Recall, nothing_before
 from agent.learning.feedback_desk import FeedbackDesk
 from agent.learning.learning_desk import LearningDesk
+from agent.readiness import readiness_checks
 from agent.runs.desk import RunDesk
 from agent.runs.leases import lease_for
 from agent.runs.runner import Runner
@@ -46,7 +47,7 @@ from agent.without_model import WithoutModel
 from app_config import Settings
 from common.actor import NOBODY, Actor
 from common.audit import Audit, AuditLog, NoAudit, Occasion
-from common.errors import CituError, DatabaseUnavailable
+from common.errors import CituError
 from common.llm import ChatModel, open_model
 from common.llm.contexts import context_tokens
 from common.llm.embedding import Embedder, open_embedder
@@ -207,7 +208,7 @@ def bootstrap(settings: Settings) -> Services:
         sources=adapters.sources,
         thinker=adapters.model.name if adapters.model else adapters.rules.name,
         examples=demo_examples if adapters.asks_demo else examples_of(adapters.database_of),
-        checks=_checks(adapters.datasources, adapters.store, adapters.model, adapters.meanings),
+        checks=readiness_checks(adapters.datasources, adapters.store, adapters.model, adapters.meanings),
         warm=warm,
         aclose=aclose,
     )
@@ -327,11 +328,10 @@ class _Adapters:
         assert self.model is not None
         assert self._thinking is not None
         context = self.context_of(question)
-        session = ToolSession(question, _occasion(question), self.model, self._limits)
-        for enrich in self.extensions.enrichers:
-            session.metadata |= enrich(question)
+        added = {key: value for enrich in self.extensions.enrichers for key, value in enrich(question).items()}
+        occasion = replace(_occasion(question), metadata=added)
         return ToolAgentContext(
-            session,
+            ToolSession(question, occasion, self.model, self._limits),
             self.tools,
             context.database,
             context.skills,
@@ -453,52 +453,3 @@ def _audit(settings: Settings) -> Audit:
 
 def _occasion(question: Question) -> Occasion:
     return Occasion("ask", question.run_id, question.actor, question.conversation_id, question.question)
-
-
-def _checks(
-    datasources: Datasources, store: Store, model: ChatModel | None, meanings: SemanticLayer | None
-) -> Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]:
-    async def asked() -> dict[str, Any]:
-        taken = {"stuck_connections": count} if (count := datasources.stuck_connections) else {}
-        try:
-            await datasources.open(DEFAULT, NOBODY).ping()
-        except DatabaseUnavailable:
-            if not taken:
-                raise
-            return {"status": "unavailable", **taken}
-        return {"status": "ok", **taken}
-
-    async def memory() -> dict[str, Any]:
-        await store.ping()
-        return {"status": "ok", "name": store.name}
-
-    async def thinking() -> dict[str, Any]:
-        if model is None:
-            return {"status": "not_configured"}
-        await model.ping()
-        return {"status": "ok", "name": model.name}
-
-    async def semantics() -> dict[str, Any]:
-        return _problems(None if meanings is None else meanings.problems or ())
-
-    async def policies() -> dict[str, Any]:
-        return _problems(datasources.row_problems(DEFAULT).context)
-
-    async def rules() -> dict[str, Any]:
-        return _problems(datasources.row_problems(DEFAULT).rules)
-
-    return {
-        "database": asked,
-        "store": memory,
-        "model": thinking,
-        "semantic_file": semantics,
-        "row_context": policies,
-        "row_rules": rules,
-    }
-
-
-def _problems(found: Collection[object] | None) -> dict[str, Any]:
-    """The state of what an operator has set up, by what is wrong with it; None: it is not set up."""
-    if found is None:
-        return {"status": "not_configured"}
-    return {"status": "degraded" if found else "ok", "problems": len(found)}

@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -40,6 +40,7 @@ class Occasion:
         actor: who asks.
         question: None when SQL was given.
         tool, call_id: of the tool's call that the statement belongs to, if it belongs to one.
+        metadata: what else is to be noted with it, for example a trace id.
     """
 
     source: Source
@@ -49,6 +50,7 @@ class Occasion:
     question: str | None = None
     tool: str | None = None
     call_id: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -235,4 +237,5 @@ def _said_of(occasion: Occasion) -> Mapping[str, Any]:
         **called,
         "request_id": request_id.get(),
         "question": occasion.question,
+        **({"metadata": dict(occasion.metadata)} if occasion.metadata else {}),
     }

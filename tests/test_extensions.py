@@ -26,8 +26,8 @@ from common.llm import Completion, Message, ToolCall
 from common.text import Text
 from common.values import Turn, Usage
 from databases.demo import SEMANTIC_FILE
-from tests.asking import Asking, stable
-from tests.openai_server import OpenAiServer, Reply, openai_server
+from tests.asking import SYNC, Asking, stable
+from tests.openai_server import Called, OpenAiServer, Reply, openai_server
 
 __all__ = ["openai_server"]
 
@@ -313,6 +313,19 @@ def test_changed_notes_are_read_again_and_broken_ones_are_not(tmp_path: Path) ->
     assert [one.text for one in asyncio.run(notes("coffee", NOBODY))] == ["Is brown and hot."]
     path.write_bytes(b"\xff\xfe broken")
     assert [one.text for one in asyncio.run(notes("coffee", NOBODY))] == ["Is brown and hot."]
+
+
+def test_the_audit_log_names_the_request_of_each_call_and_its_statements(
+    demo: Settings, openai_server: OpenAiServer, tmp_path: Path
+) -> None:
+    openai_server.replies(Reply(calls=[Called("run_sql", {"sql": "SELECT 1 AS n"}, "c1")]), Reply("It is 1."))
+    body, headers = {"question": "one?", "agent": "tool_loop"}, {"X-Request-ID": "trace-7"}
+    with Asking(demo, openai_server, audit_log=str(tmp_path / "audit.jsonl")) as asking:
+        assert asking.client.post(SYNC, json=body, headers=headers).status_code == 200
+    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+    called = [line for line in lines if line.get("call_id") == "c1"]
+    assert [line["source"] for line in called] == ["ask", "tool"]
+    assert [line["metadata"] for line in called] == [{"trace_id": "trace-7"}] * 2
 
 
 # ------------------------------------------------------------------------------------------------------------ measuring

@@ -13,8 +13,8 @@ from common.text import Lang
 from common.values import AnalysisKind
 
 _log = logging.getLogger(__name__)
-_MOST = 8  # findings; the most telling of each kind come first
-_MOST_KINDS = 2  # findings of one kind
+_MOST = 8  # findings, of which the most telling of each kind come first
+_MOST_OF_KIND = 2
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ def analysing(analyst: Analyst, database: Database) -> Analyse:
 
 
 def _telling(findings: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """The first of each kind."""
+    """The first few of each kind."""
     counted: dict[str, int] = {}
     kept = []
     for finding in findings:
         counted[finding["kind"]] = counted.get(finding["kind"], 0) + 1
-        if counted[finding["kind"]] <= _MOST_KINDS:
+        if counted[finding["kind"]] <= _MOST_OF_KIND:
             kept.append(finding)
     return tuple(kept[:_MOST])
 

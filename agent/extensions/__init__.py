@@ -8,7 +8,7 @@ those that Citu brings, which are registered in the same way.
 | `second_model` | `LlmMiddleware` | asks another model when the first fails |
 | `response_cache` | `LlmMiddleware` | gives a reply again when the same messages come again |
 | `turn_budget` | `ConversationFilter` | how many earlier turns a question looks back on |
-| `trace` | `ToolContextEnricher` | who asks, and in which request |
+| `trace` | `ToolContextEnricher` | the request's id |
 | `notes_file` | `LlmContextEnhancer` | the operator's notes, as data beside the question |
 | `span_log` | `ObservabilityProvider` | a log line for each span |
 """

@@ -1,7 +1,7 @@
 """Commands such as `/help`, and the fixed reports of the semantic file, which are also asked by their names."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from agent.answers.shown_result import shown_result
@@ -40,6 +40,8 @@ class Commands:
     def __init__(self, provided: Provided) -> None:
         self._provided = provided
         self._schema = SchemaDesk(provided.database_of, samples=False)
+        self._listed_reports: Sequence[Report] = ()
+        self._by_name: Mapping[str, Report] = {}  # of these; every question is looked up in it
 
     def claims(self, question: Question) -> bool:
         """A text that begins with a slash and a word, and the name of a report."""
@@ -99,17 +101,10 @@ class Commands:
         return "\n".join(f"- {_titled(report, lang)}" for report in self._provided.reports())
 
     def _report(self, text: str) -> Report | None:
-        wanted = same_question(text.strip(_MARKS))
-        if not wanted:
-            return None
-        return next(
-            (
-                report
-                for report in self._provided.reports()
-                if wanted in {same_question(name) for name in (report.name, *report.names.all)}
-            ),
-            None,
-        )
+        reports = self._provided.reports()
+        if reports is not self._listed_reports:
+            self._listed_reports, self._by_name = reports, _by_name(reports)
+        return self._by_name.get(same_question(text.strip(_MARKS)))
 
     async def _run(self, report: Report, question: Question) -> Mapping[str, Any]:
         """The report's rows as the user may see them."""
@@ -138,6 +133,11 @@ _COMMANDS: tuple[tuple[tuple[str, ...], Text, _Act], ...] = (
     (("schema", "结构"), Text("数据表，可加关键词", "the tables; words narrow them down"), Commands.schema),
     (("report", "报表"), Text("固定报表，可加名称", "the reports, or the one of that name"), Commands.report),
 )
+
+
+def _by_name(reports: Sequence[Report]) -> Mapping[str, Report]:
+    """By all names; of two with one name the first counts."""
+    return {same_question(name): report for report in reversed(reports) for name in (report.name, *report.names.all)}
 
 
 def _commands(lang: Lang) -> str:

@@ -123,7 +123,7 @@ class ToolContextEnricher(Protocol):
     """Adds to what tools know of the question."""
 
     def __call__(self, question: Question) -> Mapping[str, str]:
-        """Further `ToolContext.metadata`."""
+        """Further `ToolContext.metadata`, which the audit log notes with each call and its statements."""
 
 
 @runtime_checkable

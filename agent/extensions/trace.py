@@ -1,4 +1,4 @@
-"""Tells tools who asks, and in which request, so that what they cause elsewhere can be found again."""
+"""Names the request in which a tool is called, so that what the call causes elsewhere can be found again."""
 
 from collections.abc import Mapping
 
@@ -7,14 +7,9 @@ from agent.flow import Question
 from common.logs import request_id
 
 
-def trace_of(question: Question) -> Mapping[str, str]:
-    """`ToolContextEnricher`: ids of user, run, conversation and request."""
-    return {
-        "user_id": question.owner,
-        "run_id": question.run_id,
-        "conversation_id": question.conversation_id,
-        "request_id": request_id.get(),
-    }
+def trace_of(question: Question) -> Mapping[str, str]:  # noqa: ARG001 - the point's signature
+    """`ToolContextEnricher`: the id of the request, which callers may choose (`X-Request-ID`)."""
+    return {"trace_id": request_id.get()}
 
 
 def trace(_provided: Provided) -> ToolContextEnricher:

@@ -34,6 +34,21 @@ class Context:
     handler: WorkflowHandler
 
 
+class _Failed:
+    """In place of a handler that failed to say whether it claims a question: ends the question in that error."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def claims(self, question: Question) -> bool:  # noqa: ARG002 - the point's signature
+        """This one question."""
+        return True
+
+    async def answer(self, question: Question) -> Mapping[str, Any]:  # noqa: ARG002 - the point's signature
+        """Raises the error."""
+        raise self._error
+
+
 class State(TypedDict, total=False):
     """The state of the graph; `found` is what the handler answered."""
 
@@ -91,7 +106,15 @@ class WorkflowFlow:
         return self._handler(question) is not None
 
     def _handler(self, question: Question) -> WorkflowHandler | None:
-        return next((handler for handler in self._handlers if handler.claims(question)), None)
+        """The handler that claims the question. One that fails to say whether it does counts as claiming it, so that
+        nobody answers in its place."""
+        for handler in self._handlers:
+            try:
+                if handler.claims(question):
+                    return handler
+            except Exception as exc:  # noqa: BLE001 - an extension may raise anything
+                return _Failed(exc)
+        return None
 
     def start(self, question: Question) -> State:
         """See `Flow.start`."""

@@ -78,22 +78,16 @@ class Runner:
 
     def keeps_state(self, question: Question) -> bool:
         """Whether the question's graph keeps its state in the store while it runs."""
-        flow, _ = self._flow_of(question)
-        return checkpointer_of(flow) is not None
+        return checkpointer_of(self._flow_of(question)) is not None
 
     def knows(self, flow: str) -> bool:
         """Whether there is a flow of that name."""
         return flow in self._flows
 
-    def _flow_of(self, question: Question) -> tuple[Flow, Exception | None]:
-        """The flow that answers, and what a handler raised instead of saying whether it claims the question: then
-        nobody answers it."""
-        chosen = self._flows[question.agent or self._default]
-        try:
-            is_claimed = self._workflow is not None and self._workflow.claims(question)
-        except Exception as exc:  # noqa: BLE001 - an extension may raise anything
-            return chosen, exc
-        return (self._workflow, None) if is_claimed and self._workflow else (chosen, None)
+    def _flow_of(self, question: Question) -> Flow:
+        if self._workflow is not None and self._workflow.claims(question):
+            return self._workflow
+        return self._flows[question.agent or self._default]
 
     async def events(self, question: Question, resumed: Resumption | None = None) -> AsyncGenerator[Event, None]:
         """Events while the question is answered; never raises, ends in exactly one last event.
@@ -103,12 +97,10 @@ class Runner:
         Args:
             resumed: the answer with which a waiting run goes on; None for a new run.
         """
-        flow, unclaimed = self._flow_of(question)
+        flow = self._flow_of(question)
         run = _Run(flow, question, resumed.pause.timings_ms if resumed else {})
         error: CituError | None = None
         try:
-            if unclaimed is not None:
-                raise unclaimed
             async with asyncio.timeout(flow.deadline_s), aclosing(self._observed(run, question, resumed)) as events:
                 async for event in events:
                     yield event

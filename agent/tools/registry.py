@@ -45,14 +45,13 @@ class Use:
     """What a call is made for.
 
     Attributes:
-        occasion: of the question; the call's own has tool and call id as well.
+        occasion: of the question, with what enrichers add; the call's own has tool and call id as well.
         found: see `ToolContext`.
     """
 
     question: Question
     occasion: Occasion
     found: Mapping[str, Found] = field(default_factory=dict)
-    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 class ToolRegistry:
@@ -169,7 +168,7 @@ class ToolRegistry:
         arguments = parsed_arguments(tool, call)
         if isinstance(arguments, ToolResult):
             return arguments
-        context = ToolContext(use.question, call.id, self._open_database(occasion), use.found, use.metadata)
+        context = ToolContext(use.question, call.id, self._open_database(occasion), use.found, occasion.metadata)
         try:
             return await self._run(tool, context, await self.transformed(tool, arguments, context))
         except CituError as error:

@@ -73,7 +73,6 @@ class ToolSession:
         self.found: dict[str, Found] = {}
         self.results: dict[str, ToolResult] = {}
         self.shown: dict[str, Any] = {}
-        self.metadata: dict[str, str] = {}
         self.spent = Spent()
         self._model = model
         self._limits = limits
@@ -193,7 +192,7 @@ class ToolSession:
         step = ToolStep(call.id, called, tool.display_name if tool else Text(called, called), _shown(call), "running")
         write(step)
         began = self._clock()
-        use = Use(self.question, self.occasion, self.found, self.metadata)
+        use = Use(self.question, self.occasion, self.found)
         result = await registry.execute(call, use, offered)
         self._keep(call.id, result, write)
         write(

@@ -36,6 +36,7 @@ class SemanticLayer:
     Attributes:
         name: the file's, as messages call it.
         problems: what of the file is not used with the latest catalogue, and why; None before the first one.
+        reports: those of the file, without those that can't be used with the latest catalogue.
 
     Raises:
         SemanticFileError: the file can't be read or is not valid.
@@ -50,25 +51,16 @@ class SemanticLayer:
         self._stamp = _stamp(path)
         self._said = read_file(path)
         self._trouble: tuple[Problem, ...] = ()  # with what the file says now; what it said before is used
-        self._broken: frozenset[str] = frozenset()  # names of reports
+        self.reports = self._usable(())
         self._planned: dict[str, tuple[_Shape, str | None]] = {}  # statement → its table then, and why it failed
-
-    @property
-    def reports(self) -> tuple[Report, ...]:
-        """The reports of the file as it was read last, but for those that can't be planned."""
-        return tuple(
-            Report(entry.name.text, entry.sql.text, entry.names, entry.description)
-            for entry in self._said.reports
-            if entry.name.text not in self._broken
-        )
 
     async def annotate(self, catalog: Catalog, facts: ServerFacts, plan: Plan) -> Catalog:
         """`catalog` with what the file says of it; see `databases.catalog.Annotate`."""
         bound = await asyncio.to_thread(self._bound, catalog, facts)
         bound = bound.without(await self._failing(bound.statements, plan))
         broken = await self._broken_reports(plan)
-        self._broken = frozenset(name for name, _ in broken)
-        self._report((*self._trouble, *sorted((*bound.problems, *(problem for _, problem in broken)))))
+        self.reports = self._usable(broken)
+        self._report((*self._trouble, *sorted((*bound.problems, *broken.values()))))
         return bound.catalog
 
     def _bound(self, catalog: Catalog, facts: ServerFacts) -> Bound:
@@ -90,17 +82,26 @@ class SemanticLayer:
         except SemanticFileError as error:
             self._trouble = error.problems
 
-    async def _broken_reports(self, plan: Plan) -> list[tuple[str, Problem]]:
-        """The names of reports that the guard refuses or PostgreSQL can't plan, and why; some others may be broken."""
+    def _usable(self, broken: Collection[str]) -> tuple[Report, ...]:
+        return tuple(
+            Report(entry.name.text, entry.sql.text, entry.names, entry.description)
+            for entry in self._said.reports
+            if entry.name.text not in broken
+        )
+
+    async def _broken_reports(self, plan: Plan) -> dict[str, Problem]:
+        """The reports that the guard refuses or PostgreSQL can't plan, by name. Those that it has no time to plan are
+        believed until the next reading."""
+        entries = self._said.reports
+        refusals = await asyncio.to_thread(lambda: [self._refusal(entry.sql.text) for entry in entries])
         until = time.monotonic() + _PLANNING_S
-        broken = []
-        for entry in self._said.reports:
-            why = await asyncio.to_thread(self._refusal, entry.sql.text)
+        broken = {}
+        for entry, why in zip(entries, refusals, strict=True):
             if why is None and time.monotonic() < until:
                 why = await plan(entry.sql.text)
             if why is not None:
                 said = f"the report {entry.name.text!r} can't be used: {why}"
-                broken.append((entry.name.text, Problem(entry.sql.line, said)))
+                broken[entry.name.text] = Problem(entry.sql.line, said)
         return broken
 
     def _refusal(self, sql: str) -> str | None:
