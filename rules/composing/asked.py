@@ -1,0 +1,128 @@
+"""What a question asks for as far as it is known from its parts, and what all composers need of it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from rules.patterns.matching import Match
+from rules.patterns.parts import Named, Parts
+from rules.patterns.words import Question
+from rules.query.query import ColumnRef, Dimension, Order
+from rules.query.wishes import Figure
+from rules.schema.joins import is_default
+from rules.schema.links import Link
+from rules.schema.schema import TableKey
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with the parts of one reading."""
+
+    question: Question
+    parts: Parts
+
+    def says(self, flag: str) -> bool:
+        """Whether the question has this wish."""
+        return flag in self.parts.flags
+
+    @cached_property
+    def tables(self) -> tuple[Named, ...]:
+        """The tables that are named by themselves, in order."""
+        return tuple(one for one in self.parts.tables if one.role in ("", "asked", "shared"))
+
+    @cached_property
+    def owners(self) -> tuple[Named, ...]:
+        """The tables that only say whose column or kind is meant."""
+        return tuple(one for one in self.parts.tables if one.role == "owner")
+
+    @cached_property
+    def head(self) -> TableKey | None:
+        """The table whose rows answer: the asked one, else the last one in Chinese and the first in English."""
+        asked = [one for one in self.tables if one.role == "asked"]
+        named = asked or self.tables or self.owners
+        if not named:
+            return self._people
+        named = tuple(sorted(named, key=lambda one: one.at))
+        if asked:
+            return named[0].link.table
+        return named[-1 if self.question.is_chinese else 0].link.table
+
+    @cached_property
+    def _people(self) -> TableKey | None:
+        """The people that "who placed the most orders" asks for: the nearest that the rows in question belong to."""
+        if not self.says("person") or self.parts.groups:
+            return None
+        for table in self.spoken:
+            above = self.question.graph.above(table)
+            people = sorted((steps, key) for key, steps in above.items() if self.question.facts(key).is_person)
+            said = self.question.settled.among((key, None) for _, key in people)
+            if said is not None:
+                return said[0]
+            if people and (len(people) == 1 or people[0][0] < people[1][0]):
+                return people[0][1]
+        return None
+
+    @cached_property
+    def spoken(self) -> tuple[TableKey, ...]:
+        """The tables of the figures and conditions."""
+        parts = self.parts
+        figures = (*parts.figures, *parts.bare, *(one.figure for one in parts.rankings if one.figure))
+        found = [table_of(figure) for figure in figures]
+        found += [one.column.table for one in parts.conditions]
+        return tuple(key for key in found if key is not None)
+
+    def is_attribute_listing(self) -> bool:
+        """Whether the measures are columns of the thing that is grouped by, so that they are listed: `各店铺的月租金`."""
+        if len(self.parts.groups) != 1 or not self.parts.bare:
+            return False
+        one = self.parts.groups[0].dimension
+        own = all(figure.link is not None and figure.link.table == one.table for figure in self.parts.bare)
+        return one.column is None and one.bucket is None and own and self.question.facts(one.table).is_entity
+
+    # ------------------------------------------------------------------------------------------------------- columns
+
+    def shown_names(self, dimension: Dimension) -> tuple[str, ...]:
+        """The names of the columns that show a group."""
+        return (dimension.column,) if dimension.column else self.question.facts(dimension.table).shown
+
+    def all_columns(self, table: TableKey) -> list[str]:
+        """The names of a table's columns that are of use to a reader."""
+        facts = self.question.facts(table)
+        names = [column.name for column in facts.table.columns if not facts.is_housekeeping(column)]
+        return names or [column.name for column in facts.table.columns]
+
+    def names_of(self, table: TableKey) -> list[ColumnRef]:
+        """The columns that name a table's rows."""
+        return [ColumnRef(table, name) for name in self.question.facts(table).display]
+
+    def tie_break(self, table: TableKey) -> tuple[Order, ...]:
+        """An order that puts rows of a table in the same order every time."""
+        facts = self.question.facts(table)
+        return tuple(Order(column=ColumnRef(table, name), descending=False) for name in (facts.key or facts.display)[:2])
+
+    def shown_column(self, link: Link, text: str) -> list[ColumnRef]:
+        """The columns that show a column; a reference is shown by names, unless its number is asked for."""
+        facts = self.question.facts(link.table)
+        if link.column in facts.display and not link.spelling:
+            return [ColumnRef(link.table, name) for name in facts.display]
+        for edge in facts.edges:
+            display = self.question.facts(edge.parent).display
+            if edge.columns == (link.column,) and display and not is_key_said(text):
+                via = link.column if edge.parent == link.table or not is_default(edge) else None
+                return [ColumnRef(edge.parent, name, via) for name in display]
+        return [ColumnRef(link.table, str(link.column), is_age=link.derived == "age")]
+
+
+def table_of(figure: Figure) -> TableKey | None:
+    """The table whose rows a figure is over."""
+    return figure.link.table if figure.link is not None else figure.table
+
+
+def is_key_said(text: str) -> bool:
+    """Whether a word speaks of a number or key itself."""
+    return bool(_KEY_WORDS.search(text))
+
+
+from rules.words import WORDS  # noqa: E402
+
+_KEY_WORDS = WORDS.found("columns.said.keys")
+__all__ = ["Asked", "Match", "is_key_said", "table_of"]

@@ -1,0 +1,125 @@
+"""The one query that the parts of a reading give, and what was guessed for it."""
+
+from dataclasses import replace
+
+from rules.composing.asked import Asked
+from rules.composing.conditions import asks_for_periods, is_aggregate, restricted
+from rules.composing.dates import resolved
+from rules.composing.figures import dated_groups, figures_query, wants_figures
+from rules.composing.listing import listed_query
+from rules.composing.ranking import ranked_query
+from rules.patterns.parts import Group, NO_TABLE, Named
+from rules.query.query import ColumnRef, Dimension, Query
+from rules.query.refusals import ambiguous_column, unused_words
+from rules.schema.schema import TableKey
+
+
+def composed(asked: Asked) -> Query:
+    """The query of a reading.
+
+    Raises:
+        Refusal: something is missing, ambiguous, or has no place in the query.
+        AmbiguousPath: two tables are tied in several ways.
+    """
+    asked = _split_attributes(asked)
+    _refuse_doubts(asked)
+    skipped = ()
+    if asked.parts.rankings:
+        query = ranked_query(asked)
+    elif asks_for_periods(asked):
+        (threshold,) = asked.parts.thresholds
+        assert threshold.link is not None
+        table = threshold.link.table
+        query = Query(table, dimensions=(resolved(asked, asked.parts.groups[0].dimension, table),))
+    elif wants_figures(asked):
+        query = figures_query(asked)
+        skipped = tuple(one for measure in query.measures for one in measure.share_of)
+    else:
+        compares = any(is_aggregate(asked, one) for one in asked.parts.thresholds)
+        query = listed_query(asked, compares_groups=compares)
+    if query.measures:
+        query = replace(query, conditions=(*query.conditions, *dated_groups(asked)))
+    query = restricted(asked, query, skipped)
+    refuse_unplaced(asked, query)
+    return query
+
+
+def _refuse_doubts(asked: Asked) -> None:
+    for word, links in asked.parts.doubts:
+        choices = [(link.table, str(link.column)) for link in links]
+        if asked.question.settled.among(choices) is None:
+            raise ambiguous_column(word, choices[:5], asked.question.lexicon)
+
+
+def _split_attributes(asked: Asked) -> Asked:
+    """Shows columns of the thing that is grouped by, instead of grouping by them too: `各公司名称和成立日期`."""
+    groups, parts = asked.parts.groups, asked.parts
+    if parts.figures or parts.rankings or len(groups) < 2 or groups[0].dimension.column is not None:
+        return asked
+    table = groups[0].dimension.table
+    own = [one for one in groups[1:] if one.dimension.table == table and one.dimension.column and not one.dimension.bucket]
+    if table == NO_TABLE or len(own) != len(groups) - 1:
+        return asked
+    columns = tuple(Named(one.at, _link(one)) for one in own)
+    return replace(asked, parts=replace(parts, groups=groups[:1], columns=(*columns, *parts.columns)))
+
+
+def _link(group: Group):  # type: ignore[no-untyped-def]
+    from rules.schema.links import column_link
+
+    return column_link(group.dimension.table, str(group.dimension.column))
+
+
+def touched(query: Query) -> set[TableKey]:
+    """The tables that the query names."""
+    keys = {query.base, *(column.table for column in query.columns), *(measure.table for measure in query.measures)}
+    keys |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}
+    keys |= {condition.column.table for condition in query.conditions}
+    keys |= {having.measure.table for having in query.having}
+    return keys | {related.table for related in query.related}
+
+
+def refuse_unplaced(asked: Asked, query: Query) -> None:
+    """Refuses if a named table or column is neither in the query nor above a table that is.
+
+    Raises:
+        Refusal: there is such a name.
+    """
+    question = asked.question
+    spoken = touched(query)
+    reachable = {key for table in spoken for key in question.graph.above(table)}
+    words = question.words
+    lost = [words[one.at].mark.text for one in asked.tables if one.link.table not in reachable]
+    if any(measure.function == "avg" and measure.per is None for measure in query.measures):
+        # "average revenue of shops" may mean an average over shops, and the query has one over rows
+        lost += [words[one.at].mark.text for one in asked.tables if one.link.table not in spoken]
+    shown = set(query.columns)
+    shown |= {ColumnRef(dim.table, dim.column or name, dim.via) for dim in query.dimensions for name in asked.shown_names(dim)}
+    shown |= {ColumnRef(one.per.table, one.per.column) for one in query.measures if one.per and one.per.column}
+    shown |= {order.column for order in query.order if order.column is not None}
+    for one in asked.parts.columns:
+        refs = asked.shown_column(one.link, words[one.at].mark.text)
+        dims = {(ref.table, ref.column) for ref in shown}
+        grouped = {dim.table for dim in query.dimensions if dim.column is None}
+        if not any((ref.table, ref.column) in dims or ref.table in grouped for ref in refs):
+            lost.append(words[one.at].mark.text)
+    people = asked.says("person")
+    if people:
+        keys = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
+        keys |= {dim.table for dim in query.dimensions}
+        if not any(question.facts(key).is_person for key in keys):
+            lost += [word.mark.text for word in words if word.mark.arg == "person"]
+    for one in asked.tables:
+        if one.role != "asked" or not question.has("which"):
+            continue
+        keys = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
+        keys |= {dim.table for dim in query.dimensions}
+        if one.link.table not in keys and question.facts(one.link.table).display:
+            before = words[one.at - 1].mark if one.at else None
+            if before is not None and before.means("which"):
+                lost.append(words[one.at].mark.text)
+    if lost:
+        raise unused_words(lost)
+
+
+__all__ = ["Dimension", "composed", "touched"]

@@ -1,0 +1,271 @@
+"""Composes queries whose answer is figures: totals, averages, counts and shares, by group or alone."""
+
+from dataclasses import replace
+
+from databases.expressions import expression
+from knowledge.naming import called
+from rules.composing.asked import Asked, table_of
+from rules.composing.dates import date_column, resolved, trend_dimension
+from rules.patterns.asking import column_dimension
+from rules.patterns.parts import NO_TABLE
+from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
+from rules.query.refusals import missing_measure, not_understood, unused_words
+from rules.query.wishes import Figure
+from rules.schema.links import METRIC, column_link
+from rules.schema.schema import TableKey
+
+
+def measure_of(asked: Asked, figure: Figure, default: Function | None = None) -> Measure:
+    """The measure that a figure asks for. Without a function, columns are added up, rates and prices averaged."""
+    question, link = asked.question, figure.link
+    if link is None:
+        assert figure.table is not None
+        return Measure("count", figure.table)
+    if link.derived == METRIC:
+        return _metric(asked, figure)
+    column = question.column_of(link)
+    is_age = link.derived == "age"
+    averaged = is_age or (link.factor is None and question.facts(link.table).is_averaged(column))
+    function = figure.function or default or ("avg" if averaged else "sum")
+    if figure.per_unit is not None:
+        per = Dimension(link.table, date_column(asked, link.table), figure.per_unit)
+        return Measure("sum", link.table, link.column, per=per)
+    if question.kind(link) in ("date", "timestamp") and function in ("sum", "avg"):
+        raise unused_words([column.name])
+    return Measure(function, link.table, link.column, link.factor, is_age=is_age)
+
+
+def _metric(asked: Asked, figure: Figure) -> Measure:
+    """A metric as it is defined: what adds up has a total, and what is a ratio is an average already."""
+    assert figure.link is not None
+    metric = asked.question.schema.metric(figure.link.table, figure.link.column)
+    adds_up = expression(metric.expression).call in ("sum", "count")
+    if figure.function not in (None, "sum" if adds_up else "avg"):
+        raise unused_words([asked.question.words[figure.position].mark.text])
+    per = None
+    if figure.per_unit is not None:
+        per = Dimension(metric.table, date_column(asked, metric.table), figure.per_unit)
+    return Measure("metric", metric.table, metric.name, per=per)
+
+
+def wants_figures(asked: Asked) -> bool:
+    """Whether the answer is figures and not rows."""
+    parts = asked.parts
+    if parts.figures or asked.says("share") or asked.says("per entity") or asked.says("distribution"):
+        return True
+    if counts_implied(asked):
+        return True
+    if parts.bare and (parts.groups or asked.says("trend")):
+        return not asked.is_attribute_listing()
+    return bool(parts.bare) and (asked.says("how much") or _is_total(asked))
+
+
+def counts_implied(asked: Asked) -> bool:
+    """Whether rows by groups without a figure are counted: `orders by status`, `shops per company`."""
+    parts, question = asked.parts, asked.question
+    if parts.bare or parts.columns or asked.head is None:
+        return False
+    several = any(len(span.periods) > 1 for span in parts.spans) or "joined:and" in parts.flags
+    if asked.says("compare") and several:
+        return True
+    if asked.says("trend"):
+        return True
+    lists = question.has("list") and not any(text in _REPORTS for text in question.texts("list"))
+    grouped = any(one.dimension.table != asked.head for one in parts.groups)
+    kinds = bool(parts.groups) and all(one.by and one.dimension.column for one in parts.groups) and not lists
+    per = any(word.text == "per" for word in question.words)
+    return (grouped and (per or question.has("by", "bucket"))) or kinds
+
+
+def _is_total(asked: Asked) -> bool:
+    """Whether plain measures are added up: those of events are, those of things are shown."""
+    figure = asked.parts.bare[0]
+    assert figure.link is not None
+    facts = asked.question.facts(figure.link.table)
+    if asked.head is not None and asked.head != figure.link.table:
+        return figure.link.table not in asked.question.graph.above(asked.head)
+    lists = asked.question.has("list")
+    return not facts.is_entity and bool(facts.edges) and (not lists or asked.head is None)
+
+
+def figures_query(asked: Asked, extra: tuple[Figure, ...] = ()) -> Query:
+    """The query for figures, by group where there are groups.
+
+    Raises:
+        Refusal: something is missing.
+    """
+    parts = asked.parts
+    figures = sorted([*parts.figures, *parts.bare, *extra], key=lambda one: one.position) or _implied(asked)
+    measures = list(dict.fromkeys(measure_of(asked, figure) for figure in figures))
+    base = measures[0].table
+    dimensions = [one for one in _dimensions(asked, base, measures) if not _is_each_row(asked, one, measures)]
+    if asked.says("per entity"):
+        return _per_entity(asked, measures, dimensions)
+    if asked.says("share"):
+        return _share(asked, base, measures, dimensions)
+    per = _averaged_over(asked, measures[0], dimensions) if len(measures) == 1 else None
+    if per is not None:
+        rest = [one for one in dimensions if one != per]
+        return _grouped(base, rest, [replace(measures[0], function="sum", per=per)])
+    return _grouped(base, dimensions, measures)
+
+
+def _implied(asked: Asked) -> list[Figure]:
+    """The figure of a question that names none: a count of things; for events in a share, their only figure."""
+    settled = asked.question.settled.figure
+    if settled is not None:
+        return [settled]
+    named = [one.dimension.table for one in asked.parts.groups if one.dimension.column is not None]
+    named += [one.column.table for one in asked.parts.conditions]
+    table = asked.head or next(iter(named), None)
+    if table is None or table == NO_TABLE:
+        raise not_understood(asked.question.lexicon)
+    facts = asked.question.facts(table)
+    if asked.head is not None or facts.is_entity or asked.says("distribution"):
+        return [Figure("count", table=table)]
+    if len(facts.measures) > 1:
+        raise missing_measure(called(facts.table), facts)
+    return [Figure("sum", column_link(table, one.name)) for one in facts.measures] or [Figure("count", table=table)]
+
+
+def _grouped(base: TableKey, dimensions: list[Dimension], measures: list[Measure]) -> Query:
+    query = Query(base, dimensions=tuple(dimensions), measures=tuple(measures))
+    return replace(query, order=group_order(query))
+
+
+def group_order(query: Query) -> tuple[Order, ...]:
+    """The order of groups if none is asked for: by time, else the greatest figure first."""
+    if not query.dimensions:
+        return ()
+    if any(dimension.bucket for dimension in query.dimensions):
+        return (Order(descending=False),)
+    return (Order(measure=query.measures[0]), Order(descending=False))
+
+
+def _dimensions(asked: Asked, base: TableKey, measures: list[Measure]) -> list[Dimension]:
+    """The groups: those asked for, with their date columns, else things that are named beside a figure."""
+    found = [resolved(asked, one.dimension, base) for one in asked.parts.groups]
+    if asked.says("trend") and not any(one.bucket for one in found):
+        found.insert(0, trend_dimension(asked, base))
+    if asked.says("compare"):
+        found += _compared(asked, base, found)
+    return list(dict.fromkeys(found or _implied_dimensions(asked, measures)))
+
+
+def dated_groups(asked: Asked) -> tuple[Condition, ...]:
+    """Rows without a date are in no group of it: `各月完成的工单数` counts only completed ones."""
+    found = []
+    for one in asked.parts.groups:
+        dimension = one.dimension
+        if dimension.bucket is not None and dimension.column is not None:
+            column = asked.question.schema.column(dimension.table, dimension.column)
+            if column.nullable:
+                found.append(Condition(ColumnRef(dimension.table, dimension.column), "not null"))
+    return tuple(found)
+
+
+def compared_columns(asked: Asked) -> list[ColumnRef]:
+    """The columns of which the question names several values."""
+    return [one.column for one in asked.parts.conditions if one.operator == "in"]
+
+
+def _compared(asked: Asked, base: TableKey, others: list[Dimension]) -> list[Dimension]:
+    """The groups of a comparison: the columns of the values, and the unit of the periods, that are compared."""
+    columns = compared_columns(asked)
+    found = [column_dimension(asked.question, column_link(one.table, one.column)) for one in columns]
+    grains = {period.grain for span in asked.parts.spans if len(span.periods) > 1 for period in span.periods}
+    if len(grains) == 1 and (grain := grains.pop()) is not None and not any(one.bucket for one in others):
+        found.append(resolved(asked, Dimension(NO_TABLE, None, grain), base))
+    return found
+
+
+def _implied_dimensions(asked: Asked, measures: list[Measure]) -> list[Dimension]:
+    """The groups that named things imply beside a figure: "customers and their number of orders"."""
+    parts, question = asked.parts, asked.question
+    measured = {measure.table for measure in measures}
+    explicit_total = any(figure.function in ("sum", "avg", "max", "min") for figure in parts.figures)
+    is_restricted = bool(parts.conditions or parts.related)
+    found = []
+    for one in asked.tables:
+        key = one.link.table
+        if key in measured or not question.facts(key).is_entity or one.role == "shared":
+            continue
+        chinese = question.is_chinese and not explicit_total and not is_restricted
+        if one.role == "asked" or _leads(asked, one.at) or chinese:
+            same = next((ref for ref in compared_columns(asked) if ref.table == key), None)
+            own = column_link(key, same.column) if same is not None else None
+            found.append(column_dimension(question, own) if own is not None else Dimension(key))
+    shows = question.has("which", "list")
+    named = [one.link for one in parts.columns if one.role == "asked" or shows]
+    return found or [column_dimension(question, link) for link in named]
+
+
+def _leads(asked: Asked, at: int) -> bool:
+    """Whether a noun is followed by "and" with something of its own: "customers and their orders"."""
+    words = asked.question.words
+    place = at + 1
+    while place < len(words) and words[place].mark.means("noise"):
+        place += 1
+    return place < len(words) and words[place].mark.means("and", "with")
+
+
+def _is_each_row(asked: Asked, dimension: Dimension, measures: list[Measure]) -> bool:
+    """Whether the dimension is the measured rows themselves, which are no groups: `average fare per trip`."""
+    same = dimension.column is None and dimension.bucket is None and dimension.table == measures[0].table
+    per = any(word.text == "per" for word in asked.question.words)
+    averaged = measures[0].function == "avg" and len(measures) == 1
+    return same and averaged and (per or not asked.question.facts(dimension.table).is_entity)
+
+
+def _averaged_over(asked: Asked, measure: Measure, dimensions: list[Dimension]) -> Dimension | None:
+    """What an average of reports is over: for `average revenue per day`, the totals of days; None for single rows.
+
+    Raises:
+        Refusal: the average is asked for by period, and the question doesn't say of what.
+    """
+    periods = [one for one in dimensions if one.bucket is not None]
+    whole = [one for one in dimensions if one.column is None]
+    question = asked.question
+    if not question.facts(measure.table).is_report or measure.function != "avg" or measure.per is not None:
+        return None
+    if not (periods or whole):
+        return None
+    said = [text.lower() for text in question.texts("each", "bucket")]
+    if len(dimensions) in (1, len(said) + 1) and all(text.split(" ")[0] == "per" for text in said):
+        return (periods or dimensions)[0]
+    if periods:
+        raise unused_words(question.texts("avg"))
+    return None
+
+
+def _share(asked: Asked, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
+    """The query for shares: of each group in the total; without groups, of what meets the conditions in everything."""
+    lost = unused_words(asked.question.texts("share"))
+    graph, conditions = asked.question.graph, asked.parts.conditions
+    if any(measure.function == "metric" for measure in measures):
+        raise lost
+    if dimensions:
+        above = {key for one in dimensions for key in graph.above(one.table)}
+        if any(condition.column.table not in above for condition in conditions):
+            # `各服务区新能源车占比` may mean shares of each area's traffic, or of the traffic of all areas
+            raise lost
+        return _grouped(base, dimensions, [*measures, *(replace(one, is_share=True) for one in measures)])
+    reachable = all(one.column.table in graph.above(base) for one in conditions)
+    if not conditions or not reachable or asked.parts.thresholds or len(measures) != 1:
+        raise lost
+    return Query(base, measures=(replace(measures[0], is_share=True, share_of=conditions),))
+
+
+def _per_entity(asked: Asked, measures: list[Measure], dimensions: list[Dimension]) -> Query:
+    """The query for one figure, the average over things: `平均每个服务区有多少店铺`."""
+    named = [column_dimension(asked.question, one.link) for one in asked.parts.columns]
+    heads = [Dimension(one.link.table) for one in asked.tables]
+    found = list(dict.fromkeys([*dimensions, *named])) or heads
+    others = {one.link.table for one in asked.tables} - {measures[0].table, *(one.table for one in found)}
+    if len(found) != 1 or others:
+        raise unused_words(asked.question.texts("per_entity"))
+    return Query(measures[0].table, measures=(replace(measures[0], per=found[0]),))
+
+
+_REPORTS = frozenset(("统计", "汇总", "计算", "统计一下", "求", "算一下", "查询"))
+__all__ = ["figures_query", "group_order", "measure_of", "table_of", "wants_figures"]

@@ -1,0 +1,257 @@
+"""Composes queries for the most and the least: rows, groups, and the extreme value itself."""
+
+import math
+from dataclasses import replace
+
+from knowledge.naming import called
+from rules.composing.asked import Asked
+from rules.composing.dates import resolved
+from rules.composing.figures import compared_columns, figures_query, measure_of
+from rules.patterns.asking import column_dimension
+from rules.patterns.parts import Named, Ranking
+from rules.query.query import ColumnRef, Dimension, Function, Order, Query
+from rules.query.refusals import missing_measure, unused_words
+from rules.query.wishes import Figure
+from rules.schema.links import Link, column_link
+from rules.schema.schema import TableKey
+from rules.words.vocabulary import concept_names
+
+
+def ranked_query(asked: Asked) -> Query:
+    """The query for the most or least of something.
+
+    Raises:
+        Refusal: the question doesn't say by which figure, or asks for more than one ranking shows.
+    """
+    rankings = asked.parts.rankings
+    if len(rankings) > 1:
+        merged = _merged(rankings)
+        if merged is None:
+            return _both_ends(asked)
+        asked = replace(asked, parts=replace(asked.parts, rankings=(merged,)))
+    asked, ranking = _with_figure(asked, asked.parts.rankings[0])
+    if _wants_value(asked, ranking):
+        assert ranking.figure is not None
+        function: Function = "max" if ranking.descending else "min"
+        return figures_query(asked, (replace(ranking.figure, function=function),))
+    asked, entity = _entity(asked, ranking)
+    figure = ranking.figure or _hinted(asked, ranking, entity)
+    if entity is None:
+        if figure.link is None:
+            raise missing_measure(asked.question.words[ranking.at].mark.text)
+        entity = Dimension(figure.link.table)
+    limit = None if ranking.is_order else ranking.limit or 1
+    if ranking.is_order and asked.parts.limits:
+        limit = asked.parts.limits[0]
+    elif ranking.limit is None and asked.parts.limits:
+        limit = asked.parts.limits[0]
+    if figure.link is not None and figure.function is None and _is_attribute(asked, figure.link, entity):
+        return _rows(asked, ranking, figure.link, entity, limit)
+    return _groups(asked, ranking, figure, entity, limit)
+
+
+def _merged(rankings: tuple[Ranking, ...]) -> Ranking | None:
+    """One ranking of what several words say: "rank … by …", `排名前3`, "top 5 … with the highest …"."""
+    figures = [one.figure for one in rankings if one.figure is not None]
+    hints = [one.hint for one in rankings if one.hint]
+    limits = [one.limit for one in rankings if one.limit is not None]
+    if len({one.descending for one in rankings if not one.is_order or one.figure is None}) > 1 or len(limits) > 1:
+        return None
+    if len({(one.link, one.table) for one in figures}) > 1:
+        return None
+    least = any(not one.descending for one in rankings)
+    return Ranking(
+        not least, rankings[0].at, figures[0] if figures else None, hints[0] if hints and not figures else "",
+        limits[0] if limits else None, is_order=all(one.is_order for one in rankings),
+    )  # fmt: skip
+
+
+def _both_ends(asked: Asked) -> Query:
+    """The query for the highest and the lowest value of one figure."""
+    rankings = asked.parts.rankings
+    link = next((one.figure.link for one in rankings if one.figure is not None), None)
+    if asked.tables or link is None or any(one.limit for one in rankings):
+        raise unused_words([asked.question.words[one.at].mark.text for one in rankings])
+    figures = [Figure("max" if one.descending else "min", link, position=one.at) for one in rankings]
+    return figures_query(asked, tuple(figures))
+
+
+def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
+    """The ranking with its figure: that of its adjective, of the user's answer, else one named elsewhere."""
+    parts, settled = asked.parts, asked.question.settled.figure
+    if settled is not None:
+        return asked, replace(ranking, figure=replace(settled, position=ranking.at), hint="")
+    adjective = _by_adjective(asked, ranking)
+    if ranking.figure is None and adjective is not None:
+        return asked, replace(ranking, figure=Figure(None, adjective, position=ranking.at), hint="")
+    if ranking.figure is None and not (ranking.hint and not _is_plain(asked, ranking.hint)):
+        named = [*parts.figures, *parts.bare]
+        if named:
+            figures = tuple(one for one in parts.figures if one is not named[0])
+            bare = tuple(one for one in parts.bare if one is not named[0])
+            asked = replace(asked, parts=replace(parts, figures=figures, bare=bare))
+            return asked, replace(ranking, figure=named[0], hint="")
+    return asked, ranking
+
+
+def _is_plain(asked: Asked, hint: str) -> bool:
+    return hint in asked.question.lexicon.adjectives
+
+
+def _by_adjective(asked: Asked, ranking: Ranking) -> Link | None:
+    """The figure that the semantic file gives an adjective ("the busiest day"), the nearest to what is named."""
+    question = asked.question
+    links = question.lexicon.adjectives.get(ranking.hint, ())
+    senses = [word.noun for word in question.words if word.noun is not None]
+    named = [link.table for noun in senses if (link := noun.table or noun.column or noun.value)]
+
+    def far(link: Link) -> float:
+        own = question.facts(link.table).is_entity
+        return sum(
+            math.inf if own and key != link.table else question.graph.above(link.table).get(key, math.inf)
+            for key in named
+        )
+
+    best = min(links, key=far, default=None)
+    return best if best is not None and far(best) < math.inf else None
+
+
+def _wants_value(asked: Asked, ranking: Ranking) -> bool:
+    """Whether the question asks for the extreme itself: "what is the highest rent", `最高的月租金是多少`."""
+    figure, question, parts = ranking.figure, asked.question, asked.parts
+    if figure is None or figure.link is None or figure.function is not None or ranking.limit is not None:
+        return False
+    if ranking.is_order or asked.tables or asked.says("person") or any(one.is_ranked for one in parts.groups):
+        return False
+    if any(one.dimension.bucket for one in parts.groups) or question.has("date_which"):
+        return False
+    asks = [word for word in question.words if word.mark.means("which") and word.mark.arg not in ("when",)]
+    if any(not word.text.startswith(("what", "什么")) for word in asks):
+        return False
+    if parts.columns:
+        return False
+    if not question.is_chinese:
+        return True
+    after = [word for word in question.words[max(ranking.at, figure.position) + 1 :] if not word.mark.means("noise")]
+    before_figure = figure.position > ranking.at
+    return before_figure or not after or after[0].mark.means("count", "which", "list", "rank", "and", "by_end", "cmp", "of")
+
+
+def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension | None]:
+    """What is ranked, and the rest: ranked dates, kinds, the asked table or column, else the last group."""
+    parts, question = asked.parts, asked.question
+    groups = list(parts.groups)
+    for one in groups:
+        if one.is_ranked or (one.is_kind and len(asked.tables) < 1):
+            if one.is_ranked and any(
+                other is not one and other.dimension == one.dimension for other in groups
+            ):
+                groups = [other for other in groups if other is one or other.dimension != one.dimension]
+            return _without(asked, one), one.dimension
+    figure = ranking.figure
+    counted = figure.table if figure is not None and figure.link is None else None
+    head = asked.head
+    if groups and head is not None and figure is not None and figure.function is not None and figure.link is not None:
+        if figure.link.table == head:
+            return _without(asked, groups[-1]), groups[-1].dimension  # `各省份店铺平均月租金从高到低` ranks provinces
+    if ranking.is_order and asked.says("compare") and compared_columns(asked):
+        column = compared_columns(asked)[0]
+        return asked, column_dimension(question, column_link(column.table, column.column))
+    if head is not None and asked.tables and head != counted:
+        return asked, Dimension(head)
+    for named in parts.columns:
+        if not groups or named.role == "asked":
+            rest = tuple(one for one in parts.columns if one is not named)
+            return replace(asked, parts=replace(parts, columns=rest)), column_dimension(question, named.link)
+    if groups:
+        return _without(asked, groups[-1]), groups[-1].dimension
+    return asked, Dimension(head) if head is not None else None
+
+
+def _without(asked: Asked, group: object) -> Asked:
+    groups = tuple(one for one in asked.parts.groups if one is not group)
+    dimension = getattr(group, "dimension", None)
+    if getattr(group, "is_ranked", False):
+        groups = tuple(one for one in groups if one.dimension != dimension)
+    return replace(asked, parts=replace(asked.parts, groups=groups))
+
+
+def _hinted(asked: Asked, ranking: Ranking, entity: Dimension | None) -> Figure:
+    """The figure of the column that an adjective implies: the price of the cheapest, the date of the latest."""
+    question = asked.question
+    table = entity.table if entity is not None and entity.table != ("", "") else None
+    link = concept_column(asked, table, ranking.hint) if table is not None and ranking.hint else None
+    if link is None and table is not None and ranking.hint == "age" and not question.facts(table).is_person:
+        link = concept_column(asked, table, "date")  # the oldest order is the one with the earliest date
+    if link is None:
+        facts = question.facts(table) if table is not None else None
+        raise missing_measure(called(facts.table) if facts else question.words[ranking.at].mark.text, facts)
+    return Figure(None, link, position=ranking.at)
+
+
+def _direction(asked: Asked, ranking: Ranking, link: Link | None) -> bool:
+    """Whether the order is descending: the oldest person has the earliest date of birth."""
+    flips = ranking.hint == "age" and link is not None and link.derived is None and asked.question.is_date(link)
+    return not ranking.descending if flips else ranking.descending
+
+
+def concept_column(asked: Asked, table: TableKey, hint: str) -> Link | None:
+    """The table's column for a concept that an adjective implies, such as a price; None without one."""
+    question = asked.question
+    facts = question.facts(table)
+    if hint in ("date", "recent"):
+        return column_link(table, facts.dates[0]) if facts.dates else None
+    for name in concept_names(hint):
+        for link in question.lexicon.find(name):
+            suits = link.kind == "column" and link.table == table and link.quality >= 0.5
+            if suits and (question.is_measure(link) or question.is_date(link)):
+                return link
+    return None
+
+
+def _is_attribute(asked: Asked, link: Link, entity: Dimension) -> bool:
+    """Whether the figure is a column of the ranked table or of one above it."""
+    if entity.column is not None or entity.bucket is not None:
+        return False
+    return link.table in asked.question.graph.above(entity.table)
+
+
+def _rows(asked: Asked, ranking: Ranking, link: Link, entity: Dimension, limit: int | None) -> Query:
+    parts, table = asked.parts, entity.table
+    top_per = tuple(resolved(asked, one.dimension, table) for one in parts.groups)
+    top_per = tuple(one for one in top_per if one != Dimension(table))
+    columns = [ColumnRef(dim.table, name, dim.via) for dim in top_per for name in asked.shown_names(dim)]
+    columns += asked.names_of(table) or [ColumnRef(table, name) for name in asked.all_columns(table)]
+    shown = [*(one.link for one in parts.columns), *(one.link for one in parts.bare), link]
+    columns += [ColumnRef(one.table, str(one.column), is_age=one.derived == "age") for one in shown if one]
+    by = ColumnRef(link.table, str(link.column), is_age=link.derived == "age")
+    order = (Order(column=by, descending=_direction(asked, ranking, link)), *asked.tie_break(table))
+    return Query(
+        table, tuple(dict.fromkeys(columns)), order=order, limit=limit, top_per=top_per if limit else ()
+    )
+
+
+def _groups(asked: Asked, ranking: Ranking, figure: Figure, entity: Dimension, limit: int | None) -> Query:
+    question, link, parts = asked.question, figure.link, asked.parts
+    default: Function | None = None
+    if link is not None:
+        if not question.is_measure(link) and not question.is_date(link):
+            raise missing_measure(question.words[ranking.at].mark.text)
+        if not question.is_measure(link) or question.facts(link.table).is_averaged(question.column_of(link)):
+            default = "max" if ranking.descending else "min"
+    measure = measure_of(asked, figure, default)
+    entity = resolved(asked, entity, measure.table)
+    others = [measure_of(asked, other) for other in (*parts.figures, *parts.bare)]
+    top_per = tuple(resolved(asked, one.dimension, measure.table) for one in parts.groups)
+    top_per = tuple(one for one in dict.fromkeys(top_per) if one != entity)
+    return Query(
+        measure.table,
+        dimensions=tuple(dict.fromkeys((*top_per, entity))),
+        measures=tuple(dict.fromkeys((measure, *others))),
+        order=(Order(measure=measure, descending=_direction(asked, ranking, link)), Order(descending=False)),
+        limit=limit,
+        top_per=() if ranking.is_order else top_per,
+    )
+
+
+__all__ = ["Named", "concept_column", "ranked_query"]

@@ -1,0 +1,178 @@
+"""Makes one `Query` and its statement of a question, or a refusal that says what is missing."""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from common.inquiry import Inquiry
+from common.text import Text, language_of
+from knowledge.atoms import key_of, stem, words_of
+from knowledge.naming import called, comment_names, english_words
+from knowledge.thesaurus import EVENTS_OF_VERBS
+from rules.composing.asked import Asked
+from rules.composing.compose import composed
+from rules.linking.marks import Mark, marks_of
+from rules.patterns import costs
+from rules.patterns.cover import Reading, readings
+from rules.patterns.words import ColumnIdentity, Question
+from rules.query.pending import NOTHING_SETTLED, Settled
+from rules.query.query import ColumnRef, Dimension, Query
+from rules.query.refusals import (
+    Refusal,
+    ambiguous_way,
+    missing_year,
+    not_combinable,
+    not_connected,
+    unknown_words,
+    unsupported,
+    unused_words,
+)
+from rules.query.years import dated
+from rules.schema.joins import AmbiguousPath
+from rules.schema.lexicon import Lexicon
+from rules.schema.looked_up import lexicon_for
+from rules.schema.schema import TableKey
+from rules.sql.render import render
+from rules.sql.statement import Unrenderable
+from rules.words import WORDS
+from rules.words.talk import without_courtesy
+
+_DONE = WORDS.chinese.text("questions.done")
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """A question as understood: the query, its statement, and what the user should know about the reading."""
+
+    query: Query
+    sql: str
+    warnings: tuple[str, ...] = ()
+    assumptions: tuple[Text, ...] = ()
+    asked: Asked | None = None
+
+
+def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understanding:
+    """The query and the statement of a question; `settled` is what the user has said when asked back.
+
+    Raises:
+        Refusal: rules can't answer it.
+    """
+    lexicon = lexicon_for(inquiry)
+    marks = marks_of(inquiry.question, lexicon)
+    is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
+    marks = dated(marks, settled.year, is_chinese)
+    avoided: frozenset[ColumnIdentity] = frozenset()
+    question = Question(marks, lexicon, inquiry.table, is_chinese, avoided, settled=settled)
+    return best(question, lexicon)
+
+
+def best(question: Question, lexicon: Lexicon) -> Understanding:
+    """What the best reading that can be composed gives.
+
+    Raises:
+        Refusal: the best reading can't, and no other is nearly as good.
+    """
+    for word in question.words:
+        if word.mark.means("unsupported") and not any(one.link for one in word.senses.values()):
+            raise unsupported(word.mark.arg, word.mark.text)
+        if word.mark.date is not None and word.mark.date.missing_year:
+            raise missing_year(word.mark.text)
+    found = readings(question)
+    refusal: Refusal | None = None
+    least = found[0].cost
+    for reading in found:
+        if reading.cost > least + costs.MARGIN:
+            break
+        try:
+            return _understood(question, lexicon, reading)
+        except Refusal as one:
+            refusal = refusal or one
+    assert refusal is not None
+    raise refusal
+
+
+def _understood(question: Question, lexicon: Lexicon, reading: Reading) -> Understanding:
+    if reading.lost:
+        lost = [question.words[at].mark for at in reading.lost]
+        unknown = [mark.text for mark in lost if mark.is_unknown]
+        raise unknown_words(unknown, lexicon) if unknown else unused_words([mark.text for mark in lost])
+    asked = Asked(question, reading.parts)
+    try:
+        query = replace(composed(asked), through=_spoken_events(question))
+        query, sql = _rendered(question, query)
+    except AmbiguousPath as ambiguity:
+        raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
+    except (Unrenderable, LookupError) as failure:
+        raise _unconnected(question, lexicon) from failure
+    return Understanding(query, sql, asked=asked)
+
+
+def _unconnected(question: Question, lexicon: Lexicon) -> Refusal:
+    names = [called(lexicon.schema.table(key)) for key in dict.fromkeys(question.named_tables())]
+    return not_connected(names[0], names[1]) if len(names) >= 2 else not_combinable()
+
+
+def _rendered(question: Question, query: Query) -> tuple[Query, str]:
+    """The query and its statement; groups without rows are added if they meet the comparisons."""
+    from rules.planning.measuring import grouped_table, holds_for_none
+
+    if query.all_of is None and holds_for_none(query):
+        with suppress(Unrenderable, LookupError):
+            return _in_role(question, replace(query, all_of=grouped_table(query)))
+    return _in_role(question, query)
+
+
+def _in_role(question: Question, query: Query) -> tuple[Query, str]:
+    """Of several references to a table, the one is taken of whose name the question has a word."""
+    try:
+        return query, render(query, question.schema, question.graph)
+    except AmbiguousPath as ambiguity:
+        chosen = question.settled.among(ambiguity.choices)
+        via = chosen[1] if chosen is not None else _said_reference(question, ambiguity)
+        if via is None:
+            raise
+        query = with_role(query, ambiguity.target, via)
+        return query, render(query, question.schema, question.graph)
+
+
+def _said_reference(question: Question, ambiguity: AmbiguousPath) -> str | None:
+    """The only reference of which a word stands in the question: "trips *started* at Harbor"; else None."""
+    said = {stem(one) for word in question.words for one in words_of(word.mark.text)}
+    target = {stem(one) for one in words_of(ambiguity.target[1])}
+    scored = []
+    for key, column in ambiguity.choices:
+        names = [column, *comment_names(question.schema.column(key, column).comment)] if column else []
+        words = {stem(one) for name in names for one in english_words(name)} - target - {"id"}
+        scored.append((len(words & said), column))
+    scored.sort(reverse=True)
+    return scored[0][1] if scored[0][0] > 0 and (len(scored) == 1 or scored[0][0] > scored[1][0]) else None
+
+
+def with_role(query: Query, table: TableKey, via: str) -> Query:
+    """The query in which every use of `table` goes through the referencing column `via`."""
+
+    def column(one: ColumnRef) -> ColumnRef:
+        return replace(one, via=via) if one.table == table and one.via is None else one
+
+    def dimension(dim: Dimension) -> Dimension:
+        return replace(dim, via=via) if dim.table == table and dim.via is None else dim
+
+    return replace(
+        query,
+        columns=tuple(map(column, query.columns)),
+        dimensions=tuple(map(dimension, query.dimensions)),
+        top_per=tuple(map(dimension, query.top_per)),
+        conditions=tuple(replace(one, column=column(one.column)) for one in query.conditions),
+        order=tuple(replace(one, column=column(one.column)) if one.column else one for one in query.order),
+    )
+
+
+def _spoken_events(question: Question) -> frozenset[TableKey]:
+    """The tables of the events that verbs name: "bought" those of orders, "reviewed" those of reviews."""
+    found = set(question.named_tables())
+    for word in question.words:
+        mark: Mark = word.mark
+        verb = key_of(mark.text, stems=True).rstrip(_DONE)
+        for name in EVENTS_OF_VERBS.get(verb, ()) if mark.means("verb") else ():
+            links = question.lexicon.find(name)
+            found |= {link.table for link in links if link.kind == "table" and link.quality >= costs.CLEAR}
+    return frozenset(found)

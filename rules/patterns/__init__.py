@@ -1,0 +1,1 @@
+"""Covers the marks of a question with patterns, each of which gives a part of the query."""

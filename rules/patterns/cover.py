@@ -1,0 +1,95 @@
+"""The cheapest ways to cover a question with patterns; words that nothing covers are passed over at a cost."""
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rules.patterns import costs
+from rules.patterns.matching import matches
+from rules.patterns.parts import Parts
+from rules.patterns.table import BY_SYMBOL, Pattern
+from rules.patterns.words import Question, Word
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A part of the question that a pattern gives for the words `start` up to `end`."""
+
+    start: int
+    end: int
+    cost: float
+    parts: Parts
+    pattern: Pattern
+
+
+@dataclass(frozen=True, order=True)
+class Reading:
+    """A way to understand the question; `lost` are places of words with a meaning that no pattern took."""
+
+    cost: float
+    fragments: tuple[Fragment, ...] = field(default=(), compare=False)
+    lost: tuple[int, ...] = field(default=(), compare=False)
+
+    @property
+    def parts(self) -> Parts:
+        """All parts together."""
+        return sum((one.parts for one in self.fragments), Parts())
+
+
+def fragments(question: Question) -> dict[int, list[Fragment]]:
+    """What each pattern gives, by the word it begins at; of several that give the same, the cheapest."""
+    found: dict[int, list[Fragment]] = {}
+    for start, word in enumerate(question.words):
+        best: dict[tuple[int, str], Fragment] = {}
+        for pattern in _beginning(word):
+            for match in matches(question, pattern.elements, start):
+                parts = pattern.make(match) if match.end > start else None
+                if parts is not None:
+                    one = Fragment(start, match.end, pattern.weight + match.cost, parts, pattern)
+                    key = (match.end, repr(parts))
+                    if key not in best or one.cost < best[key].cost:
+                        best[key] = one
+        found[start] = list(best.values())
+    return found
+
+
+def _beginning(word: Word) -> Iterator[Pattern]:
+    yield from dict.fromkeys(
+        pattern
+        for symbol in (*word.senses, f"'{word.text}'", "vals" if "val" in word.senses else "",
+                       "dates" if "date" in word.senses else "", "<")
+        for pattern in BY_SYMBOL.get(symbol, ())
+    )  # fmt: skip
+
+
+def readings(question: Question) -> list[Reading]:
+    """The cheapest readings, the cheapest first."""
+    starting = fragments(question)
+    states: list[list[Reading]] = [[] for _ in range(len(question) + 1)]
+    states[0] = [Reading(0.0)]
+    for place in range(len(question)):
+        for state in heapq.nsmallest(costs.BEAM, states[place]):
+            cost, is_lost = passing(question, place)
+            lost = (*state.lost, place) if is_lost else state.lost
+            states[place + 1].append(Reading(state.cost + cost, state.fragments, lost))
+            for one in starting[place]:
+                states[one.end].append(Reading(state.cost + one.cost, (*state.fragments, one), state.lost))
+    return heapq.nsmallest(costs.READINGS, states[len(question)])
+
+
+def passing(question: Question, place: int) -> tuple[float, bool]:
+    """What it costs to pass a word over, and whether the question is not understood then."""
+    word = question.words[place]
+    mark = word.mark
+    known = [costs.PASSED[key] for key in (f"{_kind(word)}:{mark.arg}", _kind(word)) if key in costs.PASSED]
+    if known and not word.senses.keys() & {"tab", "mcol", "dcol", "tcol", "val", "flag"}:
+        return known[0], False
+    if known and mark.quality < costs.NAMED:
+        return known[0] + costs.SECOND, False
+    if mark.number is not None and mark.text in ("一", "one"):
+        return costs.SECOND, False
+    return costs.LOST, True
+
+
+def _kind(word: Word) -> str:
+    return word.mark.intent.kind if word.mark.intent is not None else ""

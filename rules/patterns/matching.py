@@ -1,0 +1,241 @@
+"""The language of patterns, and where one matches the words of a question.
+
+A pattern is a row of elements: `mcol not? cmp num`. An element is a symbol of `words`, or several (`each|by`), or a
+word in quotes (`'起'`); `?` makes it optional, `>` only looks whether it comes next, and `<` at the beginning whether
+it stands before. `{name}` stands for any of the patterns of that name in a table of parts. `vals` and `dates` are
+several values or periods that are joined. Words that only tie others together may stand between two elements.
+"""
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from rules.linking.dates import Period
+from rules.patterns import costs
+from rules.patterns.words import Question, Sense, Word
+from rules.schema.links import Link
+
+_TIES = ("noise", "of", "unit", "verb")
+_MOST_TIES = 3
+
+
+@dataclass(frozen=True)
+class Item:
+    """What an element of a pattern matched: words `first` to `last`.
+
+    Attributes:
+        links: of `vals`, one for each value, all of one column; else what the word names.
+        periods: of `dates`.
+        joint: kind of the word that joins several of them: `and`, `or`, `compare`.
+        rivals: what the word may name as well.
+    """
+
+    symbol: str
+    first: int
+    last: int
+    word: Word
+    links: tuple[Link, ...] = ()
+    periods: tuple[Period, ...] = ()
+    joint: str = ""
+    rivals: tuple[Link, ...] = ()
+
+    @property
+    def link(self) -> Link:
+        """What it names."""
+        return self.links[0]
+
+    @property
+    def arg(self) -> str:
+        """The argument of its intent."""
+        return self.word.mark.arg
+
+
+@dataclass(frozen=True)
+class Match:
+    """Where a pattern matches: words `start` up to `end`, and what each element took (None where it is optional)."""
+
+    question: Question
+    start: int
+    end: int
+    cost: float
+    items: tuple[Item, ...] = ()
+
+    def get(self, *symbols: str) -> Item | None:
+        """The first item of one of these symbols."""
+        return next((item for item in self.items if item.symbol in symbols), None)
+
+    def __getitem__(self, symbols: str) -> Item:
+        found = self.get(*symbols.split("|"))
+        if found is None:
+            raise KeyError(symbols)
+        return found
+
+    def all(self, *symbols: str) -> list[Item]:
+        """All items of these symbols."""
+        return [item for item in self.items if item.symbol in symbols]
+
+    def beside(self, step: int) -> Word | None:
+        """The word before (-1) or after (1) the match, past words that say nothing."""
+        place = self.start - 1 if step < 0 else self.end
+        words = self.question.words
+        while 0 <= place < len(words) and words[place].mark.means("noise", "of") and words[place].noun is None:
+            place += step
+        return words[place] if 0 <= place < len(words) else None
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a pattern."""
+
+    symbols: tuple[str, ...]
+    optional: bool = False
+    looks: bool = False
+
+
+def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> list[tuple[Element, ...]]:
+    """The patterns that a text with `{names}` stands for."""
+    pieces = re.split(r"\{(\w+)\}", text)
+    choices = [parts[piece] if index % 2 else (piece,) for index, piece in enumerate(pieces)]
+    return [tuple(map(_element, " ".join(choice).split())) for choice in itertools.product(*choices)]
+
+
+@cache
+def _element(text: str) -> Element:
+    looks = text.startswith((">", "<"))
+    optional = text.endswith("?")
+    return Element(tuple(text.strip("<>?").split("|")), optional, looks)
+
+
+def matches(question: Question, pattern: tuple[Element, ...], start: int) -> Iterator[Match]:
+    """Every way in which the pattern matches from a word on."""
+    if pattern[0].looks and not pattern[0].optional and len(pattern) > 1:
+        before = _nearest(question, start - 1, -1)
+        taken = next(_taken(question, before, pattern[0]), None) if before is not None else None
+        if taken is not None:
+            yield from _from(question, pattern[1:], start, Match(question, start, start, 0.0, (taken[2],)))
+        return
+    yield from _from(question, pattern, start, Match(question, start, start, 0.0))
+
+
+def _nearest(question: Question, place: int, step: int) -> int | None:
+    while 0 <= place < len(question) and _is_tie(question.words[place]):
+        place += step
+    return place if 0 <= place < len(question) else None
+
+
+def _from(question: Question, pattern: tuple[Element, ...], place: int, so_far: Match) -> Iterator[Match]:
+    if not pattern:
+        yield so_far
+        return
+    element = pattern[0]
+    if element.optional:
+        yield from _from(question, pattern[1:], place, so_far)
+    passed = 0.0
+    for _ in range(_MOST_TIES + 1):
+        if place >= len(question):
+            return
+        found = False
+        for end, cost, item in _taken(question, place, element):
+            found = True
+            kept = so_far.end if element.looks else end
+            total = so_far.cost if element.looks else so_far.cost + passed + cost
+            longer = Match(question, so_far.start, kept, total, (*so_far.items, item))
+            yield from _from(question, pattern[1:], end, longer)
+        if found or place == so_far.start or not _is_tie(question.words[place]):
+            return
+        place, passed = place + 1, passed + costs.TIE
+
+
+def _is_tie(word: Word) -> bool:
+    return word.mark.means(*_TIES) and not any(sense.link is not None for sense in word.senses.values())
+
+
+def _taken(question: Question, place: int, element: Element) -> Iterator[tuple[int, float, Item]]:
+    """(end, cost, item) of the ways in which an element takes words from `place` on."""
+    word = question.words[place]
+    for symbol in element.symbols:
+        if symbol in _JOINED:
+            yield from _JOINED[symbol](question, place)
+        elif symbol.startswith("'"):
+            if word.text == symbol.strip("'"):
+                yield place + 1, 0.0, Item(symbol, place, place, word)
+        elif (sense := word.senses.get(symbol)) is not None:
+            links = () if sense.link is None else (sense.link,)
+            yield place + 1, sense.cost, Item(symbol.split(":")[0], place, place, word, links, rivals=sense.rivals)
+
+
+# --------------------------------------------------------------------------------------------- values and dates joined
+
+
+def _vals(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
+    word = question.words[place]
+    sense = word.senses.get("val")
+    if sense is None or word.noun is None:
+        return
+    columns = _columns_of(word)
+    joint, last, links = "", place, {key: [link] for key, link in columns.items()}
+    yield place + 1, sense.cost, _item_of(question, place, place, [columns[next(iter(columns))]], "")
+    while (after := _joined_to(question, last, ("and", "or"))) is not None:
+        kind, other = after
+        found = _columns_of(question.words[other]) if "val" in question.words[other].senses else {}
+        links = {key: [*known, found[key]] for key, known in links.items() if key in found}
+        if not links or (joint and joint != kind and kind == "or" and joint != "and"):
+            return
+        joint, last = kind if not joint or kind == "or" else joint, other
+        yield last + 1, sense.cost, _item_of(question, place, last, links[next(iter(links))], joint)
+
+
+def _item_of(question: Question, first: int, last: int, links: list[Link], joint: str) -> Item:
+    return Item("vals", first, last, question.words[first], tuple(links), joint=joint)
+
+
+def _columns_of(word: Word) -> dict[tuple[object, ...], Link]:
+    """The values that the word may be, by their columns, the likeliest first."""
+    found: dict[tuple[object, ...], Link] = {}
+    for _, link in word.noun.values if word.noun else ():
+        found.setdefault((link.table, link.column), link)
+    return found
+
+
+def _joined_to(question: Question, place: int, kinds: tuple[str, ...]) -> tuple[str, int] | None:
+    """The kind of the word that joins another to the one at `place`, and where that one stands."""
+    joint = ""
+    for other in range(place + 1, min(place + 5, len(question))):
+        mark = question.words[other].mark
+        if mark.means(*kinds):
+            joint = mark.intent.kind if mark.intent and joint != "or" else joint
+        elif joint and not _is_tie(question.words[other]):
+            return joint, other
+        elif not mark.means("noise"):
+            return None
+    return None
+
+
+def _dates(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
+    word = question.words[place]
+    sense: Sense | None = word.senses.get("date")
+    if sense is None or word.mark.date is None or word.mark.date.missing_year:
+        return
+    periods, last, joint = [word.mark.date.period], place, ""
+    yield place + 1, sense.cost, Item("dates", place, place, word, periods=tuple(periods))
+    while (after := _joined_to(question, last, ("to", "range", "and", "or", "compare"))) is not None:
+        kind, other = after
+        date = question.words[other].mark.date
+        if date is None or date.missing_year:
+            return
+        before = question.words[place - 1].mark if place else None
+        ranged = kind in ("to", "range") or (kind == "and" and before is not None and before.means("between"))
+        if ranged and len(periods) == 1:
+            periods = [Period(periods[0].start, date.period.end)]
+        elif kind in ("and", "or", "compare"):
+            periods.append(date.period)
+        else:
+            return
+        joint, last = kind, other
+        yield last + 1, sense.cost, Item("dates", place, last, word, periods=tuple(periods), joint=joint)
+
+
+_Joined = Callable[[Question, int], Iterator[tuple[int, float, Item]]]
+_JOINED: Mapping[str, _Joined] = {"vals": _vals, "dates": _dates}

@@ -1,0 +1,206 @@
+"""The words of one question with everything each of them may mean: what patterns are made of.
+
+A word has symbols: `tab`, `mcol` (a measure), `dcol` (a date), `tcol` (another column), `flag`, `val`, `num`, `date`,
+`lit` (a quotation), `unk`, and the kind of its intent, alone and with its argument (`cmp`, `cmp:=`). What is less
+likely meant costs more.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from common.values import Column
+from rules.linking.linking import Linker, Noun
+from rules.linking.marks import Mark
+from rules.patterns import costs
+from rules.query.pending import NOTHING_SETTLED, Settled
+from rules.schema.lexicon import Lexicon
+from rules.schema.links import Link
+from rules.schema.schema import Facts, TableKey, flag_codes, is_year, kind_of
+
+_SAME_SCORE, _SAME_QUALITY = 0.015, 0.02
+ColumnIdentity = tuple[TableKey, str | None]
+
+
+@dataclass(frozen=True)
+class Sense:
+    """One thing that a word may mean: what it names, and how unlikely that is; `rivals` are named as well."""
+
+    cost: float = 0.0
+    link: Link | None = None
+    rivals: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True)
+class Word:
+    """A mark with its place among the marks of the question, and its senses by symbol."""
+
+    at: int
+    mark: Mark
+    noun: Noun | None
+    senses: Mapping[str, Sense]
+
+    @property
+    def text(self) -> str:
+        """As written, in lower case."""
+        return self.mark.text.lower()
+
+
+class Question:
+    """The words of one question, and what the database says of them.
+
+    Args:
+        hint: the table that the caller says the question is about.
+        avoided: columns that no word is taken for, unless it can mean nothing else.
+        context: tables that earlier questions were about, with their weight; a table named in this question weighs 1.
+        settled: what the user has said when asked back.
+    """
+
+    def __init__(
+        self,
+        marks: tuple[Mark, ...],
+        lexicon: Lexicon,
+        hint: str | None,
+        is_chinese: bool,
+        avoided: frozenset[ColumnIdentity] = frozenset(),
+        context: Mapping[TableKey, float] | None = None,
+        settled: Settled = NOTHING_SETTLED,
+    ) -> None:
+        marks = tuple(_without(mark, avoided) for mark in marks) if avoided else marks
+        self.lexicon, self.schema, self.graph = lexicon, lexicon.schema, lexicon.graph
+        self.is_chinese, self.settled = is_chinese, settled
+        nouns = Linker(lexicon, lexicon.graph, hint, context).nouns(marks)
+        self.words = [
+            Word(at, mark, noun, dict(self._senses(mark, noun)))
+            for at, (mark, noun) in enumerate(zip(marks, nouns, strict=True))
+        ]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    # ------------------------------------------------------------------------------------------------------- meanings
+
+    def _senses(self, mark: Mark, noun: Noun | None) -> Iterator[tuple[str, Sense]]:
+        senses = dict(self._named(noun)) if noun is not None else {}
+        yield from senses.items()
+        best = min((sense.cost for sense in senses.values()), default=None)
+        if mark.intent is not None:
+            named = best is not None and mark.quality >= costs.NAMED and not mark.means("count")
+            intent = Sense(costs.INTENT_OF_NAME if named else 0.0)
+            yield mark.intent.kind, intent
+            yield f"{mark.intent.kind}:{mark.intent.arg}", intent
+        if mark.number is not None:
+            yield "num", Sense()
+        if mark.date is not None:
+            yield "date", Sense(costs.BARE_YEAR if mark.date.is_bare else 0.0)
+        if mark.literal is not None:
+            yield "lit", Sense()
+        if mark.is_unknown:
+            yield "unk", Sense()
+
+    def _named(self, noun: Noun) -> Iterator[tuple[str, Sense]]:
+        best = max((score for score, _ in noun.columns), default=0.0)
+        if noun.table is not None and (noun.is_table or noun.table.quality >= costs.CLEAR):
+            lacking = 0.0 if noun.is_table else costs.SECOND + max(0.0, best - noun.table.quality)
+            yield "tab", Sense(lacking, noun.table)
+        column = costs.SECOND if noun.is_value else 0.0
+        for symbol, accept in (
+            ("mcol", self.is_measure), ("dcol", self.is_date), ("flag", self.is_flag), ("tcol", self._is_other),
+        ):  # fmt: skip
+            picked = self._picked(noun, accept)
+            if picked is not None:
+                score, link, rivals = picked
+                cost = column + costs.WORSE * max(0.0, best - score)
+                cost += self._as_measure(noun, link) if symbol == "mcol" else costs.SECOND * noun.is_table
+                yield symbol, Sense(cost, link, rivals)
+        if noun.value is not None:
+            yield "val", Sense(0.0 if noun.is_value else costs.VALUE_OF_NAME, noun.value)
+
+    def _picked(self, noun: Noun, accept: Callable[[Link], bool]) -> tuple[float, Link, tuple[Link, ...]] | None:
+        scored = [item for item in noun.columns if accept(item[1])]
+        if not scored:
+            return None
+        score, best = scored[0]
+        rivals = [
+            link for other, link in scored
+            if other >= score - _SAME_SCORE and link.table != best.table
+            and abs(link.quality - best.quality) <= _SAME_QUALITY and not self._same_key(best, link)
+        ]  # fmt: skip
+        chosen = self.settled.among([(link.table, link.column) for link in (best, *rivals)])
+        if chosen is not None:
+            return score, next(link for link in (best, *rivals) if (link.table, link.column) == chosen), ()
+        return score, best, tuple(rivals)
+
+    def _as_measure(self, noun: Noun, link: Link) -> float:
+        """What it costs to take a word for a measure that may also be a table: `收入`, but not the amount of 订单."""
+        if not noun.is_table or noun.table is None:
+            return 0.0
+        of_another = self.facts(noun.table.table).is_entity and link.table != noun.table.table
+        return costs.SECOND if of_another or link.quality < noun.table.quality - 0.08 else -costs.SLIGHT
+
+    def _same_key(self, first: Link, second: Link) -> bool:
+        """Whether it doesn't matter which is meant, because one references the other, or both reference the same."""
+        for one, other in ((first, second), (second, first)):
+            for edge in self.facts(one.table).edges:
+                if edge.columns == (one.column,) and edge.parent == other.table:
+                    return True
+        ways = [
+            {edge.parent for edge in self.facts(one.table).edges if edge.columns == (one.column,)}
+            for one in (first, second)
+        ]
+        return bool(ways[0] & ways[1])
+
+    # ---------------------------------------------------------------------------------------------- about the database
+
+    def facts(self, key: TableKey) -> Facts:
+        """What a table is for."""
+        return self.schema.facts[key]
+
+    def column_of(self, link: Link) -> Column:
+        """The column a link means."""
+        assert link.column is not None
+        return self.schema.column(link.table, link.column)
+
+    def kind(self, link: Link) -> str:
+        """The kind of values of the link's column."""
+        return "number" if link.derived else kind_of(self.column_of(link))
+
+    def is_measure(self, link: Link) -> bool:
+        """Whether totals or averages of the link's column mean something."""
+        return link.derived is not None or self.facts(link.table).is_measure(self.column_of(link))
+
+    def is_date(self, link: Link) -> bool:
+        """Whether the link's column holds dates or years."""
+        return self.kind(link) in ("date", "timestamp") or (link.derived is None and is_year(self.column_of(link)))
+
+    def is_flag(self, link: Link) -> bool:
+        """Whether the link's column holds yes and no."""
+        return link.derived is None and (
+            self.kind(link) == "boolean" or flag_codes(self.column_of(link)) is not None
+        )
+
+    def _is_other(self, link: Link) -> bool:
+        return not self.is_measure(link) and not (self.kind(link) in ("date", "timestamp"))
+
+    def display(self, link: Link) -> bool:
+        """Whether the link's column is a name of its table's rows."""
+        return link.column in self.facts(link.table).display
+
+    # ------------------------------------------------------------------------------------------------------ about words
+
+    def has(self, *kinds: str) -> bool:
+        """Whether any word has such an intent."""
+        return any(word.mark.means(*kinds) for word in self.words)
+
+    def texts(self, *kinds: str) -> list[str]:
+        """The words with such an intent, as written."""
+        return [word.mark.text for word in self.words if word.mark.means(*kinds)]
+
+    def named_tables(self) -> list[TableKey]:
+        """The tables that words of the question name, in order."""
+        return [word.noun.table.table for word in self.words if word.noun and word.noun.is_table and word.noun.table]
+
+
+def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
+    """The mark without its links to these columns, unless it links to no other column."""
+    links = tuple(link for link in mark.links if link.kind != "column" or (link.table, link.column) not in avoided)
+    return replace(mark, links=links) if any(link.kind == "column" for link in links) else mark
