@@ -6,7 +6,7 @@ from databases.expressions import expression
 from knowledge.naming import called
 from rules.composing.asked import Asked, table_of
 from rules.composing.dates import date_column, resolved, trend_dimension
-from rules.patterns.asking import column_dimension
+from rules.patterns.asking import column_dimension, figure_of_rows
 from rules.patterns.parts import NO_TABLE
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
 from rules.query.refusals import missing_measure, not_understood, unused_words
@@ -51,7 +51,7 @@ def _metric(asked: Asked, figure: Figure) -> Measure:
 def wants_figures(asked: Asked) -> bool:
     """Whether the answer is figures and not rows."""
     parts = asked.parts
-    if parts.figures or asked.says("share") or asked.says("per entity") or asked.says("distribution"):
+    if parts.figures or any(asked.says(one) for one in ("share", "per entity", "distribution", "how many")):
         return True
     if counts_implied(asked):
         return True
@@ -95,7 +95,7 @@ def figures_query(asked: Asked, extra: tuple[Figure, ...] = ()) -> Query:
         Refusal: something is missing.
     """
     parts = asked.parts
-    figures = sorted([*parts.figures, *parts.bare, *extra], key=lambda one: one.position) or _implied(asked)
+    figures = sorted([*parts.figures, *_functioned(asked), *extra], key=lambda one: one.position) or _implied(asked)
     measures = list(dict.fromkeys(measure_of(asked, figure) for figure in figures))
     base = measures[0].table
     dimensions = [one for one in _dimensions(asked, base, measures) if not _is_each_row(asked, one, measures)]
@@ -110,6 +110,13 @@ def figures_query(asked: Asked, extra: tuple[Figure, ...] = ()) -> Query:
     return _grouped(base, dimensions, measures)
 
 
+def _functioned(asked: Asked) -> tuple[Figure, ...]:
+    """The plain measures; the first has the function that is said elsewhere: `平均`, "on average"."""
+    bare = asked.parts.bare
+    function: Function | None = "avg" if asked.says("avg") else "sum" if asked.says("sum") else None
+    return (replace(bare[0], function=function), *bare[1:]) if bare and function else bare
+
+
 def _implied(asked: Asked) -> list[Figure]:
     """The figure of a question that names none: a count of things; for events in a share, their only figure."""
     settled = asked.question.settled.figure
@@ -117,15 +124,32 @@ def _implied(asked: Asked) -> list[Figure]:
         return [settled]
     named = [one.dimension.table for one in asked.parts.groups if one.dimension.column is not None]
     named += [one.column.table for one in asked.parts.conditions]
+    named += [one.link.table for one in asked.parts.thresholds if one.link is not None]
     table = asked.head or next(iter(named), None)
     if table is None or table == NO_TABLE:
         raise not_understood(asked.question.lexicon)
     facts = asked.question.facts(table)
+    if asked.says("how many") and asked.head is None:
+        return _count_of_conditions(asked, table)
     if asked.head is not None or facts.is_entity or asked.says("distribution"):
         return [Figure("count", table=table)]
     if len(facts.measures) > 1:
         raise missing_measure(called(facts.table), facts)
     return [Figure("sum", column_link(table, one.name)) for one in facts.measures] or [Figure("count", table=table)]
+
+
+def _count_of_conditions(asked: Asked, table: TableKey) -> list[Figure]:
+    """The rows that only conditions speak of: "how many are overdue"; the name of one thing is not counted.
+
+    Raises:
+        Refusal: there is no use in counting them, or they count several things.
+    """
+    question, conditions = asked.question, asked.parts.conditions
+    names = [one for one in conditions if one.operator == "=" and one.column.column in question.facts(table).display]
+    figure = figure_of_rows(question, table, 0) if not names else None
+    if figure is None:
+        raise unused_words(question.texts("count"))
+    return [figure]
 
 
 def _grouped(base: TableKey, dimensions: list[Dimension], measures: list[Measure]) -> Query:

@@ -103,7 +103,7 @@ def _columns(asked: Asked, base: TableKey) -> list[ColumnRef]:
     names = asked.names_of(base)
     if is_attribute or (others and not columns) or _tells_apart(asked, base) or _leads_columns(asked, base):
         columns = [*names, *columns]
-    others = [key for key in others if key != asked.head and _is_joined(asked, key)]
+    others = [key for key in others if key != asked.head or _is_joined(asked, key) or is_attribute]
     if columns:
         return list(dict.fromkeys([*columns, *(one for key in others for one in asked.names_of(key))]))
     everything = [ColumnRef(base, name) for name in asked.all_columns(base)]

@@ -55,11 +55,12 @@ def _merged(rankings: tuple[Ranking, ...]) -> Ranking | None:
     figures = [one.figure for one in rankings if one.figure is not None]
     hints = [one.hint for one in rankings if one.hint]
     limits = [one.limit for one in rankings if one.limit is not None]
-    if len({one.descending for one in rankings if not one.is_order or one.figure is None}) > 1 or len(limits) > 1:
+    said = [one for one in rankings if not one.is_open]
+    if len({one.descending for one in said}) > 1 or len(limits) > 1:
         return None
     if len({(one.link, one.table) for one in figures}) > 1:
         return None
-    least = any(not one.descending for one in rankings)
+    least = any(not one.descending for one in said)
     return Ranking(
         not least, rankings[0].at, figures[0] if figures else None, hints[0] if hints and not figures else "",
         limits[0] if limits else None, is_order=all(one.is_order for one in rankings),
@@ -70,7 +71,10 @@ def _both_ends(asked: Asked) -> Query:
     """The query for the highest and the lowest value of one figure."""
     rankings = asked.parts.rankings
     link = next((one.figure.link for one in rankings if one.figure is not None), None)
-    if asked.tables or link is None or any(one.limit for one in rankings):
+    ends = [one.at for one in rankings]
+    is_chinese = asked.question.is_chinese
+    things = any(one.at > max(ends) if is_chinese else one.at < min(ends) for one in asked.tables)
+    if things or link is None or any(one.limit for one in rankings):
         raise unused_words([asked.question.words[one.at].mark.text for one in rankings])
     figures = [Figure("max" if one.descending else "min", link, position=one.at) for one in rankings]
     return figures_query(asked, tuple(figures))

@@ -61,8 +61,27 @@ def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understa
     is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
     marks = dated(marks, settled.year, is_chinese)
     avoided: frozenset[ColumnIdentity] = frozenset()
-    question = Question(marks, lexicon, inquiry.table, is_chinese, avoided, settled=settled)
-    return best(question, lexicon)
+    try:
+        return best(Question(marks, lexicon, inquiry.table, is_chinese, avoided, settled=settled), lexicon)
+    except _Unconnected as failure:
+        if not failure.measured:
+            raise failure.refusal from failure
+        other = Question(marks, lexicon, inquiry.table, is_chinese, failure.measured, settled=settled)
+        try:
+            understood = best(other, lexicon)
+        except _Unconnected as again:
+            raise failure.refusal from again
+        if not understood.query.measures:
+            raise failure.refusal from None  # the question asks for figures, and the query has only rows
+        return understood
+
+
+class _Unconnected(Exception):
+    """The tables can't be joined so; another reading may avoid the columns `measured`."""
+
+    def __init__(self, refusal: Refusal, measured: frozenset[ColumnIdentity]) -> None:
+        super().__init__()
+        self.refusal, self.measured = refusal, measured
 
 
 def best(question: Question, lexicon: Lexicon) -> Understanding:
@@ -102,7 +121,10 @@ def _understood(question: Question, lexicon: Lexicon, reading: Reading) -> Under
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
-        raise _unconnected(question, lexicon) from failure
+        parts = asked.parts
+        figures = (*parts.figures, *parts.bare, *(one.figure for one in parts.rankings if one.figure))
+        measured = frozenset((one.link.table, one.link.column) for one in figures if one.link)
+        raise _Unconnected(_unconnected(question, lexicon), measured) from failure
     return Understanding(query, sql, asked=asked)
 
 

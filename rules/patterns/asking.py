@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from rules.patterns import costs
+from rules.patterns import costs, restricting
 from rules.patterns.matching import Item, Match
 from rules.patterns.parts import NO_TABLE, Group, Named, Parts, Ranking
 from rules.patterns.words import Question
 from rules.query.query import Dimension, Function
 from rules.query.wishes import AGGREGATES, Figure
-from rules.schema.links import Link
+from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 from rules.words import WORDS
 
@@ -50,9 +50,39 @@ def _counts(match: Match, word: Item, table: Item) -> bool:
     return True
 
 
+def count_values(match: Match) -> Parts | None:
+    """A count of what has a value, where the question names no table: "how many professors"."""
+    link = match["vals"].link
+    if match.question.display(link):
+        return None  # the name of one thing, which there is no use in counting
+    figure = figure_of_rows(match.question, link.table, match.start)
+    parts = restricting.values(match)
+    return parts + Parts(figures=(figure,)) if parts is not None and figure is not None else None
+
+
+def count_flag(match: Match) -> Parts | None:
+    """A count of what is so: "how many admins"."""
+    parts = restricting.flag(match)
+    figure = Figure("count", table=match["flag"].link.table, position=match.start)
+    return parts + Parts(figures=(figure,)) if parts is not None else None
+
+
+def figure_of_rows(question: Question, table: TableKey, at: int) -> Figure | None:
+    """A count of rows; for a table of reports, the sum of what its rows count (`多少辆货车`).
+
+    None where the rows of reports count several things.
+    """
+    facts = question.facts(table)
+    if not facts.is_report:
+        return Figure("count", table=table, position=at)
+    if len(facts.measures) != 1 or facts.is_averaged(facts.measures[0]):
+        return None
+    return Figure("sum", column_link(table, facts.measures[0].name), position=at)
+
+
 def count_column(match: Match) -> Parts | None:
     """A count of a column's values: numbers are added up, dates count as events, other values once each."""
-    item, question = match["tcol|flag|dcol|mcol"], match.question
+    item, question = match["tcol|dcol|mcol"], match.question
     word = match["count"]
     if not word.word.text.isascii() and word.first < item.first and not _ASKS_NUMBER.match(word.word.text):
         return None
@@ -171,7 +201,7 @@ def _is_agent(match: Match) -> bool:
     """Whether "by" names who did something instead of a group: `orders placed by customers from Japan`."""
     before = match.question.words[match.start - 1] if match.start else None
     after = match.beside(1)
-    said = after is not None and ("val" in after.senses or after.mark.means("with") or after.text == "who")
+    said = after is not None and ("val" in after.senses or after.mark.means("with", "from") or after.text == "who")
     return before is not None and before.mark.means("verb") and match.get("tab") is not None and said
 
 
@@ -255,12 +285,23 @@ def ranking(match: Match) -> Parts | None:
     if figure is False:
         return None
     is_order = word.symbol == "rank" and limit is None
+    is_open = word.symbol in ("rank", "top") and not arg.startswith(("-", "asc", "desc"))
     dates = match.get("date_part")
     ranked = (Group(Dimension(NO_TABLE, None, dates.arg), dates.first, is_ranked=True),) if dates else ()  # type: ignore[arg-type]
     found = Ranking(
-        descending, word.first, figure or None, "" if figure else hint, limit, is_order=is_order, counts=counts
+        descending, word.first, figure or None, "" if figure else hint, limit, is_order=is_order, counts=counts,
+        is_open=is_open,
     )
     return Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))
+
+
+def ordering(match: Match) -> Parts | None:
+    """ "by price", "by number of orders": the figure of a ranking, or an order by itself."""
+    figure = _figure(match, match["by"], counts=False)
+    if not isinstance(figure, Figure):
+        return None
+    found = Ranking(True, match.start, figure, is_order=True, is_open=True)
+    return Parts(rankings=(found,), doubts=doubts(*match.all("mcol", "dcol")))
 
 
 def _says_first(word: Item) -> bool:
@@ -283,7 +324,7 @@ def _figure(match: Match, word: Item, counts: bool) -> Figure | None | bool:
             return False
         if hint and column.symbol == "mcol" and hint not in match.question.lexicon.adjectives and hint != "traffic":
             return Figure(function, column.link, position=column.first)
-        if column.symbol == "dcol" and not hint and counted is None and word.symbol != "rank":
+        if column.symbol == "dcol" and not hint and counted is None and word.symbol not in ("rank", "by"):
             return False
         return Figure("count" if column.symbol == "dcol" and counted else function, column.link, position=column.first)
     if table is not None:

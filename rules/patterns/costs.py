@@ -1,12 +1,13 @@
 """What it costs to read a question so: the numbers by which one reading is preferred to another."""
 
 SLIGHT = 0.05
-SECOND = 0.4  # a sense that is not the best one of its word
+SECOND = 0.5  # a sense that is not the best one of its word
 WORSE = 2.0  # by which the difference of two scores counts
 VALUE_OF_NAME = 0.6  # a stored value that reads like a table or column
 INTENT_OF_NAME = 0.5  # a word that asks for something and is a name as well
 BARE_YEAR = 0.3  # a number that may be a year
 NAMED, CLEAR = 0.7, 0.6  # qualities
+ATTRIBUTE = 0.55  # a value or flag within a pattern
 TIE = 0.03  # a word passed over between two that belong together
 
 PASSED = {
@@ -17,4 +18,4 @@ PASSED = {
 LOST = 6.0  # a word with a meaning that no pattern takes: the question is refused
 BEAM = 24  # readings followed at once
 READINGS = 12  # readings that are composed
-MARGIN = 1.2  # by which a reading may be worse than the best and still answer
+MARGIN = 0.8  # by which a reading may be worse than the best and still answer

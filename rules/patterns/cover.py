@@ -2,10 +2,10 @@
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from rules.patterns import costs
-from rules.patterns.matching import matches
+from rules.patterns import costs, restricting
+from rules.patterns.matching import Match, matches
 from rules.patterns.parts import Parts
 from rules.patterns.table import BY_SYMBOL, Pattern
 from rules.patterns.words import Question, Word
@@ -43,7 +43,7 @@ def fragments(question: Question) -> dict[int, list[Fragment]]:
         best: dict[tuple[int, str], Fragment] = {}
         for pattern in _beginning(word):
             for match in matches(question, pattern.elements, start):
-                parts = pattern.make(match) if match.end > start else None
+                parts = _made(pattern, match) if match.end > start else None
                 if parts is not None:
                     one = Fragment(start, match.end, pattern.weight + match.cost, parts, pattern)
                     key = (match.end, repr(parts))
@@ -51,6 +51,15 @@ def fragments(question: Question) -> dict[int, list[Fragment]]:
                         best[key] = one
         found[start] = list(best.values())
     return found
+
+
+def _made(pattern: Pattern, match: Match) -> Parts | None:
+    parts = pattern.make(match)
+    for item in match.inner if parts is not None else ():
+        of_item = replace(match, items=(item,), inner=())
+        own = restricting.values(of_item) if item.symbol == "vals" else restricting.flag(of_item)
+        parts = parts + own if parts is not None and own is not None else None
+    return parts
 
 
 def _beginning(word: Word) -> Iterator[Pattern]:
@@ -86,6 +95,8 @@ def passing(question: Question, place: int) -> tuple[float, bool]:
         return known[0], False
     if known and mark.quality < costs.NAMED:
         return known[0] + costs.SECOND, False
+    if word.noun is None and mark.links:
+        return costs.TIE, False  # another word has taken it up
     if mark.number is not None and mark.text in ("一", "one"):
         return costs.SECOND, False
     return costs.LOST, True

@@ -9,7 +9,7 @@ several values or periods that are joined. Words that only tie others together m
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from rules.linking.dates import Period
@@ -54,13 +54,17 @@ class Item:
 
 @dataclass(frozen=True)
 class Match:
-    """Where a pattern matches: words `start` up to `end`, and what each element took (None where it is optional)."""
+    """Where a pattern matches: words `start` up to `end`, and what each element took.
+
+    `inner` is a value or flag that stands between two elements and says more of the second: "how many *Jazz* tracks".
+    """
 
     question: Question
     start: int
     end: int
     cost: float
     items: tuple[Item, ...] = ()
+    inner: tuple[Item, ...] = ()
 
     def get(self, *symbols: str) -> Item | None:
         """The first item of one of these symbols."""
@@ -141,11 +145,26 @@ def _from(question: Question, pattern: tuple[Element, ...], place: int, so_far: 
             found = True
             kept = so_far.end if element.looks else end
             total = so_far.cost if element.looks else so_far.cost + passed + cost
-            longer = Match(question, so_far.start, kept, total, (*so_far.items, item))
+            longer = replace(so_far, end=kept, cost=total, items=(*so_far.items, item))
             yield from _from(question, pattern[1:], end, longer)
-        if found or place == so_far.start or not _is_tie(question.words[place]):
+        if found or place == so_far.start:
             return
+        if not _is_tie(question.words[place]):
+            break
         place, passed = place + 1, passed + costs.TIE
+    if element.looks or so_far.inner or place >= len(question):
+        return
+    for end, cost, item in _attributes(question, place):  # "how many *Jazz* tracks"
+        inner = replace(so_far, cost=so_far.cost + passed + cost + costs.ATTRIBUTE, inner=(item,))
+        yield from _from(question, pattern, end, inner)
+
+
+def _attributes(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
+    yield from _vals(question, place)
+    word = question.words[place]
+    flag = word.senses.get("flag")
+    if flag is not None and flag.link is not None:
+        yield place + 1, flag.cost, Item("flag", place, place, word, (flag.link,))
 
 
 def _is_tie(word: Word) -> bool:

@@ -64,6 +64,7 @@ class Ranking:
         limit: how many, None when not said.
         is_order: only an order of everything is wanted ("sorted by price").
         counts: whether the word ranks by a number of things ("most").
+        is_open: whether it doesn't say which end of the order is wanted.
     """
 
     descending: bool
@@ -73,6 +74,7 @@ class Ranking:
     limit: int | None = None
     is_order: bool = False
     counts: bool = False
+    is_open: bool = False
 
 
 @dataclass(frozen=True)

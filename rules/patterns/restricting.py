@@ -18,7 +18,7 @@ _TRAILING = frozenset(WORDS.both("questions.trailing"))
 _NEVER, _NOT_DONE = frozenset(WORDS.both("questions.never")), frozenset(WORDS.chinese.phrases("questions.not_done"))
 _BELOW = WORDS.chinese.one_of("questions.below")
 _AGO = WORDS.both("questions.ago")
-_MOST_LETTERS = 1
+_MEASURED = 0.75
 
 
 def ref(link: Link) -> ColumnRef:
@@ -133,6 +133,8 @@ def identity(match: Match) -> Parts | None:
         assert number is not None and number.word.mark.number is not None
         operand = number.word.mark.number.value
     beyond = match.beside(1)
+    if number is not None and column is None and "date" in number.word.senses:
+        return None
     if number is not None and beyond is not None and beyond.mark.means("top", "super", "rank", "date_part"):
         return None
     if column is not None:
@@ -148,10 +150,7 @@ def identity(match: Match) -> Parts | None:
 
 def text(match: Match) -> Parts | None:
     """`名称包含“湖”`, "whose name starts with A", "named Ann": a condition on a text."""
-    said = match["lit|unk|num|val|tab|mcol|tcol|dcol"] if match.get("lit") is None else match["lit"]
-    word = match.get("like") or match["named"]
-    if said.symbol == "unk" and len(said.word.text) > 1 and word.symbol == "like" and not match.question.is_chinese:
-        pass
+    said, word = match["lit|unk|num|val"], match.get("like") or match["named"]
     target = _text_column(match, said)
     if target is None:
         return None
@@ -216,6 +215,11 @@ def without(match: Match) -> Parts | None:
         link = match["vals"].link
         conditions = (Condition(ref(link), "=", (str(link.value),)),)
     return Parts(related=(Related(table, conditions, negated=True),))
+
+
+def having_one(match: Match) -> Parts | None:
+    """ "orders with an employee", not "customers with orders"."""
+    return having(match) if match["with"].word.text.endswith((" a", " an")) else None
 
 
 def having(match: Match) -> Parts | None:
@@ -284,6 +288,10 @@ def threshold(match: Match) -> Parts | None:
     found = compared(match)
     if found is None or (found.hint and match.get("mcol", "tab") is not None):
         return None
+    after, number = match.get("tab", "mcol"), match.all("num")[-1]
+    between = match.question.words[number.last : after.first] if after is not None else []
+    if match.question.is_chinese and any(word.mark.means("of") for word in between):
+        return None  # `超过5次的读者` compares what stands before
     function = match.get("sum", "avg", "max", "min")
     column, table = match.get("mcol", "ncol"), match.get("tab")
     if column is not None:
@@ -368,13 +376,16 @@ def span(match: Match) -> Parts | None:
     negation = match.get("not")
     compares = item.joint == "compare"
     found = Span(periods, item.first, link, negated=negation is not None, compares=compares)
-    return Parts(spans=(found,), flags=("compare",) if compares else ())
+    others = tuple(replace(found, link=one.link) for one in match.all("dcol")[1:])
+    return Parts(spans=(found, *others), flags=("compare",) if compares else ())
 
 
 def _dates_it(match: Match, column: Item) -> bool:
     """Whether a word beside a period is its date column, and not what is measured in the period."""
     noun = column.word.noun
-    measures = [score for score, link in noun.columns if match.question.is_measure(link)] if noun else []
+    question = match.question
+    named = [(score, link) for score, link in noun.columns if link.quality >= _MEASURED] if noun else []
+    measures = [score for score, link in named if question.is_measure(link)]
     dates = [score for score, link in noun.columns if match.question.is_date(link)] if noun else []
     return not measures or dates[0] >= measures[0] + 0.25
 
