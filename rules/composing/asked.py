@@ -72,7 +72,7 @@ class Asked:
 
     def is_attribute_listing(self) -> bool:
         """Whether the measures are columns of the thing that is grouped by, so that they are listed: `各店铺的月租金`."""
-        if len(self.parts.groups) != 1 or not self.parts.bare:
+        if len(self.parts.groups) != 1:
             return False
         one = self.parts.groups[0].dimension
         own = all(figure.link is not None and figure.link.table == one.table for figure in self.parts.bare)

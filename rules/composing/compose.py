@@ -7,9 +7,10 @@ from rules.composing.conditions import asks_for_periods, is_aggregate, restricte
 from rules.composing.dates import resolved
 from rules.composing.figures import dated_groups, figures_query, wants_figures
 from rules.composing.listing import listed_query
+from rules.composing.names import notes_on_values
 from rules.composing.ranking import ranked_query
 from rules.patterns.parts import Group, NO_TABLE, Named
-from rules.query.query import ColumnRef, Dimension, Query
+from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.query.refusals import ambiguous_column, unused_words
 from rules.schema.schema import TableKey
 
@@ -21,16 +22,20 @@ def composed(asked: Asked) -> Query:
         Refusal: something is missing, ambiguous, or has no place in the query.
         AmbiguousPath: two tables are tied in several ways.
     """
-    asked = _split_attributes(asked)
+    asked = _split_attributes(_with_whole_names(asked))
     _refuse_doubts(asked)
+    notes_on_values(asked)
     skipped = ()
+    if asked.says("periods") and not (asked.parts.rankings or asks_for_periods(asked)):
+        raise unused_words(asked.question.texts("date_part"))
     if asked.parts.rankings:
         query = ranked_query(asked)
     elif asks_for_periods(asked):
         (threshold,) = asked.parts.thresholds
         assert threshold.link is not None
         table = threshold.link.table
-        query = Query(table, dimensions=(resolved(asked, asked.parts.groups[0].dimension, table),))
+        dimension = resolved(asked, asked.parts.groups[0].dimension, table)
+        query = Query(table, dimensions=(dimension,), counts_rows=asked.says("how many"))
     elif wants_figures(asked):
         query = figures_query(asked)
         skipped = tuple(one for measure in query.measures for one in measure.share_of)
@@ -49,6 +54,27 @@ def _refuse_doubts(asked: Asked) -> None:
         choices = [(link.table, str(link.column)) for link in links]
         if asked.question.settled.among(choices) is None:
             raise ambiguous_column(word, choices[:5], asked.question.lexicon)
+
+
+def _with_whole_names(asked: Asked) -> Asked:
+    """First and last name side by side name one person, in one role: "whose manager is Nancy Fuller"."""
+    parts, question = asked.parts, asked.question
+    places = {(link.table, link.column, link.value): at for at, link in parts.said if question.display(link)}
+    roles = {}
+    for one in parts.conditions:
+        at = places.get((one.column.table, one.column.column, one.operands[0] if one.operands else None))  # type: ignore[arg-type]
+        if at is not None and one.column.via is not None:
+            roles[at] = one.column
+    if not roles:
+        return asked
+
+    def in_role(one: Condition) -> Condition:
+        at = places.get((one.column.table, one.column.column, one.operands[0] if one.operands else None))  # type: ignore[arg-type]
+        beside = next((roles[near] for near in (at - 1, at + 1) if near in roles), None) if at is not None else None
+        same = beside is not None and beside.table == one.column.table and one.column.via is None
+        return replace(one, column=replace(one.column, via=beside.via)) if same and beside is not None else one
+
+    return replace(asked, parts=replace(parts, conditions=tuple(map(in_role, parts.conditions))))
 
 
 def _split_attributes(asked: Asked) -> Asked:

@@ -132,6 +132,8 @@ def asks_for_periods(asked: Asked) -> bool:
     parts = asked.parts
     groups = [one.dimension for one in parts.groups]
     links = [one.link for one in parts.thresholds]
+    if not asked.says("periods") and not asked.question.has("date_which"):
+        return False
     if asked.tables or parts.columns or parts.bare or parts.figures or parts.rankings or len(groups) != 1:
         return False
     link = links[0] if len(links) == 1 else None

@@ -1,5 +1,6 @@
 """Composes queries whose answer is figures: totals, averages, counts and shares, by group or alone."""
 
+import re
 from dataclasses import replace
 
 from databases.expressions import expression
@@ -7,12 +8,14 @@ from knowledge.naming import called
 from rules.composing.asked import Asked, table_of
 from rules.composing.dates import date_column, resolved, trend_dimension
 from rules.patterns.asking import column_dimension, figure_of_rows
+from rules.patterns.costs import CLEAR
 from rules.patterns.parts import NO_TABLE
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
 from rules.query.refusals import missing_measure, not_understood, unused_words
 from rules.query.wishes import Figure
 from rules.schema.links import METRIC, column_link
 from rules.schema.schema import TableKey
+from rules.words import WORDS
 
 
 def measure_of(asked: Asked, figure: Figure, default: Function | None = None) -> Measure:
@@ -63,8 +66,10 @@ def wants_figures(asked: Asked) -> bool:
 def counts_implied(asked: Asked) -> bool:
     """Whether rows by groups without a figure are counted: `orders by status`, `shops per company`."""
     parts, question = asked.parts, asked.question
-    if parts.bare or parts.columns or asked.head is None:
+    if parts.bare or parts.columns:
         return False
+    if asked.head is None:
+        return _is_value_grouped(asked) or (asked.says("sum") and _earned(asked) is not None)
     several = any(len(span.periods) > 1 for span in parts.spans) or "joined:and" in parts.flags
     if asked.says("compare") and several:
         return True
@@ -101,18 +106,36 @@ def figures_query(asked: Asked, extra: tuple[Figure, ...] = ()) -> Query:
     dimensions = [one for one in _dimensions(asked, base, measures) if not _is_each_row(asked, one, measures)]
     if asked.says("per entity"):
         return _per_entity(asked, measures, dimensions)
+    if asked.says("avg") and len(measures) == 1 and len(dimensions) == 1 and measures[0].function in ("count", "sum"):
+        if not asked.parts.bare or dimensions[0].bucket is not None:
+            return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
     if asked.says("share"):
         return _share(asked, base, measures, dimensions)
     per = _averaged_over(asked, measures[0], dimensions) if len(measures) == 1 else None
     if per is not None:
         rest = [one for one in dimensions if one != per]
         return _grouped(base, rest, [replace(measures[0], function="sum", per=per)])
+    if any(_is_of_parts(asked, measure) for measure in measures):
+        raise unused_words(asked.question.texts("super", "max", "min"))
     return _grouped(base, dimensions, measures)
+
+
+def _is_of_parts(asked: Asked, measure: Measure) -> bool:
+    """Whether an extreme would be one of single reports, parts of a day, and the question doesn't ask for these."""
+    question = asked.question
+    facts = question.facts(measure.table)
+    if measure.function not in ("max", "min") or measure.column is None or not facts.is_report:
+        return False
+    column = question.schema.column(measure.table, measure.column)
+    records = any(word.mark.arg == "rows" for word in question.words)
+    return facts.is_measure(column) and not facts.is_averaged(column) and not records
 
 
 def _functioned(asked: Asked) -> tuple[Figure, ...]:
     """The plain measures; the first has the function that is said elsewhere: `平均`, "on average"."""
     bare = asked.parts.bare
+    if any(one.dimension.bucket for one in asked.parts.groups):
+        return bare
     function: Function | None = "avg" if asked.says("avg") else "sum" if asked.says("sum") else None
     return (replace(bare[0], function=function), *bare[1:]) if bare and function else bare
 
@@ -129,6 +152,10 @@ def _implied(asked: Asked) -> list[Figure]:
     if table is None or table == NO_TABLE:
         raise not_understood(asked.question.lexicon)
     facts = asked.question.facts(table)
+    if (earned := _earned(asked)) is not None:
+        return [earned]
+    if _is_value_grouped(asked):
+        return _count_of_conditions(asked, asked.parts.conditions[0].column.table)
     if asked.says("how many") and asked.head is None:
         return _count_of_conditions(asked, table)
     if asked.head is not None or facts.is_entity or asked.says("distribution"):
@@ -136,6 +163,30 @@ def _implied(asked: Asked) -> list[Figure]:
     if len(facts.measures) > 1:
         raise missing_measure(called(facts.table), facts)
     return [Figure("sum", column_link(table, one.name)) for one in facts.measures] or [Figure("count", table=table)]
+
+
+def _earned(asked: Asked) -> Figure | None:
+    """The income, where only a verb says that money is meant: "how much did it bring in"."""
+    question = asked.question
+    asks = any(word.text in _HOW_MUCH_MONEY for word in question.words if word.mark.means("count", "sum"))
+    earns = any(_EARNS.fullmatch(word.text) for word in question.words if word.mark.means("verb"))
+    if not asks or not earns:
+        return None
+    links = {
+        (link.table, link.column): link
+        for name in _INCOME
+        for link in question.lexicon.find(name)
+        if link.kind == "column" and link.quality >= CLEAR and question.schema.table(link.table).kind == "table"
+        and question.is_measure(link)
+    }  # fmt: skip
+    return Figure("sum", next(iter(links.values()))) if len(links) == 1 else None
+
+
+def _is_value_grouped(asked: Asked) -> bool:
+    """`trucks by month`, "trucks compared with cars": what a report counts of stored values."""
+    tables = {one.column.table for one in asked.parts.conditions}
+    grouped = asked.says("trend") or asked.says("compare") or any(one.dimension.bucket for one in asked.parts.groups)
+    return asked.head is None and grouped and len(tables) == 1 and asked.question.facts(tables.pop()).is_report
 
 
 def _count_of_conditions(asked: Asked, table: TableKey) -> list[Figure]:
@@ -146,6 +197,10 @@ def _count_of_conditions(asked: Asked, table: TableKey) -> list[Figure]:
     """
     question, conditions = asked.question, asked.parts.conditions
     names = [one for one in conditions if one.operator == "=" and one.column.column in question.facts(table).display]
+    rows = any(word.mark.arg == "rows" for word in question.words)
+    rows = rows or any(one.operator in ("null", "not null") for one in conditions)
+    if rows:
+        return [Figure("count", table=table)]
     figure = figure_of_rows(question, table, 0) if not names else None
     if figure is None:
         raise unused_words(question.texts("count"))
@@ -291,5 +346,7 @@ def _per_entity(asked: Asked, measures: list[Measure], dimensions: list[Dimensio
     return Query(measures[0].table, measures=(replace(measures[0], per=found[0]),))
 
 
+_INCOME, _HOW_MUCH_MONEY = WORDS.both("questions.income"), frozenset(WORDS.both("questions.money"))
+_EARNS = re.compile(WORDS.any_of("questions.earns"))
 _REPORTS = frozenset(("统计", "汇总", "计算", "统计一下", "求", "算一下", "查询"))
 __all__ = ["figures_query", "group_order", "measure_of", "table_of", "wants_figures"]

@@ -133,10 +133,11 @@ def _tells_apart(asked: Asked, base: TableKey) -> bool:
 def _leads_columns(asked: Asked, base: TableKey) -> bool:
     """Whether columns follow the table, so that its names come first: `departments and their managers`."""
     words = asked.question.words
+    shown = [*(one.at for one in asked.parts.columns), *(one.position for one in asked.parts.bare)]
     for one in asked.tables:
-        joint = one.at + 1
-        if one.link.table == base and joint < len(words) and words[joint].mark.means("and", "with"):
-            return bool(asked.parts.columns or asked.parts.bare)
+        between = words[one.at + 1 : min((at for at in shown if at > one.at), default=0)]
+        if one.link.table == base and any(word.mark.means("and", "with") for word in between):
+            return True
     return False
 
 

@@ -1,6 +1,7 @@
 """Composes queries for the most and the least: rows, groups, and the extreme value itself."""
 
 import math
+import re
 from dataclasses import replace
 
 from knowledge.naming import called
@@ -14,6 +15,7 @@ from rules.query.refusals import missing_measure, unused_words
 from rules.query.wishes import Figure
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
+from rules.words import WORDS
 from rules.words.vocabulary import concept_names
 
 
@@ -29,7 +31,11 @@ def ranked_query(asked: Asked) -> Query:
         if merged is None:
             return _both_ends(asked)
         asked = replace(asked, parts=replace(asked.parts, rankings=(merged,)))
+    if asked.says("share"):
+        raise unused_words(asked.question.texts("share"))
     asked, ranking = _with_figure(asked, asked.parts.rankings[0])
+    _refuse_owner(asked, ranking)
+    asked = _without_single_rows(asked, ranking)
     if _wants_value(asked, ranking):
         assert ranking.figure is not None
         function: Function = "max" if ranking.descending else "min"
@@ -90,12 +96,57 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
         return asked, replace(ranking, figure=Figure(None, adjective, position=ranking.at), hint="")
     if ranking.figure is None and not (ranking.hint and not _is_plain(asked, ranking.hint)):
         named = [*parts.figures, *parts.bare]
+        if not named and ranking.counts and asked.head is not None and parts.groups:
+            return asked, replace(ranking, figure=Figure("count", table=asked.head, position=ranking.at))
         if named:
             figures = tuple(one for one in parts.figures if one is not named[0])
             bare = tuple(one for one in parts.bare if one is not named[0])
             asked = replace(asked, parts=replace(parts, figures=figures, bare=bare))
             return asked, replace(ranking, figure=named[0], hint="")
     return asked, ranking
+
+
+def _refuse_owner(asked: Asked, ranking: Ranking) -> None:
+    """Refuses to rank the owners if the question asks for the owner of what is ranked: `收入最高的店铺属于哪个服务区`.
+
+    Raises:
+        Refusal: it does.
+    """
+    words, is_thing_said = asked.question.words, False
+    if not asked.question.is_chinese and (owned := _restricted_thing(asked, ranking)) is not None:
+        raise unused_words([words[owned].mark.text])
+    for word in words[ranking.at :]:
+        owns = word.mark.means("noise", "which", "verb") and _OWNS.match(word.text)
+        if owns and (is_thing_said or word.text.startswith(_ASKED_OWNERS)):
+            raise unused_words([word.mark.text])
+        is_thing_said = is_thing_said or (word.noun is not None and word.noun.is_table)
+
+
+def _restricted_thing(asked: Asked, ranking: Ranking) -> int | None:
+    """Where a table stands that is ranked but not asked for: the shop of "which area is the shop with the … in"."""
+    words = asked.question.words
+    first = next((at for at in range(ranking.at) if words[at].mark.means("which")), None)
+    if first is None:
+        return None
+    named = [word.at for word in words[first + 1 :] if word.noun is not None and not word.noun.is_value]
+    for one in asked.tables:
+        after = one.at + 1
+        if first < one.at < ranking.at and one.at != named[0] and after < ranking.at and words[after].mark.means("with"):
+            return one.at
+    return None
+
+
+_OWNS = re.compile(WORDS.any_of("questions.owners"))
+_ASKED_OWNERS = WORDS.chinese.phrases("questions.asked_owners")
+
+
+def _without_single_rows(asked: Asked, ranking: Ranking) -> Asked:
+    """Takes away a group by single rows beside an average: "the highest average rent per shop" averages over shops."""
+    figure = ranking.figure
+    if asked.head is None or figure is None or figure.function != "avg" or figure.link is None:
+        return asked
+    own = next((one for one in asked.parts.groups if one.dimension == Dimension(figure.link.table)), None)
+    return _without(asked, own) if own is not None and asked.head != figure.link.table else asked
 
 
 def _is_plain(asked: Asked, hint: str) -> bool:
@@ -146,14 +197,14 @@ def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension | None]:
     parts, question = asked.parts, asked.question
     groups = list(parts.groups)
     for one in groups:
-        if one.is_ranked or (one.is_kind and len(asked.tables) < 1):
+        together = one.is_ranked and asked.tables and asked.head != _counted(ranking)
+        if (one.is_ranked and not together) or (one.is_kind and len(asked.tables) < 1):
             if one.is_ranked and any(
                 other is not one and other.dimension == one.dimension for other in groups
             ):
                 groups = [other for other in groups if other is one or other.dimension != one.dimension]
             return _without(asked, one), one.dimension
-    figure = ranking.figure
-    counted = figure.table if figure is not None and figure.link is None else None
+    figure, counted = ranking.figure, _counted(ranking)
     head = asked.head
     if groups and head is not None and figure is not None and figure.function is not None and figure.link is not None:
         if figure.link.table == head:
@@ -164,12 +215,18 @@ def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension | None]:
     if head is not None and asked.tables and head != counted:
         return asked, Dimension(head)
     for named in parts.columns:
-        if not groups or named.role == "asked":
+        follows = named.at > ranking.at if question.is_chinese else named.at < ranking.at
+        if not groups or named.role == "asked" or follows:
             rest = tuple(one for one in parts.columns if one is not named)
             return replace(asked, parts=replace(parts, columns=rest)), column_dimension(question, named.link)
     if groups:
         return _without(asked, groups[-1]), groups[-1].dimension
     return asked, Dimension(head) if head is not None else None
+
+
+def _counted(ranking: Ranking) -> TableKey | None:
+    figure = ranking.figure
+    return figure.table if figure is not None and figure.link is None else None
 
 
 def _without(asked: Asked, group: object) -> Asked:
@@ -246,11 +303,13 @@ def _groups(asked: Asked, ranking: Ranking, figure: Figure, entity: Dimension, l
     measure = measure_of(asked, figure, default)
     entity = resolved(asked, entity, measure.table)
     others = [measure_of(asked, other) for other in (*parts.figures, *parts.bare)]
+    # `单日收入最高的店铺` ranks pairs of a shop and a day.
+    together = [resolved(asked, one.dimension, measure.table) for one in parts.groups if one.is_ranked]
     top_per = tuple(resolved(asked, one.dimension, measure.table) for one in parts.groups)
-    top_per = tuple(one for one in dict.fromkeys(top_per) if one != entity)
+    top_per = tuple(one for one in dict.fromkeys(top_per) if one != entity and one not in together)
     return Query(
         measure.table,
-        dimensions=tuple(dict.fromkeys((*top_per, entity))),
+        dimensions=tuple(dict.fromkeys((*top_per, entity, *together))),
         measures=tuple(dict.fromkeys((measure, *others))),
         order=(Order(measure=measure, descending=_direction(asked, ranking, link)), Order(descending=False)),
         limit=limit,

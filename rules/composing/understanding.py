@@ -93,8 +93,6 @@ def best(question: Question, lexicon: Lexicon) -> Understanding:
     for word in question.words:
         if word.mark.means("unsupported") and not any(one.link for one in word.senses.values()):
             raise unsupported(word.mark.arg, word.mark.text)
-        if word.mark.date is not None and word.mark.date.missing_year:
-            raise missing_year(word.mark.text)
     found = readings(question)
     refusal: Refusal | None = None
     least = found[0].cost
@@ -105,6 +103,8 @@ def best(question: Question, lexicon: Lexicon) -> Understanding:
             return _understood(question, lexicon, reading)
         except Refusal as one:
             refusal = refusal or one
+            if one.missing is not None:
+                break
     assert refusal is not None
     raise refusal
 
@@ -112,6 +112,9 @@ def best(question: Question, lexicon: Lexicon) -> Understanding:
 def _understood(question: Question, lexicon: Lexicon, reading: Reading) -> Understanding:
     if reading.lost:
         lost = [question.words[at].mark for at in reading.lost]
+        yearless = [mark for mark in lost if mark.date is not None and mark.date.missing_year]
+        if yearless:
+            raise missing_year(yearless[0].text)
         unknown = [mark.text for mark in lost if mark.is_unknown]
         raise unknown_words(unknown, lexicon) if unknown else unused_words([mark.text for mark in lost])
     asked = Asked(question, reading.parts)

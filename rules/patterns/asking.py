@@ -17,6 +17,7 @@ _KINDS = WORDS.both("questions.kinds")
 _HOW_MUCH_OF = WORDS.chinese.one_of("questions.how_much_of")
 _DISTRIBUTION = WORDS.chinese.one_of("questions.distribution")
 _ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
+_COUNTS_ROWS = WORDS.both("questions.counts_rows")
 _RECENT = 10  # rows shown for "recent orders", which names no number
 _MOST_LIMIT = 10_000
 _LEAST_KIND = 0.6
@@ -40,9 +41,26 @@ def count(match: Match) -> Parts | None:
     return Parts(figures=tuple(Figure("count", table=one.link.table, position=one.first) for one in tables))
 
 
+def total_asked(match: Match) -> Parts | None:
+    """`店铺一共多少`: how many there are."""
+    return total_rows(match) if _ASKS_NUMBER.match(match["sum"].word.text) else None
+
+
+def count_rows(match: Match) -> Parts | None:
+    """The rows of a table whose name alone would mean a figure: "revenue records", `营收有几条`."""
+    thing, word = match["tab|mcol"], match["count"].word.text
+    rows = match.get("noise") is not None or any(one in word for one in _COUNTS_ROWS)
+    if not rows or (thing.symbol == "mcol" and "tab" in thing.word.senses):
+        return None
+    return Parts(figures=(Figure("count", table=thing.link.table, position=thing.first),))
+
+
 def _counts(match: Match, word: Item, table: Item) -> bool:
     """Whether the word counts the table on this side of it: `多少客户`, `客户数`, but not `数客户` or "customers how many"."""
     asks = bool(_ASKS_NUMBER.match(word.word.text))
+    figure = table.word.senses.get("mcol")
+    if figure is not None and figure.cost <= 0 and not any(one in word.word.text for one in _COUNTS_ROWS):
+        return False  # `收入多少` asks for the income, although the table of daily incomes has the same name
     if word.first < table.first:
         return asks or word.word.text.isascii()
     if word.word.text.isascii():
@@ -188,6 +206,8 @@ def groups(match: Match) -> Parts | None:
     if by and match["by"].word.text == "by" and _is_agent(match):
         return None
     for item in match.items:
+        if item.symbol == "tab" and any(one.arg == "kind" for one in match.items):
+            return None
         if item.symbol == "tab":
             found.append(Group(Dimension(item.link.table), item.first, by=by))
         elif item.symbol in ("tcol", "flag", "dcol"):
@@ -230,6 +250,21 @@ def dated_group(match: Match) -> Parts | None:
         return None
     unit = match["bucket"].arg
     return Parts(groups=(Group(Dimension(link.table, link.column, unit), match.start),))  # type: ignore[arg-type]
+
+
+def asked_date(match: Match) -> Parts | None:
+    """`哪年成立`: when something happened, and not the year of a figure."""
+    column = match["dcol"]
+    if match.question.has("super", "top", "count", "sum", "avg", "max", "min"):
+        return None
+    return Parts(columns=(Named(column.first, column.link, "asked"),), doubts=doubts(column))
+
+
+def compared_dates(match: Match) -> Parts:
+    """Units of time whose figures are compared: "how many days had revenue over 10 million"."""
+    dates = match["date_part"]
+    found = Group(Dimension(NO_TABLE, None, dates.arg), dates.first)  # type: ignore[arg-type]
+    return Parts(groups=(found,), flags=("how many", "periods") if match.get("count") else ("periods",))
 
 
 def distribution(match: Match) -> Parts | None:
@@ -286,13 +321,15 @@ def ranking(match: Match) -> Parts | None:
         return None
     is_order = word.symbol == "rank" and limit is None
     is_open = word.symbol in ("rank", "top") and not arg.startswith(("-", "asc", "desc"))
-    dates = match.get("date_part")
+    dates = match.get("date_part", "bucket")
     ranked = (Group(Dimension(NO_TABLE, None, dates.arg), dates.first, is_ranked=True),) if dates else ()  # type: ignore[arg-type]
     found = Ranking(
         descending, word.first, figure or None, "" if figure else hint, limit, is_order=is_order, counts=counts,
         is_open=is_open,
     )
-    return Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))
+    parts = Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))
+    own = restricting.values(match) if match.get("vals") is not None else Parts()
+    return parts + own if own is not None else None
 
 
 def ordering(match: Match) -> Parts | None:
@@ -327,6 +364,10 @@ def _figure(match: Match, word: Item, counts: bool) -> Figure | None | bool:
         if column.symbol == "dcol" and not hint and counted is None and word.symbol not in ("rank", "by"):
             return False
         return Figure("count" if column.symbol == "dcol" and counted else function, column.link, position=column.first)
+    if match.get("vals") is not None:
+        value = match["vals"].link
+        says_number = counts and word.symbol == "super" and not match.question.display(value)
+        return figure_of_rows(match.question, value.table, match.start) or False if says_number else False
     if table is not None:
         if hint or not (counted is not None or counts):
             return False

@@ -12,10 +12,10 @@ TIE = 0.03  # a word passed over between two that belong together
 
 PASSED = {
     "noise": 0.02, "of": 0.02, "list": 0.05, "unit": 0.3, "verb": 0.1, "and": 0.3, "with": 0.3, "which": 0.6,
-    "to": 0.6, "from": 0.6, "cmp:=": 0.3, "count": 1.2, "range:now": 0.1, "named": 1.0, "compare": 1.0, "by_end": 0.4,
+    "to": 0.6, "from": 0.6, "cmp:=": 0.3, "range:now": 0.1, "named": 1.0, "compare": 1.0, "by_end": 0.4,
 }  # fmt: skip
 """A word of this intent that no pattern takes."""
 LOST = 6.0  # a word with a meaning that no pattern takes: the question is refused
 BEAM = 24  # readings followed at once
 READINGS = 12  # readings that are composed
-MARGIN = 0.8  # by which a reading may be worse than the best and still answer
+MARGIN = 0.5  # by which a reading may be worse than the best and still answer

@@ -15,6 +15,7 @@ from functools import cache
 from rules.linking.dates import Period
 from rules.patterns import costs
 from rules.patterns.words import Question, Sense, Word
+from rules.query.years import in_year_of
 from rules.schema.links import Link
 
 _TIES = ("noise", "of", "unit", "verb")
@@ -227,9 +228,16 @@ def _joined_to(question: Question, place: int, kinds: tuple[str, ...]) -> tuple[
             joint = mark.intent.kind if mark.intent and joint != "or" else joint
         elif joint and not _is_tie(question.words[other]):
             return joint, other
-        elif not mark.means("noise"):
+        elif not mark.means("noise") and not _is_own_table(question, place, other):
             return None
     return None
+
+
+def _is_own_table(question: Question, place: int, other: int) -> bool:
+    """Whether the word names the table of the value before it: `男用户和女用户`."""
+    value, table = question.words[place].senses.get("val"), question.words[other].senses.get("tab")
+    links = (value.link, table.link) if value is not None and table is not None else (None, None)
+    return links[0] is not None and links[1] is not None and links[0].table == links[1].table
 
 
 def _dates(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
@@ -242,7 +250,10 @@ def _dates(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
     while (after := _joined_to(question, last, ("to", "range", "and", "or", "compare"))) is not None:
         kind, other = after
         date = question.words[other].mark.date
-        if date is None or date.missing_year:
+        if date is not None and date.missing_year:
+            period = in_year_of(periods[-1], question.words[other].mark.text, question.is_chinese)
+            date = replace(date, period=period, missing_year=False) if period is not None else None
+        if date is None:
             return
         before = question.words[place - 1].mark if place else None
         ranged = kind in ("to", "range") or (kind == "and" and before is not None and before.means("between"))

@@ -19,6 +19,9 @@ _NEVER, _NOT_DONE = frozenset(WORDS.both("questions.never")), frozenset(WORDS.ch
 _BELOW = WORDS.chinese.one_of("questions.below")
 _AGO = WORDS.both("questions.ago")
 _MEASURED = 0.75
+_WHOLE_VALUE = 0.8
+_LACKS = frozenset(WORDS.both("questions.lacks"))
+_HAS = WORDS.chinese.text("questions.has")
 
 
 def ref(link: Link) -> ColumnRef:
@@ -39,6 +42,8 @@ def values(match: Match, via: str | None = None) -> Parts | None:
     """`vals` as a condition on their column."""
     item, question = match["vals"], match.question
     links = item.links
+    if _lacks_figure(match):
+        return None
     key, first = links[0].table, links[0]
     unequal = any(one.symbol == "cmp" and one.arg == "!=" for one in match.items)
     operator: Operator = "=" if len(links) == 1 else "in"
@@ -57,6 +62,22 @@ def values(match: Match, via: str | None = None) -> Parts | None:
     return Parts(conditions=(condition,), with_deleted=deleted, flags=flags, said=said)
 
 
+def _lacks_figure(match: Match) -> bool:
+    """Whether a negated value stands before a figure, as in `没有新能源车流量的服务区`.
+
+    It asks for things that have no such figure. A condition "another value" would find those that have others.
+    """
+    negation, after = match.get("not"), match.beside(1)
+    lacks = negation is not None and negation.word.text in _LACKS
+    return lacks and after is not None and "mcol" in after.senses and after.at == match.end
+
+
+def possessed(match: Match) -> Parts | None:
+    """`哪些服务区里有麦当劳`: 有 means "have" and not "contain" before a value."""
+    whole = match["vals"].link.quality >= _WHOLE_VALUE
+    return values(match) if match["like"].word.text.endswith(_HAS) and whole else None
+
+
 def labelled_values(match: Match) -> Parts | None:
     """Values beside the name of their column, or of a reference to whom they name: "whose manager is Ann"."""
     label, value = match["tcol|flag|mcol|dcol"].link, match["vals"].link
@@ -67,6 +88,10 @@ def labelled_values(match: Match) -> Parts | None:
     if same is not None and len(match["vals"].links) == 1:
         item = replace(match["vals"], links=(same,))
         return values(replace(match, items=tuple(item if one.symbol == "vals" else one for one in match.items)))
+    before = match["vals"].first > match["tcol|flag|mcol|dcol"].last
+    between = match.question.words[match["tcol|flag|mcol|dcol"].last : match["vals"].first]
+    if not before or any(word.mark.means("of") for word in between):
+        return None  # "the manager of Ann" is not one whose manager is Ann
     for edge in match.question.facts(label.table).edges:
         if edge.columns == (label.column,) and edge.parent == value.table:
             return values(match, via=label.column)
@@ -151,6 +176,11 @@ def identity(match: Match) -> Parts | None:
 def text(match: Match) -> Parts | None:
     """`名称包含“湖”`, "whose name starts with A", "named Ann": a condition on a text."""
     said, word = match["lit|unk|num|val"], match.get("like") or match["named"]
+    value = said.links[0] if said.symbol == "val" else None
+    if value is not None and value.quality >= _WHOLE_VALUE and word.word.text.endswith(_HAS):
+        target = _text_column(match, said)
+        if target is None or (value.table, value.column) != (target.table, target.column):
+            return None
     target = _text_column(match, said)
     if target is None:
         return None
@@ -380,6 +410,16 @@ def span(match: Match) -> Parts | None:
     return Parts(spans=(found, *others), flags=("compare",) if compares else ())
 
 
+def week_of(match: Match) -> Parts | None:
+    """The whole week of a day: "the week of 2026-10-05"."""
+    item = match["dates"]
+    start = item.periods[0].start
+    if len(item.periods) != 1 or item.periods[0].grain != "day" or start is None or start.day is None:
+        return None
+    monday = start.shifted("day", -start.day.weekday())
+    return Parts(spans=(Span((Period(monday, monday.shifted("week", 1), "week"),), item.first),))
+
+
 def _dates_it(match: Match, column: Item) -> bool:
     """Whether a word beside a period is its date column, and not what is measured in the period."""
     noun = column.word.noun
@@ -399,10 +439,10 @@ def _bound(match: Match, item: Item) -> str | None:
         if word.symbol.startswith("'"):
             return _BOUND_WORDS[word.word.text]
         if word.symbol == "cmp":
-            if word.word.text == "over" and period.is_relative:
-                return None
             bound = _OPERATORS.get(word.arg, "")
-            return _LONGER_AGO.get(bound, "") if item.word.text.endswith(_AGO) else bound
+            if item.word.text.endswith(_AGO):
+                return _LONGER_AGO.get(bound, "")
+            return None if word.word.text == "over" and period.is_relative else bound
         if word.symbol == "from" and item.first == item.last:
             open_ended = period.grain is not None and (match.question.is_chinese or period.grain == "day")
             return "since" if open_ended else None
