@@ -103,7 +103,7 @@ def best(question: Question, lexicon: Lexicon) -> Understanding:
             return _understood(question, lexicon, reading)
         except Refusal as one:
             refusal = refusal or one
-            if one.missing is not None:
+            if reading.parts.doubts:
                 break
     assert refusal is not None
     raise refusal

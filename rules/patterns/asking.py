@@ -14,7 +14,7 @@ from rules.words import WORDS
 
 _NUMBERS_OF = WORDS.both("questions.numbers_of")
 _KINDS = WORDS.both("questions.kinds")
-_HOW_MUCH_OF = WORDS.chinese.one_of("questions.how_much_of")
+_HOW_MUCH = WORDS.chinese.one_of("questions.how_much") | {"多少钱"}
 _DISTRIBUTION = WORDS.chinese.one_of("questions.distribution")
 _ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
 _COUNTS_ROWS = WORDS.both("questions.counts_rows")
@@ -35,7 +35,7 @@ def doubts(*items: Item | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
 def count(match: Match) -> Parts | None:
     """A count of a table's rows."""
     word, table = match["count"], match["tab"]
-    if not _counts(match, word, table):
+    if _rows_follow(match) or not _counts(match, word, table):
         return None
     tables = match.all("tab")
     return Parts(figures=tuple(Figure("count", table=one.link.table, position=one.first) for one in tables))
@@ -59,7 +59,8 @@ def _counts(match: Match, word: Item, table: Item) -> bool:
     """Whether the word counts the table on this side of it: `多少客户`, `客户数`, but not `数客户` or "customers how many"."""
     asks = bool(_ASKS_NUMBER.match(word.word.text))
     figure = table.word.senses.get("mcol")
-    if figure is not None and figure.cost <= 0 and not any(one in word.word.text for one in _COUNTS_ROWS):
+    is_amount = word.word.text in _HOW_MUCH or word.word.text.isascii()
+    if figure is not None and figure.cost <= 0 and is_amount:
         return False  # `收入多少` asks for the income, although the table of daily incomes has the same name
     if word.first < table.first:
         return asks or word.word.text.isascii()
@@ -102,6 +103,8 @@ def count_column(match: Match) -> Parts | None:
     """A count of a column's values: numbers are added up, dates count as events, other values once each."""
     item, question = match["tcol|dcol|mcol"], match.question
     word = match["count"]
+    if _rows_follow(match):
+        return None
     if not word.word.text.isascii() and word.first < item.first and not _ASKS_NUMBER.match(word.word.text):
         return None
     link = item.link
@@ -154,11 +157,19 @@ def per_entity(match: Match) -> Parts:
     return parts + Parts(groups=(Group(Dimension(table.link.table), table.first),))
 
 
-def measure(match: Match) -> Parts:
+def _rows_follow(match: Match) -> bool:
+    words = match.question.words
+    return match.end < len(words) and words[match.end].mark.arg == "rows"
+
+
+def measure(match: Match) -> Parts | None:
     """A measure without a function; with a word for "how much" its total."""
+    asked = match.get("count")
+    if asked is not None and (_rows_follow(match) or not (asked.word.text in _HOW_MUCH or asked.word.text.isascii())):
+        return None
     column = match["mcol"]
-    asked = ("how much",) if match.get("count") is not None else ()
-    return Parts(bare=(Figure(None, column.link, position=column.first),), doubts=doubts(column), flags=asked)
+    flags = ("how much",) if asked is not None else ()
+    return Parts(bare=(Figure(None, column.link, position=column.first),), doubts=doubts(column), flags=flags)
 
 
 def owned_measure(match: Match) -> Parts | None:
@@ -167,7 +178,8 @@ def owned_measure(match: Match) -> Parts | None:
     if column.link.table != table.link.table:
         return None
     named = Named(table.first, table.link, "owner")
-    return measure(match) + Parts(tables=(named,))
+    parts = measure(match)
+    return parts + Parts(tables=(named,)) if parts is not None else None
 
 
 def share(match: Match) -> Parts:
@@ -202,12 +214,14 @@ def groups(match: Match) -> Parts | None:
     """Groups by tables, columns and units of time: `各公司和各省份`, "by region and status"."""
     found: list[Group] = []
     question = match.question
+    kind = any(one.arg in ("kind", "sort") for one in match.items)
+    if kind and any("tab" in one.word.senses for one in match.items):
+        return None
     by = match.get("by") is not None and match.get("each") is None
     if by and match["by"].word.text == "by" and _is_agent(match):
-        return None
+        table = match.get("tab")
+        return Parts(tables=(Named(table.first, table.link),)) if table is not None else None
     for item in match.items:
-        if item.symbol == "tab" and any(one.arg == "kind" for one in match.items):
-            return None
         if item.symbol == "tab":
             found.append(Group(Dimension(item.link.table), item.first, by=by))
         elif item.symbol in ("tcol", "flag", "dcol"):
@@ -222,7 +236,7 @@ def _is_agent(match: Match) -> bool:
     before = match.question.words[match.start - 1] if match.start else None
     after = match.beside(1)
     said = after is not None and ("val" in after.senses or after.mark.means("with", "from") or after.text == "who")
-    return before is not None and before.mark.means("verb") and match.get("tab") is not None and said
+    return before is not None and before.mark.means("verb") and match.get("tab", "tcol") is not None and said
 
 
 def owned_group(match: Match) -> Parts | None:
@@ -287,7 +301,10 @@ def kinds(match: Match) -> Parts | None:
     dimension = column_dimension(match.question, links[0])
     unclear = ((word.word.mark.text, rivals),) if len(rivals) > 1 else ()
     named = Named(table.first, table.link, "owner")
-    return Parts(groups=(Group(dimension, match.start, is_kind=True),), doubts=unclear, tables=(named,))
+    counted = match.get("count")
+    figures = (Figure("count", table=table.link.table, position=table.first),) if counted is not None else ()
+    group = Group(dimension, match.start, is_kind=True, by=match.get("by") is not None)
+    return Parts(groups=(group,), doubts=unclear, tables=(named,), figures=figures)
 
 
 def _kind_columns(question: Question, table: TableKey) -> list[Link]:
@@ -311,7 +328,7 @@ def ranking(match: Match) -> Parts | None:
     descending = not arg.startswith("-") and arg != "asc"
     hint = arg[1:] if arg[:1] in "+-" and len(arg) > 1 else ""
     limit = _limit(match)
-    if word.symbol == "top" and limit is None and not _says_first(word):
+    if word.symbol == "top" and limit is None and not (_says_first(word) and not _number_follows(match)):
         return None
     if hint == "recent":
         hint, limit = "date", limit or _RECENT
@@ -339,6 +356,11 @@ def ordering(match: Match) -> Parts | None:
         return None
     found = Ranking(True, match.start, figure, is_order=True, is_open=True)
     return Parts(rankings=(found,), doubts=doubts(*match.all("mcol", "dcol")))
+
+
+def _number_follows(match: Match) -> bool:
+    words = match.question.words
+    return match.end < len(words) and words[match.end].mark.number is not None
 
 
 def _says_first(word: Item) -> bool:
@@ -371,6 +393,8 @@ def _figure(match: Match, word: Item, counts: bool) -> Figure | None | bool:
     if table is not None:
         if hint or not (counted is not None or counts):
             return False
+        if match.question.is_chinese and counted is None and table.first > word.first:
+            return False  # `最多的客户` asks for customers
         return Figure("count", table=table.link.table, position=table.first)
     return None
 
@@ -403,6 +427,8 @@ def attribute(match: Match) -> Parts | None:
     table, column = match.get("tab"), match["tcol|dcol|flag"]
     if table is not None and column.link.table != table.link.table:
         return None
+    if table is not None and match.question.is_chinese and column.first < table.first:
+        return None  # `删除的服务区` are areas
     named = Named(column.first, column.link, _role(match))
     owner = (Named(table.first, table.link, "owner"),) if table is not None else ()
     return Parts(columns=(named,), tables=owner, doubts=doubts(column))

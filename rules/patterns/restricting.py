@@ -423,6 +423,8 @@ def week_of(match: Match) -> Parts | None:
 def _dates_it(match: Match, column: Item) -> bool:
     """Whether a word beside a period is its date column, and not what is measured in the period."""
     noun = column.word.noun
+    if noun is not None and noun.is_table:
+        return False  # "orders from last year"
     question = match.question
     named = [(score, link) for score, link in noun.columns if link.quality >= _MEASURED] if noun else []
     measures = [score for score, link in named if question.is_measure(link)]

@@ -167,6 +167,7 @@ _TABLE: tuple[tuple[str, float, Make], ...] = (
     ("date_part", 1.0, asking.compared_dates),
     ("count date_part", 0.6, asking.compared_dates),
     ("each:kind|which:kind|by:kind|each:sort|which:sort tab", 0.4, asking.kinds),
+    ("each:kind|by:kind|each:sort tab count", 0.5, asking.kinds),
     ("each:kind|by:kind|each:sort tcol", 0.4, asking.groups),
     ("by by_end tab", 0.4, asking.kinds),
     ("trend", 0.3, asking.says("trend")),
