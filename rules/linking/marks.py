@@ -5,17 +5,21 @@ reading is right. Every stretch that is a name, a stored value, an intent word, 
 cost; dynamic programming takes the cover of least total cost, which prefers few, long, exact matches.
 """
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from knowledge.atoms import Atom, atoms_of, join, normalise
 from knowledge.naming import has_han
-from rules.linking.dates import DateSpan, spans_of
+from rules.linking.dates import spans_of
+from rules.linking.mark import Mark as Mark
+from rules.linking.skipping import with_speech
 from rules.schema.lexicon import MAX_PHRASE_ATOMS, Lexicon
 from rules.schema.links import Link
 from rules.words import WORDS
-from rules.words.numerals import Numeral, numerals_of
+from rules.words.numerals import numerals_of
+from rules.words.speech import segmented
 from rules.words.talk import without_courtesy
 from rules.words.vocabulary import INTENTS, Intent
 
@@ -26,44 +30,6 @@ _NEGATIONS, _OF = WORDS.chinese.phrases("names.negations"), WORDS.chinese.phrase
 _BUCKET_WORDS = WORDS.english.one_of("names.periodic")
 _WITH = WORDS.english.text("questions.with")
 _BEFORE = WORDS.chinese.text("dates.before")
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A stretch of the question and everything it may mean; the planner chooses.
-
-    Attributes:
-        start, end: positions in the sequence of atoms.
-        text: as written.
-        literal: the inside of a quotation.
-        is_unknown: whether nothing is known about it.
-        glued: whether no blank stands before it.
-    """
-
-    start: int
-    end: int
-    text: str
-    intent: Intent | None = None
-    links: tuple[Link, ...] = ()
-    number: Numeral | None = None
-    date: DateSpan | None = None
-    literal: str | None = None
-    is_unknown: bool = False
-    glued: bool = False
-
-    def means(self, *kinds: str) -> bool:
-        """Whether its intent is of one of these kinds."""
-        return self.intent is not None and self.intent.kind in kinds
-
-    @property
-    def arg(self) -> str:
-        """The argument of its intent, empty when there is none."""
-        return self.intent.arg if self.intent else ""
-
-    @property
-    def quality(self) -> float:
-        """Of its best link, 0 without one."""
-        return self.links[0].quality if self.links else 0.0
 
 
 @dataclass
@@ -122,7 +88,8 @@ def _marks(question: str, lexicon: Lexicon, intents: Mapping[str, Intent], *, wi
         _forget_views(found, lexicon)
     _add_numbers_and_dates(found, lexicon)
     _add_looked_up(found, lexicon)
-    return tuple(_with_kinds(list(_merge_unknown(_cheapest(found), text, atoms)), lexicon))
+    known = list(_with_kinds(list(_words_of_unknown(_cheapest(found), atoms)), lexicon))
+    return with_speech(known)
 
 
 def _with_kinds(marks: list[Mark], lexicon: Lexicon) -> Iterator[Mark]:
@@ -335,18 +302,26 @@ def _is_bare_punctuation(mark: Mark, atoms: tuple[Atom, ...]) -> bool:
     return atoms[mark.start].kind == "mark" and mark.intent is None and mark.number is None
 
 
-def _merge_unknown(marks: list[Mark], text: str, atoms: tuple[Atom, ...]) -> Iterator[Mark]:
-    """Unknown Han characters in a row are one unknown word; Latin words stay apart."""
-    pending: Mark | None = None
-    for mark in marks:
-        joins = mark.is_unknown and atoms[mark.start].kind == "han" and mark.glued
-        if pending is not None and joins and pending.end == mark.start and atoms[pending.start].kind == "han":
-            pending = replace(pending, end=mark.end, text=text[atoms[pending.start].start : atoms[mark.end - 1].end])
+def _words_of_unknown(marks: list[Mark], atoms: tuple[Atom, ...]) -> Iterator[Mark]:
+    """The marks; unknown Han characters in a row are cut into words by the dictionary."""
+    for is_han, row in itertools.groupby(marks, key=lambda mark: mark.is_unknown and atoms[mark.start].kind == "han"):
+        if not is_han:
+            yield from row
             continue
-        if pending is not None:
-            yield pending
-        pending = mark if mark.is_unknown else None
-        if pending is None:
-            yield mark
-    if pending is not None:
-        yield pending
+        run: list[Mark] = []
+        for mark in row:
+            if run and not (mark.glued and mark.start == run[-1].end):
+                yield from _cut(run, atoms)
+                run = []
+            run.append(mark)
+        yield from _cut(run, atoms)
+
+
+def _cut(run: list[Mark], atoms: tuple[Atom, ...]) -> Iterator[Mark]:
+    """The words of unknown characters that stand side by side."""
+    start = 0
+    for word in segmented("".join(atoms[mark.start].key for mark in run)):
+        end = start + len(word.text)
+        said = "".join(mark.text for mark in run[start:end])
+        yield replace(run[start], end=run[end - 1].end, text=said, speech=word.speech)
+        start = end

@@ -380,8 +380,12 @@ class Reading:
     # ------------------------------------------------------------------------------------------------------ leftovers
 
     def unknown(self) -> list[Mark]:
-        """Unused words that name nothing."""
-        return [mark for index, mark in enumerate(self.marks) if mark.is_unknown and index not in self.used]
+        """Unused words that name nothing and may not be passed over."""
+        return [
+            mark
+            for index, mark in enumerate(self.marks)
+            if mark.is_unknown and not mark.is_skippable and index not in self.used
+        ]
 
     def widened(self, mark: Mark) -> str:
         """The unknown word with single characters beside it that were taken for words (`星巴` + `克`)."""
@@ -421,7 +425,7 @@ class Reading:
     def _matters(self, index: int) -> bool:
         mark = self.marks[index]
         if mark.is_unknown or mark.literal is not None or mark.date is not None:
-            return True
+            return not mark.is_skippable
         if mark.number is not None:
             return not (mark.text in ("一", "one") or mark.means("noise", "unit"))
         if self.nouns[index] is not None and not mark.means(

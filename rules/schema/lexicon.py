@@ -40,6 +40,7 @@ from rules.schema.senses import (
     link_to,
     sense_of,
 )
+from rules.words import speech
 
 MAX_PHRASE_ATOMS = 16
 """Longest phrase looked up, in atoms."""
@@ -318,6 +319,7 @@ class Lexicon:
     def prepare(self) -> None:
         """Builds what unknown words are looked up in, so that the first such question need not wait for it."""
         _ = self._suggested, self._words, self._numbers, self.people
+        speech.prepare()
 
 
 def _least_quality(catalog: Catalog) -> float:

@@ -1,0 +1,180 @@
+"""Parts of speech and lemmas of words that nothing of the database explains, by kept dictionaries of both languages.
+
+Chinese is cut and tagged by jieba's dictionary, which comes with the package `rjieba`. English words are tagged by
+Brill's lexicon (the likeliest Penn tag of 94,000 forms), which comes with `textblob` and is read as the file it is, and
+led back to lemmas by `simplemma`. Each is read once per process, by the first that asks: together half a second and
+70 MB. `prepare` reads them where nobody waits.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Literal
+
+from common.text import Lang
+from common.word_files import Words
+from rules.words import WORDS
+
+Speech = Literal[
+    "noun", "proper noun", "verb", "adjective", "adverb", "pronoun", "number", "measure", "particle", "courtesy",
+    "decisive", "unknown",
+]  # fmt: skip
+"""What kind of word something is.
+
+particle    a function word: prepositions, conjunctions, auxiliaries, articles, interjections
+courtesy    said out of politeness ("kindly", 劳烦)
+decisive    a function word that changes what is asked: negations, degrees, restrictions ("hardly", 仅)
+measure     counts things (a Chinese measure word)
+unknown     in no dictionary
+"""
+
+# jieba's tags by their beginnings, and Penn tags; the longest beginning counts.
+_CHINESE_TAGS: Mapping[str, Speech] = {
+    "nr": "proper noun", "ns": "proper noun", "nt": "proper noun", "nz": "proper noun", "n": "noun", "vn": "noun",
+    "j": "noun", "s": "noun", "t": "noun", "f": "noun", "an": "noun", "v": "verb", "ad": "adverb", "a": "adjective",
+    "b": "adjective", "z": "adjective", "d": "adverb", "r": "pronoun", "m": "number", "q": "measure", "p": "particle",
+    "c": "particle", "u": "particle", "y": "particle", "e": "particle", "o": "particle", "k": "particle",
+}  # fmt: skip
+_PENN_TAGS: Mapping[str, Speech] = {
+    "NN": "noun", "NNP": "proper noun", "VB": "verb", "JJ": "adjective", "RB": "adverb", "PRP": "pronoun",
+    "WP": "pronoun", "CD": "number", "DT": "particle", "IN": "particle", "CC": "particle", "TO": "particle",
+    "MD": "particle", "PDT": "particle", "RP": "particle", "EX": "particle", "WDT": "particle", "WRB": "particle",
+    "UH": "particle", "POS": "particle",
+}  # fmt: skip
+_PAST = WORDS.english.text("speech.past")
+_FILES: Mapping[Lang, Words] = {"en": WORDS.english, "zh": WORDS.chinese}
+_COURTESY: Speech = "courtesy"
+_DECISIVE: Speech = "decisive"
+_CLOSED: Mapping[Lang, Mapping[str, Speech]] = {
+    lang: dict.fromkeys(words.phrases("speech.courtesy"), _COURTESY)
+    | dict.fromkeys(words.phrases("speech.decisive"), _DECISIVE)
+    for lang, words in _FILES.items()
+}
+
+
+@dataclass(frozen=True)
+class Word:
+    """A Chinese word as the dictionary cuts it."""
+
+    text: str
+    speech: Speech
+
+
+def part_of_speech(word: str, language: Lang) -> Speech:
+    """What kind of word `word` is most often; an English word in any case and inflection.
+
+    A Chinese text of several words is of the kind of the last one that is no particle, which carries the meaning.
+    """
+    if language == "en":
+        return _english(word.lower())
+    said = [part.speech for part in segmented(word)]
+    return next((speech for speech in reversed(said) if speech != "particle"), said[-1] if said else "unknown")
+
+
+@lru_cache(maxsize=4096)
+def segmented(text: str) -> tuple[Word, ...]:
+    """The words of a Chinese text without blanks, in order; together they are the text."""
+    words: list[Word] = []
+    for said, tag in _DICTIONARIES.tagged(text):
+        last = words[-1] if words else None
+        if last is not None and last.text == said and last.speech == "verb":  # a doubled verb is one word
+            words[-1] = Word(last.text + said, last.speech)
+        else:
+            words.append(Word(said, _chinese(said, tag)))
+    return tuple(words)
+
+
+@lru_cache(maxsize=4096)
+def lemma(word: str) -> str:
+    """The form under which dictionaries list an English word, in lower case: `buy` of `bought`, `city` of `cities`."""
+    return _DICTIONARIES.lemma(word.lower())
+
+
+def is_participle(word: str) -> bool:
+    """Whether an English word is a past form, which may say of which kind a thing is: a cancelled order."""
+    return _tag(word.lower()) in ("VBD", "VBN")
+
+
+@lru_cache(maxsize=4096)
+def may_be_verb(word: str) -> bool:
+    """Whether an English word, whatever it is most often, has forms that only verbs have: `rack`, `racked`."""
+    base = lemma(word)
+    return any(_tag(form).startswith("VB") for form in (word.lower(), base, *_forms(base)))
+
+
+def prepare() -> None:
+    """Reads the dictionaries, so that the first question need not wait for them. It may be called by any thread."""
+    segmented("")
+    lemma("")
+
+
+def _chinese(word: str, tag: str) -> Speech:
+    return _CLOSED["zh"].get(word) or _by_tag(tag, _CHINESE_TAGS)
+
+
+@lru_cache(maxsize=4096)
+def _english(word: str) -> Speech:
+    return _CLOSED["en"].get(word) or _by_tag(_tag(word), _PENN_TAGS)
+
+
+def _by_tag(tag: str, kinds: Mapping[str, Speech]) -> Speech:
+    return next((kinds[tag[:size]] for size in range(len(tag), 0, -1) if tag[:size] in kinds), "unknown")
+
+
+def _tag(word: str) -> str:
+    """The Penn tag of a lower-case form, by its lemma where the lexicon has only that; empty where it has neither."""
+    tags = _DICTIONARIES.tags
+    if word in tags or (base := lemma(word)) not in tags or base == word:
+        return tags.get(word, "")
+    tag = tags[base]
+    return "VBN" if tag == "VB" and word.endswith(_PAST) else tag
+
+
+def _forms(base: str) -> Iterator[str]:
+    """The regular past form and participle of a verb."""
+    stems = (base.removesuffix("e"), base + base[-1:]) if base else ()
+    return (f"{stem}{end}" for stem in (*stems, base) for end in (_PAST, "ing"))
+
+
+class _Dictionaries:
+    """What is read once: each part by the first that needs it, while others wait."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+
+    def tagged(self, text: str) -> list[tuple[str, str]]:
+        """The words of a Chinese text with their tags."""
+        with self._turn:  # importing reads the dictionary; only the first call takes more than a look-up
+            import rjieba
+
+        return rjieba.tag(text, False)
+
+    @cached_property
+    def tags(self) -> dict[str, str]:
+        """The likeliest Penn tag of each English form in lower case; a lower-case entry counts before a capitalised."""
+        tags: dict[str, str] = {}
+        for line in _lexicon():
+            form, _, tag = line.partition(" ")
+            if form.islower() or (form.istitle() and form.lower() not in tags):
+                tags[form.lower()] = tag
+        return tags
+
+    def lemma(self, word: str) -> str:
+        """The lemma of a lower-case English form."""
+        with self._turn:
+            import simplemma
+
+            return simplemma.lemmatize(word, lang="en") if word else ""
+
+
+def _lexicon() -> Iterator[str]:
+    # The package itself is not imported: it would bring far more than its lexicon.
+    path = Path(str(distribution("textblob").locate_file("textblob/en/en-lexicon.txt")))
+    lines = path.read_text("utf-8").splitlines()
+    yield from (line for line in map(str.strip, lines) if line and not line.startswith(";;;"))
+
+
+_DICTIONARIES = _Dictionaries()
