@@ -7,7 +7,7 @@ from rules.query.query import ColumnRef, Measure, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema, TableKey
 from rules.sql.frame import Frame
-from rules.sql.statement import Statement, Unrenderable, where_lines
+from rules.sql.statement import Statement, Unrenderable, group_name, where_lines
 
 
 def render(query: Query, schema: Schema, graph: Graph) -> str:
@@ -83,7 +83,7 @@ def _outer_names(statement: Statement, inner: Statement, frame: Frame, names: li
         for sql in inner.group_columns(frame, dimension):
             name = next(remaining)
             if dimension.column is not None:
-                shown.append(f"{name} AS {quoted(dimension.bucket or dimension.column)}")
+                shown.append(f"{name} AS {quoted(group_name(dimension))}")
             elif sql in visible:
                 shown.append(f"{name} AS {quoted(visible[sql])}")
     return shown
@@ -189,7 +189,7 @@ def _shared_names(statement: Statement) -> list[str]:
     names: list[str] = []
     for dimension in statement.query.dimensions:
         if dimension.column is not None:
-            names.append(dimension.bucket or dimension.column)
+            names.append(group_name(dimension))
         else:
             names += statement.shown(dimension)
     return [quoted(name) for name in names]

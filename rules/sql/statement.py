@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from common.postgres.identifiers import quoted
+from rules.query.functions import FUNCTIONS, PARTS
 from rules.query.query import ColumnRef, Dimension, Having, Measure, Order, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Facts, Schema, TableKey, kind_of
+from rules.sql.comparisons import comparison
 from rules.sql.frame import Frame
+from rules.sql.identifiers import number
 
 
 class Unrenderable(Exception):
@@ -52,8 +56,9 @@ class Statement:
         preferred = query.through | {related.table for related in query.related}
         if not frame.include(needed, preferred):
             raise Unrenderable(f"nothing connects {base} with {needed}")
-        added = any(measure.function in ("sum", "avg", "metric") for measure in query.measures)
-        if added and not self._facts(base).is_entity and frame.has_beside(query.conditions):
+        added = any(_weighs(measure) and measure.function != "count" for measure in query.measures)
+        alternatives = [one for each in query.either for one in each.conditions]
+        if added and not self._facts(base).is_entity and frame.has_beside([*query.conditions, *alternatives]):
             raise Unrenderable("a sum over events can't be restricted by what only parts of them have")
         if query.all_of is not None:
             self._keep_all(frame, query.all_of)
@@ -61,7 +66,7 @@ class Statement:
         filters = {self.filter_of(one) for one in (*query.measures, *(having.measure for having in query.having))}
         if len(filters) > 1:
             raise Unrenderable("figures of different rows are compared")
-        frame.restrict(query.conditions, query.related, filters.pop() if filters else None)
+        frame.restrict(query.conditions, query.related, query.either, filters.pop() if filters else None)
         return frame
 
     def filter_of(self, measure: Measure) -> str | None:
@@ -99,7 +104,7 @@ class Statement:
         """The statement; `with_keys` adds the columns that identify the groups, on which it is joined with others."""
         frame = self.frame()
         query = self.query
-        if frame.multiplies and any(_adds_rows(measure) for measure in query.measures):
+        if frame.multiplies and any(_weighs(measure) for measure in query.measures):
             frame = self._deduplicated(frame)
         outputs = [*self.dimension_outputs(frame), *self.column_outputs(frame)]
         outputs += [self.measure_output(frame, measure) for measure in query.measures]
@@ -143,12 +148,15 @@ class Statement:
                     for name in self.shown(dimension)
                 ]
             else:
-                outputs.append(Output(self._dimension_sql(frame, dimension), dimension.bucket))
+                name = group_name(dimension)
+                outputs.append(
+                    Output(self._dimension_sql(frame, dimension), name if name != dimension.column else None)
+                )
         return _disambiguated(outputs, self.query, self.schema)
 
     def _dimension_sql(self, frame: Frame, dimension: Dimension) -> str:
         assert dimension.column is not None
-        ref = ColumnRef(dimension.table, dimension.column, dimension.via)
+        ref = ColumnRef(dimension.table, dimension.column, dimension.via, part=dimension.part)
         if dimension.bucket is None:
             return frame.column(ref)
         column = frame.dated(ref)
@@ -161,11 +169,12 @@ class Statement:
 
     def column_outputs(self, frame: Frame) -> list[Output]:
         """The listed columns."""
-        names = [column.column for column in self.query.columns]
+        names = [(column.column, column.part) for column in self.query.columns]
         outputs = []
         for column in self.query.columns:
-            twice = names.count(column.column) > 1
+            twice = names.count((column.column, column.part)) > 1
             alias = f"{column.table[1]}_{column.column}" if twice and column.table != self.query.base else None
+            alias = alias if column.part is None else f"{column.column}_{PARTS[column.part].name}"
             outputs.append(Output(frame.column(column), alias))
         return outputs
 
@@ -193,9 +202,8 @@ class Statement:
             column = frame.numeric(ColumnRef(measure.table, measure.column))
         if measure.times is not None:
             column = f"{column} * {frame.numeric(ColumnRef(measure.table, measure.times))}"
-        if measure.function == "count_distinct":
-            return f"count(DISTINCT {column})"
-        plain = f"{measure.function}({column})"
+        at = number((measure.percent or Decimal(50)) / 100)
+        plain = FUNCTIONS[measure.function].sql.replace("{at}", at).replace("{}", column)
         return f"coalesce({plain}, 0)" if frame.keeps_all and measure.function == "sum" else plain
 
     def _count_rows_sql(self, frame: Frame, measure: Measure) -> str:
@@ -227,7 +235,7 @@ class Statement:
         return ["HAVING " + " AND ".join(self._having_sql(frame, having) for having in self.query.having)]
 
     def _having_sql(self, frame: Frame, having: Having) -> str:
-        return frame.comparison(self.aggregate_sql(frame, having.measure), having.operator, having.operands)
+        return comparison(self.aggregate_sql(frame, having.measure), having.operator, having.operands)
 
     def _order_by(self, frame: Frame) -> list[str]:
         keys = [self._order_sql(frame, order) for order in self.query.order]
@@ -269,14 +277,10 @@ def _disambiguated(outputs: list[Output], query: Query, schema: Schema) -> list[
     ]
 
 
-_PREFIXES = {
-    "sum": "total",
-    "avg": "average",
-    "min": "min",
-    "max": "max",
-    "count": "count",
-    "count_distinct": "distinct",
-}
+def group_name(dimension: Dimension) -> str:
+    """The name of the column of a dimension by one column."""
+    part = PARTS[dimension.part].name if dimension.part is not None else None
+    return dimension.bucket or part or str(dimension.column)
 
 
 def measure_alias(measure: Measure, query: Query) -> str:
@@ -285,12 +289,10 @@ def measure_alias(measure: Measure, query: Query) -> str:
         name = f"{measure.table[1]}_count"
     elif measure.function == "metric":
         name = measure.column
-    elif measure.function == "count_distinct":
-        name = f"{measure.column}_count"
-    elif measure.times is not None:
-        name = f"{_PREFIXES[measure.function]}_{measure.column}_x_{measure.times}"
     else:
-        name = f"{_PREFIXES[measure.function]}_{measure.column}"
+        column = f"{measure.column}_x_{measure.times}" if measure.times is not None else measure.column
+        percent = number(measure.percent).replace(".", "_") if measure.percent is not None else ""
+        name = FUNCTIONS[measure.function].name.replace("{percent}", percent).replace("{}", column)
     if measure.per is not None:
         name = f"average_{name}"
     if measure.is_share:
@@ -300,6 +302,8 @@ def measure_alias(measure: Measure, query: Query) -> str:
     return f"{measure.table[1]}_{name}" if clash and measure.column is not None else name
 
 
-def _adds_rows(measure: Measure) -> bool:
+def _weighs(measure: Measure) -> bool:
     """Whether the figure would be wrong if a row were joined twice."""
-    return measure.function in ("sum", "avg", "metric") or (measure.function == "count" and measure.column is not None)
+    if measure.function == "metric":
+        return True
+    return FUNCTIONS[measure.function].weighs and (measure.function != "count" or measure.column is not None)
