@@ -5,13 +5,26 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from common.values import Catalog
 from databases import GuardedDatabase
-from rules.linking.dates import Moment, Period
-from rules.query.query import ColumnRef, Condition, Dimension, Either, Measure, Order, Part, Query, Related
+from rules.linking.dates import Moment, Period, Unit
+from rules.query.query import (
+    ColumnRef,
+    Comparison,
+    Condition,
+    Dimension,
+    Either,
+    Having,
+    Measure,
+    Order,
+    Part,
+    Query,
+    Related,
+)
 from rules.query.query_json import query_from_json, query_to_json
 from rules.schema.lexicon import lexicon_of
 from rules.schema.schema import TableKey
@@ -306,3 +319,319 @@ def test_a_date_has_no_hour(catalog: Catalog) -> None:
 )
 def test_one_of_several_conditions_holds(shop: GuardedDatabase, catalog: Catalog, query: Query, gold: str) -> None:
     holds(shop, catalog, query, gold)
+
+
+# ----------------------------------------------------------------------------------------------------- both and neither
+
+
+def bought(name: str, negated: bool = False) -> Related:
+    return Related(PRODUCTS, (Condition(PRODUCT, "=", (name,)),), negated)
+
+
+BUYERS = "SELECT customer_id FROM orders JOIN order_items USING (order_id) JOIN products USING (product_id)"
+
+
+@pytest.mark.parametrize(
+    ("related", "gold"),
+    [
+        (
+            (bought("Tea"), bought("Milk")),
+            f"customer_id IN ({BUYERS} WHERE product_name = 'Tea')"
+            f" AND customer_id IN ({BUYERS} WHERE product_name = 'Milk')",
+        ),
+        (
+            (bought("Tea", negated=True), bought("Milk", negated=True)),
+            f"NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name IN ('Tea', 'Milk'))",
+        ),
+        (
+            (bought("Tea"), bought("Milk", negated=True)),
+            f"EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name = 'Tea')"
+            f" AND NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name = 'Milk')",
+        ),
+        (  # rows of one table, of two kinds
+            (
+                Related(ORDERS, (Condition(STATUS, "=", ("paid",)), Condition(AMOUNT, ">", (Decimal(50),)))),
+                Related(ORDERS, (Condition(STATUS, "=", ("open",)),)),
+            ),
+            "EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.customer_id AND status = 'paid' AND amount > 50)"
+            " AND EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.customer_id AND status = 'open')",
+        ),
+    ],
+)
+def test_both_and_neither(shop: GuardedDatabase, catalog: Catalog, related: tuple[Related, ...], gold: str) -> None:
+    query = Query(CUSTOMERS, columns=(NAME,), related=related)
+    holds(shop, catalog, query, f"SELECT name FROM customers c WHERE NOT is_deleted AND {gold}")
+    counted = Query(CUSTOMERS, measures=(Measure("count", CUSTOMERS),), related=related)
+    holds(shop, catalog, counted, f"SELECT count(*) FROM customers c WHERE NOT is_deleted AND {gold}")
+
+
+# -------------------------------------------------------------------------------------------------------------- changes
+
+ORDERED = ColumnRef(ORDERS, "ordered_at")
+
+
+def in_year(year: int) -> Condition:
+    return Condition(ORDERED, "during", (days(f"{year}-01-01", f"{year + 1}-01-01"),))
+
+
+YEARS = Comparison((in_year(2023),), (in_year(2024),))
+FIRST, SECOND = (f"ordered_at BETWEEN '{year}-01-01' AND '{year}-12-31 23:59:59'" for year in (2023, 2024))
+
+
+def change(first: str, second: str) -> str:
+    """Both figures, their difference and it in percent, worked out from two expressions."""
+    return (
+        f"{first}, {second}, {second} - {first}, round((100.0 * ({second} - {first}) / nullif({first}, 0))::numeric, 2)"
+    )
+
+
+def sums(first: str, second: str, of: str = "sum(CASE WHEN {} THEN amount END)") -> str:
+    return change(of.replace("{}", first), of.replace("{}", second))
+
+
+ZERO = "sum(CASE WHEN {} THEN coalesce(amount, 0) ELSE 0 END)"
+
+
+@pytest.mark.parametrize(
+    ("query", "gold"),
+    [
+        (Query(ORDERS, measures=(SUM,), comparison=YEARS), f"SELECT {sums(FIRST, SECOND)} FROM orders"),
+        (
+            Query(ORDERS, measures=(COUNT,), comparison=YEARS),
+            f"SELECT {sums(FIRST, SECOND, 'count(CASE WHEN {} THEN 1 END)')} FROM orders",
+        ),
+        (
+            Query(ORDERS, measures=(Measure("median", ORDERS, "amount"),), comparison=YEARS),
+            f"SELECT {change('a', 'b')} FROM (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY CASE WHEN {FIRST}"
+            f" THEN amount END) a, percentile_cont(0.5) WITHIN GROUP (ORDER BY CASE WHEN {SECOND} THEN amount END) b"
+            " FROM orders) x",
+        ),
+        (  # of two groups, which are in a table that is not shown; nobody's order is in neither
+            Query(
+                ORDERS,
+                measures=(SUM, COUNT),
+                comparison=Comparison((Condition(CITY, "=", ("Paris",)),), (Condition(CITY, "=", ("Rome",)),)),
+            ),
+            "SELECT 260::numeric, 350::numeric, 90::numeric, 34.62, 3, 2, -1, -33.33",
+        ),
+        (  # a period without orders has no sum, and a count of 0
+            Query(ORDERS, measures=(SUM, COUNT), comparison=Comparison((in_year(2020),), (in_year(2024),))),
+            f"SELECT NULL::numeric, sum(amount), NULL::numeric, NULL::numeric, 0, count(*), count(*), NULL::numeric"
+            f" FROM orders WHERE {SECOND}",
+        ),
+        (
+            Query(ORDERS, measures=(SUM,), comparison=Comparison((in_year(2024),), (in_year(2020),))),
+            f"SELECT sum(amount), NULL::numeric, NULL::numeric, NULL::numeric FROM orders WHERE {SECOND}",
+        ),
+        (  # the sides overlap
+            Query(
+                ORDERS,
+                measures=(COUNT,),
+                comparison=Comparison((in_year(2024),), (in_year(2024), Condition(AMOUNT, ">", (Decimal(100),)))),
+            ),
+            f"SELECT {change('a', 'b')} FROM (SELECT count(*) a, count(*) FILTER (WHERE amount > 100) b"
+            f" FROM orders WHERE {SECOND}) x",
+        ),
+        (  # by groups, one of which is NULL, and some of which have no rows in one of the periods
+            Query(
+                ORDERS,
+                measures=(SUM,),
+                dimensions=(Dimension(CUSTOMERS, "city"),),
+                comparison=YEARS,
+            ),
+            f"SELECT city, {sums(FIRST, SECOND, ZERO)} {KEPT} AND ({FIRST} OR {SECOND}) GROUP BY city",
+        ),
+        (  # under other conditions
+            Query(
+                ORDERS,
+                measures=(SUM,),
+                dimensions=(Dimension(ORDERS, "status"),),
+                conditions=(Condition(CITY, "!=", ("Berlin",)),),
+                comparison=YEARS,
+            ),
+            f"SELECT status, {sums(FIRST, SECOND, ZERO)} {KEPT} AND city IS DISTINCT FROM 'Berlin'"
+            f" AND ({FIRST} OR {SECOND}) GROUP BY status",
+        ),
+        (  # all customers, also those without orders
+            Query(
+                ORDERS, measures=(COUNT, SUM), dimensions=(Dimension(CUSTOMERS),), comparison=YEARS, all_of=CUSTOMERS
+            ),
+            "SELECT name, a, b, b - a, round(100.0 * (b - a) / nullif(a, 0), 2), c, d, d - c,"
+            " round(100.0 * (d - c) / nullif(c, 0), 2) FROM (SELECT name,"
+            f" (SELECT count(*) FROM orders o WHERE o.customer_id = c.customer_id AND {FIRST}) a,"
+            f" (SELECT count(*) FROM orders o WHERE o.customer_id = c.customer_id AND {SECOND}) b,"
+            f" (SELECT coalesce(sum(amount), 0) FROM orders o WHERE o.customer_id = c.customer_id AND {FIRST}) c,"
+            f" (SELECT coalesce(sum(amount), 0) FROM orders o WHERE o.customer_id = c.customer_id AND {SECOND}) d"
+            " FROM customers c WHERE NOT is_deleted) x",
+        ),
+        (  # an average of groups
+            Query(
+                ORDERS,
+                measures=(Measure("sum", ORDERS, "amount", per=Dimension(ORDERS, "ordered_at", "month")),),
+                comparison=YEARS,
+            ),
+            f"SELECT {change('a', 'b')} FROM (SELECT (SELECT avg(s) FROM (SELECT sum(amount) s"
+            f" FROM orders WHERE {FIRST} GROUP BY date_trunc('month', ordered_at)) x) a, (SELECT avg(s) FROM"
+            f" (SELECT sum(amount) s FROM orders WHERE {SECOND} GROUP BY date_trunc('month', ordered_at)) x) b) y",
+        ),
+        (  # shares of groups
+            Query(
+                ORDERS,
+                measures=(Measure("sum", ORDERS, "amount", is_share=True),),
+                dimensions=(Dimension(ORDERS, "status"),),
+                comparison=YEARS,
+            ),
+            f"SELECT status, {change('a', 'b')} FROM (SELECT status, round(100 * sum(amount)"
+            f" / sum(sum(amount)) OVER (), 2) a FROM orders WHERE {FIRST} GROUP BY 1) x FULL JOIN"
+            f" (SELECT status, round(100 * sum(amount) / sum(sum(amount)) OVER (), 2) b"
+            f" FROM orders WHERE {SECOND} GROUP BY 1) y USING (status)",
+        ),
+    ],
+)
+def test_two_sets_of_rows_are_compared(shop: GuardedDatabase, catalog: Catalog, query: Query, gold: str) -> None:
+    holds(shop, catalog, query, gold)
+
+
+@pytest.mark.parametrize(
+    ("changed", "tail"),
+    [
+        ({"order": (Order(SUM, change="difference"),)}, "ORDER BY d DESC NULLS LAST, city"),
+        ({"order": (Order(SUM, change="percent", descending=False),)}, "ORDER BY p, city"),
+        ({"order": (Order(SUM),), "limit": 2}, "ORDER BY b DESC NULLS LAST LIMIT 2"),
+        ({"order": (Order(descending=False),)}, "ORDER BY city"),
+        ({"order": (Order(column=CITY),)}, "ORDER BY city DESC NULLS LAST"),
+        ({"having": (Having(SUM, ">", (Decimal(0),), "difference"),)}, "WHERE d > 0"),
+        ({"having": (Having(SUM, "<", (Decimal(-10),), "percent"),)}, "WHERE p < -10"),
+        ({"having": (Having(SUM, ">", (Decimal(100),)),)}, "WHERE b > 100"),
+    ],
+)
+def test_changes_are_ordered_and_compared(
+    shop: GuardedDatabase, catalog: Catalog, changed: dict[str, Any], tail: str
+) -> None:
+    query = Query(ORDERS, measures=(SUM,), dimensions=(Dimension(CUSTOMERS, "city"),), comparison=YEARS, **changed)
+    gold = (
+        f"SELECT * FROM (SELECT city, {sums(FIRST, SECOND, ZERO)} {KEPT} AND ({FIRST} OR {SECOND}) GROUP BY city)"
+        f" AS x(city, a, b, d, p) {tail}"
+    )
+    holds(shop, catalog, query, gold, in_order="ORDER" in tail and "city" in tail)
+
+
+def series(unit: str, back: str, having: str = "TRUE", of: str = "sum(amount)") -> str:
+    """Each bucket with the figure of the one `back`, looked up by itself."""
+    figure = f"(SELECT {of} FROM orders o WHERE date_trunc('{unit}', o.ordered_at) = b - interval '{back}')"
+    here = f"(SELECT {of} FROM orders o WHERE date_trunc('{unit}', o.ordered_at) = b)"
+    return (
+        f"SELECT b::date, f, nullif(p, 0), f - nullif(p, 0), round(100.0 * (f - p) / nullif(p, 0), 2)"
+        f" FROM (SELECT b, {here} f, {figure} p FROM (SELECT DISTINCT date_trunc('{unit}', ordered_at) b FROM orders) x"
+        f" WHERE b IS NOT NULL) y WHERE {having} ORDER BY b"
+    )
+
+
+def by(unit: Unit) -> Dimension:
+    return Dimension(ORDERS, "ordered_at", unit)
+
+
+@pytest.mark.parametrize(
+    ("query", "gold"),
+    [
+        (Query(ORDERS, measures=(SUM,), dimensions=(by("month"),), growth="bucket"), series("month", "1 month")),
+        (Query(ORDERS, measures=(SUM,), dimensions=(by("month"),), growth="year"), series("month", "1 year")),
+        (Query(ORDERS, measures=(SUM,), dimensions=(by("quarter"),), growth="bucket"), series("quarter", "3 months")),
+        (Query(ORDERS, measures=(SUM,), dimensions=(by("year"),), growth="year"), series("year", "1 year")),
+        (Query(ORDERS, measures=(SUM,), dimensions=(by("week"),), growth="year"), series("week", "364 days")),
+        (
+            Query(ORDERS, measures=(COUNT,), dimensions=(by("day"),), growth="bucket"),
+            series("day", "1 day", of="count(*)"),
+        ),
+        (  # what comes before the period is looked up, and not shown
+            Query(ORDERS, measures=(SUM,), dimensions=(by("month"),), conditions=(in_year(2024),), growth="year"),
+            series("month", "1 year", "b >= '2024-01-01'"),
+        ),
+        (
+            Query(
+                ORDERS,
+                measures=(SUM,),
+                dimensions=(by("month"),),
+                conditions=(Condition(ORDERED, "during", (days("2023-02-01", "2024-03-01"),)),),
+                growth="bucket",
+            ),
+            series("month", "1 month", "b BETWEEN '2023-02-01' AND '2024-02-01'"),
+        ),
+        (  # a period that begins within a month has no whole month before its first
+            Query(
+                ORDERS,
+                measures=(SUM,),
+                dimensions=(by("month"),),
+                conditions=(Condition(ORDERED, "during", (days("2023-02-12", "2023-06-01"),)),),
+                growth="bucket",
+            ),
+            "SELECT * FROM (VALUES (DATE '2023-02-01', 60, NULL::int, NULL::int, NULL::numeric),"
+            " ('2023-04-01', 200, NULL, NULL, NULL)) AS x ORDER BY 1",
+        ),
+        (  # 29 February has no such day in the year before
+            Query(
+                ORDERS,
+                measures=(COUNT,),
+                dimensions=(by("day"),),
+                conditions=(Condition(ORDERED, "during", (days("2024-02-29", "2025-01-01"),)),),
+                growth="year",
+            ),
+            "SELECT ordered_at::date, count(*), NULL::int, NULL::int, NULL::int FROM orders"
+            " WHERE ordered_at >= '2024-02-29' GROUP BY 1 ORDER BY 1",
+        ),
+        (
+            Query(
+                ORDERS,
+                measures=(SUM,),
+                dimensions=(by("month"),),
+                having=(Having(SUM, ">", (Decimal(0),), "percent"),),
+                growth="bucket",
+            ),
+            series("month", "1 month", "f > p"),
+        ),
+    ],
+)
+def test_figures_grow_from_bucket_to_bucket(shop: GuardedDatabase, catalog: Catalog, query: Query, gold: str) -> None:
+    holds(shop, catalog, query, gold, in_order=True)
+
+
+def test_each_group_grows_by_itself(shop: GuardedDatabase, catalog: Catalog) -> None:
+    groups = (by("quarter"), Dimension(ORDERS, "status"))
+    query = Query(ORDERS, measures=(SUM,), dimensions=groups, growth="bucket")
+    gold = (
+        "WITH q AS (SELECT date_trunc('quarter', ordered_at) b, status s, sum(amount) f FROM orders"
+        " WHERE ordered_at IS NOT NULL GROUP BY 1, 2) SELECT n.b::date, n.s, n.f, p.f, n.f - p.f,"
+        " round(100 * (n.f - p.f) / p.f, 2) FROM q n LEFT JOIN q p ON p.s = n.s AND p.b = n.b - interval '3 months'"
+    )
+    holds(shop, catalog, query, gold)
+
+
+@pytest.mark.parametrize(
+    ("moment", "unit", "begins"),
+    [
+        (Moment(date(2024, 4, 1)), "quarter", True),
+        (Moment(date(2024, 5, 1)), "quarter", False),
+        (Moment(date(2024, 5, 2)), "day", True),
+        (Moment(trunc="year"), "month", True),
+        (Moment(trunc="month"), "quarter", False),
+        (Moment(trunc="quarter", months=-3), "quarter", True),
+        (Moment(trunc="year", months=4), "quarter", False),
+        (Moment(trunc="week", days=-14), "week", True),
+        (Moment(trunc="week", days=1), "week", False),
+        (Moment(trunc="month"), "week", False),
+        (Moment(months=-3), "month", False),
+        (Moment(days=-30), "day", True),
+    ],
+)
+def test_relative_periods_reach_back_where_they_begin_with_a_bucket(
+    catalog: Catalog, moment: Moment, unit: Unit, begins: bool
+) -> None:
+    lexicon = lexicon_of(catalog)
+    query = Query(
+        ORDERS,
+        measures=(SUM,),
+        dimensions=(by(unit),),
+        conditions=(Condition(ORDERED, "during", (Period(moment, None),)),),
+        growth="bucket",
+    )
+    assert ("AS figures\nWHERE" in render(query, lexicon.schema, lexicon.graph)) == begins

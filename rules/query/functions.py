@@ -20,12 +20,14 @@ class Aggregate:
         name: of its column in the result; `{}` is the column's, `{percent}` the place of a percentile.
         label: the same for people.
         weighs: whether it would be wrong if a row were joined twice.
+        is_float: whether it gives a floating-point number whatever it is given.
     """
 
     sql: str
     name: str
     label: Text
     weighs: bool = True
+    is_float: bool = False
 
 
 # A metric stands in the semantic file instead, with its expression and its names.
@@ -36,11 +38,17 @@ FUNCTIONS: dict[Function, Aggregate] = {
     "avg": Aggregate("avg({})", "average_{}", Text("平均{}", "average {}")),
     "min": Aggregate("min({})", "min_{}", Text("最低{}", "lowest {}"), weighs=False),
     "max": Aggregate("max({})", "max_{}", Text("最高{}", "highest {}"), weighs=False),
-    "median": Aggregate("percentile_cont(0.5) WITHIN GROUP (ORDER BY {})", "median_{}", Text("{}中位数", "median {}")),
+    "median": Aggregate(
+        "percentile_cont(0.5) WITHIN GROUP (ORDER BY {})",
+        "median_{}",
+        Text("{}中位数", "median {}"),
+        is_float=True,
+    ),
     "percentile": Aggregate(
         "percentile_cont({at}) WITHIN GROUP (ORDER BY {})",
         "percentile_{percent}_{}",
-        Text("{}的{percent}%分位数", "{percent}% percentile of {}"),
+        Text("{}的{percent}%分位数", "percentile {percent} of {}"),
+        is_float=True,
     ),
     "stddev": Aggregate("stddev_samp({})", "stddev_{}", Text("{}标准差", "standard deviation of {}")),
 }

@@ -117,22 +117,38 @@ class Either:
     related: tuple[Related, ...] = ()
 
 
+Change = Literal["difference", "percent"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Each figure for two sets of rows side by side, the second less the first, and that in percent of the first.
+
+    A row may be in both sets.
+    """
+
+    first: tuple[Condition, ...]
+    second: tuple[Condition, ...]
+
+
 @dataclass(frozen=True)
 class Having:
-    """A condition on a group's figure."""
+    """A condition on a group's figure, or on the `change` of it (of two that are compared: on the second)."""
 
     measure: Measure
     operator: Operator
     operands: tuple[Operand, ...]
+    change: Change | None = None
 
 
 @dataclass(frozen=True)
 class Order:
-    """One sort key: a measure, a column, or (both None) the first dimension."""
+    """One sort key: a measure or the `change` of it, a column, or (both None) the first dimension."""
 
     measure: Measure | None = None
     column: ColumnRef | None = None
     descending: bool = True
+    change: Change | None = None
 
 
 @dataclass(frozen=True)
@@ -150,6 +166,9 @@ class Query:
         counts_rows: the answer is how many rows the rest of the query gives.
         all_of: every row of this table counts for the groups, also one to which nothing measured belongs: its counts
             and sums are 0, its other figures are missing.
+        comparison: the figures of two sets of rows are asked for, of all or by groups.
+        growth: of the figures of each `bucket` of the one dated dimension, the change from the bucket before, or from
+            the same one a year before; missing where that one has no rows.
     """
 
     base: TableKey
@@ -168,3 +187,5 @@ class Query:
     through: frozenset[TableKey] = frozenset()
     counts_rows: bool = False
     all_of: TableKey | None = None
+    comparison: Comparison | None = None
+    growth: Literal["bucket", "year"] | None = None

@@ -4,7 +4,7 @@ Tables above the root are joined. Conditions on tables beside or below it become
 rows. Soft-deleted rows of every table that takes part are left out unless the query says otherwise.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from common.postgres.identifiers import quoted
@@ -179,14 +179,17 @@ class Frame:
         conditions: Iterable[Condition],
         related: Iterable[Related] = (),
         either: Iterable[Either] = (),
+        sides: Iterable[Sequence[Condition]] = (),
         own_filter: str | None = None,
     ) -> None:
         """Adds conditions; those on tables that are not above the root become EXISTS.
 
-        `own_filter` is an expression over the base's columns.
+        Args:
+            sides: rows are kept that meet all conditions of one of these.
+            own_filter: an expression over the base's columns.
         """
-        conditions, either = tuple(conditions), tuple(either)
-        alternatives = tuple(one for each in either for one in each.conditions)
+        conditions, either, sides = tuple(conditions), tuple(either), tuple(sides)
+        alternatives = tuple(one for each in (*(one.conditions for one in either), *sides) for one in each)
         self.speak_of((ref.table, ref.column) for one in (*conditions, *alternatives) for ref in one.columns)
         beside: dict[TableKey, list[Condition]] = {}
         above: list[Condition] = []
@@ -209,6 +212,8 @@ class Frame:
             of_kept = not each.related and all(map(self._is_of_kept, each.conditions))
             (self._conditions if of_kept else self._conditions_of_base).append(self._either(each))
         self._conditions_of_base += [self._exists(one) for one in needs]
+        if sides:
+            self._conditions_of_base.append(any_of(map(self.all_of, sides)))
         if own_filter is not None:
             self._conditions_of_base.append(as_operand(self.expression(self._base, own_filter)))
 
@@ -227,6 +232,10 @@ class Frame:
         """At least one of these; a table of one alternative is not joined, which would leave out rows of the others."""
         found = [self._alternative(condition) for condition in either.conditions]
         return any_of([*found, *map(self._exists, either.related)])
+
+    def all_of(self, conditions: Sequence[Condition]) -> str:
+        """All of the conditions, without a join for any of them."""
+        return " AND ".join(map(self._alternative, conditions))
 
     def _alternative(self, condition: Condition) -> str:
         if not self._is_apart(condition):

@@ -25,6 +25,11 @@ class Output:
     sql: str
     alias: str | None = None
 
+    @property
+    def name(self) -> str:
+        """What the column is called, as SQL writes it."""
+        return quoted(self.alias) if self.alias else self.sql.split(".")[-1]
+
     def __str__(self) -> str:
         return f"{self.sql} AS {quoted(self.alias)}" if self.alias else self.sql
 
@@ -43,6 +48,10 @@ class Statement:
     def alias(self, measure: Measure) -> str:
         """The name of a figure's column in the result."""
         return measure_alias(measure, self._whole)
+
+    def of(self, query: Query) -> "Statement":
+        """Another statement over the same tables, whose figures are called as in this one."""
+        return Statement(query, self.schema, self.graph, self._whole)
 
     def frame(self) -> Frame:
         """The FROM and WHERE that the query needs."""
@@ -66,7 +75,8 @@ class Statement:
         filters = {self.filter_of(one) for one in (*query.measures, *(having.measure for having in query.having))}
         if len(filters) > 1:
             raise Unrenderable("figures of different rows are compared")
-        frame.restrict(query.conditions, query.related, query.either, filters.pop() if filters else None)
+        sides = (query.comparison.first, query.comparison.second) if query.comparison is not None else ()
+        frame.restrict(query.conditions, query.related, query.either, sides, filters.pop() if filters else None)
         return frame
 
     def filter_of(self, measure: Measure) -> str | None:
@@ -102,31 +112,26 @@ class Statement:
 
     def text(self, *, with_keys: bool = False) -> str:
         """The statement; `with_keys` adds the columns that identify the groups, on which it is joined with others."""
-        frame = self.frame()
-        query = self.query
-        if frame.multiplies and any(_weighs(measure) for measure in query.measures):
-            frame = self._deduplicated(frame)
+        query, frame = self.query, self.sound_frame()
         outputs = [*self.dimension_outputs(frame), *self.column_outputs(frame)]
         outputs += [self.measure_output(frame, measure) for measure in query.measures]
         outputs += self._key_outputs(frame) if with_keys else []
-        lines = [
-            f"SELECT {'DISTINCT ' if query.distinct else ''}" + ", ".join(map(str, outputs)),
-            *frame.from_lines(),
-            *where_lines(frame.conditions()),
-            *self.group_by(frame),
-            *self._having(frame),
-            *self._order_by(frame),
-        ]
-        if query.limit is not None:
-            lines.append(f"LIMIT {query.limit}")
-        return "\n".join(lines)
+        lines = [self.selected(frame, outputs), *self._having(frame), *self._order_by(frame)]
+        return "\n".join([*lines, *limit_lines(query)])
 
-    def _deduplicated(self, frame: Frame) -> Frame:
+    def selected(self, frame: Frame, outputs: Iterable[Output]) -> str:
+        """The statement of these columns as far as its groups."""
+        select = f"SELECT {'DISTINCT ' if self.query.distinct else ''}" + ", ".join(map(str, outputs))
+        return "\n".join([select, *frame.from_lines(), *where_lines(frame.conditions()), *self.group_by(frame)])
+
+    def sound_frame(self) -> Frame:
         """The frame, if it counts each measured row once per group.
 
         Below the base that is so only for a link table whose key consists of its two references.
         """
-        if not frame.is_keyed_by_meeting():
+        frame = self.frame()
+        weighs = frame.multiplies and any(map(_weighs, self.query.measures))
+        if weighs and not frame.is_keyed_by_meeting():
             raise Unrenderable("the joins would count measured rows several times")
         return frame
 
@@ -153,6 +158,22 @@ class Statement:
                     Output(self._dimension_sql(frame, dimension), name if name != dimension.column else None)
                 )
         return _disambiguated(outputs, self.query, self.schema)
+
+    def group_names(self) -> list[list[str]]:
+        """What the columns of each dimension are called, as SQL writes them."""
+        names = iter(self.dimension_outputs(self.frame()))
+        return [
+            [next(names).name for _ in (self.shown(one) if one.column is None else "1")]
+            for one in self.query.dimensions
+        ]
+
+    def is_float(self, measure: Measure) -> bool:
+        """Whether the figure is of a type that can't be rounded to digits."""
+        if measure.column is None or measure.function == "metric":
+            return False
+        kinds = ("real", "double precision")
+        of_float = self.schema.column(measure.table, measure.column).type in kinds or measure.is_age
+        return of_float or FUNCTIONS[measure.function].is_float
 
     def _dimension_sql(self, frame: Frame, dimension: Dimension) -> str:
         assert dimension.column is not None
@@ -187,14 +208,15 @@ class Statement:
         if not measure.is_share:
             return plain
         if measure.share_of:
-            part = " AND ".join(frame.condition(condition) for condition in measure.share_of)
-            return f"round(100.0 * {plain} FILTER (WHERE {part}) / nullif({plain}, 0), 2)"
-        return f"round(100.0 * {plain} / nullif(sum({plain}) OVER (), 0), 2)"
+            only = " AND ".join(frame.condition(condition) for condition in measure.share_of)
+            return percentage(self.aggregate_sql(frame, measure, only), plain, self.is_float(measure))
+        return percentage(plain, f"sum({plain}) OVER ()", self.is_float(measure))
 
-    def aggregate_sql(self, frame: Frame, measure: Measure) -> str:
-        """A measure as an aggregate function."""
+    def aggregate_sql(self, frame: Frame, measure: Measure, only: str | None = None) -> str:
+        """A measure as an aggregate function, of the rows that meet the condition `only`."""
+        filtered = f" FILTER (WHERE {only})" if only is not None else ""
         if measure.column is None:
-            return self._count_rows_sql(frame, measure)
+            return f"{self._count_rows_sql(frame, measure)}{filtered}"
         if measure.function == "metric":
             return frame.expression(measure.table, self.schema.metric(measure.table, measure.column).expression)
         column = frame.column(ColumnRef(measure.table, measure.column, is_age=measure.is_age))
@@ -203,8 +225,10 @@ class Statement:
         if measure.times is not None:
             column = f"{column} * {frame.numeric(ColumnRef(measure.table, measure.times))}"
         at = number((measure.percent or Decimal(50)) / 100)
-        plain = FUNCTIONS[measure.function].sql.replace("{at}", at).replace("{}", column)
-        return f"coalesce({plain}, 0)" if frame.keeps_all and measure.function == "sum" else plain
+        plain = FUNCTIONS[measure.function].sql.replace("{at}", at).replace("{}", column) + filtered
+        # A group that sold nothing in one of two periods sold 0; where nobody did, figures may not be known yet.
+        is_zero = frame.keeps_all or (self.query.comparison is not None and self.query.dimensions)
+        return f"coalesce({plain}, 0)" if is_zero and measure.function == "sum" else plain
 
     def _count_rows_sql(self, frame: Frame, measure: Measure) -> str:
         if not frame.multiplies:
@@ -253,6 +277,22 @@ class Statement:
         if dimension.column is None:
             columns = [frame.column(ColumnRef(dimension.table, name, dimension.via)) for name in self.shown(dimension)]
         return ", ".join(f"{column} DESC" if order.descending else column for column in columns)
+
+
+def percentage(part: str, whole: str, is_float: bool = False) -> str:
+    """The part in percent of the whole, NULL where that is 0."""
+    quotient = f"100.0 * {part} / nullif({whole}, 0)"
+    return f"round(({quotient})::numeric, 2)" if is_float else f"round({quotient}, 2)"
+
+
+def limit_lines(query: Query) -> list[str]:
+    """The LIMIT line, when there is one."""
+    return [f"LIMIT {query.limit}"] if query.limit is not None else []
+
+
+def indented(text: str) -> str:
+    """The lines of a statement within another."""
+    return "\n".join(f"    {line}" for line in text.split("\n"))
 
 
 def where_lines(conditions: Iterable[str]) -> list[str]:
