@@ -7,18 +7,10 @@ from common.postgres.identifiers import quoted
 from rules.linking.dates import Moment, Period, Unit
 from rules.query.query import Change, ColumnRef, Condition, Dimension, Measure, Order, Query
 from rules.schema.schema import kind_of
+from rules.sql.column_names import Output, group_name
 from rules.sql.comparisons import comparison
 from rules.sql.identifiers import moment_sql
-from rules.sql.statement import (
-    Output,
-    Statement,
-    Unrenderable,
-    group_name,
-    indented,
-    limit_lines,
-    percentage,
-    where_lines,
-)
+from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, percentage, where_lines
 
 _LONGEST = 44  # bytes of a figure's name; PostgreSQL would cut what is put behind it at 63
 _STEPS: dict[Unit, str] = {

@@ -7,23 +7,18 @@ rows. Soft-deleted rows of every table that takes part are left out unless the q
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from common.postgres.identifiers import quoted
 from databases.expressions import expression
-from knowledge.naming import english_words
 from rules.query.functions import PARTS
-from rules.query.query import ColumnRef, Condition, Either, Operand, Operator, Part, Related
+from rules.query.query import ColumnRef, Condition, Either, Operand, Operator, Related
 from rules.schema.joins import Graph, Path
-from rules.schema.schema import Kind, Schema, TableKey, date_form, kind_of, needs_cast
+from rules.schema.schema import Kind, Schema, TableKey, kind_of, needs_cast
 from rules.sql.comparisons import NEGATIVE, any_of, as_operand, as_stored, comparison, not_deleted, spelled, unlike
 from rules.sql.identifiers import table_name
+from rules.sql.joined_tables import JoinedTables, equal
 
 
-class Frame:
-    """Tables joined from one root upward.
-
-    Attributes:
-        multiplies: whether a row of the base may appear more than once.
-    """
+class Frame(JoinedTables):
+    """Tables with what restricts their rows."""
 
     def __init__(
         self,
@@ -34,145 +29,14 @@ class Frame:
         taken: frozenset[str] = frozenset(),
         through: frozenset[TableKey] = frozenset(),
     ) -> None:
-        self._schema, self._graph, self._base, self._with_deleted = schema, graph, base, with_deleted
-        self._root = base
-        self._through = through
-        self._taken = set(taken)
-        self._nodes: dict[Path, str] = {}
+        super().__init__(schema, graph, base, with_deleted, taken, through)
         self._conditions: list[str] = []
         self._conditions_of_base: list[str] = []  # used only with `keep_all`, where they must not restrict groups
-        self._needed: list[tuple[TableKey, str | None]] = []
-        self._must_qualify = bool(taken)
-        self._kept: Path = ()
         self._spoken_of: set[tuple[TableKey, str | None]] = set()
 
     def speak_of(self, columns: Iterable[tuple[TableKey, str | None]]) -> None:
         """Says what the question speaks of; a default filter by one of these columns does not hold then."""
         self._spoken_of.update(columns)
-
-    def keep_all(self, table: TableKey, via: str | None) -> None:
-        """Makes every row of an included table appear, also those to which no row of the base belongs.
-
-        Conditions on that table and on those above it restrict its rows; all others restrict rows of the base.
-
-        Raises:
-            LookupError: the base belongs to no row of the table.
-        """
-        path = self._path(table, via)
-        if not path:
-            raise LookupError(f"{self._base} belongs to no {table}")
-        self._kept = path
-
-    @property
-    def keeps_all(self) -> bool:
-        """Whether rows appear to which no row of the base belongs."""
-        return bool(self._kept)
-
-    def is_kept(self, table: TableKey, via: str | None) -> bool:
-        """Whether the table is the one of which every row appears, or lies above it."""
-        path = self._path(table, via)
-        return path is not None and self._is_above_kept(path)
-
-    def _is_above_kept(self, path: Path) -> bool:
-        return path[: len(self._kept)] == self._kept
-
-    def presence(self) -> str:
-        """A column that is NULL where no row of the base belongs to a row that appears."""
-        tie = self._kept[-1]
-        return f"{self._nodes[self._kept[:-1]]}.{quoted(tie.columns[0])}"
-
-    @property
-    def multiplies(self) -> bool:
-        """Whether a row of the base may appear more than once."""
-        return self._root != self._base
-
-    def include(self, needed: Iterable[tuple[TableKey, str | None]], preferred: frozenset[TableKey]) -> bool:
-        """Adds tables to the frame; moves the root below the base if they can't be reached otherwise.
-
-        Returns whether everything is connected.
-        """
-        self._needed = list(dict.fromkeys(needed))
-        for table, via in self._needed:
-            if self._path(table, via) is None:
-                meeting = self._graph.meeting(self._root, table, preferred)
-                if meeting is None:
-                    return False
-                self._root = meeting.at
-        self._nodes[()] = self._new_alias(self._root)
-        if any(self._path(table, via) is None for table, via in [(self._base, None), *self._needed]):
-            return False
-        for table, via in [(self._base, None), *self._needed]:
-            self._join(table, via)
-        return True
-
-    def is_keyed_by_meeting(self) -> bool:
-        """Whether the root is a link table: its key consists of its references to the base and to the other side."""
-        paths = [self._path(table, via) for table, via in [(self._base, None), *self._needed]]
-        columns = {column for path in paths if path for column in path[0].columns}
-        return set(self._schema.facts[self._root].key) == columns
-
-    def _path(self, table: TableKey, via: str | None) -> Path | None:
-        """The way up to a table; None when there is none, or when a link table between the two is a shorter way."""
-        path = self._graph.up(self._root, table, via)
-        if path is None or via is not None or len(path) < 2 or self._root != self._base:
-            return path
-        return None if self._graph.is_linked_closer(self._root, table, path) else path
-
-    def _join(self, table: TableKey, via: str | None) -> str:
-        path = self._path(table, via)
-        assert path is not None
-        for length in range(1, len(path) + 1):
-            if path[:length] not in self._nodes:
-                self._nodes[path[:length]] = self._new_alias(path[length - 1].parent)
-        return self._nodes[path]
-
-    def _new_alias(self, table: TableKey) -> str:
-        initials = (
-            "".join(word[0] for word in english_words(table[1]) if word[0].isascii() and word[0].isalpha()) or "t"
-        )
-        alias, count = initials, 1
-        while alias in self._taken or quoted(alias) != alias:
-            count += 1
-            alias = f"{initials}{count}"
-        self._taken.add(alias)
-        return alias
-
-    # ------------------------------------------------------------------------------------------------------- columns
-
-    def column(self, ref: ColumnRef) -> str:
-        """The column's expression, qualified when more than one table takes part.
-
-        Raises:
-            LookupError: the hour of a date that has no time is meant.
-        """
-        alias = self._join(ref.table, ref.via)
-        is_aliased = len(self._nodes) > 1 or self._must_qualify
-        sql = f"{alias}.{quoted(ref.column)}" if is_aliased else quoted(ref.column)
-        if ref.part is not None:
-            return self._part(ref, ref.part)
-        return f"date_part('year', age({sql}))" if ref.is_age else sql
-
-    def _part(self, ref: ColumnRef, part: Part) -> str:
-        if PARTS[part].of_clock and kind_of(self._schema.column(ref.table, ref.column)) == "date":
-            raise LookupError(f"{ref.column} has no {part}")
-        return PARTS[part].sql.format(self.dated(replace(ref, part=None)))
-
-    def dated(self, ref: ColumnRef) -> str:
-        """The column as a date or timestamp that can be cut and compared."""
-        sql, form = self.column(ref), date_form(self._schema.column(ref.table, ref.column))
-        return f"to_date({sql}, '{form}')" if form is not None else sql
-
-    def numeric(self, ref: ColumnRef) -> str:
-        """The column as a number that can be aggregated and compared."""
-        sql = self.column(ref)
-        return f"{sql}::numeric" if self._schema.column(ref.table, ref.column).type == "money" else sql
-
-    def expression(self, table: TableKey, text: str) -> str:
-        """An expression over the columns of an included table, as the semantic file has it."""
-        alias = self._join(table, None)
-        return expression(text).of(alias) if len(self._nodes) > 1 or self._must_qualify else text
-
-    # ---------------------------------------------------------------------------------------------------- conditions
 
     def restrict(
         self,
@@ -235,7 +99,7 @@ class Frame:
 
     def all_of(self, conditions: Sequence[Condition]) -> str:
         """All of the conditions, without a join for any of them."""
-        return " AND ".join(map(self._alternative, conditions))
+        return " AND ".join(map(self._alternative, conditions)) or "TRUE"
 
     def _alternative(self, condition: Condition) -> str:
         if not self._is_apart(condition):
@@ -252,7 +116,7 @@ class Frame:
         inner = self._inner(first.parent)
         inner.include([(ref.table, via)], frozenset())
         inner.restrict([replace(condition, column=replace(ref, via=via))])
-        return inner._existing(_equal(inner._nodes[()], first.parent_columns, self._nodes[()], first.columns))
+        return inner._existing(equal(inner._nodes[()], first.parent_columns, self._nodes[()], first.columns))
 
     def _inner(self, table: TableKey) -> "Frame":
         """A frame for a query in this one."""
@@ -337,10 +201,8 @@ class Frame:
         inner.include([(related.table, None), (last.child, None)], frozenset())
         inner.restrict(related.conditions)
         outer = self._join(self._base, None)
-        ties = _equal(inner._join(last.child, None), last.columns, outer, last.parent_columns)
+        ties = equal(inner._join(last.child, None), last.columns, outer, last.parent_columns)
         return f"{'NOT ' if related.negated else ''}{inner._existing(ties)}"
-
-    # ---------------------------------------------------------------------------------------------------------- from
 
     def from_lines(self) -> list[str]:
         """FROM and JOIN lines."""
@@ -358,28 +220,6 @@ class Frame:
         ties = " AND ".join([self._tie(self._kept), *self._conditions_of_base, *self._not_deleted(others)])
         measured[-1] = f"{measured[-1]} ON {ties}"
         return [f"FROM {self._named(self._kept)}", *self._joins(kept), *measured]
-
-    def _kept_nodes(self) -> dict[Path, str]:
-        """The tables that are joined before those of the base: with `keep_all` that table and those above, else all."""
-        return {path: alias for path, alias in self._nodes.items() if self._is_above_kept(path)}
-
-    def _joins(self, nodes: Mapping[Path, str]) -> list[str]:
-        """The lines that join these tables, without the lowest one."""
-        return [f"JOIN {self._named(path)} ON {self._tie(path)}" for path in nodes if path and path != self._kept]
-
-    def _named(self, path: Path) -> str:
-        table = path[-1].parent if path else self._root
-        return f"{table_name(self._schema.catalog, table)} AS {self._nodes[path]}"
-
-    def _tie(self, path: Path) -> str:
-        edge = path[-1]
-        return _equal(self._nodes[path], edge.parent_columns, self._nodes[path[:-1]], edge.columns)
-
-
-def _equal(alias: str, columns: tuple[str, ...], other: str, others: tuple[str, ...]) -> str:
-    """The columns of two tables are equal, in order."""
-    pairs = zip(columns, others, strict=True)
-    return " AND ".join(f"{alias}.{quoted(one)} = {other}.{quoted(another)}" for one, another in pairs)
 
 
 def _existence(related: list[Related], beside: dict[TableKey, list[Condition]]) -> list[Related]:

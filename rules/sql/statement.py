@@ -1,7 +1,6 @@
 """Writes one SELECT over one frame: what is shown, grouped, compared and ordered."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 
 from common.postgres.identifiers import quoted
@@ -9,6 +8,7 @@ from rules.query.functions import FUNCTIONS, PARTS
 from rules.query.query import ColumnRef, Dimension, Having, Measure, Order, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Facts, Schema, TableKey, kind_of
+from rules.sql.column_names import Output, disambiguated, group_name, measure_alias
 from rules.sql.comparisons import comparison
 from rules.sql.frame import Frame
 from rules.sql.identifiers import number
@@ -16,22 +16,6 @@ from rules.sql.identifiers import number
 
 class Unrenderable(Exception):
     """No correct statement can be made of the query; the message gives the reason, for the log."""
-
-
-@dataclass(frozen=True)
-class Output:
-    """One column of the result: its expression and the name it gets (None keeps the column's own)."""
-
-    sql: str
-    alias: str | None = None
-
-    @property
-    def name(self) -> str:
-        """What the column is called, as SQL writes it."""
-        return quoted(self.alias) if self.alias else self.sql.split(".")[-1]
-
-    def __str__(self) -> str:
-        return f"{self.sql} AS {quoted(self.alias)}" if self.alias else self.sql
 
 
 class Statement:
@@ -157,7 +141,7 @@ class Statement:
                 outputs.append(
                     Output(self._dimension_sql(frame, dimension), name if name != dimension.column else None)
                 )
-        return _disambiguated(outputs, self.query, self.schema)
+        return disambiguated(outputs, self.query, self.schema)
 
     def group_names(self) -> list[list[str]]:
         """What the columns of each dimension are called, as SQL writes them."""
@@ -299,47 +283,6 @@ def where_lines(conditions: Iterable[str]) -> list[str]:
     """The WHERE line, when there are conditions."""
     conditions = list(conditions)
     return ["WHERE " + "\n  AND ".join(conditions)] if conditions else []
-
-
-def _disambiguated(outputs: list[Output], query: Query, schema: Schema) -> list[Output]:
-    """The columns; those with equal names (customer.name, product.name) get the names of their tables in front."""
-    bare = [output.sql.split(".")[-1] for output in outputs]
-    if len(set(bare)) == len(bare):
-        return outputs
-    owners: list[str] = []
-    for dimension in query.dimensions:
-        facts = schema.facts[dimension.table]
-        shown = 1 if dimension.column else len(facts.shown)
-        owners += [dimension.table[1]] * shown
-    return [
-        output if bare.count(name) == 1 or output.alias else Output(output.sql, f"{owner}_{name}".replace('"', ""))
-        for output, name, owner in zip(outputs, bare, owners, strict=True)
-    ]
-
-
-def group_name(dimension: Dimension) -> str:
-    """The name of the column of a dimension by one column."""
-    part = PARTS[dimension.part].name if dimension.part is not None else None
-    return dimension.bucket or part or str(dimension.column)
-
-
-def measure_alias(measure: Measure, query: Query) -> str:
-    """The name of a measure's column in the result, which no other measure of the query has."""
-    if measure.column is None:
-        name = f"{measure.table[1]}_count"
-    elif measure.function == "metric":
-        name = measure.column
-    else:
-        column = f"{measure.column}_x_{measure.times}" if measure.times is not None else measure.column
-        percent = number(measure.percent).replace(".", "_") if measure.percent is not None else ""
-        name = FUNCTIONS[measure.function].name.replace("{percent}", percent).replace("{}", column)
-    if measure.per is not None:
-        name = f"average_{name}"
-    if measure.is_share:
-        name = f"{name}_percent"
-    twins = [other for other in query.measures if other != measure and other.column == measure.column]
-    clash = any(other.function == measure.function and other.table != measure.table for other in twins)
-    return f"{measure.table[1]}_{name}" if clash and measure.column is not None else name
 
 
 def _weighs(measure: Measure) -> bool:
