@@ -9,20 +9,19 @@ from decimal import Decimal
 from typing import Literal
 
 from rules.linking.dates import Period, Unit
+from rules.query.functions import Function as Function
+from rules.query.functions import Part as Part
 from rules.schema.schema import TableKey
 
-Function = Literal["count", "count_distinct", "sum", "avg", "min", "max", "metric"]
 Operator = Literal[
     "=", "!=", ">", ">=", "<", "<=", "between", "in", "not in", "null", "not null", "true", "false", "contains",
     "not contains", "prefix", "suffix", "during", "not during", "above average", "below average",
 ]  # fmt: skip
-Operand = str | Decimal | Period
-
 # What a negation makes of an operator.
 OPPOSITE: dict[Operator, Operator] = {
     "=": "!=", "in": "not in", "null": "not null", "not null": "null", "true": "false", "false": "true",
     "contains": "not contains", "during": "not during", ">": "<=", "<": ">=", ">=": "<", "<=": ">",
-}  # fmt: skip  # fmt: skip
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,17 +31,23 @@ class ColumnRef:
     Attributes:
         via: the referencing column when its table is reached in a role (the *seller* of a contract).
         is_age: the years since the column's date are meant.
+        part: this part of the column's date is meant: a weekday from 1 (Monday) to 7, an hour, whether it is a weekend.
     """
 
     table: TableKey
     column: str
     via: str | None = None
     is_age: bool = False
+    part: Part | None = None
+
+
+Operand = str | Decimal | Period | ColumnRef
+"""What a column is compared with; another column is that of the same row, or of one that this row refers to."""
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """What rows are grouped by: one column, a date column cut to a `bucket`, or (`column` None) a whole entity.
+    """What rows are grouped by: one column, a date column cut to a `bucket` or a `part`, or (`column` None) an entity.
 
     An entity is grouped by its key and shown by its display columns, so that two of the same name stay apart.
     """
@@ -51,6 +56,7 @@ class Dimension:
     column: str | None = None
     bucket: Unit | None = None
     via: str | None = None
+    part: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,11 @@ class Condition:
     column: ColumnRef
     operator: Operator
     operands: tuple[Operand, ...] = ()
+
+    @property
+    def columns(self) -> tuple[ColumnRef, ...]:
+        """The columns that it compares."""
+        return (self.column, *(one for one in self.operands if isinstance(one, ColumnRef)))
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,7 @@ class Measure:
         per: first aggregate per this dimension, then average those figures ("daily average").
         is_share: as a percentage of the figure over all groups, or of the rows that don't meet `share_of` too.
         is_age: over the years since the column's date.
+        percent: which percentile, above 0 and below 100.
     """
 
     function: Function
@@ -82,6 +94,7 @@ class Measure:
     is_share: bool = False
     share_of: tuple[Condition, ...] = ()
     is_age: bool = False
+    percent: Decimal | None = None
 
 
 @dataclass(frozen=True)
@@ -94,21 +107,48 @@ class Related:
 
 
 @dataclass(frozen=True)
+class Either:
+    """At least one of the conditions holds, or one of the related rows exists (or doesn't, where `negated`).
+
+    Each condition stands alone: two of one related table may hold for two different rows of it.
+    """
+
+    conditions: tuple[Condition, ...]
+    related: tuple[Related, ...] = ()
+
+
+Change = Literal["difference", "percent"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Each figure for two sets of rows side by side, the second less the first, and that in percent of the first.
+
+    A row may be in both sets.
+    """
+
+    first: tuple[Condition, ...]
+    second: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
 class Having:
-    """A condition on a group's figure."""
+    """A condition on a group's figure, or on the `change` of it (of two that are compared: on the second)."""
 
     measure: Measure
     operator: Operator
     operands: tuple[Operand, ...]
+    change: Change | None = None
 
 
 @dataclass(frozen=True)
 class Order:
-    """One sort key: a measure, a column, or (both None) the first dimension."""
+    """One sort key: a measure or the `change` of it, a column, or (both None) the first dimension."""
 
     measure: Measure | None = None
     column: ColumnRef | None = None
     descending: bool = True
+    change: Change | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +158,7 @@ class Query:
     Attributes:
         base: the table whose rows are listed, or measured by the first measure.
         columns: what a listing shows; empty with measures.
+        either: each of these holds as well as all `conditions`.
         distinct: list each combination of values once.
         top_per: the limit holds within each of these groups.
         with_deleted: tables whose soft-deleted rows take part.
@@ -125,6 +166,9 @@ class Query:
         counts_rows: the answer is how many rows the rest of the query gives.
         all_of: every row of this table counts for the groups, also one to which nothing measured belongs: its counts
             and sums are 0, its other figures are missing.
+        comparison: the figures of two sets of rows are asked for, of all or by groups.
+        growth: of the figures of each `bucket` of the one dated dimension, the change from the bucket before, or from
+            the same one a year before; missing where that one has no rows.
     """
 
     base: TableKey
@@ -133,6 +177,7 @@ class Query:
     measures: tuple[Measure, ...] = ()
     conditions: tuple[Condition, ...] = ()
     related: tuple[Related, ...] = ()
+    either: tuple[Either, ...] = ()
     having: tuple[Having, ...] = ()
     order: tuple[Order, ...] = ()
     limit: int | None = None
@@ -142,3 +187,5 @@ class Query:
     through: frozenset[TableKey] = frozenset()
     counts_rows: bool = False
     all_of: TableKey | None = None
+    comparison: Comparison | None = None
+    growth: Literal["bucket", "year"] | None = None

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from common.values import Catalog
 from rules.linking.dates import Period
 from rules.query.pending import Pending
-from rules.query.query import Operand, Query
+from rules.query.query import ColumnRef, Operand, Query
 
 T = TypeVar("T")
 
@@ -111,7 +111,10 @@ class _Reader:
     def _operand(self, data: Any) -> Operand:
         if isinstance(data, str):
             return data
-        return Decimal(data["number"]) if "number" in data else self._object(Period, data)
+        if "number" in data:
+            return Decimal(data["number"])
+        operand: Operand = self._object(ColumnRef if "column" in data else Period, data)
+        return operand
 
 
 @cache
@@ -122,6 +125,8 @@ def _hints(kind: type) -> dict[str, Any]:
 def _plain(kind: Any, data: Any) -> Any:
     if kind is datetime.date:
         return datetime.date.fromisoformat(data["day"])
+    if kind is Decimal:
+        return Decimal(data["number"])
     if kind is float and isinstance(data, int | float | Decimal):
         return float(data)
     if type(data) is not kind:

@@ -4,27 +4,21 @@ Tables above the root are joined. Conditions on tables beside or below it become
 rows. Soft-deleted rows of every table that takes part are left out unless the query says otherwise.
 """
 
-import re
-from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from common.postgres.identifiers import quoted
 from databases.expressions import expression
-from knowledge.naming import english_words
-from rules.linking.dates import Period
-from rules.query.query import ColumnRef, Condition, Operand, Operator, Related
+from rules.query.functions import PARTS
+from rules.query.query import ColumnRef, Condition, Either, Operand, Operator, Related
 from rules.schema.joins import Graph, Path
-from rules.schema.schema import Schema, TableKey, date_form, kind_of, needs_cast
-from rules.sql.identifiers import like_pattern, literal, moment_sql, number, table_name
-from rules.words import WORDS
+from rules.schema.schema import Kind, Schema, TableKey, kind_of, needs_cast
+from rules.sql.comparisons import NEGATIVE, any_of, as_operand, as_stored, comparison, not_deleted, spelled, unlike
+from rules.sql.identifiers import table_name
+from rules.sql.joined_tables import JoinedTables, equal
 
 
-class Frame:
-    """Tables joined from one root upward.
-
-    Attributes:
-        multiplies: whether a row of the base may appear more than once.
-    """
+class Frame(JoinedTables):
+    """Tables with what restricts their rows."""
 
     def __init__(
         self,
@@ -35,165 +29,106 @@ class Frame:
         taken: frozenset[str] = frozenset(),
         through: frozenset[TableKey] = frozenset(),
     ) -> None:
-        self._schema, self._graph, self._base, self._with_deleted = schema, graph, base, with_deleted
-        self._root = base
-        self._through = through
-        self._taken = set(taken)
-        self._nodes: dict[Path, str] = {}
+        super().__init__(schema, graph, base, with_deleted, taken, through)
         self._conditions: list[str] = []
         self._conditions_of_base: list[str] = []  # used only with `keep_all`, where they must not restrict groups
-        self._needed: list[tuple[TableKey, str | None]] = []
-        self._must_qualify = bool(taken)
-        self._kept: Path = ()
         self._spoken_of: set[tuple[TableKey, str | None]] = set()
 
     def speak_of(self, columns: Iterable[tuple[TableKey, str | None]]) -> None:
         """Says what the question speaks of; a default filter by one of these columns does not hold then."""
         self._spoken_of.update(columns)
 
-    def keep_all(self, table: TableKey, via: str | None) -> None:
-        """Makes every row of an included table appear, also those to which no row of the base belongs.
-
-        Conditions on that table and on those above it restrict its rows; all others restrict rows of the base.
-
-        Raises:
-            LookupError: the base belongs to no row of the table.
-        """
-        path = self._path(table, via)
-        if not path:
-            raise LookupError(f"{self._base} belongs to no {table}")
-        self._kept = path
-
-    @property
-    def keeps_all(self) -> bool:
-        """Whether rows appear to which no row of the base belongs."""
-        return bool(self._kept)
-
-    def is_kept(self, table: TableKey, via: str | None) -> bool:
-        """Whether the table is the one of which every row appears, or lies above it."""
-        path = self._path(table, via)
-        return path is not None and self._is_above_kept(path)
-
-    def _is_above_kept(self, path: Path) -> bool:
-        return path[: len(self._kept)] == self._kept
-
-    def presence(self) -> str:
-        """A column that is NULL where no row of the base belongs to a row that appears."""
-        tie = self._kept[-1]
-        return f"{self._nodes[self._kept[:-1]]}.{quoted(tie.columns[0])}"
-
-    @property
-    def multiplies(self) -> bool:
-        """Whether a row of the base may appear more than once."""
-        return self._root != self._base
-
-    def include(self, needed: Iterable[tuple[TableKey, str | None]], preferred: frozenset[TableKey]) -> bool:
-        """Adds tables to the frame; moves the root below the base if they can't be reached otherwise.
-
-        Returns whether everything is connected.
-        """
-        self._needed = list(dict.fromkeys(needed))
-        for table, via in self._needed:
-            if self._path(table, via) is None:
-                meeting = self._graph.meeting(self._root, table, preferred)
-                if meeting is None:
-                    return False
-                self._root = meeting.at
-        self._nodes[()] = self._new_alias(self._root)
-        if any(self._path(table, via) is None for table, via in [(self._base, None), *self._needed]):
-            return False
-        for table, via in [(self._base, None), *self._needed]:
-            self._join(table, via)
-        return True
-
-    def is_keyed_by_meeting(self) -> bool:
-        """Whether the root is a link table: its key consists of its references to the base and to the other side."""
-        paths = [self._path(table, via) for table, via in [(self._base, None), *self._needed]]
-        columns = {column for path in paths if path for column in path[0].columns}
-        return set(self._schema.facts[self._root].key) == columns
-
-    def _path(self, table: TableKey, via: str | None) -> Path | None:
-        """The way up to a table; None when there is none, or when a link table between the two is a shorter way."""
-        path = self._graph.up(self._root, table, via)
-        if path is None or via is not None or len(path) < 2 or self._root != self._base:
-            return path
-        return None if self._graph.is_linked_closer(self._root, table, path) else path
-
-    def _join(self, table: TableKey, via: str | None) -> str:
-        path = self._path(table, via)
-        assert path is not None
-        for length in range(1, len(path) + 1):
-            if path[:length] not in self._nodes:
-                self._nodes[path[:length]] = self._new_alias(path[length - 1].parent)
-        return self._nodes[path]
-
-    def _new_alias(self, table: TableKey) -> str:
-        initials = (
-            "".join(word[0] for word in english_words(table[1]) if word[0].isascii() and word[0].isalpha()) or "t"
-        )
-        alias, count = initials, 1
-        while alias in self._taken or quoted(alias) != alias:
-            count += 1
-            alias = f"{initials}{count}"
-        self._taken.add(alias)
-        return alias
-
-    # ------------------------------------------------------------------------------------------------------- columns
-
-    def column(self, ref: ColumnRef) -> str:
-        """The column's expression, qualified when more than one table takes part."""
-        alias = self._join(ref.table, ref.via)
-        is_aliased = len(self._nodes) > 1 or self._must_qualify
-        sql = f"{alias}.{quoted(ref.column)}" if is_aliased else quoted(ref.column)
-        return f"date_part('year', age({sql}))" if ref.is_age else sql
-
-    def dated(self, ref: ColumnRef) -> str:
-        """The column as a date or timestamp that can be cut and compared."""
-        sql, form = self.column(ref), date_form(self._schema.column(ref.table, ref.column))
-        return f"to_date({sql}, '{form}')" if form is not None else sql
-
-    def numeric(self, ref: ColumnRef) -> str:
-        """The column as a number that can be aggregated and compared."""
-        sql = self.column(ref)
-        return f"{sql}::numeric" if self._schema.column(ref.table, ref.column).type == "money" else sql
-
-    def expression(self, table: TableKey, text: str) -> str:
-        """An expression over the columns of an included table, as the semantic file has it."""
-        alias = self._join(table, None)
-        return expression(text).of(alias) if len(self._nodes) > 1 or self._must_qualify else text
-
-    # ---------------------------------------------------------------------------------------------------- conditions
-
     def restrict(
-        self, conditions: Iterable[Condition], related: Iterable[Related], own_filter: str | None = None
+        self,
+        conditions: Iterable[Condition],
+        related: Iterable[Related] = (),
+        either: Iterable[Either] = (),
+        sides: Iterable[Sequence[Condition]] = (),
+        own_filter: str | None = None,
     ) -> None:
         """Adds conditions; those on tables that are not above the root become EXISTS.
 
-        `own_filter` is an expression over the base's columns.
+        Args:
+            sides: rows are kept that meet all conditions of one of these.
+            own_filter: an expression over the base's columns.
         """
-        conditions = tuple(conditions)
-        self.speak_of((one.column.table, one.column.column) for one in conditions)
+        conditions, either, sides = tuple(conditions), tuple(either), tuple(sides)
+        alternatives = tuple(one for each in (*(one.conditions for one in either), *sides) for one in each)
+        self.speak_of((ref.table, ref.column) for one in (*conditions, *alternatives) for ref in one.columns)
         beside: dict[TableKey, list[Condition]] = {}
         above: list[Condition] = []
         for condition in conditions:
-            table, via = condition.column.table, condition.column.via
-            if self._path(table, via) is None:
-                beside.setdefault(table, []).append(condition)
-            else:
-                self._join(table, via)
+            table = self._beside(condition)
+            if table is None:
                 above.append(condition)
+            else:
+                beside.setdefault(table, []).append(condition)
+        for condition in (*above, *(one for one in alternatives if len(one.columns) > 1 and not self._beside(one))):
+            for ref in condition.columns:
+                self._join(ref.table, ref.via)
         needs = _existence(list(related), beside)
-        self._must_qualify = self._must_qualify or bool(needs)
-        own = [one for one in above if self.is_kept(one.column.table, one.column.via)]
+        is_apart = any(each.related for each in either) or any(map(self._is_apart, alternatives))
+        self._must_qualify = self._must_qualify or bool(needs) or is_apart
+        own = [one for one in above if self._is_of_kept(one)]
         self._conditions = [self.condition(condition) for condition in own]
         self._conditions_of_base = [self.condition(condition) for condition in above if condition not in own]
+        for each in either:
+            of_kept = not each.related and all(map(self._is_of_kept, each.conditions))
+            (self._conditions if of_kept else self._conditions_of_base).append(self._either(each))
         self._conditions_of_base += [self._exists(one) for one in needs]
+        if sides:
+            self._conditions_of_base.append(any_of(map(self.all_of, sides)))
         if own_filter is not None:
-            self._conditions_of_base.append(_operand(self.expression(self._base, own_filter)))
+            self._conditions_of_base.append(as_operand(self.expression(self._base, own_filter)))
+
+    def _is_of_kept(self, condition: Condition) -> bool:
+        return all(self.is_kept(ref.table, ref.via) for ref in condition.columns)
+
+    def _beside(self, condition: Condition) -> TableKey | None:
+        """The table of the condition that is not above the root, if any."""
+        return next((ref.table for ref in condition.columns if self._path(ref.table, ref.via) is None), None)
+
+    def _is_apart(self, condition: Condition) -> bool:
+        """Whether the condition is on a table that is not joined."""
+        return any(self._path(ref.table, ref.via) not in self._nodes for ref in condition.columns)
+
+    def _either(self, either: Either) -> str:
+        """At least one of these; a table of one alternative is not joined, which would leave out rows of the others."""
+        found = [self._alternative(condition) for condition in either.conditions]
+        return any_of([*found, *map(self._exists, either.related)])
+
+    def all_of(self, conditions: Sequence[Condition]) -> str:
+        """All of the conditions, without a join for any of them."""
+        return " AND ".join(map(self._alternative, conditions)) or "TRUE"
+
+    def _alternative(self, condition: Condition) -> str:
+        if not self._is_apart(condition):
+            return self.condition(condition)
+        beside = self._beside(condition)
+        return self._exists_above(condition) if beside is None else self._exists(Related(beside, (condition,)))
+
+    def _exists_above(self, condition: Condition) -> str:
+        """`EXISTS (…)` for the row of a table above the root that a row of the root belongs to."""
+        ref = condition.column
+        path = self._path(ref.table, ref.via)
+        assert path
+        first, via = path[0], ref.via if len(path) > 1 else None
+        inner = self._inner(first.parent)
+        inner.include([(ref.table, via)], frozenset())
+        inner.restrict([replace(condition, column=replace(ref, via=via))])
+        return inner._existing(equal(inner._nodes[()], first.parent_columns, self._nodes[()], first.columns))
+
+    def _inner(self, table: TableKey) -> "Frame":
+        """A frame for a query in this one."""
+        return Frame(self._schema, self._graph, table, self._with_deleted, frozenset(self._taken), self._through)
+
+    def _existing(self, tie: str) -> str:
+        """`EXISTS (…)` for the rows of this frame that are tied to a row of the frame around it."""
+        return f"EXISTS (SELECT 1 {' '.join(self.from_lines())} WHERE {' AND '.join([tie, *self.conditions()])})"
 
     def has_beside(self, conditions: Iterable[Condition]) -> bool:
         """Whether any condition is on a table that is not above the root."""
-        return any(self._path(condition.column.table, condition.column.via) is None for condition in conditions)
+        return any(self._beside(condition) is not None for condition in conditions)
 
     def conditions(self) -> list[str]:
         """Everything that restricts the rows that appear, soft deletion last."""
@@ -210,7 +145,7 @@ class Frame:
             if facts.deleted is not None and key not in self._with_deleted and not said:
                 found.append(not_deleted(self._schema, key, facts.deleted, f"{alias}." if is_aliased else ""))
             if is_filtered and facts.filter is not None:
-                found.append(_operand(expression(facts.filter).of(alias) if is_aliased else facts.filter))
+                found.append(as_operand(expression(facts.filter).of(alias) if is_aliased else facts.filter))
         return found
 
     def _is_lifted(self, key: TableKey) -> bool:
@@ -221,75 +156,53 @@ class Frame:
 
     def condition(self, condition: Condition) -> str:
         """One condition on the frame's rows as SQL."""
-        ref = condition.column
-        column = self._schema.column(ref.table, ref.column)
-        kind = "number" if ref.is_age else kind_of(column)
-        sql = self.numeric(ref) if kind == "number" else self.column(ref)
-        if condition.operator in ("above average", "below average"):
-            sign = ">" if condition.operator == "above average" else "<"
-            return f"{sql} {sign} ({self._average(ref)})"
-        if kind in ("text", "other") and needs_cast(column) and condition.operator not in ("null", "not null"):
-            sql = f"{sql}::text"
-        if condition.operator in ("during", "not during"):
-            sql = self.dated(ref)
-        operands = tuple(_as_stored(operand, kind) for operand in condition.operands)
-        if column.nullable and condition.operator in _NEGATIVE:
-            return self._unlike(sql, condition.operator, operands)
-        return self.comparison(sql, condition.operator, operands)
+        ref, operator = condition.column, condition.operator
+        if operator in ("above average", "below average"):
+            return f"{self.numeric(ref)} {'>' if operator == 'above average' else '<'} ({self._average(ref)})"
+        of_columns = len(condition.columns) > 1
+        sql = self.dated(ref) if operator in ("during", "not during") else self._compared(ref, operator, of_columns)
+        operands = tuple(as_stored(operand, self._kind(ref)) for operand in condition.operands)
+        if self._schema.column(ref.table, ref.column).nullable and operator in NEGATIVE and not of_columns:
+            return unlike(sql, operator, operands)
+        return comparison(sql, operator, operands, lambda one: self._spelled(one, operator))
 
-    def _unlike(self, sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
-        """A negative comparison that also holds for NULL, because what has no city is not in Berlin."""
-        if operator == "!=":
-            return f"{sql} IS DISTINCT FROM {_spelled(operands[0])}"
-        if operator == "not during":
-            return f"({self.comparison(sql, 'during', operands)}) IS NOT TRUE"
-        return f"({self.comparison(sql, operator, operands)} OR {sql} IS NULL)"
+    def _kind(self, ref: ColumnRef) -> Kind:
+        if ref.part is not None:
+            return PARTS[ref.part].kind
+        return "number" if ref.is_age else kind_of(self._schema.column(ref.table, ref.column))
+
+    def _spelled(self, operand: Operand, operator: Operator) -> str:
+        return self._compared(operand, operator, True) if isinstance(operand, ColumnRef) else spelled(operand)
+
+    def _compared(self, ref: ColumnRef, operator: Operator, of_columns: bool) -> str:
+        """The column in the type in which it is compared; with another column, text that is dates as dates."""
+        kind = self._kind(ref)
+        if kind == "number":
+            return self.numeric(ref)
+        if kind == "date" and of_columns:
+            return self.dated(ref)
+        is_cast = kind in ("text", "other") and operator not in ("null", "not null")
+        is_cast = is_cast and needs_cast(self._schema.column(ref.table, ref.column))
+        return f"{self.column(ref)}::text" if is_cast else self.column(ref)
 
     def _average(self, ref: ColumnRef) -> str:
         inner = Frame(self._schema, self._graph, ref.table, self._with_deleted, frozenset(self._taken))
         inner.include((), frozenset())
         where = inner.conditions()
         tail = f" WHERE {' AND '.join(where)}" if where else ""
-        return f"SELECT avg({inner.numeric(ColumnRef(ref.table, ref.column))}) {' '.join(inner.from_lines())}{tail}"
-
-    def comparison(self, sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
-        """`sql operator operands`; text operands are literals, periods become half-open ranges."""
-        if operator in _UNARY:
-            return _UNARY[operator].format(sql)
-        if operator in ("during", "not during"):
-            ranges = [_range_sql(sql, operand) for operand in operands if isinstance(operand, Period)]
-            text = ranges[0] if len(ranges) == 1 else "(" + " OR ".join(f"({one})" for one in ranges) + ")"
-            return f"NOT ({text})" if operator == "not during" else text
-        if operator in _PATTERNS:
-            template, prefix, suffix = _PATTERNS[operator]
-            return template.format(sql, like_pattern(str(operands[0]), prefix=prefix, suffix=suffix))
-        spelled = list(map(_spelled, operands))
-        if operator == "between":
-            return f"{sql} BETWEEN {spelled[0]} AND {spelled[1]}"
-        if operator in ("in", "not in"):
-            return f"{sql} {operator.upper()} ({', '.join(spelled)})"
-        return f"{sql} {'<>' if operator == '!=' else operator} {spelled[0]}"
+        return f"SELECT avg({inner.numeric(replace(ref, via=None))}) {' '.join(inner.from_lines())}{tail}"
 
     def _exists(self, related: Related) -> str:
         """`EXISTS (…)` for rows of the related table that belong to the base's row."""
         meeting = self._graph.meeting(self._base, related.table, self._through, below=True)
         if meeting is None or not meeting.to_first:
             raise LookupError(f"nothing connects {self._base} with {related.table}")
-        inner = Frame(self._schema, self._graph, meeting.at, self._with_deleted, frozenset(self._taken), self._through)
-        last = meeting.to_first[-1]
+        inner, last = self._inner(meeting.at), meeting.to_first[-1]
         inner.include([(related.table, None), (last.child, None)], frozenset())
-        inner.restrict(related.conditions, ())
+        inner.restrict(related.conditions)
         outer = self._join(self._base, None)
-        child = inner._join(last.child, None)
-        ties = [
-            f"{child}.{quoted(column)} = {outer}.{quoted(parent)}"
-            for column, parent in zip(last.columns, last.parent_columns, strict=True)
-        ]
-        where = " AND ".join([*ties, *inner.conditions()])
-        text = f"EXISTS (SELECT 1 {' '.join(inner.from_lines())} WHERE {where})"
-        return f"NOT {text}" if related.negated else text
-
-    # ---------------------------------------------------------------------------------------------------------- from
+        ties = equal(inner._join(last.child, None), last.columns, outer, last.parent_columns)
+        return f"{'NOT ' if related.negated else ''}{inner._existing(ties)}"
 
     def from_lines(self) -> list[str]:
         """FROM and JOIN lines."""
@@ -307,56 +220,6 @@ class Frame:
         ties = " AND ".join([self._tie(self._kept), *self._conditions_of_base, *self._not_deleted(others)])
         measured[-1] = f"{measured[-1]} ON {ties}"
         return [f"FROM {self._named(self._kept)}", *self._joins(kept), *measured]
-
-    def _kept_nodes(self) -> dict[Path, str]:
-        """The tables that are joined before those of the base: with `keep_all` that table and those above, else all."""
-        return {path: alias for path, alias in self._nodes.items() if self._is_above_kept(path)}
-
-    def _joins(self, nodes: Mapping[Path, str]) -> list[str]:
-        """The lines that join these tables, without the lowest one."""
-        return [f"JOIN {self._named(path)} ON {self._tie(path)}" for path in nodes if path and path != self._kept]
-
-    def _named(self, path: Path) -> str:
-        table = path[-1].parent if path else self._root
-        return f"{table_name(self._schema.catalog, table)} AS {self._nodes[path]}"
-
-    def _tie(self, path: Path) -> str:
-        edge, alias, child = path[-1], self._nodes[path], self._nodes[path[:-1]]
-        return " AND ".join(
-            f"{alias}.{quoted(parent)} = {child}.{quoted(column)}"
-            for column, parent in zip(edge.columns, edge.parent_columns, strict=True)
-        )
-
-
-_NEGATIVE = ("!=", "not in", "not during", "not contains")
-_UNARY = {"null": "{} IS NULL", "not null": "{} IS NOT NULL", "true": "{}", "false": "NOT {}"}
-_PATTERNS = {
-    "contains": ("{} ILIKE {}", False, False),
-    "not contains": ("{} NOT ILIKE {}", False, False),
-    "prefix": ("{} ILIKE {}", True, False),
-    "suffix": ("{} ILIKE {}", False, True),
-}
-_FALSE_TEXT = WORDS.both("columns.said.not_deleted")
-
-
-def _operand(condition: str) -> str:
-    """The condition as a part of a conjunction."""
-    return f"({condition})" if re.search(r"\bor\b", condition, re.IGNORECASE) else condition
-
-
-def not_deleted(schema: Schema, key: TableKey, name: str, qualifier: str) -> str:
-    """The condition that keeps rows that are not soft-deleted."""
-    column = schema.column(key, name)
-    sql = f"{qualifier}{quoted(name)}"
-    kind = kind_of(column)
-    if kind == "boolean":
-        return f"{sql} IS NOT TRUE" if column.nullable else f"NOT {sql}"
-    if kind in ("date", "timestamp"):
-        return f"{sql} IS NULL"
-    if kind == "number":
-        return f"coalesce({sql}, 0) = 0" if column.nullable else f"{sql} = 0"
-    kept = next((value for value in _FALSE_TEXT if value in column.values), "0")
-    return f"coalesce({sql}, {literal(kept)}) = {literal(kept)}"
 
 
 def _existence(related: list[Related], beside: dict[TableKey, list[Condition]]) -> list[Related]:
@@ -377,28 +240,3 @@ def _existence(related: list[Related], beside: dict[TableKey, list[Condition]]) 
 
 def _is_period(condition: Condition) -> bool:
     return condition.operator in ("during", "not during")
-
-
-def _spelled(operand: Operand) -> str:
-    return number(operand) if isinstance(operand, Decimal) else literal(str(operand))
-
-
-def _as_stored(operand: Operand, kind: str) -> Operand:
-    """The operand as the column stores it: as a number in columns of numbers, as a text in columns of texts."""
-    if kind == "number" and isinstance(operand, str) and re.fullmatch(r"-?\d+(\.\d+)?", operand):
-        try:
-            return Decimal(operand)
-        except InvalidOperation:
-            return operand
-    if kind in ("text", "other") and isinstance(operand, Decimal):
-        return number(operand)
-    return operand
-
-
-def _range_sql(sql: str, period: Period) -> str:
-    parts = []
-    if period.start is not None:
-        parts.append(f"{sql} >= {moment_sql(period.start)}")
-    if period.end is not None:
-        parts.append(f"{sql} < {moment_sql(period.end)}")
-    return " AND ".join(parts) or "TRUE"

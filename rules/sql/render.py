@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from common.postgres.identifiers import quoted
-from rules.query.query import ColumnRef, Measure, Query
+from rules.query.query import ColumnRef, Comparison, Measure, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema, TableKey
+from rules.sql.changes import compared, grown, names_of, with_changes
+from rules.sql.column_names import group_name
 from rules.sql.frame import Frame
-from rules.sql.statement import Statement, Unrenderable, where_lines
+from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, where_lines
 
 
 def render(query: Query, schema: Schema, graph: Graph) -> str:
@@ -20,22 +22,23 @@ def render(query: Query, schema: Schema, graph: Graph) -> str:
     """
     text = _text(Statement(query, schema, graph))
     if query.counts_rows:
-        return f"SELECT count(*) AS row_count\nFROM (\n{_indented(text)}\n) AS matching"
+        return f"SELECT count(*) AS row_count\nFROM (\n{indented(text)}\n) AS matching"
     return text
 
 
 def _text(statement: Statement) -> str:
     query = statement.query
+    if query.growth is not None:
+        return grown(statement)
+    if query.comparison is not None:
+        is_plain = all(not (one.per or one.is_share or one.function == "metric") for one in query.measures)
+        return with_changes(statement, compared(statement) if is_plain else _of_sides(statement, query.comparison))
     bases = list(dict.fromkeys((measure.table, statement.filter_of(measure)) for measure in query.measures))
     if len(bases) > 1:
         return _several_bases(statement, bases)
     if any(measure.per for measure in query.measures):
         return _average_of_groups(statement)
     return _top_of_groups(statement) if query.top_per else statement.text()
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.split("\n"))
 
 
 def _average_of_groups(statement: Statement) -> str:
@@ -66,7 +69,7 @@ def _average_of_groups(statement: Statement) -> str:
     return "\n".join(
         [
             "SELECT " + ", ".join([*_outer_names(statement, inner, frame, outer), f"avg(figure) AS {alias}"]),
-            f"FROM (\n{_indented(chr(10).join(body))}\n) AS grouped",
+            f"FROM (\n{indented(chr(10).join(body))}\n) AS grouped",
             *_outer_order(query, alias, outer),
         ]
     )
@@ -83,7 +86,7 @@ def _outer_names(statement: Statement, inner: Statement, frame: Frame, names: li
         for sql in inner.group_columns(frame, dimension):
             name = next(remaining)
             if dimension.column is not None:
-                shown.append(f"{name} AS {quoted(dimension.bucket or dimension.column)}")
+                shown.append(f"{name} AS {quoted(group_name(dimension))}")
             elif sql in visible:
                 shown.append(f"{name} AS {quoted(visible[sql])}")
     return shown
@@ -94,7 +97,7 @@ def _outer_order(query: Query, alias: str, outer: list[str]) -> list[str]:
     if outer:
         ascending = bool(query.order) and not query.order[0].descending
         lines = ["GROUP BY " + ", ".join(outer), f"ORDER BY {alias}{'' if ascending else ' DESC NULLS LAST'}"]
-    return [*lines, *([f"LIMIT {query.limit}"] if query.limit is not None else [])]
+    return [*lines, *limit_lines(query)]
 
 
 def _top_of_groups(statement: Statement) -> str:
@@ -103,7 +106,7 @@ def _top_of_groups(statement: Statement) -> str:
     frame = statement.frame()
     outputs = [*statement.dimension_outputs(frame), *statement.column_outputs(frame)]
     outputs += [statement.measure_output(frame, measure) for measure in query.measures]
-    aliases = [quoted(output.alias) if output.alias else output.sql.split(".")[-1] for output in outputs]
+    aliases = [output.name for output in outputs]
     partition = [sql for dimension in query.top_per for sql in statement.group_columns(frame, dimension)]
     order = query.order[0]
     if order.measure is not None:
@@ -132,7 +135,7 @@ def _top_of_groups(statement: Statement) -> str:
     return "\n".join(
         [
             "SELECT " + ", ".join(aliases),
-            f"FROM (\n{_indented(chr(10).join(body))}\n) AS ranked",
+            f"FROM (\n{indented(chr(10).join(body))}\n) AS ranked",
             f"WHERE place <= {query.limit or 1}",
             f"ORDER BY {aliases[0]}, place",
         ]
@@ -160,8 +163,33 @@ def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]
         text = Statement(part, statement.schema, statement.graph, whole=query).text(with_keys=True)
         again = f"_{number + 1}" if base in tables[:number] else ""
         parts.append((quoted(f"by_{base[1]}{again}".lower()), text, measures))
-    with_ = "WITH " + ",\n".join(f"{name} AS (\n{_indented(text)}\n)" for name, text, _ in parts) + "\n"
+    with_ = "WITH " + ",\n".join(f"{name} AS (\n{indented(text)}\n)" for name, text, _ in parts) + "\n"
     return with_ + (_joined(statement, parts) if query.dimensions else _side_by_side(statement, parts))
+
+
+def _of_sides(statement: Statement, sides: Comparison) -> str:
+    """The figures of both sides, where they are more than one function over rows: each side is asked for by itself."""
+    query, texts = statement.query, []
+    if any(one.per for one in query.measures) and statement.key_names():
+        raise Unrenderable("averages of groups are not kept apart by the keys of other groups")
+    for side in (sides.first, sides.second):
+        part = replace(query, conditions=(*query.conditions, *side), comparison=None, having=(), order=(), limit=None)
+        inner = statement.of(part)
+        texts.append(_text(inner) if any(one.per for one in query.measures) else inner.text(with_keys=True))
+    with_ = "WITH " + ", ".join(
+        f"{name} AS (\n{indented(text)}\n)" for name, text in zip(("side_1", "side_2"), texts, strict=True)
+    )
+    figures = []
+    for measure in query.measures:
+        alias, names = quoted(statement.alias(measure)), names_of(measure, statement)
+        for source, name in (("side_1", names.before), ("side_2", names.after)):
+            figure = f"{source}.{alias}" if query.dimensions else f"(SELECT {alias} FROM {source})"
+            figures.append(f"{figure} AS {quoted(name)}")
+    if not query.dimensions:
+        return f"{with_}\nSELECT {', '.join(figures)}"
+    shown = [name for names in statement.group_names() for name in names]
+    keys = [*shown, *statement.key_names()]
+    return f"{with_}\nSELECT {', '.join([*shown, *figures])}\nFROM side_1\nFULL JOIN side_2 USING ({', '.join(keys)})"
 
 
 def _side_by_side(statement: Statement, parts: list[tuple[str, str, tuple[Measure, ...]]]) -> str:
@@ -182,14 +210,14 @@ def _joined(statement: Statement, parts: list[tuple[str, str, tuple[Measure, ...
         lines.append(f"ORDER BY {quoted(statement.alias(order.measure))}{direction}, {keys[0]}")
     else:
         lines.append(f"ORDER BY {keys[0]}")
-    return "\n".join([*lines, *([f"LIMIT {query.limit}"] if query.limit is not None else [])])
+    return "\n".join([*lines, *limit_lines(query)])
 
 
 def _shared_names(statement: Statement) -> list[str]:
     names: list[str] = []
     for dimension in statement.query.dimensions:
         if dimension.column is not None:
-            names.append(dimension.bucket or dimension.column)
+            names.append(group_name(dimension))
         else:
             names += statement.shown(dimension)
     return [quoted(name) for name in names]

@@ -1,28 +1,21 @@
 """Writes one SELECT over one frame: what is shown, grouped, compared and ordered."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from decimal import Decimal
 
 from common.postgres.identifiers import quoted
+from rules.query.functions import FUNCTIONS, PARTS
 from rules.query.query import ColumnRef, Dimension, Having, Measure, Order, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Facts, Schema, TableKey, kind_of
+from rules.sql.column_names import Output, disambiguated, group_name, measure_alias
+from rules.sql.comparisons import comparison
 from rules.sql.frame import Frame
+from rules.sql.identifiers import number
 
 
 class Unrenderable(Exception):
     """No correct statement can be made of the query; the message gives the reason, for the log."""
-
-
-@dataclass(frozen=True)
-class Output:
-    """One column of the result: its expression and the name it gets (None keeps the column's own)."""
-
-    sql: str
-    alias: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.sql} AS {quoted(self.alias)}" if self.alias else self.sql
 
 
 class Statement:
@@ -40,6 +33,10 @@ class Statement:
         """The name of a figure's column in the result."""
         return measure_alias(measure, self._whole)
 
+    def of(self, query: Query) -> "Statement":
+        """Another statement over the same tables, whose figures are called as in this one."""
+        return Statement(query, self.schema, self.graph, self._whole)
+
     def frame(self) -> Frame:
         """The FROM and WHERE that the query needs."""
         query = self.query
@@ -52,8 +49,9 @@ class Statement:
         preferred = query.through | {related.table for related in query.related}
         if not frame.include(needed, preferred):
             raise Unrenderable(f"nothing connects {base} with {needed}")
-        added = any(measure.function in ("sum", "avg", "metric") for measure in query.measures)
-        if added and not self._facts(base).is_entity and frame.has_beside(query.conditions):
+        added = any(_weighs(measure) and measure.function != "count" for measure in query.measures)
+        alternatives = [one for each in query.either for one in each.conditions]
+        if added and not self._facts(base).is_entity and frame.has_beside([*query.conditions, *alternatives]):
             raise Unrenderable("a sum over events can't be restricted by what only parts of them have")
         if query.all_of is not None:
             self._keep_all(frame, query.all_of)
@@ -61,7 +59,8 @@ class Statement:
         filters = {self.filter_of(one) for one in (*query.measures, *(having.measure for having in query.having))}
         if len(filters) > 1:
             raise Unrenderable("figures of different rows are compared")
-        frame.restrict(query.conditions, query.related, filters.pop() if filters else None)
+        sides = (query.comparison.first, query.comparison.second) if query.comparison is not None else ()
+        frame.restrict(query.conditions, query.related, query.either, sides, filters.pop() if filters else None)
         return frame
 
     def filter_of(self, measure: Measure) -> str | None:
@@ -97,31 +96,26 @@ class Statement:
 
     def text(self, *, with_keys: bool = False) -> str:
         """The statement; `with_keys` adds the columns that identify the groups, on which it is joined with others."""
-        frame = self.frame()
-        query = self.query
-        if frame.multiplies and any(_adds_rows(measure) for measure in query.measures):
-            frame = self._deduplicated(frame)
+        query, frame = self.query, self.sound_frame()
         outputs = [*self.dimension_outputs(frame), *self.column_outputs(frame)]
         outputs += [self.measure_output(frame, measure) for measure in query.measures]
         outputs += self._key_outputs(frame) if with_keys else []
-        lines = [
-            f"SELECT {'DISTINCT ' if query.distinct else ''}" + ", ".join(map(str, outputs)),
-            *frame.from_lines(),
-            *where_lines(frame.conditions()),
-            *self.group_by(frame),
-            *self._having(frame),
-            *self._order_by(frame),
-        ]
-        if query.limit is not None:
-            lines.append(f"LIMIT {query.limit}")
-        return "\n".join(lines)
+        lines = [self.selected(frame, outputs), *self._having(frame), *self._order_by(frame)]
+        return "\n".join([*lines, *limit_lines(query)])
 
-    def _deduplicated(self, frame: Frame) -> Frame:
+    def selected(self, frame: Frame, outputs: Iterable[Output]) -> str:
+        """The statement of these columns as far as its groups."""
+        select = f"SELECT {'DISTINCT ' if self.query.distinct else ''}" + ", ".join(map(str, outputs))
+        return "\n".join([select, *frame.from_lines(), *where_lines(frame.conditions()), *self.group_by(frame)])
+
+    def sound_frame(self) -> Frame:
         """The frame, if it counts each measured row once per group.
 
         Below the base that is so only for a link table whose key consists of its two references.
         """
-        if not frame.is_keyed_by_meeting():
+        frame = self.frame()
+        weighs = frame.multiplies and any(map(_weighs, self.query.measures))
+        if weighs and not frame.is_keyed_by_meeting():
             raise Unrenderable("the joins would count measured rows several times")
         return frame
 
@@ -143,12 +137,31 @@ class Statement:
                     for name in self.shown(dimension)
                 ]
             else:
-                outputs.append(Output(self._dimension_sql(frame, dimension), dimension.bucket))
-        return _disambiguated(outputs, self.query, self.schema)
+                name = group_name(dimension)
+                outputs.append(
+                    Output(self._dimension_sql(frame, dimension), name if name != dimension.column else None)
+                )
+        return disambiguated(outputs, self.query, self.schema)
+
+    def group_names(self) -> list[list[str]]:
+        """What the columns of each dimension are called, as SQL writes them."""
+        names = iter(self.dimension_outputs(self.frame()))
+        return [
+            [next(names).name for _ in (self.shown(one) if one.column is None else "1")]
+            for one in self.query.dimensions
+        ]
+
+    def is_float(self, measure: Measure) -> bool:
+        """Whether the figure is of a type that can't be rounded to digits."""
+        if measure.column is None or measure.function == "metric":
+            return False
+        kinds = ("real", "double precision")
+        of_float = self.schema.column(measure.table, measure.column).type in kinds or measure.is_age
+        return of_float or FUNCTIONS[measure.function].is_float
 
     def _dimension_sql(self, frame: Frame, dimension: Dimension) -> str:
         assert dimension.column is not None
-        ref = ColumnRef(dimension.table, dimension.column, dimension.via)
+        ref = ColumnRef(dimension.table, dimension.column, dimension.via, part=dimension.part)
         if dimension.bucket is None:
             return frame.column(ref)
         column = frame.dated(ref)
@@ -161,11 +174,12 @@ class Statement:
 
     def column_outputs(self, frame: Frame) -> list[Output]:
         """The listed columns."""
-        names = [column.column for column in self.query.columns]
+        names = [(column.column, column.part) for column in self.query.columns]
         outputs = []
         for column in self.query.columns:
-            twice = names.count(column.column) > 1
+            twice = names.count((column.column, column.part)) > 1
             alias = f"{column.table[1]}_{column.column}" if twice and column.table != self.query.base else None
+            alias = alias if column.part is None else f"{column.column}_{PARTS[column.part].name}"
             outputs.append(Output(frame.column(column), alias))
         return outputs
 
@@ -178,14 +192,15 @@ class Statement:
         if not measure.is_share:
             return plain
         if measure.share_of:
-            part = " AND ".join(frame.condition(condition) for condition in measure.share_of)
-            return f"round(100.0 * {plain} FILTER (WHERE {part}) / nullif({plain}, 0), 2)"
-        return f"round(100.0 * {plain} / nullif(sum({plain}) OVER (), 0), 2)"
+            only = " AND ".join(frame.condition(condition) for condition in measure.share_of)
+            return percentage(self.aggregate_sql(frame, measure, only), plain, self.is_float(measure))
+        return percentage(plain, f"sum({plain}) OVER ()", self.is_float(measure))
 
-    def aggregate_sql(self, frame: Frame, measure: Measure) -> str:
-        """A measure as an aggregate function."""
+    def aggregate_sql(self, frame: Frame, measure: Measure, only: str | None = None) -> str:
+        """A measure as an aggregate function, of the rows that meet the condition `only`."""
+        filtered = f" FILTER (WHERE {only})" if only is not None else ""
         if measure.column is None:
-            return self._count_rows_sql(frame, measure)
+            return f"{self._count_rows_sql(frame, measure)}{filtered}"
         if measure.function == "metric":
             return frame.expression(measure.table, self.schema.metric(measure.table, measure.column).expression)
         column = frame.column(ColumnRef(measure.table, measure.column, is_age=measure.is_age))
@@ -193,10 +208,11 @@ class Statement:
             column = frame.numeric(ColumnRef(measure.table, measure.column))
         if measure.times is not None:
             column = f"{column} * {frame.numeric(ColumnRef(measure.table, measure.times))}"
-        if measure.function == "count_distinct":
-            return f"count(DISTINCT {column})"
-        plain = f"{measure.function}({column})"
-        return f"coalesce({plain}, 0)" if frame.keeps_all and measure.function == "sum" else plain
+        at = number((measure.percent or Decimal(50)) / 100)
+        plain = FUNCTIONS[measure.function].sql.replace("{at}", at).replace("{}", column) + filtered
+        # A group that sold nothing in one of two periods sold 0; where nobody did, figures may not be known yet.
+        is_zero = frame.keeps_all or (self.query.comparison is not None and self.query.dimensions)
+        return f"coalesce({plain}, 0)" if is_zero and measure.function == "sum" else plain
 
     def _count_rows_sql(self, frame: Frame, measure: Measure) -> str:
         if not frame.multiplies:
@@ -227,7 +243,7 @@ class Statement:
         return ["HAVING " + " AND ".join(self._having_sql(frame, having) for having in self.query.having)]
 
     def _having_sql(self, frame: Frame, having: Having) -> str:
-        return frame.comparison(self.aggregate_sql(frame, having.measure), having.operator, having.operands)
+        return comparison(self.aggregate_sql(frame, having.measure), having.operator, having.operands)
 
     def _order_by(self, frame: Frame) -> list[str]:
         keys = [self._order_sql(frame, order) for order in self.query.order]
@@ -247,59 +263,30 @@ class Statement:
         return ", ".join(f"{column} DESC" if order.descending else column for column in columns)
 
 
+def percentage(part: str, whole: str, is_float: bool = False) -> str:
+    """The part in percent of the whole, NULL where that is 0."""
+    quotient = f"100.0 * {part} / nullif({whole}, 0)"
+    return f"round(({quotient})::numeric, 2)" if is_float else f"round({quotient}, 2)"
+
+
+def limit_lines(query: Query) -> list[str]:
+    """The LIMIT line, when there is one."""
+    return [f"LIMIT {query.limit}"] if query.limit is not None else []
+
+
+def indented(text: str) -> str:
+    """The lines of a statement within another."""
+    return "\n".join(f"    {line}" for line in text.split("\n"))
+
+
 def where_lines(conditions: Iterable[str]) -> list[str]:
     """The WHERE line, when there are conditions."""
     conditions = list(conditions)
     return ["WHERE " + "\n  AND ".join(conditions)] if conditions else []
 
 
-def _disambiguated(outputs: list[Output], query: Query, schema: Schema) -> list[Output]:
-    """The columns; those with equal names (customer.name, product.name) get the names of their tables in front."""
-    bare = [output.sql.split(".")[-1] for output in outputs]
-    if len(set(bare)) == len(bare):
-        return outputs
-    owners: list[str] = []
-    for dimension in query.dimensions:
-        facts = schema.facts[dimension.table]
-        shown = 1 if dimension.column else len(facts.shown)
-        owners += [dimension.table[1]] * shown
-    return [
-        output if bare.count(name) == 1 or output.alias else Output(output.sql, f"{owner}_{name}".replace('"', ""))
-        for output, name, owner in zip(outputs, bare, owners, strict=True)
-    ]
-
-
-_PREFIXES = {
-    "sum": "total",
-    "avg": "average",
-    "min": "min",
-    "max": "max",
-    "count": "count",
-    "count_distinct": "distinct",
-}
-
-
-def measure_alias(measure: Measure, query: Query) -> str:
-    """The name of a measure's column in the result, which no other measure of the query has."""
-    if measure.column is None:
-        name = f"{measure.table[1]}_count"
-    elif measure.function == "metric":
-        name = measure.column
-    elif measure.function == "count_distinct":
-        name = f"{measure.column}_count"
-    elif measure.times is not None:
-        name = f"{_PREFIXES[measure.function]}_{measure.column}_x_{measure.times}"
-    else:
-        name = f"{_PREFIXES[measure.function]}_{measure.column}"
-    if measure.per is not None:
-        name = f"average_{name}"
-    if measure.is_share:
-        name = f"{name}_percent"
-    twins = [other for other in query.measures if other != measure and other.column == measure.column]
-    clash = any(other.function == measure.function and other.table != measure.table for other in twins)
-    return f"{measure.table[1]}_{name}" if clash and measure.column is not None else name
-
-
-def _adds_rows(measure: Measure) -> bool:
+def _weighs(measure: Measure) -> bool:
     """Whether the figure would be wrong if a row were joined twice."""
-    return measure.function in ("sum", "avg", "metric") or (measure.function == "count" and measure.column is not None)
+    if measure.function == "metric":
+        return True
+    return FUNCTIONS[measure.function].weighs and (measure.function != "count" or measure.column is not None)

@@ -1,0 +1,103 @@
+"""Comparisons of one expression with literals, as SQL, and the condition that leaves soft-deleted rows out."""
+
+import re
+from collections.abc import Callable, Iterable
+from decimal import Decimal, InvalidOperation
+
+from common.postgres.identifiers import quoted
+from rules.linking.dates import Period
+from rules.query.query import Operand, Operator
+from rules.schema.schema import Schema, TableKey, kind_of
+from rules.sql.identifiers import like_pattern, literal, moment_sql, number
+from rules.words import WORDS
+
+NEGATIVE: tuple[Operator, ...] = ("!=", "not in", "not during", "not contains")
+_UNARY = {"null": "{} IS NULL", "not null": "{} IS NOT NULL", "true": "{}", "false": "NOT {}"}
+_PATTERNS = {
+    "contains": ("{} ILIKE {}", False, False),
+    "not contains": ("{} NOT ILIKE {}", False, False),
+    "prefix": ("{} ILIKE {}", True, False),
+    "suffix": ("{} ILIKE {}", False, True),
+}
+_FALSE_TEXT = WORDS.both("columns.said.not_deleted")
+
+
+def spelled(operand: Operand) -> str:
+    """A number or text as a literal."""
+    return number(operand) if isinstance(operand, Decimal) else literal(str(operand))
+
+
+def comparison(
+    sql: str, operator: Operator, operands: tuple[Operand, ...], spell: Callable[[Operand], str] = spelled
+) -> str:
+    """`sql operator operands`; text operands are literals, periods become half-open ranges."""
+    if operator in _UNARY:
+        return _UNARY[operator].format(sql)
+    if operator in ("during", "not during"):
+        ranges = [_range_sql(sql, operand) for operand in operands if isinstance(operand, Period)]
+        text = ranges[0] if len(ranges) == 1 else any_of(f"({one})" for one in ranges)
+        return f"NOT ({text})" if operator == "not during" else text
+    if operator in _PATTERNS:
+        template, prefix, suffix = _PATTERNS[operator]
+        return template.format(sql, like_pattern(str(operands[0]), prefix=prefix, suffix=suffix))
+    values = list(map(spell, operands))
+    if operator == "between":
+        return f"{sql} BETWEEN {values[0]} AND {values[1]}"
+    if operator in ("in", "not in"):
+        return f"{sql} {operator.upper()} ({', '.join(values)})"
+    return f"{sql} {'<>' if operator == '!=' else operator} {values[0]}"
+
+
+def unlike(sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
+    """A negative comparison that also holds for NULL, because what has no city is not in Berlin."""
+    if operator == "!=":
+        return f"{sql} IS DISTINCT FROM {spelled(operands[0])}"
+    if operator == "not during":
+        return f"({comparison(sql, 'during', operands)}) IS NOT TRUE"
+    return f"({comparison(sql, operator, operands)} OR {sql} IS NULL)"
+
+
+def any_of(conditions: Iterable[str]) -> str:
+    """The conditions as one of which at least one holds."""
+    return f"({' OR '.join(conditions)})"
+
+
+def as_operand(condition: str) -> str:
+    """The condition as a part of a conjunction."""
+    return f"({condition})" if re.search(r"\bor\b", condition, re.IGNORECASE) else condition
+
+
+def as_stored(operand: Operand, kind: str) -> Operand:
+    """The operand as the column stores it: as a number in columns of numbers, as a text in columns of texts."""
+    if kind == "number" and isinstance(operand, str) and re.fullmatch(r"-?\d+(\.\d+)?", operand):
+        try:
+            return Decimal(operand)
+        except InvalidOperation:
+            return operand
+    if kind in ("text", "other") and isinstance(operand, Decimal):
+        return number(operand)
+    return operand
+
+
+def not_deleted(schema: Schema, key: TableKey, name: str, qualifier: str) -> str:
+    """The condition that keeps rows that are not soft-deleted."""
+    column = schema.column(key, name)
+    sql = f"{qualifier}{quoted(name)}"
+    kind = kind_of(column)
+    if kind == "boolean":
+        return f"{sql} IS NOT TRUE" if column.nullable else f"NOT {sql}"
+    if kind in ("date", "timestamp"):
+        return f"{sql} IS NULL"
+    if kind == "number":
+        return f"coalesce({sql}, 0) = 0" if column.nullable else f"{sql} = 0"
+    kept = next((value for value in _FALSE_TEXT if value in column.values), "0")
+    return f"coalesce({sql}, {literal(kept)}) = {literal(kept)}"
+
+
+def _range_sql(sql: str, period: Period) -> str:
+    parts = []
+    if period.start is not None:
+        parts.append(f"{sql} >= {moment_sql(period.start)}")
+    if period.end is not None:
+        parts.append(f"{sql} < {moment_sql(period.end)}")
+    return " AND ".join(parts) or "TRUE"
