@@ -15,6 +15,7 @@ PASSED = {
     "to": 0.6, "from": 0.6, "cmp:=": 0.3, "range:now": 0.1, "named": 1.0, "compare": 1.0, "by_end": 0.4,
 }  # fmt: skip
 """A word of this intent that no pattern takes."""
+SKIPPED = 0.4  # an unknown word that says nothing of the data: a verb, an adverb, a courtesy
 LOST = 6.0  # a word with a meaning that no pattern takes: the question is refused
 BEAM = 24  # readings followed at once
 READINGS = 12  # readings that are composed

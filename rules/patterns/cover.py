@@ -97,6 +97,8 @@ def passing(question: Question, place: int) -> tuple[float, bool]:
         return known[0] + costs.SECOND, False
     if word.noun is None and mark.links:
         return costs.TIE, False  # another word has taken it up
+    if mark.is_skippable:
+        return costs.SKIPPED, False
     if mark.number is not None and mark.text in ("一", "one"):
         return costs.SECOND, False
     return costs.LOST, True
