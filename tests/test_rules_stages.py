@@ -14,9 +14,9 @@ from rules.linking.linking import Linker
 from rules.linking.longer_names import longer_name, longer_word
 from rules.linking.marks import Mark, marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Having, Measure, Order, Query
-from rules.reading.asks import read_asks
-from rules.reading.filters import read_filters
-from rules.reading.reading import Reading
+from rules.readers.asks import read_asks
+from rules.readers.filters import read_filters
+from rules.readers.reading import Reading
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import lexicon_of
 from rules.schema.schema import TableKey

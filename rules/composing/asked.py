@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from rules.patterns.matching import Match
-from rules.patterns.parts import Named, Parts
-from rules.patterns.words import Question
+from rules.reading.matching import Match
+from rules.reading.parts import Named, Parts
+from rules.reading.words import Question
 from rules.query.query import ColumnRef, Dimension, Order
 from rules.query.wishes import Figure
 from rules.schema.joins import is_default

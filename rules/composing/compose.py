@@ -9,7 +9,7 @@ from rules.composing.figures import dated_groups, figures_query, wants_figures
 from rules.composing.listing import listed_query
 from rules.composing.names import notes_on_values
 from rules.composing.ranking import ranked_query
-from rules.patterns.parts import Group, NO_TABLE, Named
+from rules.reading.parts import Group, NO_TABLE, Named
 from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.query.refusals import ambiguous_column, unused_words
 from rules.schema.schema import TableKey

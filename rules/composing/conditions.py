@@ -9,7 +9,7 @@ from rules.composing.dates import during, no_date_of, span_date
 from rules.composing.figures import measure_of
 from rules.composing.ranking import concept_column
 from rules.linking.units import in_stored_unit
-from rules.patterns.parts import Span, Threshold
+from rules.reading.parts import Span, Threshold
 from rules.query.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
 from rules.query.refusals import missing_measure, unused_words
 from rules.query.wishes import Figure

@@ -6,7 +6,7 @@ from decimal import Decimal
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.linking.dates import Moment, Period
-from rules.patterns.parts import NO_TABLE, Span
+from rules.reading.parts import NO_TABLE, Span
 from rules.query.query import ColumnRef, Condition, Dimension, Operator
 from rules.query.refusals import Refusal, ambiguous_column, no_date_column
 from rules.schema.links import METRIC

@@ -7,9 +7,9 @@ from databases.expressions import expression
 from knowledge.naming import called
 from rules.composing.asked import Asked, table_of
 from rules.composing.dates import date_column, resolved, trend_dimension
-from rules.patterns.asking import column_dimension, figure_of_rows
-from rules.patterns.costs import CLEAR
-from rules.patterns.parts import NO_TABLE
+from rules.reading.asking import column_dimension, figure_of_rows
+from rules.reading.costs import CLEAR
+from rules.reading.parts import NO_TABLE
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
 from rules.query.refusals import missing_measure, not_understood, unused_words
 from rules.query.wishes import Figure

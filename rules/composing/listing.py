@@ -1,8 +1,8 @@
 """Composes queries whose answer is rows: which table, which columns."""
 
 from rules.composing.asked import Asked
-from rules.patterns.asking import column_dimension
-from rules.patterns.parts import NO_TABLE
+from rules.reading.asking import column_dimension
+from rules.reading.parts import NO_TABLE
 from rules.query.query import ColumnRef, Dimension, Order, Query
 from rules.query.refusals import not_understood, unused_words
 from rules.schema.schema import TableKey, kind_of

@@ -8,8 +8,8 @@ from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.dates import resolved
 from rules.composing.figures import compared_columns, figures_query, measure_of
-from rules.patterns.asking import column_dimension
-from rules.patterns.parts import Named, Ranking
+from rules.reading.asking import column_dimension
+from rules.reading.parts import Named, Ranking
 from rules.query.query import ColumnRef, Dimension, Function, Order, Query
 from rules.query.refusals import missing_measure, unused_words
 from rules.query.wishes import Figure

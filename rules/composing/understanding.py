@@ -11,9 +11,9 @@ from knowledge.thesaurus import EVENTS_OF_VERBS
 from rules.composing.asked import Asked
 from rules.composing.compose import composed
 from rules.linking.marks import Mark, marks_of
-from rules.patterns import costs
-from rules.patterns.cover import Reading, readings
-from rules.patterns.words import ColumnIdentity, Question
+from rules.reading import costs
+from rules.reading.cover import Reading, readings
+from rules.reading.words import ColumnIdentity, Question
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import ColumnRef, Dimension, Query
 from rules.query.refusals import (

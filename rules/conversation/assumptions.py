@@ -12,7 +12,7 @@ from rules.planning.placement import touched
 from rules.planning.plan import Plan
 from rules.query.query import Measure, Query
 from rules.query.refusals import enumerated
-from rules.reading.reading import ColumnIdentity
+from rules.readers.reading import ColumnIdentity
 from rules.schema.links import Link
 
 _NAMED = 0.95  # a word of at least this quality is the column's whole name

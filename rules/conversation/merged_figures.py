@@ -15,7 +15,7 @@ from rules.query.conditions import ref
 from rules.query.query import ColumnRef, Dimension, Function, Measure, Query
 from rules.query.refusals import Refusal, missing_measure, not_combinable, nothing_to_change, unused_words
 from rules.query.wishes import Figure
-from rules.reading.groups import column_dimension
+from rules.readers.groups import column_dimension
 from rules.schema.links import column_link
 from rules.schema.schema import TableKey
 

@@ -16,7 +16,7 @@ from rules.planning.measuring import group_order, grouped_table, with_all_groups
 from rules.planning.plan import Plan
 from rules.query.query import Dimension, Query
 from rules.query.refusals import nothing_to_change, unused_words
-from rules.reading.groups import column_dimension
+from rules.readers.groups import column_dimension
 from rules.schema.links import column_link
 
 

@@ -45,10 +45,10 @@ from rules.query.refusals import (
     unsupported,
 )
 from rules.query.years import dated
-from rules.reading.asks import read_asks
-from rules.reading.filters import read_filters
-from rules.reading.inclusions import Inclusion, without_inclusion
-from rules.reading.reading import ColumnIdentity, Reading
+from rules.readers.asks import read_asks
+from rules.readers.filters import read_filters
+from rules.readers.inclusions import Inclusion, without_inclusion
+from rules.readers.reading import ColumnIdentity, Reading
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon
 from rules.schema.looked_up import lexicon_for

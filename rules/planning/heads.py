@@ -7,8 +7,8 @@ from rules.query.conditions import ref
 from rules.query.query import Condition
 from rules.query.refusals import several_people, unused_words
 from rules.query.wishes import Figure
-from rules.reading.figures import figure_of_rows
-from rules.reading.reading import Reading
+from rules.readers.figures import figure_of_rows
+from rules.readers.reading import Reading
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 from rules.words import WORDS

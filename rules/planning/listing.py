@@ -6,7 +6,7 @@ from rules.planning.restricting import is_aggregate
 from rules.query.conditions import ref
 from rules.query.query import ColumnRef, Dimension, Order, Query
 from rules.query.refusals import not_understood, unused_words
-from rules.reading.groups import column_dimension
+from rules.readers.groups import column_dimension
 from rules.schema.joins import is_default
 from rules.schema.links import Link
 from rules.schema.schema import TableKey, kind_of

@@ -11,8 +11,8 @@ from rules.planning.plan import Plan, is_asked, leads
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Having, Measure, Order, Query
 from rules.query.refusals import missing_measure, not_combinable, not_understood, unused_words
 from rules.query.wishes import Figure
-from rules.reading.groups import column_dimension
-from rules.reading.inclusions import Inclusion
+from rules.readers.groups import column_dimension
+from rules.readers.inclusions import Inclusion
 from rules.schema.links import METRIC, Link, column_link
 from rules.schema.schema import TableKey
 

@@ -9,7 +9,7 @@ from rules.planning.listing import shown_column
 from rules.planning.plan import Plan, shown_names
 from rules.query.query import ColumnRef, Query
 from rules.query.refusals import unused_words
-from rules.reading.reading import ColumnIdentity
+from rules.readers.reading import ColumnIdentity
 from rules.schema.joins import AmbiguousPath
 from rules.schema.links import Link
 from rules.schema.schema import TableKey

@@ -7,7 +7,7 @@ from common.text import Text
 from rules.query.conditions import Filters
 from rules.query.query import ColumnRef, Dimension, Order
 from rules.query.wishes import Asks, Figure
-from rules.reading.reading import Reading
+from rules.readers.reading import Reading
 from rules.schema.links import Link
 from rules.schema.schema import TableKey
 

@@ -12,8 +12,8 @@ from rules.query.conditions import ref
 from rules.query.query import ColumnRef, Dimension, Function, Order, Query
 from rules.query.refusals import missing_measure, unused_words
 from rules.query.wishes import Figure, Ranking
-from rules.reading.groups import column_dimension
-from rules.reading.reading import Reading
+from rules.readers.groups import column_dimension
+from rules.readers.reading import Reading
 from rules.schema.links import Link, column_link
 from rules.schema.schema import Facts, TableKey
 from rules.words import WORDS

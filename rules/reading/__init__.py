@@ -1,1 +1,1 @@
-"""Reads what the marks of a question ask for: conditions, figures, groups and orders."""
+"""Covers the marks of a question with patterns, each of which gives a part of the query."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from common.values import Column
 from rules.linking.linking import Linker, Noun
 from rules.linking.marks import Mark
-from rules.patterns import costs
+from rules.reading import costs
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link

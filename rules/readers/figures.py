@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from knowledge.atoms import listed
 from rules.query.query import Function
 from rules.query.wishes import AGGREGATES, Asks, Figure
-from rules.reading.reading import Reading
+from rules.readers.reading import Reading
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from decimal import Decimal
 
 from rules.linking.dates import Moment, Period
-from rules.patterns.matching import Item, Match
-from rules.patterns.parts import Parts, Span, Threshold
-from rules.patterns.words import Question
+from rules.reading.matching import Item, Match
+from rules.reading.parts import Parts, Span, Threshold
+from rules.reading.words import Question
 from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator, Related
 from rules.schema.links import Link
 from rules.schema.schema import TableKey, flag_codes, is_outcome, kind_of

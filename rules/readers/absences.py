@@ -3,7 +3,7 @@
 from knowledge.atoms import listed
 from rules.query.conditions import Filters, ref
 from rules.query.query import Condition, Operator, Related
-from rules.reading.reading import Reading
+from rules.readers.reading import Reading
 from rules.schema.links import Link
 from rules.schema.schema import TableKey, is_outcome
 

@@ -6,8 +6,8 @@ from knowledge.atoms import listed
 from rules.linking.dates import Moment, Period, Unit
 from rules.query.conditions import Filters, Threshold, ref
 from rules.query.query import Condition, Operator
-from rules.reading.figures import income
-from rules.reading.reading import Reading
+from rules.readers.figures import income
+from rules.readers.reading import Reading
 from rules.schema.links import Link
 
 

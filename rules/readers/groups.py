@@ -5,7 +5,7 @@ from rules.linking.dates import Unit
 from rules.query.query import Dimension
 from rules.query.refusals import unused_words
 from rules.query.wishes import Asks, Figure
-from rules.reading.reading import Reading
+from rules.readers.reading import Reading
 from rules.schema.links import Link
 from rules.schema.schema import TableKey
 

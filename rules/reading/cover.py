@@ -4,11 +4,11 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from rules.patterns import costs, restricting
-from rules.patterns.matching import Match, matches
-from rules.patterns.parts import Parts
-from rules.patterns.table import BY_SYMBOL, Pattern
-from rules.patterns.words import Question, Word
+from rules.reading import costs, restricting
+from rules.reading.matching import Match, matches
+from rules.reading.parts import Parts
+from rules.reading.patterns import BY_SYMBOL, Pattern
+from rules.reading.words import Question, Word
 
 
 @dataclass(frozen=True)

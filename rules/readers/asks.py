@@ -1,10 +1,10 @@
 """Reads what a question wants: figures, groups, rankings, and the things that it names as the answer."""
 
 from rules.query.wishes import Asks, Figure
-from rules.reading.figures import FigureReader
-from rules.reading.groups import GroupReader
-from rules.reading.rankings import RankingReader
-from rules.reading.reading import Reading
+from rules.readers.figures import FigureReader
+from rules.readers.groups import GroupReader
+from rules.readers.rankings import RankingReader
+from rules.readers.reading import Reading
 from rules.schema.schema import TableKey
 
 

@@ -5,7 +5,7 @@ from rules.linking.linking import Noun
 from rules.query.conditions import Filters, Span
 from rules.query.refusals import missing_year
 from rules.query.years import in_year_of
-from rules.reading.reading import Reading
+from rules.readers.reading import Reading
 
 
 class SpanReader:

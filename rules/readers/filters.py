@@ -1,12 +1,12 @@
 """Reads conditions, such as "above 5000", 为空, "in 2024", 微信和支付宝 or "without orders"."""
 
 from rules.query.conditions import Filters
-from rules.reading.absences import AbsenceReader
-from rules.reading.patterns import PatternReader
-from rules.reading.reading import Reading
-from rules.reading.said_values import ValueReader
-from rules.reading.spans import SpanReader
-from rules.reading.thresholds import ThresholdReader
+from rules.readers.absences import AbsenceReader
+from rules.readers.patterns import PatternReader
+from rules.readers.reading import Reading
+from rules.readers.said_values import ValueReader
+from rules.readers.spans import SpanReader
+from rules.readers.thresholds import ThresholdReader
 
 
 def read_filters(reading: Reading) -> Filters:

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from rules.patterns import costs, restricting
-from rules.patterns.matching import Item, Match
-from rules.patterns.parts import NO_TABLE, Group, Named, Parts, Ranking
-from rules.patterns.words import Question
+from rules.reading import costs, restricting
+from rules.reading.matching import Item, Match
+from rules.reading.parts import NO_TABLE, Group, Named, Parts, Ranking
+from rules.reading.words import Question
 from rules.query.query import Dimension, Function
 from rules.query.wishes import AGGREGATES, Figure
 from rules.schema.links import Link, column_link

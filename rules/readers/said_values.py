@@ -10,8 +10,8 @@ from rules.linking.longer_names import longer_name, longer_title, longer_word
 from rules.query.conditions import Filters, ref
 from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator
 from rules.query.refusals import nobody_called, unknown_words, unused_words
-from rules.reading.absences import AbsenceReader
-from rules.reading.reading import Reading
+from rules.readers.absences import AbsenceReader
+from rules.readers.reading import Reading
 from rules.schema.links import Link
 from rules.schema.schema import TableKey, flag_codes, kind_of
 

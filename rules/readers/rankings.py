@@ -6,8 +6,8 @@ import re
 from rules.query.query import Dimension, Function
 from rules.query.refusals import unused_words
 from rules.query.wishes import AGGREGATES, Asks, Figure, Ranking
-from rules.reading.figures import figure_of_rows
-from rules.reading.reading import TIES, Reading
+from rules.readers.figures import figure_of_rows
+from rules.readers.reading import TIES, Reading
 from rules.schema.schema import TableKey
 from rules.words.vocabulary import INTENTS
 

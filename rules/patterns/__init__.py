@@ -1,1 +1,0 @@
-"""Covers the marks of a question with patterns, each of which gives a part of the query."""

@@ -1,0 +1,1 @@
+"""Reads what the marks of a question ask for: conditions, figures, groups and orders."""
