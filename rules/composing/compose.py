@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from rules.composing.asked import Asked
+from rules.composing.changes import changing
 from rules.composing.conditions import asks_for_periods, is_aggregate, restricted
 from rules.composing.dates import resolved
 from rules.composing.figures import dated_groups, figures_query, wants_figures
@@ -26,6 +27,8 @@ def composed(asked: Asked) -> Query:
     _refuse_doubts(asked)
     notes_on_values(asked)
     skipped = ()
+    if asked.says("or"):
+        raise unused_words(asked.question.texts("or"))
     if asked.says("periods") and not (asked.parts.rankings or asks_for_periods(asked)):
         raise unused_words(asked.question.texts("date_part"))
     if asked.parts.rankings:
@@ -37,7 +40,7 @@ def composed(asked: Asked) -> Query:
         dimension = resolved(asked, asked.parts.groups[0].dimension, table)
         query = Query(table, dimensions=(dimension,), counts_rows=asked.says("how many"))
     elif wants_figures(asked):
-        query = figures_query(asked)
+        query = changing(asked, figures_query(asked)) if asked.says("growth") else figures_query(asked)
         skipped = tuple(one for measure in query.measures for one in measure.share_of)
     else:
         compares = any(is_aggregate(asked, one) for one in asked.parts.thresholds)

@@ -27,11 +27,13 @@ def restricted(asked: Asked, query: Query, skipped: tuple[Condition, ...] = ()) 
     """
     for threshold in asked.parts.thresholds:
         query = _with_threshold(asked, query, threshold)
-    query = _with_spans(asked, query)
+    query = _with_weekdays(asked, query if query.comparison is not None else _with_spans(asked, query))
     _refuse_averages_of_parts(asked, query)
     own = tuple(one for one in asked.parts.conditions if one not in skipped)
     conditions = tuple(dict.fromkeys((*query.conditions, *own)))
-    query = replace(query, conditions=conditions, with_deleted=frozenset(asked.parts.with_deleted))
+    query = replace(
+        query, conditions=conditions, with_deleted=frozenset(asked.parts.with_deleted), either=asked.parts.either
+    )
     query, related = _with_references(asked, query, [*query.related, *asked.parts.related])
     query, lacking = _split_lacking(asked, query)
     related = _with_existence(asked, query, [*related, *lacking])
@@ -210,6 +212,20 @@ def _with_spans(asked: Asked, query: Query) -> Query:
             if date is None or _is_of_another(asked, date, base):
                 raise no_date_of(asked, base)
             query = replace(query, conditions=(*query.conditions, *during(asked, date, span)))
+    return query
+
+
+def _with_weekdays(asked: Asked, query: Query) -> Query:
+    for one in asked.parts.weekdays:
+        date = ColumnRef(one.link.table, str(one.link.column)) if one.link else span_date(asked, query.base)
+        if date is None:
+            raise no_date_of(asked, query.base)
+        column = replace(date, part=one.part)
+        if one.part == "weekend":
+            condition = Condition(column, "true" if bool(one.value) != one.negated else "false")
+        else:
+            condition = Condition(column, "!=" if one.negated else "=", (Decimal(one.value),))
+        query = replace(query, conditions=(*query.conditions, condition))
     return query
 
 

@@ -1,6 +1,7 @@
 """Chooses the date that says when something happened, if the question names none."""
 
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 from knowledge.naming import called
@@ -29,6 +30,8 @@ def resolved(asked: Asked, dimension: Dimension, base: TableKey) -> Dimension:
     if date is None:
         raise no_date_of(asked, base)
     column, bucket = asked.question.schema.column(date.table, date.column), dimension.bucket
+    if dimension.part is not None:
+        return replace(dimension, table=date.table, column=date.column)
     if (bucket != "year" and is_year(column)) or (bucket in ("day", "week") and not tells_days(column)):
         raise no_date_column(called(asked.question.schema.table(base)))
     return Dimension(date.table, date.column, None if is_year(column) else bucket)

@@ -35,7 +35,7 @@ def measure_of(asked: Asked, figure: Figure, default: Function | None = None) ->
         return Measure("sum", link.table, link.column, per=per)
     if question.kind(link) in ("date", "timestamp") and function in ("sum", "avg"):
         raise unused_words([column.name])
-    return Measure(function, link.table, link.column, link.factor, is_age=is_age)
+    return Measure(function, link.table, link.column, link.factor, is_age=is_age, percent=figure.percent)
 
 
 def _metric(asked: Asked, figure: Figure) -> Measure:
@@ -54,7 +54,7 @@ def _metric(asked: Asked, figure: Figure) -> Measure:
 def wants_figures(asked: Asked) -> bool:
     """Whether the answer is figures and not rows."""
     parts = asked.parts
-    if parts.figures or any(asked.says(one) for one in ("share", "per entity", "distribution", "how many")):
+    if parts.figures or any(asked.says(one) for one in ("share", "per entity", "distribution", "how many", "growth")):
         return True
     if counts_implied(asked):
         return True

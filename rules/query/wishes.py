@@ -1,13 +1,17 @@
 """What a question wants, piece by piece, before it is known which table answers it."""
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from rules.linking.dates import Unit
 from rules.query.query import Dimension, Function
 from rules.schema.links import Link
 from rules.schema.schema import TableKey
 
-AGGREGATES: dict[str, Function] = {"sum": "sum", "avg": "avg", "max": "max", "min": "min"}
+AGGREGATES: dict[str, Function] = {
+    "sum": "sum", "avg": "avg", "max": "max", "min": "min", "median": "median", "stddev": "stddev",
+    "percentile": "percentile",
+}  # fmt: skip
 """Functions by the intent that asks for them."""
 
 
@@ -22,6 +26,7 @@ class Figure:
     per: Dimension | None = None
     per_unit: Unit | None = None
     is_share: bool = False
+    percent: Decimal | None = None
 
 
 @dataclass

@@ -19,9 +19,9 @@ _DISTRIBUTION = WORDS.chinese.one_of("questions.distribution")
 _ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
 _COUNTS_ROWS = WORDS.both("questions.counts_rows")
 _RECENT = 10  # rows shown for "recent orders", which names no number
-_MOST_LIMIT = 10_000
+_MOST_LIMIT, _ALL = 10_000, 100
 _LEAST_KIND = 0.6
-_AGGREGATING = ("sum", "avg", "max", "min")
+_AGGREGATING = tuple(AGGREGATES)
 
 
 def doubts(*items: Item | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
@@ -120,8 +120,14 @@ def aggregate(match: Match) -> Parts | None:
     columns = match.all("mcol", "dcol")
     if any(one.symbol == "dcol" and function in ("sum", "avg") for one in columns for function in functions):
         return None
+    number = match.get("num")
+    percent = number.word.mark.number.value if number is not None and number.word.mark.number is not None else None
+    if "percentile" in functions and not (percent is not None and 0 < percent < _ALL):
+        return None
     figures = tuple(
-        Figure(function, one.link, position=one.first) for one in columns for function in dict.fromkeys(functions)
+        Figure(function, one.link, position=one.first, percent=percent)
+        for one in columns
+        for function in dict.fromkeys(functions)
     )
     return Parts(figures=figures, doubts=doubts(*columns))
 
@@ -226,6 +232,8 @@ def groups(match: Match) -> Parts | None:
             found.append(Group(Dimension(item.link.table), item.first, by=by))
         elif item.symbol in ("tcol", "flag", "dcol"):
             found.append(Group(column_dimension(question, item.link), item.first, by=by))
+        elif item.symbol == "calendar_part":
+            found.append(Group(Dimension(NO_TABLE, None, part=item.arg), item.first, by=by))  # type: ignore[arg-type]
         elif item.symbol in ("bucket", "date_part", "date_which"):
             found.append(Group(Dimension(NO_TABLE, None, item.arg), item.first, by=by))  # type: ignore[arg-type]
     return Parts(groups=tuple(found), doubts=doubts(*match.all("tcol", "flag", "dcol")))
@@ -264,6 +272,12 @@ def dated_group(match: Match) -> Parts | None:
         return None
     unit = match["bucket"].arg
     return Parts(groups=(Group(Dimension(link.table, link.column, unit), match.start),))  # type: ignore[arg-type]
+
+
+def growth(match: Match) -> Parts:
+    """How figures change: `同比`, "month over month growth"."""
+    args = [one.arg for one in match.all("growth") if one.arg]
+    return Parts(flags=("growth", *(f"growth:{arg}" for arg in args)))
 
 
 def asked_date(match: Match) -> Parts | None:

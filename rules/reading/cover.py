@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from rules.reading import costs, restricting
 from rules.reading.matching import Match, matches
+from rules.query.query import Condition, Either
 from rules.reading.parts import Parts
 from rules.reading.patterns import BY_SYMBOL, Pattern
 from rules.reading.words import Question, Word
@@ -33,7 +34,48 @@ class Reading:
     @property
     def parts(self) -> Parts:
         """All parts together."""
-        return sum((one.parts for one in self.fragments), Parts())
+        return sum(_alternatives(self.fragments), Parts())
+
+
+def _alternatives(fragments: tuple[Fragment, ...]) -> list[Parts]:
+    """The parts of the fragments; conditions on both sides of an "or" become one that either meets."""
+    found: list[Parts] = []
+    joined = False
+    for one in fragments:
+        if one.parts == _OR and found:
+            joined = True
+            continue
+        either = _either(found[-1], one.parts) if joined else None
+        if either is not None:
+            found[-1] = either
+        else:
+            found += [_OR, one.parts] if joined else [one.parts]
+        joined = False
+    return found + [_OR] * joined
+
+
+def _either(first: Parts, second: Parts) -> Parts | None:
+    """Both parts as one condition; None where one of them is more than a condition on rows."""
+    sides = [_conditions(first), _conditions(second)]
+    if not all(sides):
+        return None
+    kept = replace(first + second, conditions=(), thresholds=(), either=())
+    known = first.either[0].conditions if first.either else ()
+    conditions = (*known, *(one for side in sides for one in side if one not in known))
+    return replace(kept, either=(Either(conditions),))
+
+
+def _conditions(parts: Parts) -> tuple[Condition, ...]:
+    """The one condition of the parts, or those of which one holds already."""
+    if parts.either:
+        return parts.either[0].conditions
+    if len(parts.conditions) == 1:
+        return parts.conditions
+    compared = [one for one in parts.thresholds if one.link is not None and one.function is None]
+    return tuple(Condition(restricting.ref(one.link), one.operator, one.operands) for one in compared if one.link)[:1]
+
+
+_OR = Parts(flags=("or",))
 
 
 def fragments(question: Question) -> dict[int, list[Fragment]]:

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from common.text import Text
 from rules.linking.dates import Period
-from rules.query.query import Condition, Dimension, Operator, Related
+from rules.query.query import Condition, Dimension, Either, Operator, Part, Related
 from rules.query.wishes import Figure
 from rules.schema.links import Link
 from rules.schema.schema import TableKey
@@ -42,6 +42,17 @@ class Span:
     link: Link | None = None
     negated: bool = False
     compares: bool = False
+
+
+@dataclass(frozen=True)
+class Weekday:
+    """A condition on a part of the date that is meant: on Mondays, at weekends; `link` is its column if it is said."""
+
+    part: Part
+    value: int
+    at: int
+    negated: bool = False
+    link: Link | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,8 @@ class Parts:
     conditions: tuple[Condition, ...] = ()
     thresholds: tuple[Threshold, ...] = ()
     spans: tuple[Span, ...] = ()
+    weekdays: tuple[Weekday, ...] = ()
+    either: tuple[Either, ...] = ()
     related: tuple[Related, ...] = ()
     groups: tuple[Group, ...] = ()
     figures: tuple[Figure, ...] = ()

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from rules.linking.dates import Moment, Period
 from rules.reading.matching import Item, Match
-from rules.reading.parts import Parts, Span, Threshold
+from rules.reading.parts import Parts, Span, Threshold, Weekday
 from rules.reading.words import Question
 from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator, Related
 from rules.schema.links import Link
@@ -364,6 +364,34 @@ def average(match: Match) -> Parts:
     """`above average`: the column is compared with its own average."""
     operator: Operator = "above average" if match.get("above_average") is not None else "below average"
     return Parts(conditions=(Condition(ref(match["mcol"].link), operator),), flags=("above average",))
+
+
+def columns_compared(match: Match) -> Parts | None:
+    """A column against another of the same kind: "stock below safety stock", "shipped after the due date"."""
+    columns = match.all("mcol") or match.all("dcol")
+    if len(columns) != 2 or columns[0].link.derived or columns[1].link.derived:
+        return None
+    word = match["cmp|range"]
+    operator = {"after": ">", "before": "<"}.get(word.arg, word.arg)
+    if operator not in (">", ">=", "<", "<=", "=", "!=") or columns[0].link.column == columns[1].link.column:
+        return None
+    if is_negated(match):
+        operator = OPPOSITE[operator]  # type: ignore[index]
+    left, right = (ref(one.link) for one in columns)
+    return Parts(conditions=(Condition(left, operator, (right,)),))  # type: ignore[arg-type]
+
+
+def weekday(match: Match) -> Parts:
+    """Mondays, weekends."""
+    item, column = match["calendar"], match.get("dcol")
+    part, value = item.arg.split(":")
+    link = column.link if column is not None else None
+    return Parts(weekdays=(Weekday(part, int(value), item.first, is_negated(match), link),))  # type: ignore[arg-type]
+
+
+def all_values(match: Match) -> Parts | None:
+    """ "both A and B"."""
+    return values(match) if match["vals"].joint == "and" else None
 
 
 def duration(match: Match) -> Parts | None:

@@ -11,6 +11,10 @@ The tables are divided by the kind of an `Intent` and, where a kind has several 
     cmp between not null like and or range with        conditions
     unit    measure word after a number                compare  wants two things side by side
     inclusion                                          groups without rows count as well; see `INCLUSIONS`
+    median stddev percentile                           further aggregates
+    calendar calendar_part                             weekdays and hours: a condition `part:value`, or a group
+    growth                                             change from one period to the next (`year`: from a year before)
+    both                                               all of several values
     unsupported                                        what rules can't answer; the argument names it
 
 In a follow-up, `noise` also has arguments, which say what is asked of the question before:
@@ -38,6 +42,7 @@ Kind = Literal[
     "share", "each", "by", "by_end", "bucket", "date_part", "trend", "super", "rank", "top", "cmp", "between",
     "between_end", "not", "except_end", "null", "notnull", "like", "named", "and", "or", "with", "from", "to", "range",
     "compare", "deleted", "unit", "inclusion", "per_entity", "unsupported", "above_average", "below_average",
+    "median", "stddev", "percentile", "both", "growth", "calendar", "calendar_part",
 ]  # fmt: skip
 _LANGUAGES = (WORDS.english, WORDS.chinese)
 # Kinds whose English phrases may have an article before them.
