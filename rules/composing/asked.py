@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from rules.query.query import ColumnRef, Dimension, Order
+from rules.query.wishes import Figure
 from rules.reading.matching import Match
 from rules.reading.parts import Named, Parts
 from rules.reading.words import Question
-from rules.query.query import ColumnRef, Dimension, Order
-from rules.query.wishes import Figure
 from rules.schema.joins import is_default
 from rules.schema.links import Link
 from rules.schema.schema import TableKey
@@ -97,7 +97,9 @@ class Asked:
     def tie_break(self, table: TableKey) -> tuple[Order, ...]:
         """An order that puts rows of a table in the same order every time."""
         facts = self.question.facts(table)
-        return tuple(Order(column=ColumnRef(table, name), descending=False) for name in (facts.key or facts.display)[:2])
+        return tuple(
+            Order(column=ColumnRef(table, name), descending=False) for name in (facts.key or facts.display)[:2]
+        )
 
     def shown_column(self, link: Link, text: str) -> list[ColumnRef]:
         """The columns that show a column; a reference is shown by names, unless its number is asked for."""

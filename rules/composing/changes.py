@@ -64,9 +64,7 @@ def _values(asked: Asked) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]
     found = [one for one in asked.parts.conditions if one.operator == "in" and len(one.operands) == 2]
     if len(found) != 1:
         return None
-    first, second = (
-        (replace(found[0], operator="=", operands=(operand,)),) for operand in found[0].operands
-    )
+    first, second = ((replace(found[0], operator="=", operands=(operand,)),) for operand in found[0].operands)
     return first, second
 
 

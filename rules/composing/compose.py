@@ -10,9 +10,9 @@ from rules.composing.figures import dated_groups, figures_query, wants_figures
 from rules.composing.listing import listed_query
 from rules.composing.names import notes_on_values
 from rules.composing.ranking import ranked_query
-from rules.reading.parts import Group, NO_TABLE, Named
 from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.query.refusals import ambiguous_column, unused_words
+from rules.reading.parts import NO_TABLE, Group, Named
 from rules.schema.schema import TableKey
 
 
@@ -86,7 +86,9 @@ def _split_attributes(asked: Asked) -> Asked:
     if parts.figures or parts.rankings or len(groups) < 2 or groups[0].dimension.column is not None:
         return asked
     table = groups[0].dimension.table
-    own = [one for one in groups[1:] if one.dimension.table == table and one.dimension.column and not one.dimension.bucket]
+    own = [
+        one for one in groups[1:] if one.dimension.table == table and one.dimension.column and not one.dimension.bucket
+    ]
     if table == NO_TABLE or len(own) != len(groups) - 1:
         return asked
     columns = tuple(Named(one.at, _link(one)) for one in own)
@@ -123,7 +125,9 @@ def refuse_unplaced(asked: Asked, query: Query) -> None:
         # "average revenue of shops" may mean an average over shops, and the query has one over rows
         lost += [words[one.at].mark.text for one in asked.tables if one.link.table not in spoken]
     shown = set(query.columns)
-    shown |= {ColumnRef(dim.table, dim.column or name, dim.via) for dim in query.dimensions for name in asked.shown_names(dim)}
+    shown |= {
+        ColumnRef(dim.table, dim.column or name, dim.via) for dim in query.dimensions for name in asked.shown_names(dim)
+    }
     shown |= {ColumnRef(one.per.table, one.per.column) for one in query.measures if one.per and one.per.column}
     shown |= {order.column for order in query.order if order.column is not None}
     for one in asked.parts.columns:

@@ -9,10 +9,10 @@ from rules.composing.dates import during, no_date_of, span_date
 from rules.composing.figures import measure_of
 from rules.composing.ranking import concept_column
 from rules.linking.units import in_stored_unit
-from rules.reading.parts import Span, Threshold
 from rules.query.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
 from rules.query.refusals import missing_measure, unused_words
 from rules.query.wishes import Figure
+from rules.reading.parts import Span, Threshold
 from rules.schema.links import METRIC, Link, column_link
 from rules.schema.schema import TableKey
 
@@ -157,9 +157,7 @@ def _with_threshold(asked: Asked, query: Query, threshold: Threshold) -> Query:
     link = threshold.link
     if link is not None and link.derived is None:
         marks = [word.mark for word in question.words]
-        threshold = replace(
-            threshold, operands=in_stored_unit(threshold.operands, question.column_of(link), marks)
-        )
+        threshold = replace(threshold, operands=in_stored_unit(threshold.operands, question.column_of(link), marks))
     grouped = bool(query.measures and query.dimensions)
     same = link is not None and any((one.table, one.column) == (link.table, link.column) for one in query.measures)
     if link is not None and not is_aggregate(asked, threshold) and not (grouped and same):

@@ -7,9 +7,9 @@ from decimal import Decimal
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.linking.dates import Moment, Period
-from rules.reading.parts import NO_TABLE, Span
 from rules.query.query import ColumnRef, Condition, Dimension, Operator
 from rules.query.refusals import Refusal, ambiguous_column, no_date_column
+from rules.reading.parts import NO_TABLE, Span
 from rules.schema.links import METRIC
 from rules.schema.schema import TableKey, is_year, tells_days
 from rules.words import WORDS

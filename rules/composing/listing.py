@@ -1,10 +1,10 @@
 """Composes queries whose answer is rows: which table, which columns."""
 
 from rules.composing.asked import Asked
-from rules.reading.asking import column_dimension
-from rules.reading.parts import NO_TABLE
 from rules.query.query import ColumnRef, Dimension, Order, Query
 from rules.query.refusals import not_understood, unused_words
+from rules.reading.asking import column_dimension
+from rules.reading.parts import NO_TABLE
 from rules.schema.schema import TableKey, kind_of
 from rules.words import WORDS
 
@@ -94,9 +94,7 @@ def _columns(asked: Asked, base: TableKey) -> list[ColumnRef]:
         + [(one.position, one.link) for one in parts.bare if one.link is not None],
         key=lambda item: item[0],
     )
-    columns = [
-        column for at, link in shown for column in asked.shown_column(link, question.words[at].mark.text)
-    ]
+    columns = [column for at, link in shown for column in asked.shown_column(link, question.words[at].mark.text)]
     above = question.graph.above(base)
     others = [one.link.table for one in asked.tables if one.link.table != base and one.link.table in above]
     is_attribute = asked.is_attribute_listing()

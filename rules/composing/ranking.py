@@ -8,11 +8,11 @@ from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.dates import resolved
 from rules.composing.figures import compared_columns, figures_query, measure_of
-from rules.reading.asking import column_dimension
-from rules.reading.parts import Named, Ranking
 from rules.query.query import ColumnRef, Dimension, Function, Order, Query
 from rules.query.refusals import missing_measure, unused_words
 from rules.query.wishes import Figure
+from rules.reading.asking import column_dimension
+from rules.reading.parts import Named, Ranking
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 from rules.words import WORDS
@@ -47,9 +47,7 @@ def ranked_query(asked: Asked) -> Query:
             raise missing_measure(asked.question.words[ranking.at].mark.text)
         entity = Dimension(figure.link.table)
     limit = None if ranking.is_order else ranking.limit or 1
-    if ranking.is_order and asked.parts.limits:
-        limit = asked.parts.limits[0]
-    elif ranking.limit is None and asked.parts.limits:
+    if ranking.is_order and asked.parts.limits or ranking.limit is None and asked.parts.limits:
         limit = asked.parts.limits[0]
     if figure.link is not None and figure.function is None and _is_attribute(asked, figure.link, entity):
         return _rows(asked, ranking, figure.link, entity, limit)
@@ -131,7 +129,12 @@ def _restricted_thing(asked: Asked, ranking: Ranking) -> int | None:
     named = [word.at for word in words[first + 1 :] if word.noun is not None and not word.noun.is_value]
     for one in asked.tables:
         after = one.at + 1
-        if first < one.at < ranking.at and one.at != named[0] and after < ranking.at and words[after].mark.means("with"):
+        if (
+            first < one.at < ranking.at
+            and one.at != named[0]
+            and after < ranking.at
+            and words[after].mark.means("with")
+        ):
             return one.at
     return None
 
@@ -189,7 +192,11 @@ def _wants_value(asked: Asked, ranking: Ranking) -> bool:
         return True
     after = [word for word in question.words[max(ranking.at, figure.position) + 1 :] if not word.mark.means("noise")]
     before_figure = figure.position > ranking.at
-    return before_figure or not after or after[0].mark.means("count", "which", "list", "rank", "and", "by_end", "cmp", "of")
+    return (
+        before_figure
+        or not after
+        or after[0].mark.means("count", "which", "list", "rank", "and", "by_end", "cmp", "of")
+    )
 
 
 def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension | None]:
@@ -199,9 +206,7 @@ def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension | None]:
     for one in groups:
         together = one.is_ranked and asked.tables and asked.head != _counted(ranking)
         if (one.is_ranked and not together) or (one.is_kind and len(asked.tables) < 1):
-            if one.is_ranked and any(
-                other is not one and other.dimension == one.dimension for other in groups
-            ):
+            if one.is_ranked and any(other is not one and other.dimension == one.dimension for other in groups):
                 groups = [other for other in groups if other is one or other.dimension != one.dimension]
             return _without(asked, one), one.dimension
     figure, counted = ranking.figure, _counted(ranking)
@@ -287,9 +292,7 @@ def _rows(asked: Asked, ranking: Ranking, link: Link, entity: Dimension, limit: 
     columns += [ColumnRef(one.table, str(one.column), is_age=one.derived == "age") for one in shown if one]
     by = ColumnRef(link.table, str(link.column), is_age=link.derived == "age")
     order = (Order(column=by, descending=_direction(asked, ranking, link)), *asked.tie_break(table))
-    return Query(
-        table, tuple(dict.fromkeys(columns)), order=order, limit=limit, top_per=top_per if limit else ()
-    )
+    return Query(table, tuple(dict.fromkeys(columns)), order=order, limit=limit, top_per=top_per if limit else ())
 
 
 def _groups(asked: Asked, ranking: Ranking, figure: Figure, entity: Dimension, limit: int | None) -> Query:

@@ -11,9 +11,6 @@ from knowledge.thesaurus import EVENTS_OF_VERBS
 from rules.composing.asked import Asked
 from rules.composing.compose import composed
 from rules.linking.marks import Mark, marks_of
-from rules.reading import costs
-from rules.reading.cover import Reading, readings
-from rules.reading.words import ColumnIdentity, Question
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import ColumnRef, Dimension, Query
 from rules.query.refusals import (
@@ -27,6 +24,9 @@ from rules.query.refusals import (
     unused_words,
 )
 from rules.query.years import dated
+from rules.reading import costs
+from rules.reading.cover import Reading, readings
+from rules.reading.words import ColumnIdentity, Question
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon
 from rules.schema.looked_up import lexicon_for

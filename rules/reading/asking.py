@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from rules.query.query import Dimension, Function
+from rules.query.wishes import AGGREGATES, Figure
 from rules.reading import costs, restricting
 from rules.reading.matching import Item, Match
 from rules.reading.parts import NO_TABLE, Group, Named, Parts, Ranking
 from rules.reading.words import Question
-from rules.query.query import Dimension, Function
-from rules.query.wishes import AGGREGATES, Figure
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 from rules.words import WORDS
@@ -355,7 +355,13 @@ def ranking(match: Match) -> Parts | None:
     dates = match.get("date_part", "bucket")
     ranked = (Group(Dimension(NO_TABLE, None, dates.arg), dates.first, is_ranked=True),) if dates else ()  # type: ignore[arg-type]
     found = Ranking(
-        descending, word.first, figure or None, "" if figure else hint, limit, is_order=is_order, counts=counts,
+        descending,
+        word.first,
+        figure or None,
+        "" if figure else hint,
+        limit,
+        is_order=is_order,
+        counts=counts,
         is_open=is_open,
     )
     parts = Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))

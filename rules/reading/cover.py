@@ -4,9 +4,9 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from rules.query.query import Condition, Either
 from rules.reading import costs, restricting
 from rules.reading.matching import Match, matches
-from rules.query.query import Condition, Either
 from rules.reading.parts import Parts
 from rules.reading.patterns import BY_SYMBOL, Pattern
 from rules.reading.words import Question, Word

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from rules.linking.dates import Period
+from rules.query.years import in_year_of
 from rules.reading import costs
 from rules.reading.words import Question, Sense, Word
-from rules.query.years import in_year_of
 from rules.schema.links import Link
 
 _TIES = ("noise", "of", "unit", "verb")

@@ -6,10 +6,9 @@ from dataclasses import replace
 from decimal import Decimal
 
 from rules.linking.dates import Moment, Period
+from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator, Related
 from rules.reading.matching import Item, Match
 from rules.reading.parts import Parts, Span, Threshold, Weekday
-from rules.reading.words import Question
-from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator, Related
 from rules.schema.links import Link
 from rules.schema.schema import TableKey, flag_codes, is_outcome, kind_of
 from rules.words import WORDS
@@ -283,9 +282,7 @@ def _is_done(item: Item) -> bool:
     return not _STATE.search(item.word.text)
 
 
-_STATE = re.compile(
-    f"{WORDS.found('columns.said.dates').pattern}|{WORDS.any_of('columns.said.states')}", re.IGNORECASE
-)
+_STATE = re.compile(f"{WORDS.found('columns.said.dates').pattern}|{WORDS.any_of('columns.said.states')}", re.IGNORECASE)
 
 # --------------------------------------------------------------------------------------------------------- comparisons
 

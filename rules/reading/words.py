@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from common.values import Column
 from rules.linking.linking import Linker, Noun
 from rules.linking.marks import Mark
-from rules.reading import costs
 from rules.query.pending import NOTHING_SETTLED, Settled
+from rules.reading import costs
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
 from rules.schema.schema import Facts, TableKey, flag_codes, is_year, kind_of
@@ -174,12 +174,10 @@ class Question:
 
     def is_flag(self, link: Link) -> bool:
         """Whether the link's column holds yes and no."""
-        return link.derived is None and (
-            self.kind(link) == "boolean" or flag_codes(self.column_of(link)) is not None
-        )
+        return link.derived is None and (self.kind(link) == "boolean" or flag_codes(self.column_of(link)) is not None)
 
     def _is_other(self, link: Link) -> bool:
-        return not self.is_measure(link) and not (self.kind(link) in ("date", "timestamp"))
+        return not self.is_measure(link) and self.kind(link) not in ("date", "timestamp")
 
     def display(self, link: Link) -> bool:
         """Whether the link's column is a name of its table's rows."""
