@@ -4,12 +4,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from common.inquiry import Inquiry
-from common.text import Text, language_of
+from common.text import Lang, Text, language_of
 from knowledge.atoms import key_of, stem, words_of
 from knowledge.naming import called, comment_names, english_words
 from knowledge.thesaurus import EVENTS_OF_VERBS
 from rules.composing.asked import Asked
+from rules.composing.assumptions import assumptions
 from rules.composing.compose import composed
+from rules.composing.empty_groups import grouped_table, holds_for_none, with_all_groups
+from rules.composing.names import notes_on_values
 from rules.linking.marks import Mark, marks_of
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import ColumnRef, Dimension, Query
@@ -26,6 +29,7 @@ from rules.query.refusals import (
 from rules.query.years import dated
 from rules.reading import costs
 from rules.reading.cover import Reading, readings
+from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.words import ColumnIdentity, Question
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon
@@ -58,22 +62,79 @@ def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understa
     """
     lexicon = lexicon_for(inquiry)
     marks = marks_of(inquiry.question, lexicon)
+    try:
+        return _with_groups(inquiry, lexicon, marks, settled)
+    except Refusal as refusal:
+        if not any(_names_view(mark, lexicon) for mark in marks):
+            raise
+        try:  # a view's name may be several words of the question written together
+            return _with_groups(inquiry, lexicon, marks_of(inquiry.question, lexicon, with_views=False), settled)
+        except Refusal:
+            raise refusal from None
+
+
+def _names_view(mark: Mark, lexicon: Lexicon) -> bool:
+    best_link = mark.links[0] if mark.links else None
+    return best_link is not None and best_link.kind == "table" and lexicon.schema.table(best_link.table).kind != "table"
+
+
+def _with_groups(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], settled: Settled) -> Understanding:
+    """The question, with groups that have no rows if it has words for that."""
+    rest, inclusion = without_inclusion(marks)
+    if inclusion is None:
+        return _read(inquiry, lexicon, marks, settled)
+    refused: Refusal | None = None
+    try:
+        return _read(inquiry, lexicon, rest, settled, inclusion)
+    except _NoGroups:
+        pass
+    except Refusal as refusal:
+        if inclusion.text in refusal.words:
+            raise
+        refused = refusal
+    try:  # the words restrict the rows themselves: "customers without orders too"
+        return _read(inquiry, lexicon, marks, settled)
+    except Refusal as refusal:
+        raise refused or refusal from None
+
+
+class _NoGroups(Exception):
+    """The query has no such groups."""
+
+
+def _read(
+    inquiry: Inquiry,
+    lexicon: Lexicon,
+    marks: tuple[Mark, ...],
+    settled: Settled,
+    inclusion: Inclusion | None = None,
+) -> Understanding:
     is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
     marks = dated(marks, settled.year, is_chinese)
-    avoided: frozenset[ColumnIdentity] = frozenset()
     try:
-        return best(Question(marks, lexicon, inquiry.table, is_chinese, avoided, settled=settled), lexicon)
+        question = Question(marks, lexicon, inquiry.table, is_chinese, settled=settled)
+        return _told(best(question, lexicon, inclusion), inquiry.lang)
     except _Unconnected as failure:
         if not failure.measured:
             raise failure.refusal from failure
         other = Question(marks, lexicon, inquiry.table, is_chinese, failure.measured, settled=settled)
         try:
-            understood = best(other, lexicon)
+            understood = best(other, lexicon, inclusion)
         except _Unconnected as again:
             raise failure.refusal from again
         if not understood.query.measures:
             raise failure.refusal from None  # the question asks for figures, and the query has only rows
-        return understood
+        return _told(understood, inquiry.lang)
+
+
+def _told(understood: Understanding, lang: Lang) -> Understanding:
+    """The understanding with what the answer says of it, and without the question, which holds the catalogue."""
+    asked = understood.asked
+    assert asked is not None
+    notes = (*notes_on_values(asked), *asked.parts.notes)
+    warnings = tuple(note.to(lang) for note in notes)
+    told = (*notes, *assumptions(asked, understood.query))
+    return replace(understood, warnings=warnings, assumptions=told, asked=None)
 
 
 class _Unconnected(Exception):
@@ -84,7 +145,7 @@ class _Unconnected(Exception):
         self.refusal, self.measured = refusal, measured
 
 
-def best(question: Question, lexicon: Lexicon) -> Understanding:
+def best(question: Question, lexicon: Lexicon, inclusion: Inclusion | None = None) -> Understanding:
     """What the best reading that can be composed gives.
 
     Raises:
@@ -100,7 +161,7 @@ def best(question: Question, lexicon: Lexicon) -> Understanding:
         if reading.cost > least + costs.MARGIN:
             break
         try:
-            return _understood(question, lexicon, reading)
+            return _understood(question, lexicon, reading, inclusion)
         except Refusal as one:
             refusal = refusal or one
             if reading.parts.doubts:
@@ -109,18 +170,29 @@ def best(question: Question, lexicon: Lexicon) -> Understanding:
     raise refusal
 
 
-def _understood(question: Question, lexicon: Lexicon, reading: Reading) -> Understanding:
+def refuse_lost(question: Question, reading: Reading) -> None:
+    """Refuses a reading in which words with a meaning found no place.
+
+    Raises:
+        Refusal: there are such words.
+    """
     if reading.lost:
         lost = [question.words[at].mark for at in reading.lost]
         yearless = [mark for mark in lost if mark.date is not None and mark.date.missing_year]
         if yearless:
             raise missing_year(yearless[0].text)
         unknown = [mark.text for mark in lost if mark.is_unknown]
-        raise unknown_words(unknown, lexicon) if unknown else unused_words([mark.text for mark in lost])
+        raise unknown_words(unknown, question.lexicon) if unknown else unused_words([mark.text for mark in lost])
+
+
+def _understood(
+    question: Question, lexicon: Lexicon, reading: Reading, inclusion: Inclusion | None = None
+) -> Understanding:
+    refuse_lost(question, reading)
     asked = Asked(question, reading.parts)
     try:
         query = replace(composed(asked), through=_spoken_events(question))
-        query, sql = _rendered(question, query)
+        query, sql = rendered(question, query, inclusion)
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
@@ -136,10 +208,13 @@ def _unconnected(question: Question, lexicon: Lexicon) -> Refusal:
     return not_connected(names[0], names[1]) if len(names) >= 2 else not_combinable()
 
 
-def _rendered(question: Question, query: Query) -> tuple[Query, str]:
-    """The query and its statement; groups without rows are added if they meet the comparisons."""
-    from rules.planning.measuring import grouped_table, holds_for_none
-
+def rendered(question: Question, query: Query, inclusion: Inclusion | None = None) -> tuple[Query, str]:
+    """The query and its statement, with groups that have no rows if words say so or if they meet the comparisons."""
+    if inclusion is not None:
+        groups = {link.table for links in inclusion.named for link in links if link.kind == "table"}
+        if not query.measures or (inclusion.is_aside and grouped_table(query) not in groups):
+            raise _NoGroups
+        return _in_role(question, with_all_groups(question, query, inclusion))
     if query.all_of is None and holds_for_none(query):
         with suppress(Unrenderable, LookupError):
             return _in_role(question, replace(query, all_of=grouped_table(query)))

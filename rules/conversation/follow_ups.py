@@ -19,7 +19,7 @@ from rules.query.query import Function
 from rules.query.refusals import Refusal, unused_words
 from rules.query.wishes import AGGREGATES, Figure
 from rules.query.years import dated, this_year
-from rules.readers.inclusions import Inclusion, without_inclusion
+from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.readers.reading import Reading
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link

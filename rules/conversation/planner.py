@@ -47,7 +47,7 @@ from rules.query.refusals import (
 from rules.query.years import dated
 from rules.readers.asks import read_asks
 from rules.readers.filters import read_filters
-from rules.readers.inclusions import Inclusion, without_inclusion
+from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.readers.reading import ColumnIdentity, Reading
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon

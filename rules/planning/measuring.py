@@ -12,7 +12,7 @@ from rules.query.query import ColumnRef, Condition, Dimension, Function, Having,
 from rules.query.refusals import missing_measure, not_combinable, not_understood, unused_words
 from rules.query.wishes import Figure
 from rules.readers.groups import column_dimension
-from rules.readers.inclusions import Inclusion
+from rules.reading.inclusions import Inclusion
 from rules.schema.links import METRIC, Link, column_link
 from rules.schema.schema import TableKey
 
