@@ -5,12 +5,14 @@ from functools import cached_property
 
 from rules.query.query import ColumnRef, Dimension, Order
 from rules.query.wishes import Figure
-from rules.reading.matching import Match
 from rules.reading.parts import Named, Parts
 from rules.reading.words import Question
 from rules.schema.joins import is_default
 from rules.schema.links import Link
 from rules.schema.schema import TableKey
+from rules.words import WORDS
+
+_KEY_WORDS = WORDS.found("columns.said.keys")
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Asked:
         return tuple(key for key in found if key is not None)
 
     def is_attribute_listing(self) -> bool:
-        """Whether the measures are columns of the thing that is grouped by, so that they are listed: `各店铺的月租金`."""
+        """Whether the measures are columns of the thing that is grouped by, so that they are listed: `各店的租金`."""
         if len(self.parts.groups) != 1:
             return False
         one = self.parts.groups[0].dimension
@@ -122,9 +124,3 @@ def table_of(figure: Figure) -> TableKey | None:
 def is_key_said(text: str) -> bool:
     """Whether a word speaks of a number or key itself."""
     return bool(_KEY_WORDS.search(text))
-
-
-from rules.words import WORDS  # noqa: E402
-
-_KEY_WORDS = WORDS.found("columns.said.keys")
-__all__ = ["Asked", "Match", "is_key_said", "table_of"]

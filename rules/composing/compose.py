@@ -3,16 +3,17 @@
 from dataclasses import replace
 
 from rules.composing.asked import Asked
-from rules.composing.changes import changing
-from rules.composing.conditions import asks_for_periods, is_aggregate, restricted
-from rules.composing.dates import resolved
-from rules.composing.figures import dated_groups, figures_query, wants_figures
+from rules.composing.changing import changing
+from rules.composing.dating import resolved
 from rules.composing.listing import listed_query
+from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.names import notes_on_values
-from rules.composing.ranking import ranked_query
-from rules.query.query import ColumnRef, Condition, Dimension, Query
+from rules.composing.ranked import ranked_query
+from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
+from rules.query.query import ColumnRef, Condition, Query
 from rules.query.refusals import ambiguous_column, unused_words
 from rules.reading.parts import NO_TABLE, Group, Named
+from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 
 
@@ -26,7 +27,7 @@ def composed(asked: Asked) -> Query:
     asked = _split_attributes(_with_whole_names(asked))
     _refuse_doubts(asked)
     notes_on_values(asked)
-    skipped = ()
+    skipped: tuple[Condition, ...] = ()
     if asked.says("or"):
         raise unused_words(asked.question.texts("or"))
     if asked.says("periods") and not (asked.parts.rankings or asks_for_periods(asked)):
@@ -95,9 +96,7 @@ def _split_attributes(asked: Asked) -> Asked:
     return replace(asked, parts=replace(parts, groups=groups[:1], columns=(*columns, *parts.columns)))
 
 
-def _link(group: Group):  # type: ignore[no-untyped-def]
-    from rules.schema.links import column_link
-
+def _link(group: Group) -> Link:
     return column_link(group.dimension.table, str(group.dimension.column))
 
 
@@ -153,6 +152,3 @@ def refuse_unplaced(asked: Asked, query: Query) -> None:
                 lost.append(words[one.at].mark.text)
     if lost:
         raise unused_words(lost)
-
-
-__all__ = ["Dimension", "composed", "touched"]

@@ -3,7 +3,7 @@
 from rules.composing.asked import Asked
 from rules.query.query import ColumnRef, Dimension, Order, Query
 from rules.query.refusals import not_understood, unused_words
-from rules.reading.asking import column_dimension
+from rules.reading.grouping import column_dimension
 from rules.reading.parts import NO_TABLE
 from rules.schema.schema import TableKey, kind_of
 from rules.words import WORDS

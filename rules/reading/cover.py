@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from rules.query.query import Condition, Either
-from rules.reading import costs, restricting
+from rules.reading import costs, values
 from rules.reading.matching import Match, matches
 from rules.reading.parts import Parts
 from rules.reading.patterns import BY_SYMBOL, Pattern
+from rules.reading.shared import ref
 from rules.reading.words import Question, Word
 
 
@@ -72,7 +73,7 @@ def _conditions(parts: Parts) -> tuple[Condition, ...]:
     if len(parts.conditions) == 1:
         return parts.conditions
     compared = [one for one in parts.thresholds if one.link is not None and one.function is None]
-    return tuple(Condition(restricting.ref(one.link), one.operator, one.operands) for one in compared if one.link)[:1]
+    return tuple(Condition(ref(one.link), one.operator, one.operands) for one in compared if one.link)[:1]
 
 
 _OR = Parts(flags=("or",))
@@ -96,10 +97,10 @@ def fragments(question: Question) -> dict[int, list[Fragment]]:
 
 
 def _made(pattern: Pattern, match: Match) -> Parts | None:
-    parts = pattern.make(match)
+    parts = pattern.make if isinstance(pattern.make, Parts) else pattern.make(match)
     for item in match.inner if parts is not None else ():
         of_item = replace(match, items=(item,), inner=())
-        own = restricting.values(of_item) if item.symbol == "vals" else restricting.flag(of_item)
+        own = values.values(of_item) if item.symbol == "vals" else values.flag(of_item)
         parts = parts + own if parts is not None and own is not None else None
     return parts
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from knowledge.naming import called
 from rules.composing.asked import Asked
-from rules.composing.dates import resolved
-from rules.composing.figures import compared_columns, figures_query, measure_of
+from rules.composing.dating import resolved
+from rules.composing.measuring import compared_columns, figures_query, measure_of
 from rules.query.query import ColumnRef, Dimension, Function, Order, Query
 from rules.query.refusals import missing_measure, unused_words
 from rules.query.wishes import Figure
-from rules.reading.asking import column_dimension
-from rules.reading.parts import Named, Ranking
+from rules.reading.grouping import column_dimension
+from rules.reading.parts import Ranking
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 from rules.words import WORDS
@@ -211,9 +211,9 @@ def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension | None]:
             return _without(asked, one), one.dimension
     figure, counted = ranking.figure, _counted(ranking)
     head = asked.head
-    if groups and head is not None and figure is not None and figure.function is not None and figure.link is not None:
-        if figure.link.table == head:
-            return _without(asked, groups[-1]), groups[-1].dimension  # `各省份店铺平均月租金从高到低` ranks provinces
+    total_of = figure.link.table if figure is not None and figure.link is not None and figure.function else None
+    if groups and head is not None and total_of == head:
+        return _without(asked, groups[-1]), groups[-1].dimension  # `各省份店铺平均月租金从高到低` ranks provinces
     if ranking.is_order and asked.says("compare") and compared_columns(asked):
         column = compared_columns(asked)[0]
         return asked, column_dimension(question, column_link(column.table, column.column))
@@ -318,6 +318,3 @@ def _groups(asked: Asked, ranking: Ranking, figure: Figure, entity: Dimension, l
         limit=limit,
         top_per=() if ranking.is_order else top_per,
     )
-
-
-__all__ = ["Named", "concept_column", "ranked_query"]

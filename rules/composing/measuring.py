@@ -6,12 +6,13 @@ from dataclasses import replace
 from databases.expressions import expression
 from knowledge.naming import called
 from rules.composing.asked import Asked, table_of
-from rules.composing.dates import date_column, resolved, trend_dimension
+from rules.composing.dating import date_column, resolved, trend_dimension
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
 from rules.query.refusals import missing_measure, not_understood, unused_words
 from rules.query.wishes import Figure
-from rules.reading.asking import column_dimension, figure_of_rows
 from rules.reading.costs import CLEAR
+from rules.reading.counting import figure_of_rows
+from rules.reading.grouping import column_dimension
 from rules.reading.parts import NO_TABLE
 from rules.schema.links import METRIC, column_link
 from rules.schema.schema import TableKey
@@ -106,9 +107,8 @@ def figures_query(asked: Asked, extra: tuple[Figure, ...] = ()) -> Query:
     dimensions = [one for one in _dimensions(asked, base, measures) if not _is_each_row(asked, one, measures)]
     if asked.says("per entity"):
         return _per_entity(asked, measures, dimensions)
-    if asked.says("avg") and len(measures) == 1 and len(dimensions) == 1 and measures[0].function in ("count", "sum"):
-        if not asked.parts.bare or dimensions[0].bucket is not None:
-            return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
+    if len(dimensions) == 1 and _is_on_average(asked, measures, dimensions[0]):
+        return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
     if asked.says("share"):
         return _share(asked, base, measures, dimensions)
     per = _averaged_over(asked, measures[0], dimensions) if len(measures) == 1 else None
@@ -118,6 +118,12 @@ def figures_query(asked: Asked, extra: tuple[Figure, ...] = ()) -> Query:
     if any(_is_of_parts(asked, measure) for measure in measures):
         raise unused_words(asked.question.texts("super", "max", "min"))
     return _grouped(base, dimensions, measures)
+
+
+def _is_on_average(asked: Asked, measures: list[Measure], dimension: Dimension) -> bool:
+    """Whether the average of totals is asked for: "orders per day on average"."""
+    totals = len(measures) == 1 and measures[0].function in ("count", "sum") and asked.says("avg")
+    return totals and (not asked.parts.bare or dimension.bucket is not None)
 
 
 def _is_of_parts(asked: Asked, measure: Measure) -> bool:

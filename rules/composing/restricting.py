@@ -5,9 +5,9 @@ from decimal import Decimal
 
 from knowledge.naming import called
 from rules.composing.asked import Asked
-from rules.composing.dates import during, no_date_of, span_date
-from rules.composing.figures import measure_of
-from rules.composing.ranking import concept_column
+from rules.composing.dating import during, no_date_of, span_date
+from rules.composing.measuring import measure_of
+from rules.composing.ranked import concept_column
 from rules.linking.units import in_stored_unit
 from rules.query.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
 from rules.query.refusals import missing_measure, unused_words
@@ -153,7 +153,7 @@ def _with_threshold(asked: Asked, query: Query, threshold: Threshold) -> Query:
         is_age = threshold.hint == "age" and question.is_date(link)
         threshold = replace(threshold, link=replace(link, derived="age") if is_age else link)
     if threshold.link is None and threshold.table is None:
-        threshold = replace(threshold, link=_implied(asked, query, threshold))
+        threshold = replace(threshold, link=_implied(asked, query))
     link = threshold.link
     if link is not None and link.derived is None:
         marks = [word.mark for word in question.words]
@@ -168,7 +168,7 @@ def _with_threshold(asked: Asked, query: Query, threshold: Threshold) -> Query:
     return _with_having(asked, query, Having(measure_of(asked, figure), threshold.operator, threshold.operands))
 
 
-def _implied(asked: Asked, query: Query, threshold: Threshold) -> Link | None:
+def _implied(asked: Asked, query: Query) -> Link | None:
     """The column of a comparison that names none: that of the figure asked for, else the table's only measure.
 
     Raises:
@@ -240,6 +240,3 @@ def _are_bounds(spans: list[Span]) -> bool:
     starts = [span for span in spans if span.periods[0].start is None]
     ends = [span for span in spans if span.periods[0].end is None]
     return len(spans) == 2 and len(starts) == len(ends) == 1
-
-
-__all__ = ["Decimal", "asks_for_periods", "is_aggregate", "restricted"]

@@ -1,0 +1,88 @@
+"""What patterns of absence give: empty columns, events that did not happen, things that have no others."""
+
+import re
+
+from rules.query.query import OPPOSITE, Condition, Operator, Related
+from rules.reading.matching import Item, Match
+from rules.reading.parts import Parts
+from rules.reading.shared import is_negated, ref
+from rules.schema.schema import is_outcome
+from rules.words import WORDS
+
+_NEVER, _NOT_DONE = frozenset(WORDS.both("questions.never")), frozenset(WORDS.chinese.phrases("questions.not_done"))
+_STATE = re.compile(f"{WORDS.found('columns.said.dates').pattern}|{WORDS.any_of('columns.said.states')}", re.IGNORECASE)
+
+
+def null(match: Match) -> Parts | None:
+    """A column that is empty, or not."""
+    link = match["tcol|mcol|dcol|flag"].link
+    word = match.get("null", "notnull")
+    operator: Operator = "null" if word is None or word.symbol == "null" else "not null"
+    if word is not None and is_negated(match):
+        operator = OPPOSITE[operator]
+    return Parts(conditions=(Condition(ref(link), operator),))
+
+
+def lacking(match: Match) -> Parts | None:
+    """A negated column: it is empty, or the events that it dates have not happened: "shops without revenue"."""
+    item, question = match["tcol|mcol|dcol"], match.question
+    link, word = item.link, match["not"].word.text
+    if word in _NOT_DONE and question.is_measure(link):
+        return None  # `未回款金额` is an amount not yet paid, not an empty one
+    if link.column in question.facts(link.table).display:
+        return None
+    tables = [key for key in question.named_tables() if key != link.table]
+    below = {key for table in tables for key in question.graph.below(table)}
+    if link.table in question.named_tables() or link.table not in below:
+        return Parts(conditions=(Condition(ref(link), "null"),))
+    if not question.is_date(link) or not is_outcome(question.column_of(link)):
+        return Parts(related=(Related(link.table, negated=True),))
+    if word in _NEVER:
+        return Parts(related=(Related(link.table, (Condition(ref(link), "not null"),), negated=True),))
+    return Parts(related=(Related(link.table, (Condition(ref(link), "null"),)),))
+
+
+def without(match: Match) -> Parts | None:
+    """A negated table: no related rows, or none with the values after it: "never ordered Laptop"."""
+    table = match["tab"].link.table
+    conditions: tuple[Condition, ...] = ()
+    if match.get("vals") is not None:
+        link = match["vals"].link
+        conditions = (Condition(ref(link), "=", (str(link.value),)),)
+    return Parts(related=(Related(table, conditions, negated=True),))
+
+
+def having_one(match: Match) -> Parts | None:
+    """ "orders with an employee", not "customers with orders"."""
+    return having(match) if match["with"].word.text.endswith((" a", " an")) else None
+
+
+def having(match: Match) -> Parts | None:
+    """`有手机号的客户`, "employees with a commission", "orders with an employee": it is there."""
+    table = match.get("tab")
+    if table is not None:
+        return Parts(related=(Related(table.link.table),))
+    link = match["tcol|mcol|dcol"].link
+    if not match.question.column_of(link).nullable or match.question.kind(link) == "boolean":
+        return None
+    return Parts(conditions=(Condition(ref(link), "not null"),))
+
+
+def undone(match: Match) -> Parts | None:
+    """A value that a column dates as well, negated: orders not shipped have no date of shipping."""
+    link = match["dcol"].link
+    if link.quality < 0.65:
+        return None
+    return lacking(match)
+
+
+def done(match: Match) -> Parts | None:
+    """The verb of a date beside its table: `shipped orders`, `完成的工单`: those that have that date."""
+    item, table = match["dcol"], match["tab"].link.table
+    if item.link.table != table or not 0.68 <= item.link.quality < 0.9 or not _is_done(item):
+        return None
+    return Parts(conditions=(Condition(ref(item.link), "not null"),))
+
+
+def _is_done(item: Item) -> bool:
+    return not _STATE.search(item.word.text)

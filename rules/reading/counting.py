@@ -1,0 +1,187 @@
+"""What patterns of figures give: counts, totals, averages, shares."""
+
+from rules.query.query import Dimension, Function
+from rules.query.wishes import AGGREGATES, Figure
+from rules.reading.matching import Item, Match
+from rules.reading.naming import doubts
+from rules.reading.parts import Group, Named, Parts
+from rules.reading.values import flag, values
+from rules.reading.words import Question
+from rules.schema.links import column_link
+from rules.schema.schema import TableKey
+from rules.words import WORDS
+
+_HOW_MUCH = WORDS.chinese.one_of("questions.how_much") | {"多少钱"}
+_ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
+_COUNTS_ROWS = WORDS.both("questions.counts_rows")
+_MOST_LIMIT, _ALL = 10_000, 100
+_AGGREGATING = tuple(AGGREGATES)
+
+
+def count_values(match: Match) -> Parts | None:
+    """A count of what has a value, where the question names no table: "how many professors"."""
+    link = match["vals"].link
+    if match.question.display(link):
+        return None  # the name of one thing, which there is no use in counting
+    figure = figure_of_rows(match.question, link.table, match.start)
+    parts = values(match)
+    return parts + Parts(figures=(figure,)) if parts is not None and figure is not None else None
+
+
+def count_flag(match: Match) -> Parts | None:
+    """A count of what is so: "how many admins"."""
+    parts = flag(match)
+    figure = Figure("count", table=match["flag"].link.table, position=match.start)
+    return parts + Parts(figures=(figure,)) if parts is not None else None
+
+
+def figure_of_rows(question: Question, table: TableKey, at: int) -> Figure | None:
+    """A count of rows; for a table of reports, the sum of what its rows count (`多少辆货车`).
+
+    None where the rows of reports count several things.
+    """
+    facts = question.facts(table)
+    if not facts.is_report:
+        return Figure("count", table=table, position=at)
+    if len(facts.measures) != 1 or facts.is_averaged(facts.measures[0]):
+        return None
+    return Figure("sum", column_link(table, facts.measures[0].name), position=at)
+
+
+def count(match: Match) -> Parts | None:
+    """A count of a table's rows."""
+    word, table = match["count"], match["tab"]
+    if _rows_follow(match) or not _counts(word, table):
+        return None
+    tables = match.all("tab")
+    if any("mcol" in one.word.senses for one in tables if one is not table) or "mcol" in tables[0].word.senses and len(tables) > 1:
+        return None  # `车流量和店铺数量`: the other noun is a figure already, which is not counted
+    return Parts(figures=tuple(Figure("count", table=one.link.table, position=one.first) for one in tables))
+
+
+def total_asked(match: Match) -> Parts | None:
+    """`店铺一共多少`: how many there are."""
+    return total_rows(match) if _ASKS_NUMBER.match(match["sum"].word.text) else None
+
+
+def count_rows(match: Match) -> Parts | None:
+    """The rows of a table whose name alone would mean a figure: "revenue records", `营收有几条`."""
+    thing, word = match["tab|mcol"], match["count"].word.text
+    rows = match.get("noise") is not None or any(one in word for one in _COUNTS_ROWS)
+    if not rows or (thing.symbol == "mcol" and "tab" in thing.word.senses):
+        return None
+    return Parts(figures=(Figure("count", table=thing.link.table, position=thing.first),))
+
+
+def _counts(word: Item, table: Item) -> bool:
+    """Whether the word counts the table on this side of it: `多少客户`, `客户数`, but not `数客户`."""
+    asks = bool(_ASKS_NUMBER.match(word.word.text))
+    figure = table.word.senses.get("mcol")
+    is_amount = word.word.text in _HOW_MUCH or word.word.text.isascii()
+    if figure is not None and figure.cost <= 0 and is_amount:
+        return False  # `收入多少` asks for the income, although the table of daily incomes has the same name
+    if word.first < table.first:
+        return asks or word.word.text.isascii()
+    if word.word.text.isascii():
+        return not word.word.text.startswith(("how", "number", "the", "no", "total number"))
+    return True
+
+
+def count_column(match: Match) -> Parts | None:
+    """A count of a column's values: numbers are added up, dates count as events, other values once each."""
+    item, question = match["tcol|dcol|mcol"], match.question
+    word = match["count"]
+    if _rows_follow(match):
+        return None
+    if not word.word.text.isascii() and word.first < item.first and not _ASKS_NUMBER.match(word.word.text):
+        return None
+    link = item.link
+    function: Function = "count_distinct"
+    if match.get("distinct") is None:
+        function = "sum" if question.is_measure(link) else "count" if question.is_date(link) else "count_distinct"
+    return Parts(figures=(Figure(function, link, position=item.first),), doubts=doubts(item))
+
+
+def _rows_follow(match: Match) -> bool:
+    words = match.question.words
+    return match.end < len(words) and words[match.end].mark.arg == "rows"
+
+
+def measure(match: Match) -> Parts | None:
+    """A measure without a function; with a word for "how much" its total."""
+    asked = match.get("count")
+    if asked is not None and (_rows_follow(match) or not (asked.word.text in _HOW_MUCH or asked.word.text.isascii())):
+        return None
+    column = match["mcol"]
+    flags = ("how much",) if asked is not None else ()
+    return Parts(bare=(Figure(None, column.link, position=column.first),), doubts=doubts(column), flags=flags)
+
+
+def owned_measure(match: Match) -> Parts | None:
+    """A measure after the table that it belongs to: "order amount"."""
+    table, column = match["tab"], match["mcol"]
+    if column.link.table != table.link.table:
+        return None
+    named = Named(table.first, table.link, "owner")
+    parts = measure(match)
+    return parts + Parts(tables=(named,)) if parts is not None else None
+
+
+def aggregate(match: Match) -> Parts | None:
+    """Functions over measures: "max and min price", `平均月租金和面积`; of dates only the first and last."""
+    functions = [AGGREGATES[one.symbol] for one in match.all(*_AGGREGATING)]
+    columns = match.all("mcol", "dcol")
+    if any(one.symbol == "dcol" and function in ("sum", "avg") for one in columns for function in functions):
+        return None
+    number = match.get("num")
+    percent = number.word.mark.number.value if number is not None and number.word.mark.number is not None else None
+    if "percentile" in functions and not (percent is not None and 0 < percent < _ALL):
+        return None
+    figures = tuple(
+        Figure(function, one.link, position=one.first, percent=percent)
+        for one in columns
+        for function in dict.fromkeys(functions)
+    )
+    return Parts(figures=figures, doubts=doubts(*columns))
+
+
+def owned_aggregate(match: Match) -> Parts | None:
+    """A function over a measure of the table named beside it: `订单平均金额`, "average order amount"."""
+    if match["mcol"].link.table != match["tab"].link.table:
+        return None
+    return aggregate(match)
+
+
+def total_rows(match: Match) -> Parts | None:
+    """A total of things is their number: "total orders"."""
+    table = match["tab"]
+    return Parts(figures=(Figure("count", table=table.link.table, position=table.first),))
+
+
+def averaged_per_unit(match: Match) -> Parts:
+    """`日均车流量`, "average daily revenue": the average of totals over units of time."""
+    word, column = match["avg_per|bucket"], match["mcol"]
+    figure = Figure("avg", column.link, position=column.first, per_unit=word.arg)  # type: ignore[arg-type]
+    return Parts(figures=(figure,), doubts=doubts(column))
+
+
+def per_entity(match: Match) -> Parts:
+    """An average over things: `平均每个服务区有多少店铺`, "average number of orders per customer"."""
+    table = match.get("tab")
+    parts = Parts(flags=("per entity",))
+    if table is None:
+        return parts
+    if table.word.text.isascii():
+        return parts + Parts(figures=(Figure("count", table=table.link.table, position=table.first),))
+    return parts + Parts(groups=(Group(Dimension(table.link.table), table.first),))
+
+
+def share(match: Match) -> Parts:
+    """A share of something."""
+    table, column = match.get("tab"), match.get("mcol")
+    parts = Parts(flags=("share",))
+    if column is not None:
+        parts += Parts(bare=(Figure(None, column.link, position=column.first),), doubts=doubts(column))
+    elif table is not None:
+        parts += Parts(tables=(Named(table.first, table.link, "shared"),))
+    return parts

@@ -1,0 +1,50 @@
+"""What patterns of names give: the things and columns that are spoken of."""
+
+from rules.reading.matching import Item, Match
+from rules.reading.parts import Named, Parts
+from rules.schema.links import Link
+from rules.words import WORDS
+
+_NAMES = frozenset(WORDS.both("questions.names"))
+
+
+def doubts(*items: Item | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
+    """The words that may name several columns equally well."""
+    return tuple((one.word.mark.text, (one.link, *one.rivals)) for one in items if one is not None and one.rivals)
+
+
+def _role(match: Match) -> str:
+    before = match.beside(-1)
+    asked = match.get("which", "list") is not None or (before is not None and before.mark.means("which", "list"))
+    return "asked" if asked else ""
+
+
+def thing(match: Match) -> Parts:
+    """A table that is named, with its role."""
+    table = match["tab"]
+    which = match.get("which")
+    person = ("person",) if which is not None and which.arg == "person" else ()
+    return Parts(tables=(Named(table.first, table.link, _role(match)),), flags=person)
+
+
+def attribute(match: Match) -> Parts | None:
+    """A column that is shown; of a table named before it."""
+    table, column = match.get("tab"), match["tcol|dcol|flag"]
+    if table is not None and column.link.table != table.link.table:
+        return None
+    if table is not None and match.question.is_chinese and column.first < table.first:
+        return None  # `删除的服务区` are areas
+    named = Named(column.first, column.link, _role(match))
+    owner = (Named(table.first, table.link, "owner"),) if table is not None else ()
+    return Parts(columns=(named,), tables=owner, doubts=doubts(column))
+
+
+def name_of(match: Match) -> Parts | None:
+    """`names of customers`, `客户名称`: the names of a table's rows."""
+    column, table = match["tcol"], match["tab"]
+    facts = match.question.facts(table.link.table)
+    if column.word.text not in _NAMES or not facts.display:
+        return None
+    link = Link("column", table.link.table, facts.display[-1], None, 1.0, "")
+    owner = Named(table.first, table.link, "owner")
+    return Parts(columns=(Named(column.first, link, _role(match)),), tables=(owner,))

@@ -1,0 +1,109 @@
+"""What patterns of rankings give: superlatives, first ones, orders."""
+
+from rules.query.query import Dimension
+from rules.query.wishes import AGGREGATES, Figure
+from rules.reading.counting import figure_of_rows
+from rules.reading.matching import Item, Match
+from rules.reading.naming import _role, doubts
+from rules.reading.parts import NO_TABLE, Group, Named, Parts, Ranking
+from rules.reading.values import values
+from rules.words import WORDS
+
+_NUMBERS_OF = WORDS.both("questions.numbers_of")
+_OF_DATES = ("date", "recent", "age")
+_RECENT = 10  # rows shown for "recent orders", which names no number
+_MOST_LIMIT, _ALL = 10_000, 100
+_AGGREGATING = tuple(AGGREGATES)
+
+
+def ranking(match: Match) -> Parts | None:
+    """A superlative with its figure and number: `订单最多的3个`, "the highest rent", "top 5 by revenue"."""
+    word = match["super|max|min|top|rank"]
+    arg = word.arg or ("+" if word.symbol != "min" else "-")
+    if word.symbol == "max":
+        arg = "+"
+    descending = not arg.startswith("-") and arg != "asc"
+    hint = arg[1:] if arg[:1] in "+-" and len(arg) > 1 else ""
+    limit = _limit(match)
+    if word.symbol == "top" and limit is None and not (_says_first(word) and not _number_follows(match)):
+        return None
+    if hint == "recent":
+        hint, limit = "date", limit or _RECENT
+    counts = any(one in word.word.text for one in _NUMBERS_OF)
+    figure = _figure(match, word, counts=counts)
+    if figure is None and match.get("mcol", "dcol", "vals", "tab") is not None:
+        return None
+    is_order = word.symbol == "rank" and limit is None
+    is_open = word.symbol in ("rank", "top") and not arg.startswith(("-", "asc", "desc"))
+    dates = match.get("date_part", "bucket")
+    ranked = (Group(Dimension(NO_TABLE, None, dates.arg), dates.first, is_ranked=True),) if dates else ()  # type: ignore[arg-type]
+    found = Ranking(
+        descending,
+        word.first,
+        figure,
+        "" if figure else hint,
+        limit,
+        is_order=is_order,
+        counts=counts,
+        is_open=is_open,
+    )
+    parts = Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))
+    own = values(match) if match.get("vals") is not None else Parts()
+    return parts + own if own is not None else None
+
+
+def ordering(match: Match) -> Parts | None:
+    """ "by price", "by number of orders": the figure of a ranking, or an order by itself."""
+    figure = _figure(match, match["by"], counts=False)
+    if figure is None:
+        return None
+    found = Ranking(True, match.start, figure, is_order=True, is_open=True)
+    return Parts(rankings=(found,), doubts=doubts(*match.all("mcol", "dcol")))
+
+
+def _number_follows(match: Match) -> bool:
+    words = match.question.words
+    return match.end < len(words) and words[match.end].mark.number is not None
+
+
+def _says_first(word: Item) -> bool:
+    return "第一" in word.word.text or word.word.text in ("居首", "top", "the top", "倒数第一")
+
+
+def _limit(match: Match) -> int | None:
+    number = match.get("num")
+    value = number.word.mark.number.value if number is not None and number.word.mark.number is not None else None
+    return int(value) if value is not None and value == int(value) and 0 < value <= _MOST_LIMIT else None
+
+
+def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
+    """The figure that a ranking names; None if what it names can't be one."""
+    function = next((AGGREGATES[one.symbol] for one in match.all(*AGGREGATES) if one is not word), None)
+    hint = word.arg[1:] if word.symbol == "super" else ""
+    column, counted = match.get("mcol", "dcol"), match.get("count") is not None
+    if column is None:
+        return _counted(match, word, counts=counts, counted=counted) if not hint else None
+    if column.symbol == "mcol":
+        return None if hint in _OF_DATES else Figure(function, column.link, position=column.first)
+    if not (hint in _OF_DATES or counted or word.symbol in ("rank", "by")):
+        return None
+    return Figure("count" if counted else function, column.link, position=column.first)
+
+
+def _counted(match: Match, word: Item, *, counts: bool, counted: bool) -> Figure | None:
+    """A number of rows that a ranking is by: `订单最多`, "the most trucks"."""
+    value, table = match.get("vals"), match.get("tab")
+    if value is not None:
+        says_number = counts and word.symbol == "super" and not match.question.display(value.link)
+        return figure_of_rows(match.question, value.link.table, match.start) if says_number else None
+    if table is None or not (counted or counts):
+        return None
+    if match.question.is_chinese and not counted and table.first > word.first:
+        return None  # `最多的客户` asks for customers
+    return Figure("count", table=table.link.table, position=table.first)
+
+
+def limited(match: Match) -> Parts | None:
+    """A number of rows: "list 10 customers"."""
+    limit, table = _limit(match), match["tab"]
+    return None if limit is None else Parts(limits=(limit,), tables=(Named(table.first, table.link, _role(match)),))
