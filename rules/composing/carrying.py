@@ -6,7 +6,7 @@ from dataclasses import replace
 from common.text import Text
 from knowledge.naming import called
 from rules.composing.asked import Asked
-from rules.composing.dates import event_date
+from rules.composing.dating import event_date
 from rules.linking.dates import Unit
 from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.query.refusals import not_carried
