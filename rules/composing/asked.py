@@ -17,10 +17,11 @@ _KEY_WORDS = WORDS.found("columns.said.keys")
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with the parts of one reading."""
+    """A question with the parts of one reading; `about` is the table that a question before it was about."""
 
     question: Question
     parts: Parts
+    about: TableKey | None = None
 
     def says(self, flag: str) -> bool:
         """Whether the question has this wish."""
@@ -39,6 +40,8 @@ class Asked:
     @cached_property
     def head(self) -> TableKey | None:
         """The table whose rows answer: the asked one, else the last one in Chinese and the first in English."""
+        if self.about is not None:
+            return self.about
         asked = [one for one in self.tables if one.role == "asked"]
         named = asked or self.tables or self.owners
         if not named:

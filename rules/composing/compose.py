@@ -25,7 +25,7 @@ def composed(asked: Asked) -> Query:
         AmbiguousPath: two tables are tied in several ways.
     """
     asked = _split_attributes(_with_whole_names(asked))
-    _refuse_doubts(asked)
+    refuse_doubts(asked)
     notes_on_values(asked)
     skipped: tuple[Condition, ...] = ()
     if asked.says("or"):
@@ -53,7 +53,12 @@ def composed(asked: Asked) -> Query:
     return query
 
 
-def _refuse_doubts(asked: Asked) -> None:
+def refuse_doubts(asked: Asked) -> None:
+    """Refuses a word that may name several columns equally well.
+
+    Raises:
+        Refusal: there is one.
+    """
     for word, links in asked.parts.doubts:
         choices = [(link.table, str(link.column)) for link in links]
         if asked.question.settled.among(choices) is None:

@@ -151,9 +151,7 @@ def best(question: Question, lexicon: Lexicon, inclusion: Inclusion | None = Non
     Raises:
         Refusal: the best reading can't, and no other is nearly as good.
     """
-    for word in question.words:
-        if word.mark.means("unsupported") and not any(one.link for one in word.senses.values()):
-            raise unsupported(word.mark.arg, word.mark.text)
+    refuse_unsupported(question)
     found = readings(question)
     refusal: Refusal | None = None
     least = found[0].cost
@@ -168,6 +166,17 @@ def best(question: Question, lexicon: Lexicon, inclusion: Inclusion | None = Non
                 break
     assert refusal is not None
     raise refusal
+
+
+def refuse_unsupported(question: Question) -> None:
+    """Refuses what rules can't do.
+
+    Raises:
+        Refusal: the question asks for it.
+    """
+    for word in question.words:
+        if word.mark.means("unsupported") and not any(one.link for one in word.senses.values()):
+            raise unsupported(word.mark.arg, word.mark.text)
 
 
 def refuse_lost(question: Question, reading: Reading) -> None:

@@ -8,7 +8,7 @@ from rules.query.query import Condition, Either
 from rules.reading import costs, values
 from rules.reading.matching import Match, matches
 from rules.reading.parts import Parts
-from rules.reading.patterns import BY_SYMBOL, Pattern
+from rules.reading.patterns import BY_SYMBOL, Pattern, Patterns
 from rules.reading.shared import ref
 from rules.reading.words import Question, Word
 
@@ -79,12 +79,12 @@ def _conditions(parts: Parts) -> tuple[Condition, ...]:
 _OR = Parts(flags=("or",))
 
 
-def fragments(question: Question) -> dict[int, list[Fragment]]:
+def fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragment]]:
     """What each pattern gives, by the word it begins at; of several that give the same, the cheapest."""
     found: dict[int, list[Fragment]] = {}
     for start, word in enumerate(question.words):
         best: dict[tuple[int, str], Fragment] = {}
-        for pattern in _beginning(word):
+        for pattern in _beginning(word, patterns):
             for match in matches(question, pattern.elements, start):
                 parts = _made(pattern, match) if match.end > start else None
                 if parts is not None:
@@ -105,18 +105,18 @@ def _made(pattern: Pattern, match: Match) -> Parts | None:
     return parts
 
 
-def _beginning(word: Word) -> Iterator[Pattern]:
+def _beginning(word: Word, patterns: Patterns) -> Iterator[Pattern]:
     yield from dict.fromkeys(
         pattern
         for symbol in (*word.senses, f"'{word.text}'", "vals" if "val" in word.senses else "",
                        "dates" if "date" in word.senses else "", "<")
-        for pattern in BY_SYMBOL.get(symbol, ())
+        for pattern in patterns.get(symbol, ())
     )  # fmt: skip
 
 
-def readings(question: Question) -> list[Reading]:
+def readings(question: Question, patterns: Patterns = BY_SYMBOL) -> list[Reading]:
     """The cheapest readings, the cheapest first."""
-    starting = fragments(question)
+    starting = fragments(question, patterns)
     states: list[list[Reading]] = [[] for _ in range(len(question) + 1)]
     states[0] = [Reading(0.0)]
     for place in range(len(question)):

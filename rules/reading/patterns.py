@@ -3,7 +3,7 @@
 `matching` explains the language. Both languages share a pattern wherever their order of words allows it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from rules.reading import absences, comparing, counting, grouping, naming, periods, ranking, values
@@ -49,7 +49,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "column": ("tcol", "mcol", "dcol", "flag"),
 }  # fmt: skip
 
-_TABLE: tuple[tuple[str, float, Make], ...] = (
+TABLE: tuple[tuple[str, float, Make], ...] = (
     # values
     ("vals", 0.5, values.values),
     ("not vals", 0.5, values.values),
@@ -229,13 +229,15 @@ _TABLE: tuple[tuple[str, float, Make], ...] = (
     ("which:when", 0.2, Parts(flags=("when",))),
 )  # fmt: skip
 
-PATTERNS = tuple(Pattern(text, one, weight, make) for text, weight, make in _TABLE for one in elements(text, PARTS))
+Patterns = Mapping[str, tuple[Pattern, ...]]
+"""Patterns by the symbols that may come first; those that look at the word before by `<`."""
 
 
-def _by_symbol() -> dict[str, tuple[Pattern, ...]]:
-    """The patterns by the symbols that may come first; those that look at the word before by `<`."""
+def compiled(*tables: Iterable[tuple[str, float, Make]]) -> Patterns:
+    """The patterns of these tables."""
+    rows = [row for table in tables for row in table]
     found: dict[str, list[Pattern]] = {}
-    for pattern in PATTERNS:
+    for pattern in (Pattern(text, one, weight, make) for text, weight, make in rows for one in elements(text, PARTS)):
         for element in pattern.elements:
             for symbol in ("<",) if element.looks and element is pattern.elements[0] else element.symbols:
                 found.setdefault(symbol, []).append(pattern)
@@ -244,4 +246,4 @@ def _by_symbol() -> dict[str, tuple[Pattern, ...]]:
     return {symbol: tuple(patterns) for symbol, patterns in found.items()}
 
 
-BY_SYMBOL = _by_symbol()
+BY_SYMBOL = compiled(TABLE)
