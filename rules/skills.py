@@ -20,8 +20,8 @@ from rules.answering.summarize import (
     spoken_assumptions,
     summary_pieces,
 )
+from rules.composing.understanding import Understanding
 from rules.conversation.conversation import is_complete, understand_in_context, written_operation
-from rules.conversation.planner import Understanding
 from rules.query.query_json import pending_to_json, query_to_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import LEXICON, lexicon_of

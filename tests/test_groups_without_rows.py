@@ -11,8 +11,8 @@ from common.inquiry import Inquiry
 from common.text import language_of
 from common.values import Catalog, NoSql, Sql, Turn
 from databases import GuardedDatabase
+from rules.composing.understanding import Understanding
 from rules.conversation.conversation import understand_in_context
-from rules.conversation.planner import Understanding
 from rules.query.query_json import query_to_json
 from rules.skills import OfflineSkills
 from tests.cases import all_cases

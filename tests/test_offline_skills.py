@@ -15,7 +15,7 @@ from common.inquiry import Inquiry
 from common.text import Lang, language_of
 from common.values import Catalog, Column, Draft, ForeignKey, NoSql, QueryResult, Sql, Table
 from rules.answering.offers import example_questions
-from rules.conversation.planner import Understanding, understand
+from rules.composing.understanding import Understanding, understand
 from rules.query.pending import Settled
 from rules.skills import OfflineSkills
 from tests.offline_catalogs import AIR, CHINESE, ITEMS, SHOP, STORES

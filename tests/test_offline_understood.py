@@ -14,7 +14,7 @@ from common.inquiry import Inquiry
 from common.store.record_json import from_text, to_text, turn_from_text, turn_to_text
 from common.text import language_of
 from common.values import Catalog, NoSql, Sql
-from rules.conversation.planner import understand
+from rules.composing.understanding import understand
 from rules.query.query import Query
 from rules.query.query_json import pending_from_json, query_from_json, query_to_json
 from rules.query.refusals import Refusal

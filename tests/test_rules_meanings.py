@@ -13,8 +13,8 @@ from common.values import Catalog, NoSql, QueryResult, Sql, Turn
 from databases import GuardedDatabase
 from knowledge.semantic.binding import bind
 from knowledge.semantic.format import read_text
+from rules.composing.understanding import Understanding
 from rules.conversation.conversation import understand_in_context
-from rules.conversation.planner import Understanding
 from rules.query.query_json import query_from_json
 from rules.skills import OfflineSkills
 from tests.databases import open_asked, rows_of

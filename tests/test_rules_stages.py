@@ -8,7 +8,7 @@ import pytest
 import rules
 from common.inquiry import Inquiry
 from common.values import Catalog
-from rules.conversation.planner import understand
+from rules.composing.understanding import understand
 from rules.linking.dates import Moment, Period, spans_of, unit_period, whole_period
 from rules.linking.linking import Linker
 from rules.linking.longer_names import longer_name, longer_word

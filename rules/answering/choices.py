@@ -10,8 +10,8 @@ from common.inquiry import Inquiry
 from common.text import Text, language_of
 from common.values import Offer, Turn
 from knowledge.naming import called
+from rules.composing.understanding import Understanding
 from rules.conversation.conversation import understand_in_context
-from rules.conversation.planner import Understanding
 from rules.conversation.resuming import settled_by
 from rules.query.pending import Choice, Pending
 from rules.query.query_json import pending_to_json

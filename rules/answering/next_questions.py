@@ -13,8 +13,8 @@ from common.inquiry import Inquiry
 from common.text import Lang, Text
 from common.values import Offer, Turn
 from knowledge.naming import spoken_name
+from rules.composing.understanding import Understanding
 from rules.conversation.conversation import understand_in_context
-from rules.conversation.planner import Understanding
 from rules.linking.dates import Period, Unit
 from rules.query.query import Condition, Query
 from rules.query.query_json import query_to_json

@@ -12,7 +12,7 @@ from common.inquiry import Inquiry
 from common.text import Lang, Text
 from common.values import Catalog, Table
 from knowledge.naming import plural, spoken_name
-from rules.conversation.planner import understand
+from rules.composing.understanding import understand
 from rules.linking.marks import marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
 from rules.query.refusals import Refusal

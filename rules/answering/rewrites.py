@@ -14,7 +14,7 @@ from common.text import Lang, Text, language_of
 from common.values import Offer, Table
 from knowledge.naming import called, plural
 from knowledge.spelling import closest
-from rules.conversation.planner import understand
+from rules.composing.understanding import understand
 from rules.linking.marks import marks_of
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import Lexicon

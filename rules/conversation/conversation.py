@@ -14,15 +14,15 @@ from weakref import WeakKeyDictionary
 from common.inquiry import Inquiry, StoredValue
 from common.text import Lang, Text, language_of
 from common.values import Turn
-from rules.conversation.assumptions import assumptions
+from rules.composing.assumptions import assumptions
+from rules.composing.carrying import conditions_for, listed, named
+from rules.composing.compose import touched
+from rules.composing.names import notes_on_values
+from rules.composing.understanding import Understanding, refuse_lost, rendered, understand, with_role
+from rules.conversation.edits import edited
 from rules.conversation.follow_ups import Change, goes_on, likely_change, read_change
-from rules.conversation.merging import merged
-from rules.conversation.planner import Understanding, rendered, understand, with_role
 from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_condition, single_name
 from rules.conversation.resuming import settled_by
-from rules.planning.carrying import conditions_for, listed, named
-from rules.planning.placement import touched
-from rules.planning.plan import Plan
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.query.query import Condition, Query
 from rules.query.query_json import pending_from_json, query_from_json
@@ -190,7 +190,7 @@ class _Conversation:
             return self._stands_alone or not asked_before
         if change.ties or (asked_before and goes_on(change, self._question, lambda: self._stands_alone)):
             return False
-        is_unknown = bool(change.plan.reading.leftovers()) and not asked_before
+        is_unknown = bool(change.reading.lost) and not asked_before
         return change.has_subject or self._stands_alone or is_unknown
 
     @cached_property
@@ -318,14 +318,14 @@ class _Conversation:
             raise self._alone
         if isinstance(self._likely, Refusal):
             raise self._likely
-        plan = self._likely.plan
-        query = self._alone.query
-        moved = conditions_for(plan, Query(condition.column.table, conditions=(condition,)), _figured(query))
+        change, query = self._likely, self._alone.query
+        pointed = Query(condition.column.table, conditions=(condition,))
+        moved = conditions_for(change.asked, pointed, _figured(query), [])
         if not moved:
             raise which_one(words)
         meant = turn.rows[0][0]
-        plan.warnings = [Text(f"“{words}”指“{meant}”。", f'"{words}" is "{meant}".')]
-        return self._rendered(plan, replace(query, conditions=(*query.conditions, *moved)), self.earlier)
+        change.notes = [Text(f"“{words}”指“{meant}”。", f'"{words}" is "{meant}".')]
+        return self._rendered(change, replace(query, conditions=(*query.conditions, *moved)), self.earlier)
 
     # -------------------------------------------------------------------------------------------------------- going on
 
@@ -337,7 +337,7 @@ class _Conversation:
         """
         may_stand_alone = False
         try:
-            change = read_change(
+            changes = read_change(
                 self._question,
                 self._lexicon,
                 hint=self._inquiry.table,
@@ -345,11 +345,12 @@ class _Conversation:
                 year=year_of(self._question, earlier.query),
                 settled=self._settled,
             )
+            change = changes[0]
             may_stand_alone = change.has_subject and not change.cues & {"these", "only", "add"}
             may_stand_alone = may_stand_alone and self._pronoun is None
             if change.asks and "replace" not in change.cues and isinstance(self._alone, Understanding):
-                return self._asked_under(change.plan, earlier, self._alone)
-            return self._rendered(change.plan, merged(earlier.query, change), earlier)
+                return self._asked_under(change, earlier, self._alone)
+            return self._first_edited(changes, earlier)
         except Refusal as refusal:
             if not may_stand_alone or isinstance(self._alone, Refusal):
                 raise not_continued(refusal, earlier.question) from refusal
@@ -357,42 +358,64 @@ class _Conversation:
             note = Text(f"{why.zh}；已作为独立的问题回答。", f"Answered as a question of its own: {why.en}.")
             return replace(self._alone, warnings=(*self._alone.warnings, note.to(self._inquiry.lang)))
 
-    def _asked_under(self, plan: Plan, earlier: Earlier, alone: Understanding) -> Understanding:
+    def _first_edited(self, changes: list[Change], earlier: Earlier) -> Understanding:
+        """The earlier query as the first of the changes that it can have wants it.
+
+        Raises:
+            Refusal: it can have none; that of the likeliest.
+        """
+        refused: Refusal | None = None
+        for change in changes:
+            try:
+                refuse_lost(change.asked.question, change.reading)
+                change.notes += notes_on_values(change.asked)
+                return self._rendered(change, edited(earlier.query, change), earlier)
+            except Refusal as refusal:
+                refused = refused or refusal
+                if change.parts.doubts:
+                    break
+        assert refused is not None
+        raise refused
+
+    def _asked_under(self, change: Change, earlier: Earlier, alone: Understanding) -> Understanding:
         """The question about another table, under the conditions of the earlier one: `那店铺有几家？`."""
         query = alone.query
         said = {condition.column for condition in query.conditions}
-        carried = conditions_for(plan, replace(earlier.query, base=_figured(earlier.query)), query.base)
+        carried = conditions_for(
+            change.asked, replace(earlier.query, base=_figured(earlier.query)), query.base, []
+        )
         kept = tuple(one for one in carried if one.column not in said)
         if not kept:
             if self._pronoun is not None:
                 raise which_one(self._pronoun)
-            few = [mark.text for mark in plan.reading.marks if mark.arg in ("these", "their")]
+            few = [one.mark.text for one in change.asked.question.words if one.mark.arg in ("these", "their")]
             if few and (earlier.query.limit is not None or earlier.query.having):
                 raise unused_words(few)  # no condition tells the three rows that 它们 means after "top 3" from others
             return alone
-        names = listed(named(plan, one.column.table, one.column.column) for one in kept)
-        plan.warnings = [
+        names = listed(named(change.asked.question, one.column.table, one.column.column) for one in kept)
+        change.notes = [
             Text(
                 f"沿用了上一个问题对“{names.zh}”的限定。",
                 f'Still restricted by "{names.en}", as in the previous question.',
             )
         ]
-        return self._rendered(plan, replace(query, conditions=(*query.conditions, *kept)), earlier)
+        return self._rendered(change, replace(query, conditions=(*query.conditions, *kept)), earlier)
 
-    def _rendered(self, plan: Plan, query: Query, earlier: Earlier | None) -> Understanding:
+    def _rendered(self, change: Change, query: Query, earlier: Earlier | None) -> Understanding:
         """The merged query with its statement.
 
         Raises:
             Refusal: no correct statement can be made of it.
         """
         try:
-            query, sql = _rendered_as_before(plan, query, earlier.query if earlier else query)
+            query, sql = _rendered_as_before(change, query, earlier.query if earlier else query)
         except AmbiguousPath as ambiguity:
             raise ambiguous_way(ambiguity.target, ambiguity.choices, self._lexicon) from ambiguity
         except (Unrenderable, LookupError) as failure:
             raise not_combinable() from failure
-        warnings = tuple(one.to(self._inquiry.lang) for one in _warnings(plan, earlier))
-        return Understanding(query, sql, warnings, assumptions(plan, query))
+        warnings = tuple(one.to(self._inquiry.lang) for one in _warnings(change, earlier))
+        told = (*notes_on_values(change.asked), *assumptions(change.asked, query))
+        return Understanding(query, sql, warnings, told)
 
 
 def _understood_alone(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understanding | Refusal:
@@ -415,20 +438,20 @@ def _figured(query: Query) -> TableKey:
     return query.measures[0].table if query.measures else query.base
 
 
-def _rendered_as_before(plan: Plan, query: Query, earlier: Query) -> tuple[Query, str]:
+def _rendered_as_before(change: Change, query: Query, earlier: Query) -> tuple[Query, str]:
     """The query and its statement; of several references that may be meant, the one of the earlier query is taken."""
     try:
-        return rendered(plan, query)
+        return rendered(change.asked.question, query)
     except AmbiguousPath as ambiguity:
         columns = (*earlier.columns, *(one.column for one in earlier.conditions))
         said = [*((one.table, one.via) for one in columns), *((one.table, one.via) for one in earlier.dimensions)]
         roles = {via for table, via in said if table == ambiguity.target and via is not None}
         if len(roles) != 1:
             raise
-        return rendered(plan, with_role(query, ambiguity.target, roles.pop()))
+        return rendered(change.asked.question, with_role(query, ambiguity.target, roles.pop()))
 
 
-def _warnings(plan: Plan, earlier: Earlier | None) -> Iterator[Text]:
+def _warnings(change: Change, earlier: Earlier | None) -> Iterator[Text]:
     if earlier is not None and not earlier.is_latest:
         yield Text(f"接着“{earlier.question}”回答。", f'This goes on from "{earlier.question}".')
-    yield from plan.warnings
+    yield from dict.fromkeys(change.notes)

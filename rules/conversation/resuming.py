@@ -41,12 +41,11 @@ def _figure(answer: str, missing: Missing, lexicon: Lexicon) -> Figure | None:
     """The figure, if the answer names one and nothing else; None for a question."""
     context = {table: 1.0 for table, _ in missing.choices}
     try:
-        change = read_change(answer, lexicon, context=context, asks_back=False)
+        change = read_change(answer, lexicon, context=context)[0]
     except Refusal:
         return None
-    reading = change.plan.reading
-    asks = answer.endswith(("?", "？")) or reading.has("which", "list")
-    if len(change.figures) != 1 or asks or _says_more(change) or reading.leftovers():
+    asks = answer.endswith(("?", "？")) or change.asked.question.has("which", "list")
+    if len(change.figures) != 1 or asks or _says_more(change) or change.reading.lost:
         return None
     return replace(change.figures[0], position=0)
 
@@ -54,8 +53,8 @@ def _figure(answer: str, missing: Missing, lexicon: Lexicon) -> Figure | None:
 def _says_more(change: Change) -> bool:
     """Whether the answer says more than a figure."""
     measured = {figure.table or (figure.link and figure.link.table) for figure in change.figures}
-    others = {table for _, table in change.plan.tables} - measured
-    return change.has_slots or change.asks or bool(others or change.plan.projection or change.ties)
+    others = {one.link.table for one in change.asked.tables} - measured
+    return change.has_slots or change.asks or bool(others or change.parts.columns or change.ties)
 
 
 def _year(marks: list[Mark], word: str, is_chinese: bool) -> str:

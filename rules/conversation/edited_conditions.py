@@ -1,4 +1,4 @@
-"""Merges conditions of a follow-up into the earlier query: one on the same column replaces, others are added."""
+"""Puts a follow-up's conditions into the query before it: one on the same column replaces, others are added."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,16 +6,16 @@ from decimal import Decimal
 from typing import cast
 
 from common.text import Text
+from rules.composing.asked import Asked
+from rules.composing.carrying import listed, named
+from rules.composing.dating import resolved
+from rules.composing.measuring import group_order
+from rules.composing.restricting import restricted
 from rules.conversation.follow_ups import Change
 from rules.linking.dates import Period, Unit
-from rules.planning.carrying import listed, named
-from rules.planning.event_dates import resolved
-from rules.planning.measuring import group_order
-from rules.planning.plan import Plan
-from rules.planning.restricting import with_conditions
-from rules.query.conditions import Span, Threshold
 from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, Related
 from rules.query.refusals import not_combinable, nothing_to_change
+from rules.reading.parts import NO_TABLE, Span, Threshold
 from rules.schema.links import column_link
 from rules.schema.schema import TableKey, is_year, kind_of
 
@@ -26,35 +26,32 @@ def with_restrictions(query: Query, change: Change) -> Query:
     Raises:
         Refusal: a condition can't be applied, or there is none to remove or to move.
     """
-    plan = change.plan
+    asked, parts = change.asked, change.parts
     if change.cues & {"all", "all:dates"}:
         query = _without(query, change)
     if change.shift is not None:
-        query = _shifted(query, plan, *change.shift)
-        if plan.asks.compare:
-            return _by_period(query, plan)
+        query = _shifted(query, asked, *change.shift)
+        if asked.says("compare"):
+            return _by_period(query, asked)
     if not change.restricts:
         return query
-    for span in plan.filters.spans:
-        _say_column(query, plan, span)
-    for threshold in plan.filters.thresholds:
-        _say_figure(query, threshold)
-    compared = plan.asks.compare and _compared(query, plan, plan.filters.spans)
-    plan.filters.with_deleted |= query.with_deleted
-    limit, plan.asks.limit = plan.asks.limit, None
-    wider = with_conditions(plan, replace(query, having=()))
-    plan.asks.limit = limit
-    if plan.asks.compare and len(plan.filters.spans) == 1 and len(plan.filters.spans[0].periods) == 1 and not compared:
+    spans = tuple(_on_same_date(query, asked, span) for span in parts.spans)
+    one_period = len(spans) == 1 and len(spans[0].periods) == 1
+    compared = asked.says("compare") and len(spans) == 1 and len(_dates(query, asked)) == 1 and bool(query.measures)
+    if asked.says("compare") and one_period and not compared:
         raise nothing_to_change(Text("可以对比的时间范围", "period to compare with"))
-    adds = "add" in change.cues or compared
-    merged = _merged(plan, query, wider, adds=bool(adds), narrows=bool(change.cues & {"only", "these"}))
-    return _by_period(merged, plan) if compared else merged
+    thresholds = tuple(_on_same_figure(query, one) for one in parts.thresholds)
+    deleted = (*parts.with_deleted, *query.with_deleted)
+    parts = replace(parts, spans=spans, thresholds=thresholds, with_deleted=deleted, limits=())
+    wider = restricted(replace(asked, parts=parts), replace(query, having=()))
+    merged = _merged(change, query, wider, adds="add" in change.cues or compared)
+    return _by_period(merged, asked) if compared else merged
 
 
 # ----------------------------------------------------------------------------------------------------------- together
 
 
-def _merged(plan: Plan, before: Query, after: Query, *, adds: bool, narrows: bool) -> Query:
+def _merged(change: Change, before: Query, after: Query, *, adds: bool) -> Query:
     """`after`, which has the conditions of both, with only those of each column that hold now."""
     new = [one for one in after.conditions if one not in before.conditions]
     kept = [one for one in after.conditions if one in before.conditions]
@@ -64,11 +61,12 @@ def _merged(plan: Plan, before: Query, after: Query, *, adds: bool, narrows: boo
             parts = [tuple(_replaced(measure.share_of, new_one, adds=adds)) for measure in measures]
             measures = tuple(replace(one, share_of=part) for one, part in zip(measures, parts, strict=True))
             continue
-        if not narrows and not adds and not any(_same_column(one, new_one) for one in kept):
-            kept = _without_narrower(plan, kept, new_one)
+        narrows = adds or change.cues & {"only", "these"}
+        if not narrows and not any(_same_column(one, new_one) for one in kept):
+            kept = _without_narrower(change, kept, new_one)
         kept = _replaced(kept, new_one, adds=adds)
     new_related = [one for one in after.related if one not in before.related]
-    sideways = {one.table for one in before.dimensions} - plan.reading.graph.above(before.base).keys()
+    sideways = {one.table for one in before.dimensions} - change.asked.question.graph.above(before.base).keys()
     if new_related and sideways:
         raise not_combinable()  # it would not be clear whose rows are meant
     measured = {one.measure for one in after.having}
@@ -79,7 +77,7 @@ def _merged(plan: Plan, before: Query, after: Query, *, adds: bool, narrows: boo
 
 
 def _same_column(first: Condition, second: Condition) -> bool:
-    return (first.column.table, first.column.column) == (second.column.table, second.column.column)
+    return replace(first.column, via=None) == replace(second.column, via=None)
 
 
 _POSITIVE, _NEGATIVE = ("=", "in"), ("!=", "not in")
@@ -90,38 +88,38 @@ def _replaced(before: Sequence[Condition], new: Condition, *, adds: bool) -> lis
     same = [one for one in before if _same_column(one, new)]
     place = before.index(same[0]) if same else len(before)
     others = [one for one in before if one not in same]
-    return [*others[:place], *_together(same, new, adds=adds), *others[place:]]
+    return [*others[:place], _together(same, new, adds=adds), *others[place:]]
 
 
-def _together(same: list[Condition], new: Condition, *, adds: bool) -> list[Condition]:
-    """The conditions on one column after `new` was said."""
-    excluded = new.operator in _NEGATIVE
+def _together(same: list[Condition], new: Condition, *, adds: bool) -> Condition:
+    """The condition on one column after `new` was said."""
     for one in same:
-        if excluded and one.operator in _POSITIVE:
+        both = tuple(dict.fromkeys((*one.operands, *new.operands)))
+        if new.operator in _NEGATIVE and one.operator in _POSITIVE:
             left = tuple(operand for operand in one.operands if operand not in new.operands)
-            return [_among(one, left)] if left else [new]
-        if excluded and one.operator in _NEGATIVE:
-            both = tuple(dict.fromkeys((*one.operands, *new.operands)))
-            return [replace(new, operator="not in" if len(both) > 1 else "!=", operands=both)]
+            return _among(one, left) if left else new
+        if new.operator in _NEGATIVE and one.operator in _NEGATIVE:
+            return replace(new, operator="not in" if len(both) > 1 else "!=", operands=both)
         if adds and one.operator in _POSITIVE and new.operator in _POSITIVE:
-            return [_among(one, tuple(dict.fromkeys((*one.operands, *new.operands))))]
+            return _among(one, both)
         if adds and one.operator == new.operator == "during":
-            return [replace(new, operands=tuple(dict.fromkeys((*one.operands, *new.operands))))]
-    return [new]
+            return replace(new, operands=both)
+    return new
 
 
-def _among(condition: Condition, operands: tuple[object, ...]) -> Condition:
-    return replace(condition, operator="=" if len(operands) == 1 else "in", operands=operands)  # type: ignore[arg-type]
+def _among(condition: Condition, operands: tuple[Operand, ...]) -> Condition:
+    return replace(condition, operator="=" if len(operands) == 1 else "in", operands=operands)
 
 
-def _without_narrower(plan: Plan, kept: list[Condition], new: Condition) -> list[Condition]:
+def _without_narrower(change: Change, kept: list[Condition], new: Condition) -> list[Condition]:
     """Removes a condition on one thing where a wider one is new: `嘉兴服务区`, then `浙江的呢`."""
+    question = change.asked.question
     for one in kept:
-        facts = plan.reading.facts(one.column.table)
+        facts = question.facts(one.column.table)
         single = one.operator in _POSITIVE and one.column.column in (*facts.display, *facts.key)
-        if single and new.column.table in plan.reading.graph.above(one.column.table) and new.operator in _POSITIVE:
+        if single and new.column.table in question.graph.above(one.column.table) and new.operator in _POSITIVE:
             names = "、".join(map(str, one.operands))
-            plan.warnings.append(Text(f"不再限定“{names}”。", f'No longer restricted to "{names}".'))
+            change.notes.append(Text(f"不再限定“{names}”。", f'No longer restricted to "{names}".'))
             return [other for other in kept if other != one]
     return kept
 
@@ -136,79 +134,74 @@ def _related(before: tuple[Related, ...], new: list[Related]) -> tuple[Related, 
     return (*(one for one in before if about(one) not in replaced), *new)
 
 
-# --------------------------------------------------------------------------------------------------------------- dates
+def _on_same_figure(query: Query, threshold: Threshold) -> Threshold:
+    """The comparison with the measure of the shown figure, if it names that figure or none."""
+    link = threshold.link
+    shown = [one for one in query.measures if link and (one.table, one.column) == (link.table, link.column)]
+    if shown and threshold.function is None and shown[0].function in ("avg", "min", "max"):
+        threshold = replace(threshold, function=shown[0].function)
+    if link is not None or threshold.table is not None or threshold.hint:
+        return threshold
+    first = query.measures[0] if query.measures else None
+    if first and first.function == "count_distinct" and first.column:
+        return replace(threshold, link=column_link(first.table, first.column), function="count_distinct")
+    if first and first.column is None and query.dimensions:
+        return replace(threshold, table=first.table)
+    compared = {one.column for one in query.conditions if one.operator in _COMPARISONS}
+    if not query.measures and len(compared) == 1:
+        column = compared.pop()
+        link = replace(column_link(column.table, column.column), derived="age" if column.is_age else None)
+        return replace(threshold, link=link)
+    return threshold
 
+
+_COMPARISONS = ("between", ">", ">=", "<", "<=")
+
+# --------------------------------------------------------------------------------------------------------------- dates
 
 _OF_YEARS = ("=", "in", ">=", "<", ">", "<=", "between")
 
 
-def _date_columns(query: Query, plan: Plan) -> list[ColumnRef]:
+def _dates(query: Query, asked: Asked) -> list[ColumnRef]:
     """The columns of the earlier periods."""
     found = []
     for condition in query.conditions:
-        column = plan.reading.schema.column(condition.column.table, condition.column.column)
+        column = asked.question.schema.column(condition.column.table, condition.column.column)
         dated = kind_of(column) in ("date", "timestamp") and condition.operator in ("during", "not during")
         if dated or (is_year(column) and condition.operator in _OF_YEARS):
             found.append(condition.column)
     return list(dict.fromkeys(found))
 
 
-def _say_column(query: Query, plan: Plan, span: Span) -> None:
-    """Gives a period without a column that of the earlier period."""
-    columns = _date_columns(query, plan)
-    if span.link is None and len(columns) == 1 and columns[0].via is None:
-        span.link = column_link(columns[0].table, columns[0].column)
+def _on_same_date(query: Query, asked: Asked, span: Span) -> Span:
+    """The period; without a column it gets that of the earlier period."""
+    columns = _dates(query, asked)
+    is_same = span.link is None and len(columns) == 1 and columns[0].via is None
+    return replace(span, link=column_link(columns[0].table, columns[0].column)) if is_same else span
 
 
-def _say_figure(query: Query, threshold: Threshold) -> None:
-    """Gives a comparison the measure of the shown figure, if it names that figure or none."""
-    link = threshold.link
-    shown = [one for one in query.measures if link and (one.table, one.column) == (link.table, link.column)]
-    if shown and threshold.function is None and shown[0].function in ("avg", "min", "max"):
-        threshold.function = shown[0].function
-    first = query.measures[0] if query.measures else None
-    if first and first.function == "count_distinct" and link is None and threshold.table is None and first.column:
-        threshold.link, threshold.function = column_link(first.table, first.column), "count_distinct"
-        return
-    counts = bool(query.measures) and query.measures[0].column is None and bool(query.dimensions)
-    if counts and link is None and threshold.table is None and not threshold.hint:
-        threshold.table = query.measures[0].table
-    compared = {one.column for one in query.conditions if one.operator in _COMPARISONS}
-    if not query.measures and link is None and threshold.table is None and not threshold.hint and len(compared) == 1:
-        column = compared.pop()
-        threshold.link = replace(column_link(column.table, column.column), derived="age" if column.is_age else None)
-
-
-_COMPARISONS = ("between", ">", ">=", "<", "<=")
-
-
-def _compared(query: Query, plan: Plan, spans: list[Span]) -> bool:
-    """Whether the follow-up compares its period with the earlier one."""
-    return len(spans) == 1 and len(_date_columns(query, plan)) == 1 and bool(query.measures)
-
-
-def _by_period(query: Query, plan: Plan) -> Query:
+def _by_period(query: Query, asked: Asked) -> Query:
     """The query grouped by the unit that both periods have."""
     periods = [one for condition in query.conditions for one in condition.operands if isinstance(one, Period)]
     grains = {period.grain for period in periods}
     grain = grains.pop() if len(grains) == 1 else None
     if grain is None:
         raise nothing_to_change(Text("与之可比的时间范围", "period that could be compared with it"))
-    unit = resolved(plan, Dimension(("", ""), None, grain), query.measures[0].table)
+    unit = resolved(asked, Dimension(NO_TABLE, None, grain), query.measures[0].table)
     query = replace(query, dimensions=tuple(dict.fromkeys((*query.dimensions, unit))))
     return replace(query, order=group_order(query))
 
 
-def _shifted(query: Query, plan: Plan, unit: str, count: int) -> Query:
+def _shifted(query: Query, asked: Asked, unit: str, count: int) -> Query:
     """The query with every period moved: `去年同期`."""
-    columns = _date_columns(query, plan)
-    if not columns:
+    columns = _dates(query, asked)
+    if not columns or not query.measures and asked.says("compare"):
         raise nothing_to_change(Text("时间范围", "period"))
     try:
         moved = {one: _moved(one, unit, count) for one in query.conditions if one.column in columns}
     except (ValueError, OverflowError) as failure:
         raise nothing_to_change(Text("可以这样移动的时间范围", "period that can be moved so")) from failure
-    if plan.asks.compare:
+    if asked.says("compare"):
         moved = {one: replace(one, operands=(*one.operands, *other.operands)) for one, other in moved.items()}
     return replace(query, conditions=tuple(moved.get(one, one) for one in query.conditions))
 
@@ -263,14 +256,17 @@ def _length(period: Period) -> list[tuple[Unit, int]]:
 
 def _without(query: Query, change: Change) -> Query:
     """The query without its limit, else without its only condition: 不限, "all of them"."""
-    plan = change.plan
-    dates = set(_date_columns(query, plan))
+    asked = change.asked
     if "all:dates" in change.cues:
-        return _dropped(query, plan, dates, Text("时间范围", "period"))
-    lifted = {one.column for one in query.conditions if _is_lifted(one, change)}
-    if lifted or (change.lifts and query.limit is None):
-        return _dropped(query, plan, lifted, Text("这样的条件", "such condition"))
-    if not change.lifts and change.says_more_than_all:
+        return _dropped(query, asked, set(_dates(query, asked)), Text("时间范围", "period"), change.notes)
+    lifts = change.lifts
+    lifted = {
+        one.column for one in query.conditions
+        if (one.column.table, one.column.column) in lifts or (one.column.table, None) in lifts
+    }  # fmt: skip
+    if lifted or (lifts and query.limit is None):
+        return _dropped(query, asked, lifted, Text("这样的条件", "such condition"), change.notes)
+    if not lifts and change.says_more_than_all:
         return query
     if query.limit is not None:
         return replace(query, limit=None, top_per=())
@@ -279,18 +275,13 @@ def _without(query: Query, change: Change) -> Query:
     columns = {condition.column for condition in query.conditions}
     if len(columns) != 1 or query.having:
         raise nothing_to_change(Text("唯一可以取消的限制", "single restriction to lift"))
-    return _dropped(query, plan, columns, Text("限制", "restriction"))
+    return _dropped(query, asked, columns, Text("限制", "restriction"), change.notes)
 
 
-def _is_lifted(condition: Condition, change: Change) -> bool:
-    column = condition.column
-    return (column.table, column.column) in change.lifts or (column.table, None) in change.lifts
-
-
-def _dropped(query: Query, plan: Plan, columns: set[ColumnRef], what: Text) -> Query:
+def _dropped(query: Query, asked: Asked, columns: set[ColumnRef], what: Text, notes: list[Text]) -> Query:
     kept = tuple(one for one in query.conditions if one.column not in columns)
     if len(kept) == len(query.conditions):
         raise nothing_to_change(what)
-    names = listed(named(plan, one.table, one.column) for one in columns)
-    plan.warnings.append(Text(f"不再限定“{names.zh}”。", f'No longer restricted by "{names.en}".'))
+    names = listed(named(asked.question, one.table, one.column) for one in columns)
+    notes.append(Text(f"不再限定“{names.zh}”。", f'No longer restricted by "{names.en}".'))
     return replace(query, conditions=kept)
