@@ -19,7 +19,7 @@ from rules.reading.words import Question, Sense, Word
 from rules.schema.links import Link
 
 _TIES = ("noise", "of", "unit", "verb")
-_MOST_TIES = 3
+_MOST_TIES = 5
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,7 @@ _TABLE: tuple[tuple[str, float, Make], ...] = (
     ("with tcol|mcol|dcol|tab", 0.6, absences.having_one),
     ("dcol of? >tab", 0.55, absences.done),
     ("<tab dcol", 0.58, absences.done),
+    ("with both? vals tab and vals tab", 0.3, absences.having_each),
     # comparisons
     ("mcol {compared}", 0.4, comparing.threshold),
     ("{agg} mcol {compared}", 0.4, comparing.threshold),

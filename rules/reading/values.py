@@ -137,8 +137,9 @@ def identity(match: Match) -> Parts | None:
         assert number is not None and number.word.mark.number is not None
         operand = number.word.mark.number.value
     beyond = match.beside(1)
-    if number is not None and column is None and "date" in number.word.senses:
-        return None
+    named = column or match["tab"]
+    if number is not None and "date" in number.word.senses and (column is None or number.first > named.last + 1):
+        return None  # "orders in 2024"
     if number is not None and beyond is not None and beyond.mark.means("top", "super", "rank", "date_part"):
         return None
     if column is not None:

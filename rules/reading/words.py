@@ -113,7 +113,11 @@ class Question:
                 cost += self._as_measure(noun, link) if symbol == "mcol" else costs.SECOND * noun.is_table
                 yield symbol, Sense(cost, link, rivals)
         if noun.value is not None:
-            yield "val", Sense(0.0 if noun.is_value else costs.VALUE_OF_NAME, noun.value)
+            own = noun.column is not None and noun.column.column == noun.value.column
+            is_listed = own and noun.column is not None and noun.column.table == noun.value.table
+            # A comment that lists the values of its column does not give it their names.
+            cost = 0.0 if noun.is_value else -costs.SLIGHT if is_listed else costs.VALUE_OF_NAME
+            yield "val", Sense(cost, noun.value)
 
     def _picked(self, noun: Noun, accept: Callable[[Link], bool]) -> tuple[float, Link, tuple[Link, ...]] | None:
         scored = [item for item in noun.columns if accept(item[1])]
