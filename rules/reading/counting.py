@@ -1,5 +1,7 @@
 """What patterns of figures give: counts, totals, averages, shares."""
 
+import re
+
 from rules.query.query import Dimension, Function
 from rules.query.wishes import AGGREGATES, Figure
 from rules.reading.matching import Item, Match
@@ -14,6 +16,7 @@ from rules.words import WORDS
 _HOW_MUCH = WORDS.chinese.one_of("questions.how_much") | {"多少钱"}
 _ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
 _AMOUNTS, _MONEY, _NAMED = WORDS.chinese.phrases("questions.amounts"), WORDS.both("questions.money_columns"), 0.7
+_PAYS = re.compile(WORDS.any_of("questions.pays"))
 _COUNTS_ROWS = WORDS.both("questions.counts_rows")
 _MOST_LIMIT, _ALL = 10_000, 100
 _AGGREGATING = tuple(AGGREGATES)
@@ -87,7 +90,9 @@ def amount_of(question: Question, table: TableKey) -> Link | None:
 
 def amount(match: Match) -> Parts | None:
     """`缴费一共多少钱`, "how much money": the amount of money of a table, or of those of its rows that have a value."""
-    if match["count"].arg != "money":
+    before = match.beside(-1)
+    pays = before is not None and before.mark.means("verb") and _PAYS.fullmatch(before.text)
+    if match["count"].arg != "money" and not pays:
         return None
     table, value = match.get("tab"), match.get("vals")
     thing = table or match["vals"]
