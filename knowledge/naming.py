@@ -277,6 +277,8 @@ def _english_column_names(words: tuple[str, ...], quality: float, owner: tuple[s
         if rest[-1] not in _GENERIC_WORDS or len(rest) > 1:
             is_thing = len(rest) < len(owner) and _singular_words(rest) == owner[-len(rest) :]
             yield " ".join(rest), quality * _OWNERS_OWN if is_thing else weight  # contract_amount of crm_contract
+    for start in range(1, len(rest)) if rest != words else ():  # the weight of gross_weight_kg
+        yield " ".join(rest[start:]), weight * 0.72
     for start in range(1, len(words)):
         tail = words[start:]
         yield " ".join(tail), quality * (0.45 if tail[0] in _GENERIC_WORDS else 0.72)

@@ -54,7 +54,7 @@ class Asked:
     @cached_property
     def _people(self) -> TableKey | None:
         """The people that "who placed the most orders" asks for: the nearest that the rows in question belong to."""
-        if not self.says("person") or self.parts.groups:
+        if not self.says("person") or (self.parts.groups and not self.parts.rankings):
             return None
         for table in self.spoken:
             above = self.question.graph.above(table)

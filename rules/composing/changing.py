@@ -35,6 +35,15 @@ def changing(asked: Asked, query: Query) -> Query:
     return replace(query, growth=step, order=())  # type: ignore[arg-type]
 
 
+def compares_periods(asked: Asked, query: Query) -> bool:
+    """Whether two periods are compared that are no units of time, which could be groups."""
+    periods = [period for span in asked.parts.spans for period in span.periods]
+    grains = {period.grain for period in periods}
+    return (
+        asked.says("compare") and len(periods) == 2 and (len(grains) == 2 or grains == {None}) and bool(query.measures)
+    )
+
+
 def _periods(asked: Asked, query: Query) -> tuple[tuple[Condition, ...], tuple[Condition, ...]] | None:
     """The two periods that are compared, the earlier one first."""
     spans = asked.parts.spans

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from rules.composing.asked import Asked
-from rules.composing.changing import changing
+from rules.composing.changing import changing, compares_periods
 from rules.composing.dating import resolved
 from rules.composing.listing import listed_query
 from rules.composing.measuring import dated_groups, figures_query, wants_figures
@@ -41,7 +41,9 @@ def composed(asked: Asked) -> Query:
         dimension = resolved(asked, asked.parts.groups[0].dimension, table)
         query = Query(table, dimensions=(dimension,), counts_rows=asked.says("how many"))
     elif wants_figures(asked):
-        query = changing(asked, figures_query(asked)) if asked.says("growth") else figures_query(asked)
+        query = figures_query(asked)
+        if asked.says("growth") or compares_periods(asked, query):
+            query = changing(asked, query)
         skipped = tuple(one for measure in query.measures for one in measure.share_of)
     else:
         compares = any(is_aggregate(asked, one) for one in asked.parts.thresholds)

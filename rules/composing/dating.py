@@ -11,7 +11,7 @@ from rules.query.query import ColumnRef, Condition, Dimension, Operator
 from rules.query.refusals import Refusal, ambiguous_column, no_date_column
 from rules.reading.parts import NO_TABLE, Span
 from rules.schema.links import METRIC
-from rules.schema.schema import TableKey, is_year, tells_days
+from rules.schema.schema import TableKey, is_birth_date, is_year, tells_days
 from rules.words import WORDS
 
 _REGISTERED = re.compile(f"^(?:{WORDS.any_of('columns.said.registered')})", re.IGNORECASE)
@@ -108,7 +108,8 @@ def _default_date(asked: Asked, table: TableKey) -> str | None:
     if not facts.is_entity:
         return facts.dates[0] if facts.dates else None
     registered = [name for name in facts.dates if _REGISTERED.search(name)]
-    return registered[0] if registered else None
+    events = [name for name in facts.dates if not is_birth_date(asked.question.schema.column(table, name))]
+    return registered[0] if registered else events[0] if len(events) == 1 else None
 
 
 def _metric_date(asked: Asked, table: TableKey) -> str | None:

@@ -41,6 +41,8 @@ def listed_query(asked: Asked, *, compares_groups: bool) -> Query:
     if parts.groups and not asked.is_attribute_listing():
         raise unused_words([asked.question.words[one.at].mark.text for one in parts.groups])
     distinct = _is_distinct(asked, base, columns)
+    if not distinct and parts.columns + parts.bare and not _is_named(asked, base):
+        columns = list(dict.fromkeys([*asked.names_of(base), *columns]))
     order = () if distinct else asked.tie_break(base)
     return Query(base, tuple(columns), order=order, limit=limit, distinct=distinct)
 
@@ -57,6 +59,15 @@ def _is_by_owner(asked: Asked) -> bool:
     return all(
         one.bucket is None and one.table in above and (one.column is not None or one.table != head)
         for one in dimensions
+    )
+
+
+def _is_named(asked: Asked, base: TableKey) -> bool:
+    """Whether the question names the one row that it asks about."""
+    facts = asked.question.facts(base)
+    return any(
+        one.operator == "=" and one.column.table == base and one.column.column in (*facts.display, *facts.key)
+        for one in asked.parts.conditions
     )
 
 

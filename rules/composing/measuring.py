@@ -280,7 +280,7 @@ def _implied_dimensions(asked: Asked, measures: list[Measure]) -> list[Dimension
             same = next((ref for ref in compared_columns(asked) if ref.table == key), None)
             own = column_link(key, same.column) if same is not None else None
             found.append(column_dimension(question, own) if own is not None else Dimension(key))
-    shows = question.has("which", "list")
+    shows = question.has("list")
     named = [one.link for one in parts.columns if one.role == "asked" or shows]
     return found or [column_dimension(question, link) for link in named]
 

@@ -26,6 +26,34 @@ from rules.words.vocabulary import INTENTS, Intent
 _SEPARATOR = re.compile("[,;、]")
 _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark": 0.0}
 _WHOLE_VALUE = 0.8
+# Words of these kinds are often part of a name: "total amount", "average score".
+_NAMING = (
+    "sum",
+    "avg",
+    "max",
+    "min",
+    "median",
+    "count",
+    "share",
+    "date_part",
+    "bucket",
+    "date_which",
+    "null",
+    "like",
+    "super",
+    "top",
+    "rank",
+    "not",
+    "unsupported",
+    "calendar",
+    "calendar_part",
+    "growth",
+    "distinct",
+    "cmp",
+    "range",
+    "deleted",
+    "compare",
+)
 _NEGATIONS, _OF = WORDS.chinese.phrases("names.negations"), WORDS.chinese.phrases("names.of")
 _BUCKET_WORDS = WORDS.english.one_of("names.periodic")
 _WITH = WORDS.english.text("questions.with")
@@ -195,7 +223,7 @@ def _outweighs(link: Link, written: str, intent: Intent, *, is_said: bool) -> bo
         return False  # a `rate` is no rating
     if intent.kind == "unit":
         return link.quality >= 0.6
-    return link.quality >= (0.9 if intent.kind in ("noise", "list", "which", "of", "with", "and") else 0.7)
+    return link.quality >= (0.7 if intent.kind in _NAMING else 0.9)
 
 
 def _ranks_dates(found: _Candidates, lexicon: Lexicon, start: int) -> bool:

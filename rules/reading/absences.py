@@ -68,6 +68,15 @@ def having(match: Match) -> Parts | None:
     return Parts(conditions=(Condition(ref(link), "not null"),))
 
 
+def having_each(match: Match) -> Parts | None:
+    """ "clients with an open claim and an overdue invoice": related rows of both kinds."""
+    pairs = list(zip(match.all("vals"), match.all("tab"), strict=True))
+    if any(value.link.table != table.link.table for value, table in pairs):
+        return None
+    conditions = ((Condition(ref(one.link), "=", (str(one.link.value),)),) for one, _ in pairs)
+    return Parts(related=tuple(Related(one.link.table, said) for (one, _), said in zip(pairs, conditions, strict=True)))
+
+
 def undone(match: Match) -> Parts | None:
     """A value that a column dates as well, negated: orders not shipped have no date of shipping."""
     link = match["dcol"].link

@@ -32,7 +32,7 @@ def compared(match: Match, items: Sequence[Item] | None = None) -> Threshold | N
         return None
     operator, hint = (cmp.arg[:1], cmp.arg[1:]) if cmp.arg[1:].isalpha() else (cmp.arg, "")
     if any(one.symbol == "not" for one in items) and operator in OPPOSITE:
-        operator = OPPOSITE[operator]  # type: ignore[index]
+        operator = OPPOSITE[operator]
     return Threshold(operator, (numbers[0].value,), at, hint=hint)  # type: ignore[arg-type]
 
 

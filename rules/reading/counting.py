@@ -1,5 +1,7 @@
 """What patterns of figures give: counts, totals, averages, shares."""
 
+import re
+
 from rules.query.query import Dimension, Function
 from rules.query.wishes import AGGREGATES, Figure
 from rules.reading.matching import Item, Match
@@ -7,12 +9,14 @@ from rules.reading.naming import doubts
 from rules.reading.parts import Group, Named, Parts
 from rules.reading.values import flag, values
 from rules.reading.words import Question
-from rules.schema.links import column_link
+from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 from rules.words import WORDS
 
 _HOW_MUCH = WORDS.chinese.one_of("questions.how_much") | {"多少钱"}
 _ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
+_AMOUNTS, _MONEY, _NAMED = WORDS.chinese.phrases("questions.amounts"), WORDS.both("questions.money_columns"), 0.7
+_PAYS = re.compile(WORDS.any_of("questions.pays"))
 _COUNTS_ROWS = WORDS.both("questions.counts_rows")
 _MOST_LIMIT, _ALL = 10_000, 100
 _AGGREGATING = tuple(AGGREGATES)
@@ -51,17 +55,52 @@ def figure_of_rows(question: Question, table: TableKey, at: int) -> Figure | Non
 def count(match: Match) -> Parts | None:
     """A count of a table's rows."""
     word, table = match["count"], match["tab"]
-    if _rows_follow(match) or not _counts(word, table):
+    if _rows_follow(match) or word.arg == "money" or not _counts(word, table):
         return None
     tables = match.all("tab")
-    if any("mcol" in one.word.senses for one in tables if one is not table) or "mcol" in tables[0].word.senses and len(tables) > 1:
+    if (
+        any("mcol" in one.word.senses for one in tables if one is not table)
+        or "mcol" in tables[0].word.senses
+        and len(tables) > 1
+    ):
         return None  # `车流量和店铺数量`: the other noun is a figure already, which is not counted
     return Parts(figures=tuple(Figure("count", table=one.link.table, position=one.first) for one in tables))
 
 
 def total_asked(match: Match) -> Parts | None:
-    """`店铺一共多少`: how many there are."""
-    return total_rows(match) if _ASKS_NUMBER.match(match["sum"].word.text) else None
+    """`店铺一共多少`: how many there are; `缴费总额`: how much."""
+    word, table = match["sum"].word.text, match["tab"]
+    if _ASKS_NUMBER.match(word):
+        return total_rows(match)
+    link = amount_of(match.question, table.link.table) if word.endswith(_AMOUNTS) else None
+    return Parts(figures=(Figure("sum", link, position=table.first),)) if link is not None else None
+
+
+def amount_of(question: Question, table: TableKey) -> Link | None:
+    """The amount of money in a table: its only one, else the one that is called so; None if it is not known which."""
+    facts = question.facts(table)
+    added = [one for one in facts.measures if not facts.is_averaged(one) and not facts.is_count(one)]
+    named = [
+        link.column for name in _MONEY for link in question.lexicon.find(name)
+        if link.kind == "column" and link.table == table and link.quality >= _NAMED
+    ]  # fmt: skip
+    found = {one.name for one in added if len(added) == 1 or one.name in named}
+    return column_link(table, found.pop()) if len(found) == 1 else None
+
+
+def amount(match: Match) -> Parts | None:
+    """`缴费一共多少钱`, "how much money": the amount of money of a table, or of those of its rows that have a value."""
+    before = match.beside(-1)
+    pays = before is not None and before.mark.means("verb") and _PAYS.fullmatch(before.text)
+    if match["count"].arg != "money" and not pays:
+        return None
+    table, value = match.get("tab"), match.get("vals")
+    thing = table or match["vals"]
+    link = amount_of(match.question, thing.link.table)
+    own = values(match) if value is not None else Parts()
+    if link is None or own is None:
+        return None
+    return own + Parts(figures=(Figure("sum", link, position=thing.first),))
 
 
 def count_rows(match: Match) -> Parts | None:
@@ -91,12 +130,14 @@ def count_column(match: Match) -> Parts | None:
     """A count of a column's values: numbers are added up, dates count as events, other values once each."""
     item, question = match["tcol|dcol|mcol"], match.question
     word = match["count"]
-    if _rows_follow(match):
+    if _rows_follow(match) or question.is_flag(item.link):
         return None
     if not word.word.text.isascii() and word.first < item.first and not _ASKS_NUMBER.match(word.word.text):
         return None
     link = item.link
     function: Function = "count_distinct"
+    if match.get("distinct") is None and question.is_measure(link):
+        return Parts(bare=(Figure(None, link, position=item.first),), doubts=doubts(item), flags=("how much",))
     if match.get("distinct") is None:
         function = "sum" if question.is_measure(link) else "count" if question.is_date(link) else "count_distinct"
     return Parts(figures=(Figure(function, link, position=item.first),), doubts=doubts(item))

@@ -19,7 +19,7 @@ from rules.reading.words import Question, Sense, Word
 from rules.schema.links import Link
 
 _TIES = ("noise", "of", "unit", "verb")
-_MOST_TIES = 3
+_MOST_TIES = 5
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _vals(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
     columns = _columns_of(word)
     joint, last, links = "", place, {key: [link] for key, link in columns.items()}
     yield place + 1, sense.cost, _item_of(question, place, place, [columns[next(iter(columns))]], "")
-    while (after := _joined_to(question, last, ("and", "or"))) is not None:
+    while (after := _joined_to(question, last, ("and", "or")) or _next_value(question, last)) is not None:
         kind, other = after
         found = _columns_of(question.words[other]) if "val" in question.words[other].senses else {}
         links = {key: [*known, found[key]] for key, known in links.items() if key in found}
@@ -205,6 +205,15 @@ def _vals(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
             return
         joint, last = kind if not joint or kind == "or" else joint, other
         yield last + 1, sense.cost, _item_of(question, place, last, links[next(iter(links))], joint)
+
+
+def _next_value(question: Question, place: int) -> tuple[str, int] | None:
+    """The value right after another one: `男的女的`, "small medium large"."""
+    other = place + 1
+    while other < len(question) and question.words[other].mark.means("of"):
+        other += 1
+    value = question.words[other].senses.get("val") if other < len(question) else None
+    return ("and", other) if value is not None and value.cost <= 0 else None
 
 
 def _item_of(question: Question, first: int, last: int, links: list[Link], joint: str) -> Item:

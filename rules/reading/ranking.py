@@ -1,5 +1,7 @@
 """What patterns of rankings give: superlatives, first ones, orders."""
 
+from dataclasses import replace
+
 from rules.query.query import Dimension
 from rules.query.wishes import AGGREGATES, Figure
 from rules.reading.counting import figure_of_rows
@@ -50,6 +52,17 @@ def ranking(match: Match) -> Parts | None:
     parts = Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))
     own = values(match) if match.get("vals") is not None else Parts()
     return parts + own if own is not None else None
+
+
+def ordered(match: Match) -> Parts | None:
+    """ "earliest first", "most expensive supplier first": an order of everything."""
+    table = match.get("tab")
+    parts = ranking(replace(match, items=tuple(one for one in match.items if one.symbol in ("super", "mcol"))))
+    if parts is None:
+        return None
+    (found,) = parts.rankings
+    named = (Named(table.first, table.link),) if table is not None else ()
+    return replace(parts, rankings=(replace(found, is_order=True, limit=None),), tables=named)
 
 
 def ordering(match: Match) -> Parts | None:

@@ -11,6 +11,7 @@ from rules.schema.schema import flag_codes, kind_of
 from rules.words import WORDS
 
 _WHOLE_VALUE = 0.8
+_WHICH = frozenset(WORDS.both("questions.which"))
 _LACKS = frozenset(WORDS.both("questions.lacks"))
 _HAS = WORDS.chinese.text("questions.has")
 
@@ -19,7 +20,7 @@ def values(match: Match, via: str | None = None) -> Parts | None:
     """`vals` as a condition on their column."""
     item, question = match["vals"], match.question
     links = item.links
-    if _lacks_figure(match):
+    if _lacks_figure(match) or _is_asked(match):
         return None
     key, first = links[0].table, links[0]
     unequal = any(one.symbol == "cmp" and one.arg == "!=" for one in match.items)
@@ -37,6 +38,14 @@ def values(match: Match, via: str | None = None) -> Parts | None:
     places = [at for at in range(item.first, item.last + 1) if "val" in question.words[at].senses]
     said = tuple(zip(places, links, strict=False))
     return Parts(conditions=(condition,), with_deleted=deleted, flags=flags, said=said)
+
+
+def _is_asked(match: Match) -> bool:
+    """Whether a value is asked for as if it were a kind of thing: "which pilot", where nothing says who the pilots are."""
+    before = match.question.words[match.start - 1] if match.start else None
+    after = match.beside(1)
+    named = after is not None and bool(after.senses.keys() & {"tab", "tcol", "val", "flag"})
+    return before is not None and before.mark.means("which") and before.text in _WHICH and not named
 
 
 def _lacks_figure(match: Match) -> bool:
@@ -137,8 +146,9 @@ def identity(match: Match) -> Parts | None:
         assert number is not None and number.word.mark.number is not None
         operand = number.word.mark.number.value
     beyond = match.beside(1)
-    if number is not None and column is None and "date" in number.word.senses:
-        return None
+    named = column or match["tab"]
+    if number is not None and "date" in number.word.senses and (column is None or number.first > named.last + 1):
+        return None  # "orders in 2024"
     if number is not None and beyond is not None and beyond.mark.means("top", "super", "rank", "date_part"):
         return None
     if column is not None:

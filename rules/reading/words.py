@@ -101,7 +101,8 @@ class Question:
         best = max((score for score, _ in noun.columns), default=0.0)
         if noun.table is not None and (noun.is_table or noun.table.quality >= costs.CLEAR):
             lacking = 0.0 if noun.is_table else costs.SECOND + max(0.0, best - noun.table.quality)
-            yield "tab", Sense(lacking, noun.table)
+            if lacking <= costs.DEAREST:
+                yield "tab", Sense(lacking, noun.table)
         column = costs.SECOND if noun.is_value else 0.0
         for symbol, accept in (
             ("mcol", self.is_measure), ("dcol", self.is_date), ("flag", self.is_flag), ("tcol", self._is_other),
@@ -111,9 +112,15 @@ class Question:
                 score, link, rivals = picked
                 cost = column + costs.WORSE * max(0.0, best - score)
                 cost += self._as_measure(noun, link) if symbol == "mcol" else costs.SECOND * noun.is_table
-                yield symbol, Sense(cost, link, rivals)
+                cost += costs.PART * max(0.0, costs.WHOLE - link.quality)
+                if cost <= costs.DEAREST:
+                    yield symbol, Sense(cost, link, rivals)
         if noun.value is not None:
-            yield "val", Sense(0.0 if noun.is_value else costs.VALUE_OF_NAME, noun.value)
+            own = noun.column is not None and noun.column.column == noun.value.column
+            is_listed = own and noun.column is not None and noun.column.table == noun.value.table
+            # A comment that lists the values of its column does not give it their names.
+            cost = 0.0 if noun.is_value else -costs.SLIGHT if is_listed else costs.VALUE_OF_NAME
+            yield "val", Sense(cost, noun.value)
 
     def _picked(self, noun: Noun, accept: Callable[[Link], bool]) -> tuple[float, Link, tuple[Link, ...]] | None:
         scored = [item for item in noun.columns if accept(item[1])]

@@ -358,8 +358,8 @@ def _has_rival(borrowed: Link, own: set[_Identity]) -> bool:
 
 def _inflection(link: Link, key: str) -> float:
     """What another form of the word costs: more for `scans` of the column scanned_at, and for `opened` of `open`."""
-    if link.kind == "value" and key.endswith("ed") and not link.spelling.endswith("ed"):
-        return _OTHER_THING
+    if link.kind == "value" and key.endswith("ed") != link.spelling.endswith("ed"):
+        return _OTHER_THING  # `opened` is not open, and "bookings" are not what is booked
     is_event = link.kind == "column" and link.spelling.endswith("ed") and " " not in link.spelling
     return _OTHER_WORD if is_event and not key.endswith("ed") else _INFLECTION
 

@@ -126,7 +126,10 @@ def _borrowed_penalty(table: Table) -> float:
 
 
 def _named(table: Table, column: Column, names: dict[str, float], penalty: float) -> Phrases:
+    stored = {key_of(value, stems=True) for value in column.values}  # a comment that lists them gives no names
     for phrase, quality in names.items():
+        if key_of(phrase, stems=True) in stored:
+            continue
         # "revenue total" in a view's column is more likely a figure of the table below it, added up.
         summed = 0.45 if penalty and _AGGREGATED.search(phrase) else 0.0
         yield phrase, _link(table, column, quality - penalty - summed, phrase)

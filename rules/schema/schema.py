@@ -264,7 +264,7 @@ class Facts:
 def deletion_column(table: Table) -> str | None:
     """The column that marks soft-deleted rows, by its name or comment."""
     for column in table.columns:
-        by_comment = bool(column.comment and _DELETED_HAN.search(column.comment))
+        by_comment = any(_DELETED_HAN.search(text) for text in (column.comment or "", column.name))
         if (_DELETED.match(column.name) or by_comment) and kind_of(column) in (
             "boolean",
             "number",

@@ -266,7 +266,7 @@ class Statement:
 def percentage(part: str, whole: str, is_float: bool = False) -> str:
     """The part in percent of the whole, NULL where that is 0."""
     quotient = f"100.0 * {part} / nullif({whole}, 0)"
-    return f"round(({quotient})::numeric, 2)" if is_float else f"round({quotient}, 2)"
+    return f"round(({quotient})::numeric, 4)" if is_float else f"round({quotient}, 4)"
 
 
 def limit_lines(query: Query) -> list[str]:
