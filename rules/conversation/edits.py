@@ -506,7 +506,13 @@ def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
     """The query ordered by what an adjective implies: the price of the cheapest, the date of the latest."""
     asked = change.asked
     things = [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
-    link = next(filter(None, (concept_column(asked, table, ranking.hint) for table in things)), None)
+    adjectives = asked.question.lexicon.adjectives.get(ranking.hint)
+    if adjectives is not None:
+        link = next((one for one in adjectives if one.table in things), None)
+        if link is None or query.measures:
+            return _by_what_is_there(query, change, ranking)
+    else:
+        link = next(filter(None, (concept_column(asked, table, ranking.hint) for table in things)), None)
     if link is None:
         raise missing_measure(called(asked.question.schema.table(query.base)))
     older = ranking.hint == "age" and asked.question.is_date(link)

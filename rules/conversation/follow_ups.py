@@ -19,7 +19,7 @@ from rules.query.query import Function
 from rules.query.refusals import Refusal, unknown_words
 from rules.query.wishes import AGGREGATES, Figure
 from rules.query.years import dated, this_year
-from rules.reading import costs
+from rules.reading import costs, grouping
 from rules.reading.cover import Reading, readings
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.matching import Match
@@ -100,7 +100,8 @@ class Change:
         """Whether it names what it wants."""
         parts = self.parts
         ranked = any(one.figure is not None and (parts.groups or not one.is_order) for one in parts.rankings)
-        return bool(parts.tables or parts.columns or self.figures or ranked or self.asked.says("per entity"))
+        named = (parts.tables or parts.columns) and not self.lifts
+        return bool(named or self.figures or ranked or self.asked.says("per entity"))
 
     @property
     def restricts(self) -> bool:
@@ -171,6 +172,7 @@ _TABLE: tuple[tuple[str, float, Make], ...] = (
     ("num >unit|noise", 0.7, _limited),
     ("num", 1.0, _limited),
     ("avg_per", 0.6, lambda match: Parts(flags=(f"per_unit:{match['avg_per'].arg}",))),
+    ("by {group} by", 0.3, grouping.groups),
     *((kind, 0.8, Parts(flags=(kind,))) for kind in ("max", "min", "median", "stddev")),
 )
 _PATTERNS = compiled(TABLE, _TABLE)

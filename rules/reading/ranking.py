@@ -15,13 +15,14 @@ _NUMBERS_OF = WORDS.both("questions.numbers_of")
 _OF_DATES = ("date", "recent", "age")
 _RECENT = 10  # rows shown for "recent orders", which names no number
 _MOST_LIMIT, _ALL = 10_000, 100
-_AGGREGATING = tuple(AGGREGATES)
+_AGGREGATING, _SORTS = tuple(AGGREGATES), ("sort", "order")
 
 
 def ranking(match: Match) -> Parts | None:
     """A superlative with its figure and number: `订单最多的3个`, "the highest rent", "top 5 by revenue"."""
     word = match["super|max|min|top|rank"]
-    arg = word.arg or ("+" if word.symbol != "min" else "-")
+    said = next((one.arg for one in (word, *match.all("rank")) if one.arg), "")
+    arg = said or ("+" if word.symbol != "min" else "-")
     if word.symbol == "max":
         arg = "+"
     descending = not arg.startswith("-") and arg != "asc"
@@ -37,6 +38,8 @@ def ranking(match: Match) -> Parts | None:
         return None
     is_order = word.symbol == "rank" and limit is None
     is_open = word.symbol in ("rank", "top") and not arg.startswith(("-", "asc", "desc"))
+    if is_order and is_open and figure is not None and word.word.text.startswith(_SORTS):
+        descending = figure.function is not None  # "sorted by price" begins with the lowest, "ranked by" with the best
     dates = match.get("date_part", "bucket")
     ranked = (Group(Dimension(NO_TABLE, None, dates.arg), dates.first, is_ranked=True),) if dates else ()  # type: ignore[arg-type]
     found = Ranking(
