@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rules.query.query import ColumnRef, Dimension, Order
+from rules.query.refusals import several_people
 from rules.query.wishes import Figure
 from rules.reading.parts import Named, Parts
 from rules.reading.words import Question
@@ -45,14 +46,14 @@ class Asked:
         asked = [one for one in self.tables if one.role == "asked"]
         named = asked or self.tables or self.owners
         if not named:
-            return self._people
+            return self.person
         named = tuple(sorted(named, key=lambda one: one.at))
         if asked:
             return named[0].link.table
         return named[-1 if self.question.is_chinese else 0].link.table
 
     @cached_property
-    def _people(self) -> TableKey | None:
+    def person(self) -> TableKey | None:
         """The people that "who placed the most orders" asks for: the nearest that the rows in question belong to."""
         if not self.says("person") or (self.parts.groups and not self.parts.rankings):
             return None
@@ -64,6 +65,9 @@ class Asked:
                 return said[0]
             if people and (len(people) == 1 or people[0][0] < people[1][0]):
                 return people[0][1]
+            if people:
+                word = self.question.texts("which", "list")[0]
+                raise several_people(word.split()[0], [key for _, key in people], self.question.lexicon)
         return None
 
     @cached_property

@@ -50,9 +50,18 @@ def composed(asked: Asked) -> Query:
         query = listed_query(asked, compares_groups=compares)
     if query.measures:
         query = replace(query, conditions=(*query.conditions, *dated_groups(asked)))
-    query = restricted(asked, query, skipped)
+    query = _with_people(asked, restricted(asked, query, skipped))
     refuse_unplaced(asked, query)
     return query
+
+
+def _with_people(asked: Asked, query: Query) -> Query:
+    """Shows the people beside the events that the user was asked back about: "who placed the largest order"."""
+    person, facts = asked.person, asked.question.facts(query.base)
+    if person is None or query.measures or facts.is_entity or not asked.question.settled.says_anything:
+        return query
+    names = (ColumnRef(person, name) for name in asked.question.facts(person).shown)
+    return replace(query, columns=tuple(dict.fromkeys((*names, *query.columns))))
 
 
 def refuse_doubts(asked: Asked) -> None:

@@ -179,13 +179,15 @@ def refuse_unsupported(question: Question) -> None:
             raise unsupported(word.mark.arg, word.mark.text)
 
 
-def refuse_lost(question: Question, reading: Reading) -> None:
+def refuse_lost(asked: Asked, reading: Reading) -> None:
     """Refuses a reading in which words with a meaning found no place.
 
     Raises:
         Refusal: there are such words.
     """
+    question = asked.question
     if reading.lost:
+        notes_on_values(asked)  # a part of a name that nobody bears says more than the rest of it
         lost = [question.words[at].mark for at in reading.lost]
         yearless = [mark for mark in lost if mark.date is not None and mark.date.missing_year]
         if yearless:
@@ -197,8 +199,8 @@ def refuse_lost(question: Question, reading: Reading) -> None:
 def _understood(
     question: Question, lexicon: Lexicon, reading: Reading, inclusion: Inclusion | None = None
 ) -> Understanding:
-    refuse_lost(question, reading)
     asked = Asked(question, reading.parts)
+    refuse_lost(asked, reading)
     try:
         query = replace(composed(asked), through=_spoken_events(question))
         query, sql = rendered(question, query, inclusion)

@@ -367,7 +367,7 @@ class _Conversation:
         refused: Refusal | None = None
         for change in changes:
             try:
-                refuse_lost(change.asked.question, change.reading)
+                refuse_lost(change.asked, change.reading)
                 change.notes += notes_on_values(change.asked)
                 return self._rendered(change, edited(earlier.query, change), earlier)
             except Refusal as refusal:

@@ -205,6 +205,7 @@ def read_change(
     found = readings(read, _PATTERNS)
     unknown = [marks[at].text for at in found[0].lost if marks[at].is_unknown]
     if unknown:
+        notes_on_values(Asked(read, found[0].parts))
         raise unknown_words(unknown, lexicon)
     return [_change(read, one, inclusion) for one in found if one.cost <= found[0].cost + costs.MARGIN]
 
@@ -226,6 +227,9 @@ def goes_on(change: Change | Refusal, question: str, stands_alone: Callable[[], 
     if change.counts_value:
         return bool(change.cues & _TIES) or not stands_alone()
     if not change.has_subject:
+        names_rows = change.parts.labels or any(one.conditions for one in change.parts.related)
+        if names_rows and not change.ties and stands_alone():
+            return False  # the table is named by its rows: `不是营业中的服务区`
         return change.has_slots and not _is_small_talk(change, question)
     if "these" in change.cues:
         return True
