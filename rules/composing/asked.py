@@ -1,5 +1,6 @@
 """What a question asks for as far as it is known from its parts, and what all composers need of it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,18 +47,21 @@ class Asked:
         asked = [one for one in self.tables if one.role == "asked"]
         named = asked or self.tables or self.owners
         if not named:
-            return self.person
+            return self.person(self.spoken) if self.parts.rankings or not self.parts.groups else None
         named = tuple(sorted(named, key=lambda one: one.at))
         if asked:
             return named[0].link.table
         return named[-1 if self.question.is_chinese else 0].link.table
 
-    @cached_property
-    def person(self) -> TableKey | None:
-        """The people that "who placed the most orders" asks for: the nearest that the rows in question belong to."""
-        if not self.says("person") or (self.parts.groups and not self.parts.rankings):
+    def person(self, tables: Iterable[TableKey]) -> TableKey | None:
+        """The people that "who placed the most orders" asks for: the nearest that rows of the tables belong to.
+
+        Raises:
+            Refusal: it may be several kinds of people.
+        """
+        if not self.says("person"):
             return None
-        for table in self.spoken:
+        for table in tables:
             above = self.question.graph.above(table)
             people = sorted((steps, key) for key, steps in above.items() if self.question.facts(key).is_person)
             said = self.question.settled.among((key, None) for _, key in people)
@@ -66,7 +70,7 @@ class Asked:
             if people and (len(people) == 1 or people[0][0] < people[1][0]):
                 return people[0][1]
             if people:
-                word = self.question.texts("which", "list")[0]
+                word = next(word.mark.text for word in self.question.words if word.mark.arg == "person")
                 raise several_people(word.split()[0], [key for _, key in people], self.question.lexicon)
         return None
 
@@ -74,7 +78,8 @@ class Asked:
     def spoken(self) -> tuple[TableKey, ...]:
         """The tables of the figures and conditions."""
         parts = self.parts
-        figures = (*parts.figures, *parts.bare, *(one.figure for one in parts.rankings if one.figure))
+        ranked = (one.figure or self.question.settled.figure for one in parts.rankings)
+        figures = (*parts.figures, *parts.bare, *(one for one in ranked if one))
         found = [table_of(figure) for figure in figures]
         found += [one.column.table for one in parts.conditions]
         return tuple(key for key in found if key is not None)

@@ -24,7 +24,7 @@ def composed(asked: Asked) -> Query:
         Refusal: something is missing, ambiguous, or has no place in the query.
         AmbiguousPath: two tables are tied in several ways.
     """
-    asked = _split_attributes(_with_whole_names(asked))
+    asked = _split_attributes(_with_whole_names(_without_deeds(asked)))
     refuse_doubts(asked)
     notes_on_values(asked)
     skipped: tuple[Condition, ...] = ()
@@ -55,12 +55,23 @@ def composed(asked: Asked) -> Query:
     return query
 
 
+def _without_deeds(asked: Asked) -> Asked:
+    """Leaves out a date whose verb only says which events people are ranked by: "who *sold* the most"."""
+    words, columns = asked.question.words, asked.parts.columns
+    kept = tuple(one for one in columns if not words[one.at].mark.means("verb") or not asked.question.is_date(one.link))
+    ranks = asked.says("person") and asked.parts.rankings
+    return replace(asked, parts=replace(asked.parts, columns=kept)) if ranks else asked
+
+
 def _with_people(asked: Asked, query: Query) -> Query:
     """Shows the people beside the events that the user was asked back about: "who placed the largest order"."""
-    person, facts = asked.person, asked.question.facts(query.base)
-    if person is None or query.measures or facts.is_entity or not asked.question.settled.says_anything:
+    question, facts = asked.question, asked.question.facts(query.base)
+    if query.measures or facts.is_entity or not question.settled.says_anything:
         return query
-    names = (ColumnRef(person, name) for name in asked.question.facts(person).shown)
+    person = asked.person([query.base])
+    if person is None:
+        return query
+    names = (ColumnRef(person, name) for name in question.facts(person).shown)
     return replace(query, columns=tuple(dict.fromkeys((*names, *query.columns))))
 
 

@@ -257,7 +257,10 @@ class _Conversation:
 
     @cached_property
     def _alone(self) -> Understanding | Refusal:
-        return _understood_alone(self._inquiry, self._settled)
+        inquiry, pointer = self._inquiry, self._pointer
+        if pointer is not None and pointer.unit is not None:  # "that month" names no month
+            inquiry = replace(inquiry, question=inquiry.question.replace(pointer.words, " "))
+        return _understood_alone(inquiry, self._settled)
 
     @property
     def _stands_alone(self) -> bool:

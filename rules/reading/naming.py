@@ -29,7 +29,9 @@ def thing(match: Match) -> Parts:
 
 def attribute(match: Match) -> Parts | None:
     """A column that is shown; of a table named before it."""
-    table, column = match.get("tab"), match["tcol|dcol|flag"]
+    table, column, which = match.get("tab"), match["tcol|dcol|flag"], match.get("which")
+    if which is not None and which.arg == "person":
+        return None
     if table is not None and column.link.table != table.link.table:
         return None
     if table is not None and match.question.is_chinese and column.first < table.first:

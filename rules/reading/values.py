@@ -177,7 +177,9 @@ def text(match: Match) -> Parts | None:
     if is_negated(match) and operator in OPPOSITE:
         operator = OPPOSITE[operator]
     written = said.word.mark.literal if said.word.mark.literal is not None else said.word.mark.text
-    return Parts(conditions=(Condition(target, operator, (written,)),))
+    table = match.get("tab")
+    labels = (table.link.table,) if table is not None else ()
+    return Parts(conditions=(Condition(target, operator, (written,)),), labels=labels)
 
 
 def _text_column(match: Match, said: Item) -> ColumnRef | None:
