@@ -134,10 +134,15 @@ def test_there_are_enough_follow_ups(lang: Lang) -> None:
 # --------------------------------------------------------------------------------------------- what stands on its own
 
 
+NAME_NO_FIGURE = ("top 3 days",)  # refused alone, and answered where a question before it has a figure
+
+
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_complete_questions_mean_the_same_in_any_conversation(demo: Asked, lang: Lang) -> None:
     before = turn("上个月各公司的营业收入" if lang == "zh" else "revenue by company last month")
     for case in cases_of(FIXTURES / f"questions_{lang}.sql"):
+        if case.question in NAME_NO_FIGURE:
+            continue
         alone = draft(case.question, (), demo.catalog)
         assert draft(case.question, (before,), demo.catalog) == alone, case.question
 
@@ -252,7 +257,7 @@ def test_failed_and_chatted_turns_are_passed_over_and_told() -> None:
     assert any("number of orders by status" in warning for warning in warnings("only in 2024", history))
 
 
-@pytest.mark.parametrize("question", ["SELECT 1", "Wie viele Kunden wohnen dort?", "median order amount"])
+@pytest.mark.parametrize("question", ["SELECT 1", "Wie viele Kunden wohnen dort?", "running total of order amount"])
 def test_what_rules_did_not_understand_they_do_not_continue(question: str) -> None:
     refused = draft("and in 2024?", (turn("number of orders"), turn(question, "SELECT 1 AS one")))
     assert isinstance(refused, NoSql)

@@ -21,10 +21,11 @@ from rules.composing.names import notes_on_values
 from rules.composing.understanding import Understanding, refuse_lost, rendered, understand, with_role
 from rules.conversation.edits import edited
 from rules.conversation.follow_ups import Change, goes_on, likely_change, read_change
-from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_condition, single_name
+from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_conditions, single_name
 from rules.conversation.resuming import settled_by
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
-from rules.query.query import Condition, Query
+from rules.linking.dates import Period
+from rules.query.query import Condition, Operand, Query
 from rules.query.query_json import pending_from_json, query_from_json
 from rules.query.refusals import (
     Refusal,
@@ -176,7 +177,16 @@ class _Conversation:
             return False
         if self._pointer is not None or self._means_one:
             return False
-        return goes_on(self._likely, self._question, lambda: self._stands_alone)
+        return goes_on(self._likely, self._question, lambda: self._stands_alone) or self._is_settled_before
+
+    @property
+    def _is_settled_before(self) -> bool:
+        """Whether a figure that could be several ones alone can only be one of what was asked before."""
+        missing = self._alone.missing if isinstance(self._alone, Refusal) else None
+        if missing is None or missing.kind != "choice" or self.earlier is None or isinstance(self._likely, Refusal):
+            return False
+        spoken = touched(self.earlier.query)
+        return self._likely.is_figure_alone and sum(table in spoken for table, _ in missing.choices) == 1
 
     @property
     def is_complete(self) -> bool:
@@ -258,7 +268,7 @@ class _Conversation:
     @cached_property
     def _alone(self) -> Understanding | Refusal:
         inquiry, pointer = self._inquiry, self._pointer
-        if pointer is not None and pointer.unit is not None:  # "that month" names no month
+        if pointer is not None and pointer.table is None:  # "that month" names no month
             inquiry = replace(inquiry, question=inquiry.question.replace(pointer.words, " "))
         return _understood_alone(inquiry, self._settled)
 
@@ -308,25 +318,25 @@ class _Conversation:
         words = pointer.words if pointer is not None else self._pronoun if self._history else None
         if words is None:
             return None
-        condition = row_condition(pointer, turn, query, self._lexicon) if turn is not None else None
-        if turn is not None and condition is not None:
-            return self._about(turn, condition, words)
+        conditions = row_conditions(pointer, turn, query, self._lexicon) if turn is not None else ()
+        if conditions:
+            return self._about(conditions, words)
         if pointer is None and self.earlier is not None and self.earlier.query.conditions:
             return self._continued(self.earlier)
         raise which_one(words)
 
-    def _about(self, turn: Turn, condition: Condition, words: str) -> Understanding:
-        """The question with a condition that stands for its `words`, which only point at something."""
+    def _about(self, conditions: tuple[Condition, ...], words: str) -> Understanding:
+        """The question with conditions that stand for its `words`, which only point at something."""
         if isinstance(self._alone, Refusal):
             raise self._alone
         if isinstance(self._likely, Refusal):
             raise self._likely
         change, query = self._likely, self._alone.query
-        pointed = Query(condition.column.table, conditions=(condition,))
+        pointed = Query(conditions[0].column.table, conditions=conditions)
         moved = conditions_for(change.asked, pointed, _figured(query), [])
-        if not moved:
+        if len(moved) < len(conditions):
             raise which_one(words)
-        meant = turn.rows[0][0]
+        meant = " ".join(_written(one.operands[0]) for one in conditions)
         change.notes = [Text(f"“{words}”指“{meant}”。", f'"{words}" is "{meant}".')]
         return self._rendered(change, replace(query, conditions=(*query.conditions, *moved)), self.earlier)
 
@@ -426,6 +436,11 @@ def _understood_alone(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> U
         return understand(inquiry, settled)
     except Refusal as refusal:
         return refusal.copy()
+
+
+def _written(operand: Operand) -> str:
+    """A value for a sentence; of a period its first day."""
+    return str(operand.start.day) if isinstance(operand, Period) and operand.start is not None else str(operand)
 
 
 _SPOKEN_OF, _SHOWN = 0.9, 1.4  # weights; a table that the follow-up names itself has 1

@@ -13,9 +13,9 @@ from rules.composing.measuring import group_order
 from rules.composing.restricting import restricted
 from rules.conversation.follow_ups import Change
 from rules.linking.dates import Period, Unit
-from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, Related
+from rules.query.query import OPPOSITE, ColumnRef, Condition, Dimension, Operand, Query, Related
 from rules.query.refusals import not_combinable, nothing_to_change
-from rules.reading.parts import NO_TABLE, Span, Threshold
+from rules.reading.parts import NO_TABLE, Parts, Span, Threshold
 from rules.schema.links import column_link
 from rules.schema.schema import TableKey, is_year, kind_of
 
@@ -27,7 +27,7 @@ def with_restrictions(query: Query, change: Change) -> Query:
         Refusal: a condition can't be applied, or there is none to remove or to move.
     """
     asked, parts = change.asked, change.parts
-    if change.cues & {"all", "all:dates"}:
+    if change.takes_away or "all:dates" in change.cues:
         query = _without(query, change)
     if change.shift is not None:
         query = _shifted(query, asked, *change.shift)
@@ -43,9 +43,18 @@ def with_restrictions(query: Query, change: Change) -> Query:
     thresholds = tuple(_on_same_figure(query, one) for one in parts.thresholds)
     deleted = (*parts.with_deleted, *query.with_deleted)
     parts = replace(parts, spans=spans, thresholds=thresholds, with_deleted=deleted, limits=())
-    wider = restricted(replace(asked, parts=parts), replace(query, having=()))
+    wider = restricted(replace(asked, parts=_on_rows(query, asked, parts)), replace(query, having=()))
     merged = _merged(change, query, wider, adds="add" in change.cues or compared)
     return _by_period(merged, asked) if compared else merged
+
+
+def _on_rows(query: Query, asked: Asked, parts: Parts) -> Parts:
+    """The parts, where "exclude cancelled orders" keeps cancelled rows out of the orders that the query is about."""
+    above = asked.question.graph.above(query.base)
+    own = [one for one in parts.related if one.negated and len(one.conditions) == 1 and one.table in above]
+    conditions = [replace(one.conditions[0], operator=OPPOSITE[one.conditions[0].operator]) for one in own]
+    related = tuple(one for one in parts.related if one not in own)
+    return replace(parts, related=related, conditions=(*parts.conditions, *conditions))
 
 
 # ----------------------------------------------------------------------------------------------------------- together

@@ -5,6 +5,7 @@ What the follow-up says replaces what the query has about the same thing; everyt
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from common.text import Text
 from knowledge.naming import called
@@ -25,6 +26,7 @@ from rules.reading.parts import Ranking
 from rules.reading.shared import ref
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
+from rules.words import WORDS
 
 
 def edited(query: Query, change: Change) -> Query:
@@ -33,7 +35,9 @@ def edited(query: Query, change: Change) -> Query:
     Raises:
         Refusal: the query can't be changed like this.
     """
-    head = next((one.table for one in query.dimensions if one.column is None), query.base)  # what is compared
+    counts = bool(query.measures) and all(one.column is None for one in query.measures)
+    grouped = next((one.table for one in query.dimensions if one.column is None), query.base)
+    head = query.base if counts else grouped  # what is compared: the counted rows, else totals of the groups
     change.asked = replace(change.asked, about=head)
     refuse_doubts(change.asked)
     more = bool(change.figures) and (query.limit is not None or bool(query.having)) or bool(change.parts.columns)
@@ -46,7 +50,7 @@ def edited(query: Query, change: Change) -> Query:
         query = _in_order(query, keeps=had_own_order)
     if query.measures and query.dimensions and not query.order and not query.counts_rows:
         query = replace(query, order=group_order(query))
-    query = _with_order(with_restrictions(query, change), change)
+    query = _with_order(_renumbered(with_restrictions(query, change), change), change)
     if change.asked.says("share"):
         query = _with_shares(query)
     if change.inclusion is not None:
@@ -170,6 +174,8 @@ def _extreme(query: Query, change: Change) -> Function | None:
 
 def _with_function(query: Query, change: Change, function: Function) -> Query:
     if not query.measures:
+        if any(_ASKS_NUMBER.match(text) for text in change.asked.question.texts("sum")):
+            return _counting(query)  # `一共多少`
         columns = [one.column for one in query.order if one.column is not None]
         figures = _figures_among(change, columns) or _figures_among(change, query.columns)
         if len(figures) != 1:
@@ -182,6 +188,9 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
     if any(_is_count(measure) for measure in query.measures):
         raise _missing_measure(change, query)
     return _turned(query, lambda measure: replace(measure, function=function, per=None))
+
+
+_ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
 
 
 def _turned(query: Query, turned) -> Query:  # type: ignore[no-untyped-def]
@@ -208,7 +217,8 @@ def _counted(query: Query, change: Change) -> Query:
     if not query.measures:
         return _counting(query)
     is_count = any(measure.function in ("count", "count_distinct") for measure in query.measures)
-    picked = bool(query.dimensions) and (bool(query.having) or "these" in change.cues)
+    chosen = bool(query.having or change.parts.thresholds) or "these" in change.cues
+    picked = bool(query.dimensions) and chosen
     if query.counts_rows or (is_count and not picked and (change.restricts or not query.dimensions)):
         return query
     if not query.dimensions or (is_count and not picked):
@@ -412,6 +422,26 @@ def _with_shares(query: Query) -> Query:
 
 
 # --------------------------------------------------------------------------------------------------------------- order
+
+
+def _renumbered(query: Query, change: Change) -> Query:
+    """The query with another number in its only comparison: "make it 500" after "orders above 300"."""
+    limit = next(iter(change.parts.limits), None)
+    if limit is None or query.limit is not None or "replace" not in change.cues:
+        return query
+    compared = [one for one in (*query.conditions, *query.having) if one.operator in _COMPARED]
+    if len(compared) != 1:
+        return query
+    change.asked = replace(change.asked, parts=replace(change.parts, limits=()))
+    new = replace(compared[0], operands=(Decimal(limit),))
+    return replace(
+        query,
+        conditions=tuple(new if one is compared[0] else one for one in query.conditions),  # type: ignore[misc]
+        having=tuple(new if one is compared[0] else one for one in query.having),  # type: ignore[misc]
+    )
+
+
+_COMPARED = (">", ">=", "<", "<=")
 
 
 def _with_order(query: Query, change: Change) -> Query:

@@ -23,7 +23,7 @@ from rules.reading import costs, grouping
 from rules.reading.cover import Reading, readings
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.matching import Match
-from rules.reading.parts import Parts, Ranking
+from rules.reading.parts import Named, Parts, Ranking
 from rules.reading.patterns import TABLE, Make, compiled
 from rules.reading.words import Question
 from rules.schema.lexicon import Lexicon
@@ -116,18 +116,25 @@ class Change:
         parts = self.parts
         wishes = any(self.asked.says(one) for one in ("trend", "share", "compare", "growth"))
         shapes = parts.groups or parts.rankings or parts.limits or wishes or self.inclusion
-        turns = self.function or self.per_unit or self.direction or self.shift or self.cues & _TURNS
+        turns = self.function or self.per_unit or self.direction or self.shift or self.cues & _TURNS or self.takes_away
         return bool(self.restricts or shapes or turns)
 
     @property
     def says_more_than_all(self) -> bool:
         """Whether it says more than "all", so that "all" only belongs to the rest."""
+        if self.asked.says("lifts"):
+            return False
         return bool(self.has_subject or replace(self, cues=self.cues - {"all", "all:dates"}).has_slots)
+
+    @property
+    def takes_away(self) -> bool:
+        """Whether it takes restrictions away."""
+        return "all" in self.cues or self.asked.says("lifts")
 
     @property
     def lifts(self) -> frozenset[tuple[TableKey, str | None]]:
         """Columns, or tables (column None), whose conditions it removes (`不限省份`)."""
-        if "all" not in self.cues or self.figures or self.restricts or self.asks:
+        if not self.takes_away or self.figures or self.restricts or self.asks:
             return frozenset()
         return frozenset((one.link.table, one.link.column) for one in (*self.asked.tables, *self.parts.columns))
 
@@ -140,6 +147,13 @@ class Change:
             return True
         which = [text for text in question.texts("which") if self.restricts or _WHICH_ONES in text]
         return bool(self.asked.tables and (which or question.has("list")) and not self.figures)
+
+    @property
+    def is_figure_alone(self) -> bool:
+        """Whether it names a figure and nothing else."""
+        parts = self.parts
+        others = self.asked.tables or parts.columns or parts.groups or parts.rankings or self.restricts
+        return bool(self.figures) and not others
 
     @property
     def is_half_ranked(self) -> bool:
@@ -159,18 +173,25 @@ _RECORDS = frozenset(WORDS.both("questions.rows"))
 
 def _limited(match: Match) -> Parts | None:
     """A number that belongs to nothing else: `只要10个`, "just 5 of them"; "one more" is no limit."""
-    number = match["num"].word.mark.number
-    value = number.value if number is not None else None
-    said = match.get("unit", "noise") is not None or any(
-        word.mark.means("noise") and word.mark.arg == "only" for word in match.question.words
-    )
-    is_limit = said and value is not None and value == int(value) and 1 < value <= _MOST_LIMIT
+    word = match["num"].word
+    value = word.mark.number.value if word.mark.number is not None else None
+    cues = {other.mark.arg for other in match.question.words if other.mark.means("noise")}
+    said = match.get("unit", "noise") is not None or cues & {"only", "replace"}
+    is_limit = said and "date" not in word.senses and value is not None and value == int(value) and 1 < value <= _MOST_LIMIT
     return Parts(limits=(int(value),)) if is_limit and value is not None else None
+
+
+def _lifted(match: Match) -> Parts:
+    """Conditions that are taken away: `去掉状态条件`, "remove the status filter"."""
+    item = match["tcol|dcol|mcol|tab|flag"]
+    return Parts(columns=(Named(item.first, item.link),), flags=("lifts",))
 
 
 _TABLE: tuple[tuple[str, float, Make], ...] = (
     ("num >unit|noise", 0.7, _limited),
     ("num", 1.0, _limited),
+    ("not|noise:all tcol|dcol|mcol|tab|flag noise:filter", 0.2, _lifted),
+    ("not noise:filter", 0.2, Parts(flags=("lifts",))),
     ("avg_per", 0.6, lambda match: Parts(flags=(f"per_unit:{match['avg_per'].arg}",))),
     ("by {group} by", 0.3, grouping.groups),
     *((kind, 0.8, Parts(flags=(kind,))) for kind in ("max", "min", "median", "stddev")),
@@ -225,7 +246,7 @@ def goes_on(change: Change | Refusal, question: str, stands_alone: Callable[[], 
     if isinstance(change, Refusal) or change.reading.lost or not (change.has_slots or change.has_subject):
         return False
     if change.counts_value:
-        return bool(change.cues & _TIES) or not stands_alone()
+        return bool((change.cues | change.ties) & _TIES) or not stands_alone()
     if not change.has_subject:
         names_rows = change.parts.labels or any(one.conditions for one in change.parts.related)
         if names_rows and not change.ties and stands_alone():
@@ -264,6 +285,7 @@ def _change(question: Question, reading: Reading, inclusion: Inclusion | None) -
     cues, ties = _cues(question, reading)
     change = Change(Asked(question, reading.parts), reading, cues, ties, inclusion=inclusion)
     _say_function(change)
+    _say_tie(change)
     _say_direction(change)
     _say_settled(change)
     return change
@@ -291,6 +313,29 @@ def _opens(mark: Mark) -> bool:
     return mark.means("noise", "and", "or", "list") and not mark.links
 
 
+def _say_tie(change: Change) -> None:
+    """Reads words that restrict something said before, though no cue says so.
+
+    They begin with a preposition ("from customers in Berlin"), with what is left out ("exclude cancelled orders"), or
+    have a 的 that no noun follows.
+    """
+    words, parts = change.asked.question.words, change.parts
+    if not change.restricts or change.figures or parts.rankings or parts.groups or change.asks:
+        return
+    first = words[0]
+    leads = first.mark.means("from", "with") or first.text in _PREPOSITIONS or first.mark.arg == "out"
+    ends = any(
+        one.mark.means("of") and one.text in _OF and (after is None or after.mark.means("count", "noise"))
+        for one, after in zip(words, [*words[1:], None], strict=True)
+    )
+    if leads or ends:
+        change.ties |= {"these"}
+
+
+_OF = WORDS.chinese.phrases("names.of")
+_PREPOSITIONS = frozenset(WORDS.both("follow_ups_begin.prepositions"))
+
+
 def _with_parts(change: Change, parts: Parts) -> None:
     change.asked = replace(change.asked, parts=parts)
 
@@ -304,21 +349,21 @@ def _say_function(change: Change) -> None:
     )  # fmt: skip
     if counts:
         change.function = "count"
-        change.counts_value = _counts_value(question, counts[0].position)
+        change.counts_value = _counts_value(question)
         _with_parts(change, replace(parts, figures=tuple(one for one in parts.figures if one not in counts)))
-    elif said := [AGGREGATES[flag] for flag in parts.flags if flag in AGGREGATES]:
+        return
+    words = [word for word in question.words if word.mark.means("count") and word.text not in _HOW_MUCH]
+    said = [AGGREGATES[flag] for flag in parts.flags if flag in AGGREGATES]
+    if change.asked.says("how many") and not change.figures and (words or not said):
+        change.function, change.counts_value = "count" if words else None, _counts_value(question)
+    elif said:
         change.function = said[0]
-    elif change.asked.says("how many") and not change.figures:
-        words = [word for word in question.words if word.mark.means("count") and word.text not in _HOW_MUCH]
-        change.function = "count" if words else None
-        change.counts_value = bool(words) and _counts_value(question, words[0].at)
 
 
-def _counts_value(question: Question, at: int) -> bool:
-    """Whether a count that names no table counts rows with the value beside it, or just rows."""
-    nouns = [word.noun for word in question.words[max(at - 1, 0) : at + 2]]
+def _counts_value(question: Question) -> bool:
+    """Whether a count that names no table counts rows with a value, or just rows."""
     records = any(word.text in _RECORDS for word in question.words)
-    return records or any(noun is not None and noun.is_value for noun in nouns)
+    return records or any(word.noun is not None and word.noun.is_value for word in question.words)
 
 
 def _say_direction(change: Change) -> None:

@@ -14,21 +14,26 @@ from rules.words import WORDS
 _POINTS, _THING, _PERIOD, _PRONOUN, _SUBJECT = (
     WORDS.found(f"questions.pointing.{one}") for one in ("any", "thing", "period", "pronoun", "subject")
 )
+_ROWS = [WORDS.found(f"questions.pointing.rows.{one}") for one in ("first", "second", "third")]
 _PRONOUNS = frozenset(WORDS.both("questions.pointing.pronouns"))
 _GOES_ON, _OF = WORDS.chinese.text("questions.pointing.goes_on"), WORDS.chinese.text("names.of")
 
 
 @dataclass(frozen=True)
 class Pointer:
-    """What a question points at with its `words`: a row of `table`, or a `unit` of time where `table` is None."""
+    """What a question points at with its `words`: a row of `table`, a `unit` of time, or the result's `row`, from 0."""
 
     words: str
     table: TableKey | None = None
     unit: Unit | None = None
+    row: int | None = None
 
 
 def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
     """What the question points at; None when it points at nothing."""
+    for row, words in enumerate(_ROWS):
+        if (said := words.search(question)) is not None:
+            return Pointer(said.group(), row=row)
     if not _POINTS.search(question):
         return None
     period = _PERIOD.search(question)
@@ -64,7 +69,11 @@ def pronoun_of(question: str, lexicon: Lexicon) -> str | None:
 def single_name(turn: Turn, query: Query | None = None) -> bool:
     """Whether the result of `turn` is one row that begins with a name; `query` tells where the turn has no count."""
     single = turn.row_count == 1 or (turn.row_count is None and query is not None and query.limit == 1)
-    return single and bool(turn.rows) and bool(turn.rows[0]) and isinstance(turn.rows[0][0], str)
+    return single and _begins_with_name(turn, 0)
+
+
+def _begins_with_name(turn: Turn, row: int) -> bool:
+    return len(turn.rows) > row and bool(turn.rows[row]) and isinstance(turn.rows[row][0], str)
 
 
 def _table(mark: Mark) -> TableKey | None:
@@ -75,46 +84,54 @@ def _table(mark: Mark) -> TableKey | None:
     return tables[0].table if tables else None
 
 
-def row_condition(pointer: Pointer | None, turn: Turn, query: Query | None, lexicon: Lexicon) -> Condition | None:
-    """The condition that a row belongs to the one thing, or the one period, that the result of `turn` is about.
+def row_conditions(
+    pointer: Pointer | None, turn: Turn, query: Query | None, lexicon: Lexicon
+) -> tuple[Condition, ...]:
+    """The conditions that a row belongs to the one thing, or the one period, that the result of `turn` is about.
 
-    None when the result does not say which one is meant.
+    None of them where the result does not say which one is meant.
 
     Args:
         pointer: None for a mere pronoun, which may as well mean a thing that the question before has named itself.
         query: what gave the result, as far as rules know it.
     """
-    if query is None or not single_name(turn, query if pointer is not None else None):
-        return None
-    value = str(turn.rows[0][0])
+    row = pointer.row if pointer is not None and pointer.row is not None else 0
+    is_said = pointer is not None and pointer.row is not None
+    is_one = _begins_with_name(turn, row) if is_said else single_name(turn, query if pointer is not None else None)
+    if query is None or not is_one:
+        return ()
     shown: list[Dimension | ColumnRef] = [*query.dimensions, *query.columns]
-    if not shown:
-        return None
-    first = shown[0]
-    if pointer is not None and pointer.unit is not None:
-        return _in_period(pointer.unit, value, query)
+    first, value = (shown[0], str(turn.rows[row][0])) if shown else (None, "")
+    if first is None or (pointer is not None and pointer.unit is not None):
+        return _in_period(pointer.unit, value, query) if pointer is not None and pointer.unit is not None else ()
     if pointer is None:
         named = {(one.column.table, one.column.column) for one in query.conditions}
         if any(name in lexicon.schema.facts[table].display for table, name in named):
-            return None
-        if isinstance(first, Dimension) and first.column is not None:
-            column = ColumnRef(first.table, first.column, first.via)
-            return Condition(column, "=", (value,)) if first.bucket is None else None
+            return ()
+    if (pointer is None or is_said) and isinstance(first, Dimension) and first.column is not None:
+        column = ColumnRef(first.table, first.column, first.via)
+        return (Condition(column, "=", (value,)),) if first.bucket is None else ()
     table = pointer.table if pointer is not None and pointer.table is not None else first.table
     display = lexicon.schema.facts[table].display
-    if len(display) != 1 or (first.table, first.column) not in ((table, None), (table, display[0])):
-        return None
-    return Condition(ColumnRef(table, display[0]), "=", (value,))
+    names = [one.column for one in shown[: len(display)]] if isinstance(first, ColumnRef) else [None]
+    if first.table != table or not display or names not in ([None], [*display]):
+        return ()
+    values = turn.rows[row][: len(display)]
+    if len(values) < len(display) or not all(isinstance(one, str) for one in values):
+        return ()
+    return tuple(
+        Condition(ColumnRef(table, name), "=", (one,)) for name, one in zip(display, values, strict=True)
+    )
 
 
-def _in_period(unit: Unit, value: str, query: Query) -> Condition | None:
+def _in_period(unit: Unit, value: str, query: Query) -> tuple[Condition, ...]:
     """The period of the result's only row, in this unit."""
     dated = query.dimensions[0] if query.dimensions else None
     if dated is None or dated.bucket != unit or dated.column is None:
-        return None
+        return ()
     try:
         start = Moment(datetime.date.fromisoformat(value[:10]))
         period = Period(start, start.shifted(unit, 1), unit)
     except (ValueError, OverflowError):
-        return None
-    return Condition(ColumnRef(dated.table, dated.column), "during", (period,))
+        return ()
+    return (Condition(ColumnRef(dated.table, dated.column), "during", (period,)),)

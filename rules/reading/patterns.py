@@ -97,7 +97,7 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("mcol {compared}", 0.4, comparing.threshold),
     ("{agg} mcol {compared}", 0.4, comparing.threshold),
     ("mcol {agg} {compared}", 0.4, comparing.threshold),
-    ("tab sum? count cmp:=? {compared}", 0.4, comparing.threshold),
+    ("tab sum? count count? cmp:=? {compared}", 0.4, comparing.threshold),
     ("count tab {compared}", 0.4, comparing.threshold),
     ("tab {compared}", 0.6, comparing.threshold_of_table),
     ("with? {compared} tab", 0.55, comparing.threshold),
