@@ -19,6 +19,7 @@ from rules.query.refusals import (
     missing_year,
     not_combinable,
     not_connected,
+    too_long,
     unknown_words,
     unsupported,
     unused_words,
@@ -90,6 +91,8 @@ def best(question: Question, lexicon: Lexicon) -> Understanding:
     Raises:
         Refusal: the best reading can't, and no other is nearly as good.
     """
+    if len(question) > costs.MOST_WORDS:
+        raise too_long(len(question), costs.MOST_WORDS)
     for word in question.words:
         if word.mark.means("unsupported") and not any(one.link for one in word.senses.values()):
             raise unsupported(word.mark.arg, word.mark.text)

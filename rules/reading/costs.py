@@ -19,6 +19,7 @@ PASSED = {
 """A word of this intent that no pattern takes."""
 SKIPPED = 0.4  # an unknown word that says nothing of the data: a verb, an adverb, a courtesy
 LOST = 6.0  # a word with a meaning that no pattern takes: the question is refused
+MOST_WORDS = 100  # of a question
 BEAM = 24  # readings followed at once
 READINGS = 12  # readings that are composed
 MARGIN = 0.5  # by which a reading may be worse than the best and still answer
