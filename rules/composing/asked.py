@@ -74,7 +74,7 @@ class Asked:
 
     def is_attribute_listing(self) -> bool:
         """Whether the measures are columns of the thing that is grouped by, so that they are listed: `各店的租金`."""
-        if len(self.parts.groups) != 1:
+        if len(self.parts.groups) != 1 or self.says("avg") or self.says("sum"):
             return False
         one = self.parts.groups[0].dimension
         own = all(figure.link is not None and figure.link.table == one.table for figure in self.parts.bare)

@@ -12,7 +12,7 @@ from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
 from rules.query.query import ColumnRef, Condition, Query
 from rules.query.refusals import ambiguous_column, unused_words
-from rules.reading.parts import NO_TABLE, Group, Named
+from rules.reading.parts import NO_TABLE, Group, Named, Span
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 
@@ -24,7 +24,7 @@ def composed(asked: Asked) -> Query:
         Refusal: something is missing, ambiguous, or has no place in the query.
         AmbiguousPath: two tables are tied in several ways.
     """
-    asked = _split_attributes(_with_whole_names(asked))
+    asked = _split_attributes(_with_whole_names(_with_one_span(asked)))
     _refuse_doubts(asked)
     notes_on_values(asked)
     skipped: tuple[Condition, ...] = ()
@@ -60,6 +60,16 @@ def _refuse_doubts(asked: Asked) -> None:
         choices = [(link.table, str(link.column)) for link in links]
         if asked.question.settled.among(choices) is None:
             raise ambiguous_column(word, choices[:5], asked.question.lexicon)
+
+
+def _with_one_span(asked: Asked) -> Asked:
+    """Periods that are compared are one wish, wherever they stand: `上周车流量和上上周相比`."""
+    spans = asked.parts.spans
+    plain = len(spans) > 1 and all(one.link is None and not one.negated and one.periods[0].grain for one in spans)
+    if not plain or not (asked.says("compare") or asked.says("growth")):
+        return asked
+    whole = Span(tuple(period for one in spans for period in one.periods), spans[0].at, compares=True)
+    return replace(asked, parts=replace(asked.parts, spans=(whole,)))
 
 
 def _with_whole_names(asked: Asked) -> Asked:

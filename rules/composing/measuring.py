@@ -297,7 +297,7 @@ def _leads(asked: Asked, at: int) -> bool:
 def _is_each_row(asked: Asked, dimension: Dimension, measures: list[Measure]) -> bool:
     """Whether the dimension is the measured rows themselves, which are no groups: `average fare per trip`."""
     same = dimension.column is None and dimension.bucket is None and dimension.table == measures[0].table
-    per = any(word.text == "per" for word in asked.question.words)
+    per = asked.says("avg") or any(word.text == "per" for word in asked.question.words)
     averaged = measures[0].function == "avg" and len(measures) == 1
     return same and averaged and (per or not asked.question.facts(dimension.table).is_entity)
 

@@ -43,7 +43,6 @@ _NAMING = (
     "super",
     "top",
     "rank",
-    "not",
     "unsupported",
     "calendar",
     "calendar_part",

@@ -14,7 +14,8 @@ TIE = 0.03  # a word passed over between two that belong together
 
 PASSED = {
     "noise": 0.02, "of": 0.02, "list": 0.05, "unit": 0.3, "verb": 0.1, "and": 0.3, "with": 0.3, "which": 0.6,
-    "to": 0.6, "from": 0.6, "cmp:=": 0.3, "range:now": 0.1, "named": 1.0, "compare": 1.0, "by_end": 0.4, "inclusion": 0.3, "like:contains": 0.6,
+    "to": 0.6, "from": 0.6, "cmp:=": 0.3, "range:now": 0.1, "named": 1.0, "compare": 1.0, "by_end": 0.4,
+    "inclusion": 0.3, "like:contains": 0.6,
 }  # fmt: skip
 """A word of this intent that no pattern takes."""
 SKIPPED = 0.4  # an unknown word that says nothing of the data: a verb, an adverb, a courtesy

@@ -29,8 +29,9 @@ def ranking(match: Match) -> Parts | None:
     limit = _limit(match)
     if word.symbol == "top" and limit is None and not (_says_first(word) and not _number_follows(match)):
         return None
+    few = 1
     if hint == "recent":
-        hint, limit = "date", limit or _RECENT
+        hint, few = "date", _RECENT
     counts = any(one in word.word.text for one in _NUMBERS_OF)
     figure = _figure(match, word, counts=counts)
     if figure is None and match.get("mcol", "dcol", "vals", "tab") is not None:
@@ -48,6 +49,7 @@ def ranking(match: Match) -> Parts | None:
         is_order=is_order,
         counts=counts,
         is_open=is_open,
+        few=few,
     )
     parts = Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))
     own = values(match) if match.get("vals") is not None else Parts()

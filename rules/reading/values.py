@@ -41,7 +41,7 @@ def values(match: Match, via: str | None = None) -> Parts | None:
 
 
 def _is_asked(match: Match) -> bool:
-    """Whether a value is asked for as if it were a kind of thing: "which pilot", where nothing says who the pilots are."""
+    """Whether a value is asked for as if it were a kind of thing: "which pilot", where no table has the pilots."""
     before = match.question.words[match.start - 1] if match.start else None
     after = match.beside(1)
     named = after is not None and bool(after.senses.keys() & {"tab", "tcol", "val", "flag"})
@@ -103,8 +103,16 @@ def below_value(match: Match) -> Parts | None:
 
 
 def all_values(match: Match) -> Parts | None:
-    """ "both A and B"."""
-    return values(match) if match["vals"].joint == "and" else None
+    """ "both A and B", `既有A又有B`."""
+    first, *others = match.all("vals")
+    if not others:
+        return values(match) if first.joint == "and" else None
+    (second,) = others
+    if (first.link.table, first.link.column) == (second.link.table, second.link.column):
+        whole = replace(first, last=second.last, links=(*first.links, *second.links), joint="and")
+        return values(replace(match, items=(whole,)))
+    sides = [values(replace(match, items=(one,))) for one in (first, second)]
+    return sides[0] + sides[1] if sides[0] is not None and sides[1] is not None else None
 
 
 def flag(match: Match) -> Parts | None:
