@@ -28,6 +28,8 @@ def composed(asked: Asked) -> Query:
     _refuse_doubts(asked)
     notes_on_values(asked)
     skipped: tuple[Condition, ...] = ()
+    if asked.says("shown too") and not (asked.parts.rankings or asked.parts.thresholds or asked.parts.groups):
+        raise unused_words(asked.question.texts("each"))
     if asked.says("or"):
         raise unused_words(asked.question.texts("or"))
     if asked.says("periods") and not (asked.parts.rankings or asks_for_periods(asked)):

@@ -1,6 +1,7 @@
 """What patterns of absence give: empty columns, events that did not happen, things that have no others."""
 
 import re
+from decimal import Decimal
 
 from rules.query.query import OPPOSITE, Condition, Operator, Related
 from rules.reading.matching import Item, Match
@@ -34,6 +35,8 @@ def lacking(match: Match) -> Parts | None:
     tables = [key for key in question.named_tables() if key != link.table]
     below = {key for table in tables for key in question.graph.below(table)}
     if link.table in question.named_tables() or link.table not in below:
+        if question.is_measure(link) and not link.derived and not question.column_of(link).nullable:
+            return Parts(conditions=(Condition(ref(link), "=", (Decimal(0),)),))  # "no stock" where it can't be empty
         return Parts(conditions=(Condition(ref(link), "null"),))
     if not question.is_date(link) or not is_outcome(question.column_of(link)):
         return Parts(related=(Related(link.table, negated=True),))

@@ -4,6 +4,7 @@ SLIGHT = 0.05
 SECOND = 0.5  # a sense that is not the best one of its word
 WORSE = 2.0  # by which the difference of two scores counts
 DEAREST = 1.2  # a sense that costs more is none
+WHOLE_NAME = 0.9
 WHOLE, PART = 0.7, 2.0  # the quality of a name below which each tenth costs a fifth
 VALUE_OF_NAME = 0.6  # a stored value that reads like a table or column
 INTENT_OF_NAME = 0.5  # a word that asks for something and is a name as well

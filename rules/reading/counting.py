@@ -8,7 +8,7 @@ from rules.reading.matching import Item, Match
 from rules.reading.naming import doubts
 from rules.reading.parts import Group, Named, Parts
 from rules.reading.values import flag, values
-from rules.reading.words import Question
+from rules.reading.words import Question, Sense
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 from rules.words import WORDS
@@ -112,12 +112,17 @@ def count_rows(match: Match) -> Parts | None:
     return Parts(figures=(Figure("count", table=thing.link.table, position=thing.first),))
 
 
+def _quality(sense: Sense) -> float:
+    return sense.link.quality if sense.link is not None else 0.0
+
+
 def _counts(word: Item, table: Item) -> bool:
     """Whether the word counts the table on this side of it: `多少客户`, `客户数`, but not `数客户`."""
     asks = bool(_ASKS_NUMBER.match(word.word.text))
     figure = table.word.senses.get("mcol")
     is_amount = word.word.text in _HOW_MUCH or word.word.text.isascii()
-    if figure is not None and figure.cost <= 0 and is_amount:
+    closer = figure is not None and _quality(figure) > _quality(table.word.senses["tab"])
+    if figure is not None and is_amount and (figure.cost <= 0 or closer):
         return False  # `收入多少` asks for the income, although the table of daily incomes has the same name
     if word.first < table.first:
         return asks or word.word.text.isascii()

@@ -12,6 +12,7 @@ from rules.reading.values import values
 from rules.words import WORDS
 
 _NUMBERS_OF = WORDS.both("questions.numbers_of")
+_NUMBER = WORDS.chinese.text("questions.number")
 _OF_DATES = ("date", "recent", "age")
 _RECENT = 10  # rows shown for "recent orders", which names no number
 _MOST_LIMIT, _ALL = 10_000, 100
@@ -95,7 +96,8 @@ def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
     """The figure that a ranking names; None if what it names can't be one."""
     function = next((AGGREGATES[one.symbol] for one in match.all(*AGGREGATES) if one is not word), None)
     hint = word.arg[1:] if word.symbol == "super" else ""
-    column, counted = match.get("mcol", "dcol"), match.get("count") is not None
+    column = match.get("mcol", "dcol")
+    counted = match.get("count") is not None or word.word.text.startswith(_NUMBER)
     if column is None:
         return _counted(match, word, counts=counts, counted=counted) if not hint else None
     if column.symbol == "mcol":

@@ -104,6 +104,8 @@ class Question:
             if lacking <= costs.DEAREST:
                 yield "tab", Sense(lacking, noun.table)
         column = costs.SECOND if noun.is_value else 0.0
+        if noun.table is None and (entity := self._entity_named(noun)) is not None:
+            yield "tab", Sense(-costs.SLIGHT, entity)
         for symbol, accept in (
             ("mcol", self.is_measure), ("dcol", self.is_date), ("flag", self.is_flag), ("tcol", self._is_other),
         ):  # fmt: skip
@@ -121,6 +123,15 @@ class Question:
             # A comment that lists the values of its column does not give it their names.
             cost = 0.0 if noun.is_value else -costs.SLIGHT if is_listed else costs.VALUE_OF_NAME
             yield "val", Sense(cost, noun.value)
+
+    def _entity_named(self, noun: Noun) -> Link | None:
+        """The table whose rows a word means that is part of what they are called: 医院 of 医院名称."""
+        link = noun.column
+        if link is None or noun.is_value or not costs.CLEAR <= link.quality < costs.WHOLE_NAME:
+            return None
+        facts = self.facts(link.table)
+        names = self.display(link) and facts.is_entity and not (link.column or "").endswith(link.spelling)
+        return Link("table", link.table, None, None, link.quality, link.spelling) if names else None
 
     def _picked(self, noun: Noun, accept: Callable[[Link], bool]) -> tuple[float, Link, tuple[Link, ...]] | None:
         scored = [item for item in noun.columns if accept(item[1])]
