@@ -53,7 +53,7 @@ class Asked:
         """The people that "who placed the most orders" asks for: the nearest that the rows in question belong to."""
         if not self.says("person") or (self.parts.groups and not self.parts.rankings):
             return None
-        for table in self.spoken:
+        for table in self._events or self.spoken:
             above = self.question.graph.above(table)
             people = sorted((steps, key) for key, steps in above.items() if self.question.facts(key).is_person)
             said = self.question.settled.among((key, None) for _, key in people)
@@ -62,6 +62,12 @@ class Asked:
             if people and (len(people) == 1 or people[0][0] < people[1][0]):
                 return people[0][1]
         return None
+
+    @cached_property
+    def _events(self) -> tuple[TableKey, ...]:
+        """The tables of the events that verbs speak of: who bought something placed an order."""
+        found = self.question.spoken_events()
+        return tuple(key for key in found if not self.question.facts(key).is_entity)
 
     @cached_property
     def spoken(self) -> tuple[TableKey, ...]:

@@ -53,8 +53,30 @@ def composed(asked: Asked) -> Query:
     if query.measures:
         query = replace(query, conditions=(*query.conditions, *dated_groups(asked)))
     query = restricted(asked, query, skipped)
+    _refuse_unmet(asked, query)
     refuse_unplaced(asked, query)
     return query
+
+
+def _refuse_unmet(asked: Asked, query: Query) -> None:
+    """Refuses if a figure is asked for and the query has none, or something is asked of a thing that it only names.
+
+    Raises:
+        Refusal: "how much did Ann spend" is not answered by Ann.
+    """
+    functions = {measure.function for measure in query.measures}
+    averaged = "avg" in functions or any(one.per for one in query.measures) or "metric" in functions
+    if asked.says("avg") and not averaged:
+        raise unused_words(asked.question.texts("avg"))
+    if not query.measures and not query.counts_rows and (asked.says("sum") or asked.says("how many")):
+        raise unused_words(asked.question.texts("sum", "count"))
+    parts, question = asked.parts, asked.question
+    named = parts.tables or parts.columns or parts.bare or parts.labels or parts.rankings or parts.groups
+    if query.measures or named or parts.thresholds or parts.related:
+        return
+    names = all(one.column.column in question.facts(one.column.table).display for one in parts.conditions)
+    if names and question.has("which", "verb"):
+        raise unused_words(question.texts("which", "verb"))
 
 
 def _refuse_doubts(asked: Asked) -> None:

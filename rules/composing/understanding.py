@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 
 from common.inquiry import Inquiry
 from common.text import Text, language_of
-from knowledge.atoms import key_of, stem, words_of
+from knowledge.atoms import stem, words_of
 from knowledge.naming import called, comment_names, english_words
-from knowledge.thesaurus import EVENTS_OF_VERBS
 from rules.composing.asked import Asked
 from rules.composing.compose import composed
-from rules.linking.marks import Mark, marks_of
+from rules.linking.marks import marks_of
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import ColumnRef, Dimension, Query
 from rules.query.refusals import (
@@ -34,10 +33,7 @@ from rules.schema.looked_up import lexicon_for
 from rules.schema.schema import TableKey
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
-from rules.words import WORDS
 from rules.words.talk import without_courtesy
-
-_DONE = WORDS.chinese.text("questions.done")
 
 
 @dataclass(frozen=True)
@@ -122,7 +118,7 @@ def _understood(question: Question, lexicon: Lexicon, reading: Reading) -> Under
         raise unknown_words(unknown, lexicon) if unknown else unused_words([mark.text for mark in lost])
     asked = Asked(question, reading.parts)
     try:
-        query = replace(composed(asked), through=_spoken_events(question))
+        query = replace(composed(asked), through=frozenset((*question.named_tables(), *question.spoken_events())))
         query, sql = _rendered(question, query)
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
@@ -192,15 +188,3 @@ def with_role(query: Query, table: TableKey, via: str) -> Query:
         conditions=tuple(replace(one, column=column(one.column)) for one in query.conditions),
         order=tuple(replace(one, column=column(one.column)) if one.column else one for one in query.order),
     )
-
-
-def _spoken_events(question: Question) -> frozenset[TableKey]:
-    """The tables of the events that verbs name: "bought" those of orders, "reviewed" those of reviews."""
-    found = set(question.named_tables())
-    for word in question.words:
-        mark: Mark = word.mark
-        verb = key_of(mark.text, stems=True).rstrip(_DONE)
-        for name in EVENTS_OF_VERBS.get(verb, ()) if mark.means("verb") else ():
-            links = question.lexicon.find(name)
-            found |= {link.table for link in links if link.kind == "table" and link.quality >= costs.CLEAR}
-    return frozenset(found)

@@ -194,6 +194,7 @@ _TABLE: tuple[tuple[str, float, Make], ...] = (
     ("both? with|verb? vals and? both with|verb? vals", 0.3, values.all_values),
     ("trend", 0.3, Parts(flags=("trend",))),
     ("compare", 0.3, Parts(flags=("compare",))),
+    ("'breakdown'|'breakdown of'", 0.2, Parts(flags=("distribution",))),
     ("'各' >count|with|verb", 0.3, Parts(flags=("compare",))),
     ("distinct", 0.3, Parts(flags=("distinct",))),
     # rankings

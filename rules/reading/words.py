@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from common.values import Column
+from knowledge.atoms import key_of
+from knowledge.thesaurus import EVENTS_OF_VERBS
 from rules.linking.linking import Linker, Noun
 from rules.linking.marks import Mark
 from rules.query.pending import NOTHING_SETTLED, Settled
@@ -16,7 +18,9 @@ from rules.reading import costs
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
 from rules.schema.schema import Facts, TableKey, flag_codes, is_year, kind_of
+from rules.words import WORDS
 
+_DONE = WORDS.chinese.text("questions.done")
 _SAME_SCORE, _SAME_QUALITY = 0.015, 0.02
 ColumnIdentity = tuple[TableKey, str | None]
 
@@ -210,6 +214,16 @@ class Question:
     def texts(self, *kinds: str) -> list[str]:
         """The words with such an intent, as written."""
         return [word.mark.text for word in self.words if word.mark.means(*kinds)]
+
+    def spoken_events(self) -> list[TableKey]:
+        """The tables of the events that verbs name: "bought" those of orders, "reviewed" those of reviews."""
+        found: list[TableKey] = []
+        for word in self.words:
+            verb = key_of(word.mark.text, stems=True).rstrip(_DONE)
+            for name in EVENTS_OF_VERBS.get(verb, ()) if word.mark.means("verb") else ():
+                links = self.lexicon.find(name)
+                found += [link.table for link in links if link.kind == "table" and link.quality >= costs.CLEAR]
+        return list(dict.fromkeys(found))
 
     def named_tables(self) -> list[TableKey]:
         """The tables that words of the question name, in order."""
