@@ -53,7 +53,7 @@ class Asked:
         """The people that "who placed the most orders" asks for: the nearest that the rows in question belong to."""
         if not self.says("person") or (self.parts.groups and not self.parts.rankings):
             return None
-        for table in self._events or self.spoken:
+        for table in self.events or self.spoken:
             above = self.question.graph.above(table)
             people = sorted((steps, key) for key, steps in above.items() if self.question.facts(key).is_person)
             said = self.question.settled.among((key, None) for _, key in people)
@@ -64,7 +64,7 @@ class Asked:
         return None
 
     @cached_property
-    def _events(self) -> tuple[TableKey, ...]:
+    def events(self) -> tuple[TableKey, ...]:
         """The tables of the events that verbs speak of: who bought something placed an order."""
         found = self.question.spoken_events()
         return tuple(key for key in found if not self.question.facts(key).is_entity)

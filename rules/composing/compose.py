@@ -68,7 +68,8 @@ def _refuse_unmet(asked: Asked, query: Query) -> None:
     averaged = "avg" in functions or any(one.per for one in query.measures) or "metric" in functions
     if asked.says("avg") and not averaged:
         raise unused_words(asked.question.texts("avg"))
-    if not query.measures and not query.counts_rows and (asked.says("sum") or asked.says("how many")):
+    shown = query.measures or query.counts_rows or asked.parts.rankings
+    if not shown and (asked.says("sum") or asked.says("how many")):
         raise unused_words(asked.question.texts("sum", "count"))
     parts, question = asked.parts, asked.question
     named = parts.tables or parts.columns or parts.bare or parts.labels or parts.rankings or parts.groups

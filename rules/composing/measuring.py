@@ -154,6 +154,7 @@ def _implied(asked: Asked) -> list[Figure]:
     named = [one.dimension.table for one in asked.parts.groups if one.dimension.column is not None]
     named += [one.column.table for one in asked.parts.conditions]
     named += [one.link.table for one in asked.parts.thresholds if one.link is not None]
+    named += asked.events if len(asked.events) == 1 else ()
     table = asked.head or next(iter(named), None)
     if table is None or table == NO_TABLE:
         raise not_understood(asked.question.lexicon)

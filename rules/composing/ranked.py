@@ -96,6 +96,8 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
         return asked, replace(ranking, figure=Figure(None, adjective, position=ranking.at), hint="")
     if ranking.figure is None and not (ranking.hint and not _is_plain(asked, ranking.hint)):
         named = [*parts.figures, *parts.bare]
+        if not named and ranking.counts and len(asked.events) == 1 and asked.head is not None:
+            return asked, replace(ranking, figure=Figure("count", table=asked.events[0], position=ranking.at))
         if not named and ranking.counts and asked.head is not None and parts.groups:
             return asked, replace(ranking, figure=Figure("count", table=asked.head, position=ranking.at))
         if named:

@@ -55,6 +55,12 @@ def without(match: Match) -> Parts | None:
     return Parts(related=(Related(table, conditions, negated=True),))
 
 
+def never_done(match: Match) -> Parts | None:
+    """ "customers who never bought anything": no row of the events that the verb names."""
+    events = match.question.events_of(match["verb"].word)
+    return Parts(related=(Related(events[0], negated=True),)) if len(events) == 1 else None
+
+
 def having_one(match: Match) -> Parts | None:
     """ "orders with an employee", not "customers with orders"."""
     return having(match) if match["with"].word.text.endswith((" a", " an")) else None

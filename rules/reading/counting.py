@@ -142,6 +142,9 @@ def count_column(match: Match) -> Parts | None:
     link = item.link
     function: Function = "count_distinct"
     if match.get("distinct") is None and question.is_measure(link):
+        is_amount = word.word.text in _HOW_MUCH or word.word.text.isascii()
+        if not is_amount and not question.facts(link.table).is_count(question.column_of(link)):
+            return None  # `多少人挂号` is no 挂号费
         return Parts(bare=(Figure(None, link, position=item.first),), doubts=doubts(item), flags=("how much",))
     if match.get("distinct") is None:
         function = "sum" if question.is_measure(link) else "count" if question.is_date(link) else "count_distinct"

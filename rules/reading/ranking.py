@@ -102,7 +102,7 @@ def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
         return _counted(match, word, counts=counts, counted=counted) if not hint else None
     if column.symbol == "mcol":
         return None if hint in _OF_DATES else Figure(function, column.link, position=column.first)
-    if not (hint in _OF_DATES or counted or word.symbol in ("rank", "by")):
+    if not (hint in _OF_DATES or (counted and not hint) or word.symbol in ("rank", "by")):
         return None
     return Figure("count" if counted else function, column.link, position=column.first)
 

@@ -61,7 +61,9 @@ def _lacks_figure(match: Match) -> bool:
 def possessed(match: Match) -> Parts | None:
     """`哪些服务区里有麦当劳`: 有 means "have" and not "contain" before a value."""
     whole = match["vals"].link.quality >= _WHOLE_VALUE
-    return values(match) if match["like"].word.text.endswith(_HAS) and whole else None
+    word = match["like"]
+    has = word.word.text.endswith(_HAS) or word.arg == "contains"
+    return values(match) if has and whole and match["vals"].word.mark.literal is None else None
 
 
 def labelled_values(match: Match) -> Parts | None:
@@ -174,7 +176,8 @@ def text(match: Match) -> Parts | None:
     """`名称包含“湖”`, "whose name starts with A", "named Ann": a condition on a text."""
     said, word = match["lit|unk|num|val"], match.get("like") or match["named"]
     value = said.links[0] if said.symbol == "val" else None
-    if value is not None and value.quality >= _WHOLE_VALUE and word.word.text.endswith(_HAS):
+    contains = word.word.text.endswith(_HAS) or (word.arg == "contains" and match.get("tab") is not None)
+    if value is not None and value.quality >= _WHOLE_VALUE and contains and said.word.mark.literal is None:
         target = _text_column(match, said)
         if target is None or (value.table, value.column) != (target.table, target.column):
             return None

@@ -20,6 +20,7 @@ from rules.schema.links import Link
 from rules.schema.schema import Facts, TableKey, flag_codes, is_year, kind_of
 from rules.words import WORDS
 
+_PEOPLE = frozenset(WORDS.both("questions.people"))
 _DONE = WORDS.chinese.text("questions.done")
 _SAME_SCORE, _SAME_QUALITY = 0.015, 0.02
 ColumnIdentity = tuple[TableKey, str | None]
@@ -72,6 +73,7 @@ class Question:
         marks = tuple(_without(mark, avoided) for mark in marks) if avoided else marks
         self.lexicon, self.schema, self.graph = lexicon, lexicon.schema, lexicon.graph
         self.is_chinese, self.settled = is_chinese, settled
+        self._persons = [key for key, facts in lexicon.schema.facts.items() if facts.is_person and facts.is_entity]
         nouns = Linker(lexicon, lexicon.graph, hint, context).nouns(marks)
         self.words = [
             Word(at, mark, noun, dict(self._senses(mark, noun)))
@@ -85,6 +87,8 @@ class Question:
 
     def _senses(self, mark: Mark, noun: Noun | None) -> Iterator[tuple[str, Sense]]:
         senses = dict(self._named(noun)) if noun is not None else {}
+        if mark.is_unknown and mark.text.lower() in _PEOPLE and len(self._persons) == 1:
+            senses["tab"] = Sense(0.0, Link("table", self._persons[0], None, None, 1.0, mark.text))
         yield from senses.items()
         best = min((sense.cost for sense in senses.values()), default=None)
         if mark.intent is not None:
@@ -217,12 +221,14 @@ class Question:
 
     def spoken_events(self) -> list[TableKey]:
         """The tables of the events that verbs name: "bought" those of orders, "reviewed" those of reviews."""
-        found: list[TableKey] = []
-        for word in self.words:
-            verb = key_of(word.mark.text, stems=True).rstrip(_DONE)
-            for name in EVENTS_OF_VERBS.get(verb, ()) if word.mark.means("verb") else ():
-                links = self.lexicon.find(name)
-                found += [link.table for link in links if link.kind == "table" and link.quality >= costs.CLEAR]
+        return list(dict.fromkeys(key for word in self.words for key in self.events_of(word)))
+
+    def events_of(self, word: Word) -> list[TableKey]:
+        """The tables of the events that a verb names; none for any other word."""
+        verb = key_of(word.mark.text, stems=True).rstrip(_DONE)
+        names = EVENTS_OF_VERBS.get(verb, ()) if word.mark.means("verb") else ()
+        links = (link for name in names for link in self.lexicon.find(name))
+        found = (link.table for link in links if link.kind == "table" and link.quality >= costs.CLEAR)
         return list(dict.fromkeys(found))
 
     def named_tables(self) -> list[TableKey]:
