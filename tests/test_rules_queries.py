@@ -25,51 +25,44 @@ from rules.query.query import (
     Query,
     Related,
 )
-from rules.query.query_json import query_from_json, query_to_json
 from rules.schema.lexicon import lexicon_of
 from rules.schema.schema import TableKey
 from rules.sql.render import render
-from tests.databases import open_asked, run
-from tests.offline_questions import FIXTURES, same_rows
-
-CUSTOMERS: TableKey = ("public", "customers")
-PRODUCTS: TableKey = ("public", "products")
-ORDERS: TableKey = ("public", "orders")
-ITEMS: TableKey = ("public", "order_items")
-NAME, CITY = ColumnRef(CUSTOMERS, "name"), ColumnRef(CUSTOMERS, "city")
-PRODUCT, STOCK = ColumnRef(PRODUCTS, "product_name"), ColumnRef(PRODUCTS, "stock")
-ORDER, AMOUNT, STATUS = ColumnRef(ORDERS, "order_id"), ColumnRef(ORDERS, "amount"), ColumnRef(ORDERS, "status")
-SUM, COUNT = Measure("sum", ORDERS, "amount"), Measure("count", ORDERS)
-BERLIN = Condition(CITY, "=", ("Berlin",))
-
-
-def at(part: str, table: TableKey = ORDERS, column: str = "ordered_at") -> ColumnRef:
-    return ColumnRef(table, column, part=part)  # type: ignore[arg-type]
-
-
-def days(first: str, end: str) -> Period:
-    return Period(Moment(date.fromisoformat(first)), Moment(date.fromisoformat(end)))
+from tests.databases import open_asked
+from tests.query_shop import (
+    AMOUNT,
+    BERLIN,
+    CITY,
+    COUNT,
+    CUSTOMERS,
+    NAME,
+    ORDER,
+    ORDERED,
+    ORDERS,
+    PRODUCT,
+    PRODUCTS,
+    SHOP_SQL,
+    STATUS,
+    STOCK,
+    SUM,
+    YEARS,
+    at,
+    by,
+    days,
+    holds,
+    in_year,
+)
 
 
 @pytest.fixture(scope="module")
 def shop(make_database: Callable[[str], str]) -> Iterator[GuardedDatabase]:
-    with closing(open_asked(make_database((FIXTURES / "queries.sql").read_text("utf-8")))) as database:
+    with closing(open_asked(make_database(SHOP_SQL))) as database:
         yield database
 
 
 @pytest.fixture(scope="module")
 def catalog(shop: GuardedDatabase) -> Catalog:
     return asyncio.run(shop.catalog())
-
-
-def holds(shop: GuardedDatabase, catalog: Catalog, query: Query, gold: str, *, in_order: bool = False) -> str:
-    """Runs the query, after a way through JSON, and the SQL written by hand; gives the query's SQL."""
-    read = query_from_json(query_to_json(query), catalog)
-    assert read == query
-    lexicon = lexicon_of(catalog)
-    sql = render(read, lexicon.schema, lexicon.graph)
-    assert same_rows(run(shop, gold).rows, run(shop, sql).rows, in_order=in_order), sql
-    return sql
 
 
 # ----------------------------------------------------------------------------------------------------------- functions
@@ -367,14 +360,6 @@ def test_both_and_neither(shop: GuardedDatabase, catalog: Catalog, related: tupl
 
 # -------------------------------------------------------------------------------------------------------------- changes
 
-ORDERED = ColumnRef(ORDERS, "ordered_at")
-
-
-def in_year(year: int) -> Condition:
-    return Condition(ORDERED, "during", (days(f"{year}-01-01", f"{year + 1}-01-01"),))
-
-
-YEARS = Comparison((in_year(2023),), (in_year(2024),))
 FIRST, SECOND = (f"ordered_at BETWEEN '{year}-01-01' AND '{year}-12-31 23:59:59'" for year in (2023, 2024))
 
 
@@ -525,10 +510,6 @@ def series(unit: str, back: str, having: str = "TRUE", of: str = "sum(amount)") 
         f" FROM (SELECT b, {here} f, {figure} p FROM (SELECT DISTINCT date_trunc('{unit}', ordered_at) b FROM orders) x"
         f" WHERE b IS NOT NULL) y WHERE {having} ORDER BY b"
     )
-
-
-def by(unit: Unit) -> Dimension:
-    return Dimension(ORDERS, "ordered_at", unit)
 
 
 @pytest.mark.parametrize(

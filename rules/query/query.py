@@ -4,7 +4,8 @@ It holds references into the catalogue and no SQL, so that it can be looked at, 
 question before it is rendered. Joins are not part of it: they follow from the tables that take part.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from typing import Literal
 
@@ -189,3 +190,13 @@ class Query:
     all_of: TableKey | None = None
     comparison: Comparison | None = None
     growth: Literal["bucket", "year"] | None = None
+
+
+def references(value: object) -> Iterator[ColumnRef | Dimension]:
+    """Every column and dimension in a query or a part of one."""
+    if isinstance(value, ColumnRef | Dimension):
+        yield value
+    elif isinstance(value, tuple):
+        yield from (found for one in value for found in references(one))
+    elif is_dataclass(value):
+        yield from (found for field in fields(value) for found in references(getattr(value, field.name)))

@@ -6,9 +6,9 @@ from common.postgres.identifiers import quoted
 from rules.query.query import ColumnRef, Comparison, Measure, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema, TableKey
-from rules.sql.changes import compared, grown, names_of, with_changes
 from rules.sql.column_names import group_name
 from rules.sql.frame import Frame
+from rules.sql.growth import compared, grown, names_of, with_changes
 from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, where_lines
 
 
