@@ -3,15 +3,18 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from common.meanings import Metric
 from common.values import Catalog
 from databases import GuardedDatabase
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.dates import Moment, Period, Unit, whole_period
+from rules.query.earlier import earlier
 from rules.query.query import (
     ColumnRef,
     Comparison,
@@ -616,3 +619,63 @@ def test_relative_periods_reach_back_where_they_begin_with_a_bucket(
         growth="bucket",
     )
     assert ("AS figures\nWHERE" in render(query, lexicon.schema, lexicon.graph)) == begins
+
+
+TODAY = date(2024, 5, 15)
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "year_before"),
+    [
+        ("2024年3月", ("2024-02-01", "2024-03-01"), ("2023-03-01", "2023-04-01")),
+        ("2024年1月到3月", ("2023-10-01", "2024-01-01"), ("2023-01-01", "2023-04-01")),
+        ("2024年1月5日到7日", ("2024-01-02", "2024-01-05"), ("2023-01-05", "2023-01-08")),
+        ("上个月", ("2024-03-01", "2024-04-01"), ("2023-04-01", "2023-05-01")),
+        ("2024 q1", ("2023-10-01", "2024-01-01"), ("2023-01-01", "2023-04-01")),
+        ("this week", ("2024-05-06", "2024-05-13"), ("2023-05-15", "2023-05-22")),
+        ("last 7 days", ("2024-05-01", "2024-05-08"), ("2023-05-08", "2023-05-15")),
+        ("year to date", ("2023-01-01", "2023-05-16"), ("2023-01-01", "2023-05-16")),
+        ("month to date", ("2024-04-01", "2024-04-16"), ("2023-05-01", "2023-05-16")),
+        ("february 29, 2024", ("2024-02-28", "2024-02-29"), None),
+    ],
+)
+def test_a_period_is_compared_with_an_earlier_one(
+    said: str, before: tuple[str, str], year_before: tuple[str, str] | None
+) -> None:
+    period = whole_period(said)
+    assert period is not None
+    assert (_on(earlier(period, "bucket")), _on(earlier(period, "year"))) == (before, year_before)
+    assert earlier(replace(period, end=None), "year") is None
+
+
+def _on(period: Period | None) -> tuple[str, str] | None:
+    if period is None:
+        return None
+    assert period.start is not None and period.end is not None
+    return str(period.start.on(TODAY)), str(period.end.on(TODAY))
+
+
+# ------------------------------------------------------------------------------------------------------------- metrics
+
+
+def test_figures_of_the_semantic_file_are_compared_and_grow(shop: GuardedDatabase, catalog: Catalog) -> None:
+    expression = "sum(amount) / nullif(count(*), 0)"
+    meant = replace(catalog, metrics=(Metric("each", ORDERS, expression, filter="status = 'paid'"),))
+    each = Measure("metric", ORDERS, "each")
+    of = "sum(CASE WHEN {} THEN amount END) / nullif(count(CASE WHEN {} THEN 1 END), 0)"
+    gold = f"SELECT {change('a', 'b')} FROM (SELECT {of.replace('{}', FIRST)} a, {of.replace('{}', SECOND)} b"
+    holds(
+        shop, meant, Query(ORDERS, measures=(each,), comparison=YEARS), f"{gold} FROM orders WHERE status = 'paid') x"
+    )
+    by_city = Query(ORDERS, measures=(each,), dimensions=(Dimension(CUSTOMERS),), comparison=YEARS)
+    gold = (
+        f"SELECT name, {change('a', 'b')} FROM (SELECT name, {of.replace('{}', FIRST)} a, {of.replace('{}', SECOND)} b"
+        f" {KEPT} AND status = 'paid' AND ({FIRST} OR {SECOND}) GROUP BY customer_id, name) x"
+    )
+    holds(shop, meant, by_city, gold)
+    series_of = Query(ORDERS, measures=(each,), dimensions=(by("year"),), growth="bucket")
+    gold = (
+        "SELECT DATE '2023-01-01', 100, NULL::int, NULL::int, NULL::int"
+        " UNION ALL SELECT DATE '2024-01-01', 191, 100, 91, 91"
+    )
+    holds(shop, meant, series_of, gold)
