@@ -679,3 +679,44 @@ def test_figures_of_the_semantic_file_are_compared_and_grow(shop: GuardedDatabas
         " UNION ALL SELECT DATE '2024-01-01', 191, 100, 91, 91"
     )
     holds(shop, meant, series_of, gold)
+
+
+# ------------------------------------------------------------------------------------------------- groups that are NULL
+
+
+def test_a_group_without_a_name_is_one_group_in_figures_of_several_tables(
+    shop: GuardedDatabase, catalog: Catalog
+) -> None:
+    people = Measure("count", CUSTOMERS)
+    query = Query(
+        CUSTOMERS, measures=(people, COUNT), dimensions=(Dimension(CUSTOMERS, "city"),), order=(Order(COUNT),)
+    )
+    gold = (
+        "SELECT city, (SELECT count(*) FROM customers WHERE NOT is_deleted AND city IS NOT DISTINCT FROM c.city), count(*)"
+        " FROM customers c JOIN orders USING (customer_id) WHERE NOT is_deleted GROUP BY city"
+    )
+    holds(shop, catalog, query, gold)
+
+
+def test_a_group_without_a_name_is_one_group_on_both_sides(shop: GuardedDatabase, catalog: Catalog) -> None:
+    share = Measure("sum", ORDERS, "amount", is_share=True)
+    per = Measure("sum", ORDERS, "amount", per=by("month"))
+    city = Dimension(CUSTOMERS, "city")
+    part = f"SELECT city, round(100 * sum(amount) / sum(sum(amount)) OVER (), 2) n {KEPT}"
+    gold = "SELECT coalesce(x.city, y.city), {} FROM ({}) x FULL JOIN ({}) y ON coalesce(x.city, '?') = coalesce(y.city, '?')"
+    changed = change("x.n", "y.n")
+    parts = [f"{part} AND {side} GROUP BY city" for side in (FIRST, SECOND)]
+    holds(
+        shop,
+        catalog,
+        Query(ORDERS, measures=(share,), dimensions=(city,), comparison=YEARS),
+        gold.format(changed, *parts),
+    )
+    months = f"SELECT city, sum(amount) s {KEPT} AND %s GROUP BY city, date_trunc('month', ordered_at)"
+    parts = [f"SELECT city, avg(s) n FROM ({months % side}) m GROUP BY city" for side in (FIRST, SECOND)]
+    holds(
+        shop,
+        catalog,
+        Query(ORDERS, measures=(per,), dimensions=(city,), comparison=YEARS),
+        gold.format(changed, *parts),
+    )
