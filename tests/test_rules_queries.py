@@ -31,6 +31,7 @@ from rules.query.query import (
 from rules.schema.lexicon import lexicon_of
 from rules.schema.schema import TableKey
 from rules.sql.render import render
+from rules.sql.statement import Unrenderable
 from tests.databases import open_asked
 from tests.query_shop import (
     AMOUNT,
@@ -692,8 +693,8 @@ def test_a_group_without_a_name_is_one_group_in_figures_of_several_tables(
         CUSTOMERS, measures=(people, COUNT), dimensions=(Dimension(CUSTOMERS, "city"),), order=(Order(COUNT),)
     )
     gold = (
-        "SELECT city, (SELECT count(*) FROM customers WHERE NOT is_deleted AND city IS NOT DISTINCT FROM c.city), count(*)"
-        " FROM customers c JOIN orders USING (customer_id) WHERE NOT is_deleted GROUP BY city"
+        "SELECT city, (SELECT count(*) FROM customers WHERE NOT is_deleted AND city IS NOT DISTINCT FROM c.city),"
+        " count(*) FROM customers c JOIN orders USING (customer_id) WHERE NOT is_deleted GROUP BY city"
     )
     holds(shop, catalog, query, gold)
 
@@ -703,7 +704,10 @@ def test_a_group_without_a_name_is_one_group_on_both_sides(shop: GuardedDatabase
     per = Measure("sum", ORDERS, "amount", per=by("month"))
     city = Dimension(CUSTOMERS, "city")
     part = f"SELECT city, round(100 * sum(amount) / sum(sum(amount)) OVER (), 2) n {KEPT}"
-    gold = "SELECT coalesce(x.city, y.city), {} FROM ({}) x FULL JOIN ({}) y ON coalesce(x.city, '?') = coalesce(y.city, '?')"
+    gold = (
+        "SELECT coalesce(x.city, y.city), {} FROM ({}) x FULL JOIN ({}) y"
+        " ON coalesce(x.city, '?') = coalesce(y.city, '?')"
+    )
     changed = change("x.n", "y.n")
     parts = [f"{part} AND {side} GROUP BY city" for side in (FIRST, SECOND)]
     holds(
@@ -720,3 +724,30 @@ def test_a_group_without_a_name_is_one_group_on_both_sides(shop: GuardedDatabase
         Query(ORDERS, measures=(per,), dimensions=(city,), comparison=YEARS),
         gold.format(changed, *parts),
     )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # a customer who has ordered a product twice would count twice
+        Query(CUSTOMERS, measures=(Measure("sum", CUSTOMERS, "credit_limit"),), dimensions=(Dimension(PRODUCTS),)),
+        Query(
+            CUSTOMERS,
+            measures=(Measure("median", CUSTOMERS, "credit_limit"),),
+            dimensions=(Dimension(PRODUCTS),),
+            comparison=YEARS,
+        ),
+        # an order of several products would, which all have been ordered by the customer
+        Query(
+            PRODUCTS,
+            measures=(Measure("avg", PRODUCTS, "rating"),),
+            dimensions=(Dimension(CUSTOMERS), Dimension(ORDERS, "status")),
+            top_per=(Dimension(CUSTOMERS),),
+            order=(Order(Measure("avg", PRODUCTS, "rating")),),
+        ),
+    ],
+)
+def test_what_joins_repeat_is_not_added(catalog: Catalog, query: Query) -> None:
+    lexicon = lexicon_of(catalog)
+    with pytest.raises(Unrenderable):
+        render(query, lexicon.schema, lexicon.graph)

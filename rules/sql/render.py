@@ -49,7 +49,7 @@ def _average_of_groups(statement: Statement) -> str:
         raise Unrenderable("an average of groups stands alone")
     plain = replace(measure, per=None)
     inner = statement.of(replace(query, measures=(plain,), dimensions=(*query.dimensions, measure.per), order=()))
-    frame = inner.frame()
+    frame = inner.sound_frame()
     groups = [inner.group_columns(frame, dimension) for dimension in inner.query.dimensions]
     outputs = [Output(sql, f"g{index}") for index, sql in enumerate(sql for columns in groups for sql in columns)]
     outer = [str(one.alias) for one in outputs[: len(outputs) - len(groups[-1])]]
@@ -85,7 +85,7 @@ def _outer_order(query: Query, alias: str, outer: list[str]) -> list[str]:
 
 def _top_of_groups(statement: Statement) -> str:
     """The statement for the first rows of each group: an inner one numbers them, the outer one cuts."""
-    query, frame = statement.query, statement.frame()
+    query, frame = statement.query, statement.sound_frame()
     outputs = [*statement.dimension_outputs(frame), *statement.column_outputs(frame)]
     outputs += [statement.measure_output(frame, measure) for measure in query.measures]
     partition = [sql for dimension in query.top_per for sql in statement.group_columns(frame, dimension)]
