@@ -751,3 +751,70 @@ def test_what_joins_repeat_is_not_added(catalog: Catalog, query: Query) -> None:
     lexicon = lexicon_of(catalog)
     with pytest.raises(Unrenderable):
         render(query, lexicon.schema, lexicon.graph)
+
+
+# --------------------------------------------------------------------------------------------------------------- shares
+
+CITIES = f"SELECT coalesce(city, '?') city, sum(amount) f, count(*) n {KEPT} GROUP BY 1"
+
+
+@pytest.mark.parametrize(
+    ("query", "gold"),
+    [
+        (
+            Query(ORDERS, measures=(SUM,), dimensions=(Dimension(CUSTOMERS, "city"),), share_of_top=2),
+            f"SELECT round(100 * (SELECT sum(f) FROM (SELECT f FROM ({CITIES}) x ORDER BY f DESC LIMIT 2) y)"
+            f" / (SELECT sum(f) FROM ({CITIES}) x), 2)",
+        ),
+        (
+            Query(ORDERS, measures=(COUNT,), dimensions=(Dimension(CUSTOMERS),), share_of_top=9),
+            "SELECT 100.0",
+        ),
+        (  # none are all of none
+            Query(
+                ORDERS,
+                measures=(SUM,),
+                dimensions=(Dimension(CUSTOMERS),),
+                conditions=(Condition(AMOUNT, ">", (Decimal(1000),)),),
+                share_of_top=1,
+            ),
+            "SELECT NULL::numeric",
+        ),
+        (
+            Query(
+                ORDERS,
+                measures=(SUM, replace(SUM, is_running=True)),
+                dimensions=(by("month"),),
+                conditions=(Condition(ORDERED, "not null"),),
+                order=(Order(descending=False),),
+            ),
+            "SELECT b::date, sum(f), (SELECT sum(amount) FROM orders WHERE date_trunc('month', ordered_at) <= b) FROM"
+            " (SELECT date_trunc('month', ordered_at) b, amount f FROM orders WHERE ordered_at IS NOT NULL) x"
+            " GROUP BY b ORDER BY b",
+        ),
+        (
+            Query(
+                ORDERS,
+                measures=(replace(COUNT, is_running=True),),
+                dimensions=(by("year"), Dimension(ORDERS, "status")),
+                conditions=(Condition(ORDERED, "not null"),),
+            ),
+            "SELECT b::date, s, (SELECT count(*) FROM orders WHERE status = s AND date_trunc('year', ordered_at) <= b)"
+            " FROM (SELECT DISTINCT date_trunc('year', ordered_at) b, status s FROM orders"
+            " WHERE ordered_at IS NOT NULL) x",
+        ),
+        (
+            Query(
+                ORDERS,
+                measures=(SUM, replace(SUM, is_running=True, is_share=True)),
+                dimensions=(Dimension(CUSTOMERS, "city"),),
+                order=(Order(SUM),),
+            ),
+            "SELECT nullif(city, '?'), f, round(100 * (SELECT sum(f) FROM c WHERE f >= a.f)"
+            " / (SELECT sum(f) FROM c), 2) FROM c a ORDER BY f DESC",
+        ),
+    ],
+)
+def test_parts_of_all_and_running_totals(shop: GuardedDatabase, catalog: Catalog, query: Query, gold: str) -> None:
+    gold = f"WITH c AS ({CITIES}) {gold}" if "FROM c " in gold else gold
+    holds(shop, catalog, query, gold, in_order=bool(query.order))

@@ -174,6 +174,11 @@ PARIS, ROME = Condition(CITY, "=", ("Paris",)), Condition(CITY, "=", ("Rome",))
             "订单金额标准差约为 128.082元。",
             "Standard deviation of amount: about 128.082元.",
         ),
+        (
+            Query(ORDERS, measures=(SUM,), dimensions=(Dimension(CUSTOMERS, "city"),), share_of_top=1),
+            "前1名的订单金额占比为 34.65%。",
+            "Share of the top 1 in amount: 34.65%.",
+        ),
     ],
 )  # fmt: skip
 def test_an_answer_says_what_is_compared(
@@ -201,6 +206,15 @@ def test_an_answer_says_what_is_compared(
                 "change of number of orders on the period before",
                 "growth of number of orders on the period before",
             ],
+        ),
+        (
+            Query(
+                ORDERS,
+                measures=(replace(SUM, is_running=True), replace(COUNT, is_running=True, is_share=True)),
+                dimensions=(by("month"),),
+            ),
+            ["月份", "累计订单金额", "订单数量累计占比"],
+            ["month", "running amount", "running share of number of orders"],
         ),
         (
             Query(ORDERS, columns=(ORDER, at("weekday"), at("hour"))),
@@ -288,6 +302,7 @@ queries = st.builds(
     order=st.lists(st.builds(Order, st.none() | measures, st.none(), st.booleans(), changes), max_size=1).map(tuple),
     comparison=st.none() | st.builds(Comparison, several, several),
     growth=st.sampled_from([None, "bucket", "year"]),
+    share_of_top=st.none() | st.integers(1, 9),
 )
 
 

@@ -5,7 +5,7 @@ from databases.outputs import Aggregate, Output
 from knowledge.naming import plural, spoken_name
 from knowledge.result_columns import label_of
 from rules.query.functions import FUNCTIONS, PARTS
-from rules.query.query import ColumnRef, Function, Measure
+from rules.query.query import ColumnRef, Function, Measure, Query
 from rules.schema.schema import Schema
 from rules.sql.identifiers import number
 
@@ -15,6 +15,8 @@ _COUNTED, _SHARE, _PER = (
     Text("{}占比", "share of {}"),
     Text("每组{}的平均", "average {}"),
 )
+_RUNNING, _RUNNING_SHARE = Text("累计{}", "running {}"), Text("{}累计占比", "running share of {}")
+_TOP = Text("前{}名的{}占比", "share of the top {} in {}")
 # Functions by what the columns of a result are said to be, whoever has written the SQL.
 _TOLD: dict[Function, Aggregate] = {
     "count": "count", "count_distinct": "count", "sum": "sum", "avg": "avg", "min": "min", "max": "max",
@@ -34,6 +36,8 @@ def computed_name(measure: Measure, schema: Schema, lang: Lang) -> str | None:
     if measure.function == "metric":
         return spoken_name(schema.column(measure.table, str(measure.column)), lang)
     name = _of(measure, schema, lang)
+    if measure.is_running:
+        return (_RUNNING_SHARE if measure.is_share else _RUNNING).to(lang).format(name)
     if measure.is_share:
         return _SHARE.to(lang).format(name)
     if measure.per is not None:
@@ -43,6 +47,11 @@ def computed_name(measure: Measure, schema: Schema, lang: Lang) -> str | None:
     label = FUNCTIONS[measure.function].label.to(lang)
     percent = number(measure.percent) if measure.percent is not None else ""
     return name if measure.function.startswith("count") else label.replace("{percent}", percent).replace("{}", name)
+
+
+def top_name(query: Query, schema: Schema, lang: Lang) -> str:
+    """The name of how much the first groups have."""
+    return _TOP.to(lang).format(query.share_of_top, _of(query.measures[0], schema, lang))
 
 
 def figure_name(measure: Measure, schema: Schema, lang: Lang) -> str:

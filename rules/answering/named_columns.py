@@ -7,7 +7,7 @@ from common.text import Lang
 from common.values import QueryResult
 from knowledge.result_columns import ResultColumn, result_columns
 from rules.answering.compared import changes_of
-from rules.answering.figure_names import computed_name, listed_name
+from rules.answering.figure_names import computed_name, listed_name, top_name
 from rules.query.functions import PARTS
 from rules.query.query import Query
 from rules.schema.schema import Schema
@@ -20,6 +20,8 @@ def columns_of(
     columns = result_columns(sql, result, schema.catalog, lang)
     if query is None or query.counts_rows:
         return columns
+    if query.share_of_top is not None and len(columns) == 1:
+        return (replace(columns[0], label=top_name(query, schema, lang), unit="%"),)
     changes = changes_of(query, len(columns), schema, lang, today or date.today())
     figures = len(columns) - len(query.measures) * (1 if changes is None else 4)  # the place of the first
     first = figures - len(query.columns)

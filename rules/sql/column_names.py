@@ -59,6 +59,8 @@ def measure_alias(measure: Measure, query: Query) -> str:
         name = FUNCTIONS[measure.function].name.replace("{percent}", percent).replace("{}", column)
     if measure.per is not None:
         name = f"average_{name}"
+    if measure.is_running:
+        name = f"running_{name}"
     if measure.is_share:
         name = f"{name}_percent"
     twins = [other for other in query.measures if other != measure and other.column == measure.column]

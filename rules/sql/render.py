@@ -9,7 +9,7 @@ from rules.schema.schema import Schema, TableKey
 from rules.sql.column_names import Output, direction, group_name
 from rules.sql.frame import Frame
 from rules.sql.growth import compared, grown, names_of, with_changes
-from rules.sql.statement import Statement, Unrenderable, indented, limit_lines
+from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, percentage
 
 
 def render(query: Query, schema: Schema, graph: Graph) -> str:
@@ -30,6 +30,8 @@ def _text(statement: Statement) -> str:
     query = statement.query
     if query.growth is not None:
         return grown(statement)
+    if query.share_of_top is not None:
+        return _share_of_top(statement, query.share_of_top)
     if query.comparison is not None:
         is_plain = all(not (one.per or one.is_share or one.function == "metric") for one in query.measures)
         return with_changes(statement, compared(statement) if is_plain else _of_sides(statement, query.comparison))
@@ -120,6 +122,21 @@ def _ties(statement: Statement, frame: Frame) -> list[str]:
         return statement.group_columns(frame, query.dimensions[-1])[:1]
     second = query.order[1].column if len(query.order) > 1 else None
     return [frame.column(second)] if second is not None else []
+
+
+def _share_of_top(statement: Statement, count: int) -> str:
+    """The statement for how much of all the first groups have together."""
+    query, frame = statement.query, statement.sound_frame()
+    if len(query.measures) != 1 or query.measures[0].function not in ("sum", "count") or not query.dimensions:
+        raise Unrenderable("only of a sum or count of groups some have a part")
+    figure = statement.aggregate_sql(frame, query.measures[0])
+    place = f"row_number() OVER (ORDER BY {figure}{direction(True)})"
+    body = statement.selected(frame, [Output(figure, "figure"), Output(place, "place")])
+    part = percentage(
+        f"sum(figure) FILTER (WHERE place <= {count})", "sum(figure)", statement.is_float(query.measures[0])
+    )
+    name = quoted(f"top_{count}_{statement.alias(query.measures[0])}_percent")
+    return f"SELECT {part} AS {name}\nFROM (\n{indented(body)}\n) AS ranked"
 
 
 def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]]) -> str:

@@ -187,12 +187,31 @@ class Statement:
 
     def _measure_sql(self, frame: Frame, measure: Measure) -> str:
         plain = self.aggregate_sql(frame, measure)
+        if measure.is_running:
+            return self._running_sql(frame, measure, plain)
         if not measure.is_share:
             return plain
         if measure.share_of:
             only = " AND ".join(frame.condition(condition) for condition in measure.share_of)
             return percentage(self.aggregate_sql(frame, measure, only), plain, self.is_float(measure))
         return percentage(plain, f"sum({plain}) OVER ()", self.is_float(measure))
+
+    def _running_sql(self, frame: Frame, measure: Measure, plain: str) -> str:
+        """The figure of a group and of all before it."""
+        dated = [one for one in self.query.dimensions if one.bucket is not None]
+        others = [sql for one in self.query.dimensions if one not in dated for sql in self.group_columns(frame, one)]
+        if measure.function not in ("sum", "count") or len(dated) > 1 or not self.query.dimensions:
+            raise Unrenderable("only sums and counts of groups are added up")
+        if dated:
+            keys, partition = (
+                self.group_columns(frame, dated[0]),
+                f"PARTITION BY {', '.join(others)} " if others else "",
+            )
+        else:
+            keys, partition = [f"{plain} DESC NULLS LAST", *others], ""
+        so_far = f"sum({plain}) OVER ({partition}ORDER BY {', '.join(keys)})"
+        total = f"sum({plain}) OVER ({partition.strip()})"
+        return percentage(so_far, total, self.is_float(measure)) if measure.is_share else so_far
 
     def aggregate_sql(self, frame: Frame, measure: Measure, only: str | None = None) -> str:
         """A measure as an aggregate function, of the rows that meet the condition `only`."""
