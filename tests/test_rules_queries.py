@@ -39,6 +39,7 @@ from tests.query_shop import (
     CITY,
     COUNT,
     CUSTOMERS,
+    ITEMS,
     NAME,
     ORDER,
     ORDERED,
@@ -344,6 +345,11 @@ BUYERS = "SELECT customer_id FROM orders JOIN order_items USING (order_id) JOIN 
             (bought("Tea"), bought("Milk", negated=True)),
             f"EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name = 'Tea')"
             f" AND NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name = 'Milk')",
+        ),
+        (  # nothing but tea
+            (bought("Tea"), Related(PRODUCTS, (Condition(PRODUCT, "!=", ("Tea",)),), negated=True)),
+            f"EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name = 'Tea')"
+            f" AND NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name <> 'Tea')",
         ),
         (  # rows of one table, of two kinds
             (
@@ -818,3 +824,26 @@ CITIES = f"SELECT coalesce(city, '?') city, sum(amount) f, count(*) n {KEPT} GRO
 def test_parts_of_all_and_running_totals(shop: GuardedDatabase, catalog: Catalog, query: Query, gold: str) -> None:
     gold = f"WITH c AS ({CITIES}) {gold}" if "FROM c " in gold else gold
     holds(shop, catalog, query, gold, in_order=bool(query.order))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query(ORDERS, measures=(COUNT, Measure("sum", ITEMS, "quantity")), comparison=YEARS),
+        Query(ORDERS, measures=(SUM, Measure("sum", ITEMS, "quantity")), dimensions=(by("month"),), growth="bucket"),
+        Query(ORDERS, measures=(SUM,), dimensions=(by("month"), by("year")), growth="bucket"),
+        Query(ORDERS, measures=(SUM,), growth="bucket"),
+        Query(ORDERS, measures=(replace(SUM, is_share=True),), dimensions=(by("month"),), growth="bucket"),
+        Query(ORDERS, measures=(Measure("max", ORDERS, "ordered_at"),), comparison=YEARS),
+        Query(ORDERS, measures=(SUM,), share_of_top=2),
+        Query(ORDERS, measures=(Measure("avg", ORDERS, "amount"),), dimensions=(Dimension(CUSTOMERS),), share_of_top=2),
+        Query(ORDERS, measures=(replace(SUM, is_running=True),)),
+        Query(
+            ORDERS, measures=(Measure("avg", ORDERS, "amount", is_running=True),), dimensions=(Dimension(CUSTOMERS),)
+        ),
+    ],
+)
+def test_what_means_nothing_is_refused(catalog: Catalog, query: Query) -> None:
+    lexicon = lexicon_of(catalog)
+    with pytest.raises(Unrenderable):
+        render(query, lexicon.schema, lexicon.graph)

@@ -28,14 +28,16 @@ def render(query: Query, schema: Schema, graph: Graph) -> str:
 
 def _text(statement: Statement) -> str:
     query = statement.query
+    bases = list(dict.fromkeys((measure.table, statement.filter_of(measure)) for measure in query.measures))
+    if len(bases) > 1 and (query.growth or query.share_of_top or query.comparison):
+        raise Unrenderable("figures of several tables only stand side by side")
     if query.growth is not None:
         return grown(statement)
     if query.share_of_top is not None:
         return _share_of_top(statement, query.share_of_top)
     if query.comparison is not None:
-        is_plain = all(not (one.per or one.is_share or one.function == "metric") for one in query.measures)
+        is_plain = not any(one.per or one.is_share or one.function == "metric" for one in query.measures)
         return with_changes(statement, compared(statement) if is_plain else _of_sides(statement, query.comparison))
-    bases = list(dict.fromkeys((measure.table, statement.filter_of(measure)) for measure in query.measures))
     if len(bases) > 1:
         return _several_bases(statement, bases)
     if any(measure.per for measure in query.measures):
