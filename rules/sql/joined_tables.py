@@ -91,9 +91,12 @@ class JoinedTables:
 
     def is_keyed_by_meeting(self) -> bool:
         """Whether the root is a link table: its key consists of its references to the base and to the other side."""
-        paths = [self._path(table, via) for table, via in [(self._base, None), *self._needed]]
-        columns = {column for path in paths if path for column in path[0].columns}
-        return set(self._schema.facts[self._root].key) == columns
+        base, *paths = [self._path(table, via) for table, via in [(self._base, None), *self._needed]]
+        assert base is not None
+        beside = [path for path in paths if path and path[: len(base)] != base]
+        columns = {column for path in (base, *beside) if path for column in path[0].columns}
+        is_direct = all(len(path) == 1 for path in (base, *beside))
+        return is_direct and set(self._schema.facts[self._root].key) == columns
 
     def _path(self, table: TableKey, via: str | None) -> Path | None:
         """The way up to a table; None when there is none, or when a link table between the two is a shorter way."""
