@@ -7,6 +7,7 @@ DEAREST = 1.2  # a sense that costs more is none
 WHOLE_NAME = 0.9
 WHOLE, PART = 0.7, 2.0  # the quality of a name below which each tenth costs a fifth
 VALUE_OF_NAME = 0.6  # a stored value that reads like a table or column
+SHORT = 0.2  # a thing by one character of its name
 INTENT_OF_NAME = 0.5  # a word that asks for something and is a name as well
 BARE_YEAR = 0.3  # a number that may be a year
 NAMED, CLEAR = 0.7, 0.6  # qualities

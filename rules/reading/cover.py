@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from knowledge.naming import has_han
 from rules.query.query import Condition, Either
 from rules.reading import costs, values
 from rules.reading.matching import Match, matches
@@ -145,6 +146,8 @@ def passing(question: Question, place: int) -> tuple[float, bool]:
         return known[0] + costs.SECOND, False
     if word.noun is None and mark.links:
         return costs.TIE, False  # another word has taken it up
+    if _is_measure_word(question, place):
+        return costs.SKIPPED, False
     if mark.is_skippable or _is_weak_verb(word):
         return costs.SKIPPED, False
     if mark.number is not None and mark.text in ("一", "one"):
@@ -160,6 +163,14 @@ def _is_noun(question: Question, place: int) -> bool:
     before = question.words[place - 1].text.split()[-1]
     ends = after == len(question) or not (question.words[after].senses.keys() & {"tab", "tcol", "mcol", "val", "dcol"})
     return before in _BEFORE_NOUNS and ends
+
+
+def _is_measure_word(question: Question, place: int) -> bool:
+    """Whether an unknown character says what is counted: `几分`."""
+    mark, before = question.words[place].mark, question.words[place - 1].mark if place else None
+    counts = before is not None and before.end == mark.start and (before.means("count") or before.number is not None)
+    is_one = len(mark.text) == 1 and has_han(mark.text)
+    return counts and is_one and mark.is_unknown and mark.speech in ("measure", "noun")
 
 
 def _is_weak_verb(word: Word) -> bool:

@@ -89,6 +89,8 @@ class Question:
         senses = dict(self._named(noun)) if noun is not None else {}
         if mark.is_unknown and mark.text.lower() in _PEOPLE and len(self._persons) == 1:
             senses["tab"] = Sense(0.0, Link("table", self._persons[0], None, None, 1.0, mark.text))
+        elif mark.is_unknown and (table := self.lexicon.short_names.get(mark.text)) is not None:
+            senses["tab"] = Sense(costs.SHORT, table)
         yield from senses.items()
         best = min((sense.cost for sense in senses.values()), default=None)
         if mark.intent is not None:
@@ -112,7 +114,8 @@ class Question:
             if lacking <= costs.DEAREST:
                 yield "tab", Sense(lacking, noun.table)
         column = costs.SECOND if noun.is_value else 0.0
-        if noun.table is None and (entity := self._entity_named(noun)) is not None:
+        is_clear = noun.table is not None and (noun.is_table or noun.table.quality >= costs.CLEAR)
+        if not is_clear and (entity := self._entity_named(noun)) is not None:
             yield "tab", Sense(-costs.SLIGHT, entity)
         for symbol, accept in (
             ("mcol", self.is_measure), ("dcol", self.is_date), ("flag", self.is_flag), ("tcol", self._is_other),

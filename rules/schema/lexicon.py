@@ -7,7 +7,7 @@ take seconds and little memory.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -40,6 +40,7 @@ from rules.schema.senses import (
     link_to,
     sense_of,
 )
+from rules.schema.short_names import short_names
 from rules.schema.verb_characters import verb_characters
 from rules.schema.verbs import tables_of_verbs
 from rules.words import speech
@@ -317,6 +318,11 @@ class Lexicon:
         """Words of names by their lemmas, where no ending tells that they belong together: `shelves` by `shelf`."""
         words = (word for word in self._words[0] if word.isascii() and word.isalpha())
         return {base: word for word in words if stem(base := speech.lemma(word)) != stem(word)}
+
+    @cached_property
+    def short_names(self) -> Mapping[str, Link]:
+        """Things by the one character that they are called in short."""
+        return short_names(self.schema)
 
     @cached_property
     def verb_characters(self) -> dict[str, Link]:
