@@ -10,7 +10,7 @@ from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.names import notes_on_values
 from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
-from rules.query.query import ColumnRef, Condition, Query
+from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.query.refusals import ambiguous_column, unused_words
 from rules.reading.parts import NO_TABLE, Group, Named, Span
 from rules.schema.links import Link, column_link
@@ -58,17 +58,26 @@ def composed(asked: Asked) -> Query:
     return query
 
 
+def _counts_itself(query: Query) -> bool:
+    """Whether rows are counted by themselves, which gives 1 for each."""
+    own = Dimension(query.base)
+    counted = [one for one in query.measures if one.function == "count" and one.column is None and one.per is None]
+    return own in query.dimensions and any(one.table == query.base for one in counted)
+
+
 def _refuse_unmet(asked: Asked, query: Query) -> None:
     """Refuses if a figure is asked for and the query has none, or something is asked of a thing that it only names.
 
     Raises:
         Refusal: "how much did Ann spend" is not answered by Ann.
     """
+    if _counts_itself(query) and not query.counts_rows:
+        raise unused_words(asked.question.texts("count", "super", "each", "by") or ["?"])
     functions = {measure.function for measure in query.measures}
     averaged = "avg" in functions or any(one.per for one in query.measures) or "metric" in functions
     if asked.says("avg") and not averaged:
         raise unused_words(asked.question.texts("avg"))
-    shown = query.measures or query.counts_rows or asked.parts.rankings
+    shown = query.measures or query.counts_rows or asked.parts.rankings or asked.parts.thresholds
     if not shown and (asked.says("sum") or asked.says("how many")):
         raise unused_words(asked.question.texts("sum", "count"))
     parts, question = asked.parts, asked.question

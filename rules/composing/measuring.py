@@ -55,6 +55,8 @@ def _metric(asked: Asked, figure: Figure) -> Measure:
 def wants_figures(asked: Asked) -> bool:
     """Whether the answer is figures and not rows."""
     parts = asked.parts
+    if asked.says("how many") and asked.says("compare") and any(one.table for one in parts.thresholds):
+        return False  # `订单数超过15的医院，各有多少`: the compared number is shown anyway
     if parts.figures or any(asked.says(one) for one in ("share", "per entity", "distribution", "how many", "growth")):
         return True
     if counts_implied(asked):

@@ -112,6 +112,12 @@ def count_rows(match: Match) -> Parts | None:
     return Parts(figures=(Figure("count", table=thing.link.table, position=thing.first),))
 
 
+def is_closer_figure(table: Item) -> bool:
+    """Whether a word that names a table is the name of a figure rather than of the table."""
+    figure, named = table.word.senses.get("mcol"), table.word.senses["tab"]
+    return figure is not None and _quality(figure) > _quality(named)
+
+
 def _quality(sense: Sense) -> float:
     return sense.link.quality if sense.link is not None else 0.0
 
@@ -121,8 +127,7 @@ def _counts(word: Item, table: Item) -> bool:
     asks = bool(_ASKS_NUMBER.match(word.word.text))
     figure = table.word.senses.get("mcol")
     is_amount = word.word.text in _HOW_MUCH or word.word.text.isascii()
-    closer = figure is not None and _quality(figure) > _quality(table.word.senses["tab"])
-    if figure is not None and is_amount and (figure.cost <= 0 or closer):
+    if figure is not None and is_amount and (figure.cost <= 0 or is_closer_figure(table)):
         return False  # `收入多少` asks for the income, although the table of daily incomes has the same name
     if word.first < table.first:
         return asks or word.word.text.isascii()

@@ -177,7 +177,7 @@ def _is_weak_verb(word: Word) -> bool:
     """Whether it is an English verb or particle that is like a part of some column's name: "registered", "up"."""
     if word.mark.intent is not None or not word.text.isascii() or not 0 < word.mark.quality < costs.WHOLE:
         return False
-    return part_of_speech(word.text, "en") in ("verb", "particle", "pronoun", "adverb")
+    return part_of_speech(word.text, "en") not in ("noun", "proper noun", "adjective", "number", "unknown")
 
 
 def _kind(word: Word) -> str:

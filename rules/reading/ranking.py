@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rules.query.query import Dimension
 from rules.query.wishes import AGGREGATES, Figure
-from rules.reading.counting import figure_of_rows
+from rules.reading.counting import figure_of_rows, is_closer_figure
 from rules.reading.matching import Item, Match
 from rules.reading.naming import _role, doubts
 from rules.reading.parts import NO_TABLE, Group, Named, Parts, Ranking
@@ -115,6 +115,8 @@ def _counted(match: Match, word: Item, *, counts: bool, counted: bool) -> Figure
         return figure_of_rows(match.question, value.link.table, match.start) if says_number else None
     if table is None or not (counted or counts):
         return None
+    if is_closer_figure(table):
+        return None  # "the most tickets", where a column holds their number
     if match.question.is_chinese and not counted and table.first > word.first:
         return None  # `最多的客户` asks for customers
     return Figure("count", table=table.link.table, position=table.first)
