@@ -248,9 +248,8 @@ def test_forms_of_words_that_ask_ask_as_well() -> None:
 
 
 def test_chinese_verbs_lead_to_the_events_whose_name_holds_them() -> None:
-    assert named("今年演过几次", "演过", THEATRE) == named("今年演了几次", "演", THEATRE) == [("table", "shows", None)]
-    assert named("今年唱过几次", "唱过", THEATRE) == []
-    assert named("今年演砸几次", "演砸", THEATRE) == []
+    assert named("今年演了几次", "演", THEATRE) == [("table", "shows", None)]
+    assert named("今年唱了几次", "唱", THEATRE) == []
 
 
 def test_no_word_of_the_dictionary_hides_a_word_that_asks() -> None:

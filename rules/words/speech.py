@@ -9,7 +9,7 @@ led back to lemmas by `simplemma`. Each is read once per process, by the first t
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Literal
@@ -132,8 +132,7 @@ def may_be_verb(word: str) -> bool:
 
 def prepare() -> None:
     """Reads the dictionaries, so that the first question need not wait for them. It may be called by any thread."""
-    segmented("")
-    lemma("")
+    _DICTIONARIES.prepare()
 
 
 def _chinese(word: str, tag: str) -> Speech:
@@ -165,34 +164,45 @@ def _forms(base: str) -> Iterator[str]:
 
 
 class _Dictionaries:
-    """What is read once: each part by the first that needs it, while others wait."""
+    """What is read once: each by the first that needs it, while others wait."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
+        self._tags: dict[str, str] = {}
 
     def tagged(self, text: str) -> list[tuple[str, str]]:
         """The words of a Chinese text with their tags."""
-        with self._turn:  # importing reads the dictionary; only the first call takes more than a look-up
+        with self._turn:  # importing reads the dictionary
             import rjieba
 
         return rjieba.tag(text, False)
 
-    @cached_property
+    @property
     def tags(self) -> dict[str, str]:
         """The likeliest Penn tag of each English form in lower case; a lower-case entry counts before a capitalised."""
-        tags: dict[str, str] = {}
-        for line in _lexicon():
-            form, _, tag = line.partition(" ")
-            if form.islower() or (form.istitle() and form.lower() not in tags):
-                tags[form.lower()] = tag
-        return tags
+        with self._turn:
+            if not self._tags:
+                tags: dict[str, str] = {}
+                for line in _lexicon():
+                    form, _, tag = line.partition(" ")
+                    if form.islower() or (form.istitle() and form.lower() not in tags):
+                        tags[form.lower()] = tag
+                self._tags = tags
+        return self._tags
 
     def lemma(self, word: str) -> str:
         """The lemma of a lower-case English form."""
-        with self._turn:
+        if not word:
+            return ""
+        with self._turn:  # the first look-up reads the dictionary
             import simplemma
 
-            return simplemma.lemmatize(word, lang="en") if word else ""
+            return simplemma.lemmatize(word, lang="en")
+
+    def prepare(self) -> None:
+        """Reads all of them."""
+        self.tagged("")
+        self.lemma(next(iter(self.tags)))
 
 
 def _lexicon() -> Iterator[str]:
