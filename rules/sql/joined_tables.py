@@ -1,7 +1,7 @@
 """The tables of one statement: joined from one root upward, under their aliases, and columns of them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from common.postgres.identifiers import quoted
 from databases.expressions import expression
@@ -13,21 +13,23 @@ from rules.schema.schema import Schema, TableKey, date_form, kind_of
 from rules.sql.identifiers import table_name
 
 
+@dataclass(frozen=True)
+class Scope:
+    """What holds for all frames of one query; see `Query` for the tables."""
+
+    schema: Schema
+    graph: Graph
+    with_deleted: frozenset[TableKey]
+    through: frozenset[TableKey]
+
+
 class JoinedTables:
     """Tables joined from one root upward."""
 
-    def __init__(
-        self,
-        schema: Schema,
-        graph: Graph,
-        base: TableKey,
-        with_deleted: frozenset[TableKey],
-        taken: frozenset[str] = frozenset(),
-        through: frozenset[TableKey] = frozenset(),
-    ) -> None:
-        self._schema, self._graph, self._base, self._with_deleted = schema, graph, base, with_deleted
+    def __init__(self, scope: Scope, base: TableKey, taken: frozenset[str] = frozenset()) -> None:
+        self._scope, self._base = scope, base
+        self._schema, self._graph, self._through = scope.schema, scope.graph, scope.through
         self._root = base
-        self._through = through
         self._taken = set(taken)
         self._nodes: dict[Path, str] = {}
         self._needed: list[tuple[TableKey, str | None]] = []

@@ -12,6 +12,7 @@ from rules.sql.column_names import Output, direction, disambiguated, group_name,
 from rules.sql.comparisons import comparison
 from rules.sql.frame import Frame
 from rules.sql.identifiers import number
+from rules.sql.joined_tables import Scope
 
 
 class Unrenderable(Exception):
@@ -41,7 +42,7 @@ class Statement:
         """The FROM and WHERE that the query needs."""
         query = self.query
         base = query.measures[0].table if query.measures else query.base
-        frame = Frame(self.schema, self.graph, base, query.with_deleted, through=query.through)
+        frame = Frame(Scope(self.schema, self.graph, query.with_deleted, query.through), base)
         needed = [(dim.table, dim.via) for dim in (*query.dimensions, *query.top_per)]
         needed += [(column.table, column.via) for column in query.columns]
         needed += [(key.column.table, key.column.via) for key in query.order if key.column is not None]
