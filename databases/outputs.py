@@ -21,7 +21,7 @@ Part = Literal["year", "quarter", "month", "week", "day", "hour", "dow", "isodow
 Aggregate = Literal["count", "sum", "avg", "min", "max", "stddev", "percentile_cont", "mode"]
 _UNITS: Mapping[str, Unit] = {one: one for one in get_args(Unit)}
 _PARTS: Mapping[str, Part] = {one: one for one in get_args(Part)}
-_AGGREGATES: Mapping[str, Aggregate] = {one: one for one in get_args(Aggregate)}
+_AGGREGATES: Mapping[str, Aggregate] = {**{one: one for one in get_args(Aggregate)}, "stddev_samp": "stddev"}
 # Functions whose result is of the kind of their first argument.
 _PASSING = frozenset(
     (

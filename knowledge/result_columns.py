@@ -89,7 +89,7 @@ def result_columns(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) 
     found = _OUTPUTS.of(catalog)(sql, result.columns)
     metrics = {metric.name: metric for metric in catalog.metrics}
     figures = [metrics.get(one.name) if one.is_named and one.function else None for one in found]
-    labels = [_label(one, metric, lang) for one, metric in zip(found, figures, strict=True)]
+    labels = [label_of(one, metric, lang) for one, metric in zip(found, figures, strict=True)]
     labels = _told_apart(labels, found, lang)
     units = [
         _unit(one, metric, kind, lang) for one, metric, kind in zip(found, figures, result.column_types, strict=True)
@@ -103,7 +103,7 @@ def result_columns(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) 
 # -------------------------------------------------------------------------------------------------------------- labels
 
 
-def _label(output: Output, metric: Metric | None, lang: Lang) -> str:
+def label_of(output: Output, metric: Metric | None, lang: Lang) -> str:
     """What the column is called; `metric`: the figure of the semantic file that the query calls it by."""
     if metric is not None and (name := metric.names.label(lang)):
         return name

@@ -19,6 +19,11 @@ _ABOUT = Text("约 {}", "about {}")
 _CENTS = ",2)"  # how the types of columns with two decimals end
 _CURRENCIES = frozenset((*WORDS.english.phrases("results.currencies"), *WORDS.chinese.phrases("results.currencies")))
 _SIGNS = frozenset(WORDS.english.phrases("results.currency_signs"))
+_WEEKDAYS = (
+    *(Text("周日", "Sunday"), Text("周一", "Monday"), Text("周二", "Tuesday"), Text("周三", "Wednesday")),
+    *(Text("周四", "Thursday"), Text("周五", "Friday"), Text("周六", "Saturday")),
+)
+_PARTS = {"quarter": Text("第{}季度", "Q{}"), "month": Text("{}月", "month {}"), "hour": Text("{}时", "{}:00")}
 _AND = Text("、", " and ")
 _COMMA = Text("、", ", ")
 
@@ -28,7 +33,7 @@ def written(value: Any, column: ResultColumn, lang: Lang) -> str:
     if not is_number(value):
         return _plain(as_period(value, column.period), lang, is_time=column.role == "time")
     if column.role not in ("measure", "other"):  # years, places, keys
-        return str(value)
+        return _part(value, column.output.part, lang)
     text = f"{round(Decimal(str(value)), 2):,f}" if is_money(column) and _is_short(value) else _figure(value, lang)
     return _with_unit(text, column.unit)
 
@@ -69,6 +74,13 @@ def is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return False
     return not value.is_nan() if isinstance(value, Decimal) else value == value
+
+
+def _part(value: float | Decimal, part: str | None, lang: Lang) -> str:
+    """A part of a date by its name; other numbers as they are."""
+    if part in ("dow", "isodow"):
+        return _WEEKDAYS[int(value) % 7].to(lang)
+    return _PARTS[part].to(lang).format(value) if part in _PARTS else str(value)
 
 
 def _with_unit(text: str, unit: str | None) -> str:

@@ -10,13 +10,15 @@ from knowledge.near_names import KNOWN_NAMES
 from rules.answering.chat import chat_pieces
 from rules.answering.choices import choices
 from rules.answering.classify import classified
+from rules.answering.compared import changes_of
 from rules.answering.dated import dated_by
+from rules.answering.named_columns import columns_of
 from rules.answering.repair import repaired
 from rules.answering.rewrites import rewrites
 from rules.answering.summarize import (
     Answered,
-    columns_of,
     cuts_rows,
+    notes_on,
     spoken_assumptions,
     summary_pieces,
 )
@@ -80,11 +82,13 @@ class OfflineSkills:
         today = date.today()
         answered = Answered(
             result,
-            columns_of(query, sql, result, schema, inquiry.lang),
+            columns_of(query, sql, result, schema, inquiry.lang, today),
             inquiry.lang,
             today,
             is_whole=not result.is_limited and not cuts_rows(sql),
-            dated=dated_by(query, schema, today),
+            dated=dated_by(query.conditions if query is not None else (), schema, today),
+            changes=changes_of(query, len(result.columns), schema, inquiry.lang, today),
+            notes=notes_on(query),
         )
         pieces = summary_pieces(answered)
         if understanding is not None:

@@ -3,15 +3,18 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from common.meanings import Metric
 from common.values import Catalog
 from databases import GuardedDatabase
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.dates import Moment, Period, Unit, whole_period
+from rules.query.earlier import earlier
 from rules.query.query import (
     ColumnRef,
     Comparison,
@@ -25,51 +28,46 @@ from rules.query.query import (
     Query,
     Related,
 )
-from rules.query.query_json import query_from_json, query_to_json
 from rules.schema.lexicon import lexicon_of
 from rules.schema.schema import TableKey
 from rules.sql.render import render
-from tests.databases import open_asked, run
-from tests.offline_questions import FIXTURES, same_rows
-
-CUSTOMERS: TableKey = ("public", "customers")
-PRODUCTS: TableKey = ("public", "products")
-ORDERS: TableKey = ("public", "orders")
-ITEMS: TableKey = ("public", "order_items")
-NAME, CITY = ColumnRef(CUSTOMERS, "name"), ColumnRef(CUSTOMERS, "city")
-PRODUCT, STOCK = ColumnRef(PRODUCTS, "product_name"), ColumnRef(PRODUCTS, "stock")
-ORDER, AMOUNT, STATUS = ColumnRef(ORDERS, "order_id"), ColumnRef(ORDERS, "amount"), ColumnRef(ORDERS, "status")
-SUM, COUNT = Measure("sum", ORDERS, "amount"), Measure("count", ORDERS)
-BERLIN = Condition(CITY, "=", ("Berlin",))
-
-
-def at(part: str, table: TableKey = ORDERS, column: str = "ordered_at") -> ColumnRef:
-    return ColumnRef(table, column, part=part)  # type: ignore[arg-type]
-
-
-def days(first: str, end: str) -> Period:
-    return Period(Moment(date.fromisoformat(first)), Moment(date.fromisoformat(end)))
+from rules.sql.statement import Unrenderable
+from tests.databases import open_asked
+from tests.query_shop import (
+    AMOUNT,
+    BERLIN,
+    CITY,
+    COUNT,
+    CUSTOMERS,
+    ITEMS,
+    NAME,
+    ORDER,
+    ORDERED,
+    ORDERS,
+    PRODUCT,
+    PRODUCTS,
+    SHOP_SQL,
+    STATUS,
+    STOCK,
+    SUM,
+    YEARS,
+    at,
+    by,
+    days,
+    holds,
+    in_year,
+)
 
 
 @pytest.fixture(scope="module")
 def shop(make_database: Callable[[str], str]) -> Iterator[GuardedDatabase]:
-    with closing(open_asked(make_database((FIXTURES / "queries.sql").read_text("utf-8")))) as database:
+    with closing(open_asked(make_database(SHOP_SQL))) as database:
         yield database
 
 
 @pytest.fixture(scope="module")
 def catalog(shop: GuardedDatabase) -> Catalog:
     return asyncio.run(shop.catalog())
-
-
-def holds(shop: GuardedDatabase, catalog: Catalog, query: Query, gold: str, *, in_order: bool = False) -> str:
-    """Runs the query, after a way through JSON, and the SQL written by hand; gives the query's SQL."""
-    read = query_from_json(query_to_json(query), catalog)
-    assert read == query
-    lexicon = lexicon_of(catalog)
-    sql = render(read, lexicon.schema, lexicon.graph)
-    assert same_rows(run(shop, gold).rows, run(shop, sql).rows, in_order=in_order), sql
-    return sql
 
 
 # ----------------------------------------------------------------------------------------------------------- functions
@@ -348,6 +346,11 @@ BUYERS = "SELECT customer_id FROM orders JOIN order_items USING (order_id) JOIN 
             f"EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name = 'Tea')"
             f" AND NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name = 'Milk')",
         ),
+        (  # nothing but tea
+            (bought("Tea"), Related(PRODUCTS, (Condition(PRODUCT, "!=", ("Tea",)),), negated=True)),
+            f"EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name = 'Tea')"
+            f" AND NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name <> 'Tea')",
+        ),
         (  # rows of one table, of two kinds
             (
                 Related(ORDERS, (Condition(STATUS, "=", ("paid",)), Condition(AMOUNT, ">", (Decimal(50),)))),
@@ -367,14 +370,6 @@ def test_both_and_neither(shop: GuardedDatabase, catalog: Catalog, related: tupl
 
 # -------------------------------------------------------------------------------------------------------------- changes
 
-ORDERED = ColumnRef(ORDERS, "ordered_at")
-
-
-def in_year(year: int) -> Condition:
-    return Condition(ORDERED, "during", (days(f"{year}-01-01", f"{year + 1}-01-01"),))
-
-
-YEARS = Comparison((in_year(2023),), (in_year(2024),))
 FIRST, SECOND = (f"ordered_at BETWEEN '{year}-01-01' AND '{year}-12-31 23:59:59'" for year in (2023, 2024))
 
 
@@ -527,10 +522,6 @@ def series(unit: str, back: str, having: str = "TRUE", of: str = "sum(amount)") 
     )
 
 
-def by(unit: Unit) -> Dimension:
-    return Dimension(ORDERS, "ordered_at", unit)
-
-
 @pytest.mark.parametrize(
     ("query", "gold"),
     [
@@ -635,3 +626,224 @@ def test_relative_periods_reach_back_where_they_begin_with_a_bucket(
         growth="bucket",
     )
     assert ("AS figures\nWHERE" in render(query, lexicon.schema, lexicon.graph)) == begins
+
+
+TODAY = date(2024, 5, 15)
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "year_before"),
+    [
+        ("2024年3月", ("2024-02-01", "2024-03-01"), ("2023-03-01", "2023-04-01")),
+        ("2024年1月到3月", ("2023-10-01", "2024-01-01"), ("2023-01-01", "2023-04-01")),
+        ("2024年1月5日到7日", ("2024-01-02", "2024-01-05"), ("2023-01-05", "2023-01-08")),
+        ("上个月", ("2024-03-01", "2024-04-01"), ("2023-04-01", "2023-05-01")),
+        ("2024 q1", ("2023-10-01", "2024-01-01"), ("2023-01-01", "2023-04-01")),
+        ("this week", ("2024-05-06", "2024-05-13"), ("2023-05-15", "2023-05-22")),
+        ("last 7 days", ("2024-05-01", "2024-05-08"), ("2023-05-08", "2023-05-15")),
+        ("year to date", ("2023-01-01", "2023-05-16"), ("2023-01-01", "2023-05-16")),
+        ("month to date", ("2024-04-01", "2024-04-16"), ("2023-05-01", "2023-05-16")),
+        ("february 29, 2024", ("2024-02-28", "2024-02-29"), None),
+    ],
+)
+def test_a_period_is_compared_with_an_earlier_one(
+    said: str, before: tuple[str, str], year_before: tuple[str, str] | None
+) -> None:
+    period = whole_period(said)
+    assert period is not None
+    assert (_on(earlier(period, "bucket")), _on(earlier(period, "year"))) == (before, year_before)
+    assert earlier(replace(period, end=None), "year") is None
+
+
+def _on(period: Period | None) -> tuple[str, str] | None:
+    if period is None:
+        return None
+    assert period.start is not None and period.end is not None
+    return str(period.start.on(TODAY)), str(period.end.on(TODAY))
+
+
+# ------------------------------------------------------------------------------------------------------------- metrics
+
+
+def test_figures_of_the_semantic_file_are_compared_and_grow(shop: GuardedDatabase, catalog: Catalog) -> None:
+    expression = "sum(amount) / nullif(count(*), 0)"
+    meant = replace(catalog, metrics=(Metric("each", ORDERS, expression, filter="status = 'paid'"),))
+    each = Measure("metric", ORDERS, "each")
+    of = "sum(CASE WHEN {} THEN amount END) / nullif(count(CASE WHEN {} THEN 1 END), 0)"
+    gold = f"SELECT {change('a', 'b')} FROM (SELECT {of.replace('{}', FIRST)} a, {of.replace('{}', SECOND)} b"
+    holds(
+        shop, meant, Query(ORDERS, measures=(each,), comparison=YEARS), f"{gold} FROM orders WHERE status = 'paid') x"
+    )
+    by_city = Query(ORDERS, measures=(each,), dimensions=(Dimension(CUSTOMERS),), comparison=YEARS)
+    gold = (
+        f"SELECT name, {change('a', 'b')} FROM (SELECT name, {of.replace('{}', FIRST)} a, {of.replace('{}', SECOND)} b"
+        f" {KEPT} AND status = 'paid' AND ({FIRST} OR {SECOND}) GROUP BY customer_id, name) x"
+    )
+    holds(shop, meant, by_city, gold)
+    series_of = Query(ORDERS, measures=(each,), dimensions=(by("year"),), growth="bucket")
+    gold = (
+        "SELECT DATE '2023-01-01', 100, NULL::int, NULL::int, NULL::int"
+        " UNION ALL SELECT DATE '2024-01-01', 191, 100, 91, 91"
+    )
+    holds(shop, meant, series_of, gold)
+
+
+# ------------------------------------------------------------------------------------------------- groups that are NULL
+
+
+def test_a_group_without_a_name_is_one_group_in_figures_of_several_tables(
+    shop: GuardedDatabase, catalog: Catalog
+) -> None:
+    people = Measure("count", CUSTOMERS)
+    query = Query(
+        CUSTOMERS, measures=(people, COUNT), dimensions=(Dimension(CUSTOMERS, "city"),), order=(Order(COUNT),)
+    )
+    gold = (
+        "SELECT city, (SELECT count(*) FROM customers WHERE NOT is_deleted AND city IS NOT DISTINCT FROM c.city),"
+        " count(*) FROM customers c JOIN orders USING (customer_id) WHERE NOT is_deleted GROUP BY city"
+    )
+    holds(shop, catalog, query, gold)
+
+
+def test_a_group_without_a_name_is_one_group_on_both_sides(shop: GuardedDatabase, catalog: Catalog) -> None:
+    share = Measure("sum", ORDERS, "amount", is_share=True)
+    per = Measure("sum", ORDERS, "amount", per=by("month"))
+    city = Dimension(CUSTOMERS, "city")
+    part = f"SELECT city, round(100 * sum(amount) / sum(sum(amount)) OVER (), 2) n {KEPT}"
+    gold = (
+        "SELECT coalesce(x.city, y.city), {} FROM ({}) x FULL JOIN ({}) y"
+        " ON coalesce(x.city, '?') = coalesce(y.city, '?')"
+    )
+    changed = change("x.n", "y.n")
+    parts = [f"{part} AND {side} GROUP BY city" for side in (FIRST, SECOND)]
+    holds(
+        shop,
+        catalog,
+        Query(ORDERS, measures=(share,), dimensions=(city,), comparison=YEARS),
+        gold.format(changed, *parts),
+    )
+    months = f"SELECT city, sum(amount) s {KEPT} AND %s GROUP BY city, date_trunc('month', ordered_at)"
+    parts = [f"SELECT city, avg(s) n FROM ({months % side}) m GROUP BY city" for side in (FIRST, SECOND)]
+    holds(
+        shop,
+        catalog,
+        Query(ORDERS, measures=(per,), dimensions=(city,), comparison=YEARS),
+        gold.format(changed, *parts),
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # a customer who has ordered a product twice would count twice
+        Query(CUSTOMERS, measures=(Measure("sum", CUSTOMERS, "credit_limit"),), dimensions=(Dimension(PRODUCTS),)),
+        Query(
+            CUSTOMERS,
+            measures=(Measure("median", CUSTOMERS, "credit_limit"),),
+            dimensions=(Dimension(PRODUCTS),),
+            comparison=YEARS,
+        ),
+        # an order of several products would, which all have been ordered by the customer
+        Query(
+            PRODUCTS,
+            measures=(Measure("avg", PRODUCTS, "rating"),),
+            dimensions=(Dimension(CUSTOMERS), Dimension(ORDERS, "status")),
+            top_per=(Dimension(CUSTOMERS),),
+            order=(Order(Measure("avg", PRODUCTS, "rating")),),
+        ),
+    ],
+)
+def test_what_joins_repeat_is_not_added(catalog: Catalog, query: Query) -> None:
+    lexicon = lexicon_of(catalog)
+    with pytest.raises(Unrenderable):
+        render(query, lexicon.schema, lexicon.graph)
+
+
+# --------------------------------------------------------------------------------------------------------------- shares
+
+CITIES = f"SELECT coalesce(city, '?') city, sum(amount) f, count(*) n {KEPT} GROUP BY 1"
+
+
+@pytest.mark.parametrize(
+    ("query", "gold"),
+    [
+        (
+            Query(ORDERS, measures=(SUM,), dimensions=(Dimension(CUSTOMERS, "city"),), share_of_top=2),
+            f"SELECT round(100 * (SELECT sum(f) FROM (SELECT f FROM ({CITIES}) x ORDER BY f DESC LIMIT 2) y)"
+            f" / (SELECT sum(f) FROM ({CITIES}) x), 2)",
+        ),
+        (
+            Query(ORDERS, measures=(COUNT,), dimensions=(Dimension(CUSTOMERS),), share_of_top=9),
+            "SELECT 100.0",
+        ),
+        (  # none are all of none
+            Query(
+                ORDERS,
+                measures=(SUM,),
+                dimensions=(Dimension(CUSTOMERS),),
+                conditions=(Condition(AMOUNT, ">", (Decimal(1000),)),),
+                share_of_top=1,
+            ),
+            "SELECT NULL::numeric",
+        ),
+        (
+            Query(
+                ORDERS,
+                measures=(SUM, replace(SUM, is_running=True)),
+                dimensions=(by("month"),),
+                conditions=(Condition(ORDERED, "not null"),),
+                order=(Order(descending=False),),
+            ),
+            "SELECT b::date, sum(f), (SELECT sum(amount) FROM orders WHERE date_trunc('month', ordered_at) <= b) FROM"
+            " (SELECT date_trunc('month', ordered_at) b, amount f FROM orders WHERE ordered_at IS NOT NULL) x"
+            " GROUP BY b ORDER BY b",
+        ),
+        (
+            Query(
+                ORDERS,
+                measures=(replace(COUNT, is_running=True),),
+                dimensions=(by("year"), Dimension(ORDERS, "status")),
+                conditions=(Condition(ORDERED, "not null"),),
+            ),
+            "SELECT b::date, s, (SELECT count(*) FROM orders WHERE status = s AND date_trunc('year', ordered_at) <= b)"
+            " FROM (SELECT DISTINCT date_trunc('year', ordered_at) b, status s FROM orders"
+            " WHERE ordered_at IS NOT NULL) x",
+        ),
+        (
+            Query(
+                ORDERS,
+                measures=(SUM, replace(SUM, is_running=True, is_share=True)),
+                dimensions=(Dimension(CUSTOMERS, "city"),),
+                order=(Order(SUM),),
+            ),
+            "SELECT nullif(city, '?'), f, round(100 * (SELECT sum(f) FROM c WHERE f >= a.f)"
+            " / (SELECT sum(f) FROM c), 2) FROM c a ORDER BY f DESC",
+        ),
+    ],
+)
+def test_parts_of_all_and_running_totals(shop: GuardedDatabase, catalog: Catalog, query: Query, gold: str) -> None:
+    gold = f"WITH c AS ({CITIES}) {gold}" if "FROM c " in gold else gold
+    holds(shop, catalog, query, gold, in_order=bool(query.order))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query(ORDERS, measures=(COUNT, Measure("sum", ITEMS, "quantity")), comparison=YEARS),
+        Query(ORDERS, measures=(SUM, Measure("sum", ITEMS, "quantity")), dimensions=(by("month"),), growth="bucket"),
+        Query(ORDERS, measures=(SUM,), dimensions=(by("month"), by("year")), growth="bucket"),
+        Query(ORDERS, measures=(SUM,), growth="bucket"),
+        Query(ORDERS, measures=(replace(SUM, is_share=True),), dimensions=(by("month"),), growth="bucket"),
+        Query(ORDERS, measures=(Measure("max", ORDERS, "ordered_at"),), comparison=YEARS),
+        Query(ORDERS, measures=(SUM,), share_of_top=2),
+        Query(ORDERS, measures=(Measure("avg", ORDERS, "amount"),), dimensions=(Dimension(CUSTOMERS),), share_of_top=2),
+        Query(ORDERS, measures=(replace(SUM, is_running=True),)),
+        Query(
+            ORDERS, measures=(Measure("avg", ORDERS, "amount", is_running=True),), dimensions=(Dimension(CUSTOMERS),)
+        ),
+    ],
+)
+def test_what_means_nothing_is_refused(catalog: Catalog, query: Query) -> None:
+    lexicon = lexicon_of(catalog)
+    with pytest.raises(Unrenderable):
+        render(query, lexicon.schema, lexicon.graph)

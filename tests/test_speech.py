@@ -4,11 +4,45 @@ import threading
 
 import pytest
 
-from common.values import Catalog
+from common.values import Catalog, Column, ForeignKey, Table
 from rules.linking.marks import marks_of
 from rules.schema.lexicon import lexicon_of
+from rules.words.derivation import verbs_of
 from rules.words.speech import Speech, is_participle, lemma, may_be_verb, part_of_speech, segmented
 from tests.offline_catalogs import CHINESE, SHOP
+
+MEMBERS = Table(
+    "public",
+    "members",
+    "table",
+    (Column("member_id", "integer", nullable=False), Column("name", "text", nullable=False)),
+    comment="会员",
+    primary_key=("member_id",),
+)
+RESERVATIONS = Table(
+    "public",
+    "reservation",
+    "table",
+    (
+        Column("reservation_id", "integer", nullable=False),
+        Column("member_id", "integer", nullable=False),
+        Column("geese", "integer"),
+        Column("made_on", "date", nullable=False),
+    ),
+    comment="订座单",
+    primary_key=("reservation_id",),
+    foreign_keys=(ForeignKey(("member_id",), ("public", "members"), ("member_id",)),),
+)
+CLUB = Catalog((MEMBERS, RESERVATIONS))
+SHOWS = Table(
+    "public",
+    "shows",
+    "table",
+    (Column("show_id", "integer", nullable=False), Column("show_date", "date", nullable=False)),
+    comment="演出场次",
+    primary_key=("show_id",),
+)
+THEATRE = Catalog((SHOWS,))
 
 
 @pytest.mark.parametrize(
@@ -23,6 +57,7 @@ from tests.offline_catalogs import CHINESE, SHOP
         ("roughly", "adverb"),
         ("ourselves", "pronoun"),
         ("upon", "particle"),
+        ("outside", "preposition"),
         ("kindly", "courtesy"),
         ("hardly", "decisive"),
         ("xyzzy", "unknown"),
@@ -106,12 +141,18 @@ def unknown(question: str, catalog: Catalog) -> dict[str, bool]:
     ("question", "words"),
     [
         ("could you dig the orders of last month out", ["dig", "out"]),
-        ("customers who racked up the most orders", ["racked", "up"]),
+        ("mind telling me the total amount", ["mind", "telling"]),
+        ("basically total amount per customer", ["basically"]),
         ("kindly pull up total amount per customer", ["kindly", "pull", "up"]),
     ],
 )
 def test_words_that_only_ask_or_tie_are_passed_over(question: str, words: list[str]) -> None:
     assert unknown(question, SHOP) == dict.fromkeys(words, True)
+
+
+def test_a_verb_ties_things_only_where_it_can_not_mean_a_state() -> None:
+    assert unknown("members who racked up the most reservations", CLUB) == {"racked": True, "up": True}
+    assert unknown("customers who racked up the most orders", SHOP)["racked"] is False  # orders are open or shipped
 
 
 @pytest.mark.parametrize(
@@ -120,11 +161,17 @@ def test_words_that_only_ask_or_tie_are_passed_over(question: str, words: list[s
         ("purple orders", "purple"),
         ("orders out of stock", "out"),
         ("profit by customer", "profit"),
+        ("orders sold out", "out"),
+        ("who complains the most", "complains"),
+        ("how long are the orders", "how"),
         ("cancelled orders", "cancelled"),
         ("orders from Gotham", "Gotham"),
         ("customers that resigned last month", "resigned"),
         ("orders paid manually", "manually"),
         ("warehouses of our customers", "warehouses"),
+        ("orders outside Berlin", "outside"),
+        ("customers lost in Berlin", "lost"),
+        ("customers who complained the most", "complained"),
         ("customers who hardly ordered", "hardly"),
     ],
 )
@@ -146,7 +193,16 @@ def test_chinese_words_that_only_ask_are_passed_over(question: str, words: list[
 
 @pytest.mark.parametrize(
     ("question", "word"),
-    [("紧急门店", "紧急"), ("逾期的门店", "逾期"), ("拖欠的门店有多少", "拖欠"), ("仓库的租金", "仓库")],
+    [
+        ("紧急门店", "紧急"),
+        ("逾期的门店", "逾期"),
+        ("拖欠的门店有多少", "拖欠"),
+        ("请问拖欠门店有多少", "拖欠"),
+        ("其他门店", "其他"),
+        ("我们欠各门店多少租金", "欠"),
+        ("门店平均开多久", "多久"),
+        ("仓库的租金", "仓库"),
+    ],
 )
 def test_chinese_words_that_name_or_restrict_are_not_passed_over(question: str, word: str) -> None:
     assert unknown(question, CHINESE)[word] is False
@@ -155,3 +211,46 @@ def test_chinese_words_that_name_or_restrict_are_not_passed_over(question: str, 
 def test_unknown_characters_are_cut_into_words_with_their_parts_of_speech() -> None:
     marks = marks_of("仓库盘点的租金", lexicon_of(CHINESE))
     assert [(mark.text, mark.speech) for mark in marks if mark.is_unknown] == [("仓库", "noun"), ("盘点", "noun")]
+
+
+@pytest.mark.parametrize(
+    ("noun", "verbs"),
+    [
+        ("reservations", {"reserve"}),
+        ("delivery", {"deliver"}),
+        ("subscription", {"subscribe"}),
+        ("complaint", {"complain"}),
+        ("sale", {"sell"}),
+        ("order", {"order"}),
+        ("customer", set()),
+        ("company", set()),
+        ("invoice", set()),
+    ],
+)
+def test_nouns_know_the_verbs_they_come_from(noun: str, verbs: set[str]) -> None:
+    assert verbs_of(noun) == verbs
+
+
+def named(question: str, word: str, catalog: Catalog) -> list[tuple[str, str, str | None]]:
+    """What a word of the question links to."""
+    marks = [mark for mark in marks_of(question, lexicon_of(catalog)) if mark.text == word]
+    return [(link.kind, link.table[1], link.column) for mark in marks for link in mark.links]
+
+
+def test_other_forms_of_names_are_known() -> None:
+    assert named("members by goose", "goose", CLUB) == [("column", "reservation", "geese")]
+    assert named("members who reserved in May", "reserved", CLUB) == [("table", "reservation", None)]
+
+
+def test_forms_of_words_that_ask_ask_as_well() -> None:
+    [mark] = [mark for mark in marks_of("orders exceeding 300", lexicon_of(SHOP)) if mark.text == "exceeding"]
+    assert mark.means("cmp") and mark.arg == ">"
+
+
+def test_chinese_verbs_lead_to_the_events_whose_name_holds_them() -> None:
+    assert named("今年演了几次", "演", THEATRE) == [("table", "shows", None)]
+    assert named("今年唱了几次", "唱", THEATRE) == []
+
+
+def test_no_word_of_the_dictionary_hides_a_word_that_asks() -> None:
+    assert [mark.text for mark in marks_of("各户租金", lexicon_of(CHINESE))][0] == "各"

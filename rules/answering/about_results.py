@@ -10,8 +10,8 @@ from common.inquiry import Inquiry
 from common.text import Text
 from common.values import QueryResult, Turn
 from knowledge.written_values import is_number, written
+from rules.answering.named_columns import columns_of
 from rules.answering.next_questions import split_names
-from rules.answering.summarize import columns_of
 from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.query.query import Query
 from rules.query.refusals import Refusal

@@ -1,5 +1,6 @@
 """Which period an answer is about, by which date, and whether it is over; and until when there are data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -8,7 +9,7 @@ from common.values import Column
 from knowledge.naming import spoken_name
 from knowledge.result_columns import as_period
 from rules.linking.dates import Moment, Period
-from rules.query.query import Query
+from rules.query.query import Condition
 from rules.schema.schema import Schema
 
 _CLAUSE = Text("（按{}，{}）", " (by {}, {})")
@@ -38,7 +39,7 @@ class Dated:
 
     def clause(self, lang: Lang) -> str:
         """In brackets: by which date, and which period."""
-        period = self._period(lang)
+        period = self.said(lang)
         said = _OPEN.to(lang).format(period) if self.is_unfinished else period
         return _CLAUSE.to(lang).format(spoken_name(self.column, lang), said)
 
@@ -53,7 +54,8 @@ class Dated:
             return _BEGINS.to(lang).format(spoken_name(self.column, lang), first)
         return None
 
-    def _period(self, lang: Lang) -> str:
+    def said(self, lang: Lang) -> str:
+        """The period in words."""
         if self.start is None or self.end is None:
             form, day = (_SINCE, self.start) if self.start is not None else (_BEFORE, self.end)
             return form.to(lang).format(day)
@@ -65,9 +67,9 @@ class Dated:
         return f"{self.start}" if last == self.start else _FROM_TO.to(lang).format(self.start, last)
 
 
-def dated_by(query: Query | None, schema: Schema, today: date) -> Dated | None:
-    """The period of the query; None without one, and with several."""
-    found = [one for one in (query.conditions if query is not None else ()) if one.operator == "during"]
+def dated_by(conditions: Sequence[Condition], schema: Schema, today: date) -> Dated | None:
+    """The period of the conditions; None without one, and with several."""
+    found = [one for one in conditions if one.operator == "during"]
     period = found[0].operands[0] if len(found) == 1 and len(found[0].operands) == 1 else None
     if not isinstance(period, Period) or (period.start is None and period.end is None):
         return None

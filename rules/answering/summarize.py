@@ -2,19 +2,19 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from common.text import Lang, Text
 from common.values import QueryResult
-from knowledge.naming import plural, spoken_name
-from knowledge.result_columns import ResultColumn, as_period, result_columns
+from knowledge.result_columns import ResultColumn, as_period
 from knowledge.written_values import about_apart, is_number, joined, written
+from rules.answering.compared import Changes
 from rules.answering.dated import Dated
 from rules.linking.dates import Moment, Unit
-from rules.query.query import ColumnRef, Measure, Query
-from rules.schema.schema import Schema
+from rules.query.functions import PARTS
+from rules.query.query import Query, references
 
 _MAX_FIELDS = 6
 _MOST_NAMED = 3  # of the first rows of a ranking
@@ -34,6 +34,8 @@ class Answered:
     Attributes:
         is_whole: whether there are no more such rows; the least of a top 3 is not the least of all.
         dated: the period that the rows are restricted to, where that is known.
+        changes: what the columns compare, where they do.
+        notes: sentences about what the question's words were taken for.
     """
 
     result: QueryResult
@@ -42,6 +44,8 @@ class Answered:
     today: date
     is_whole: bool = True
     dated: Dated | None = None
+    changes: Changes | None = None
+    notes: Sequence[Text] = ()
 
     @property
     def clause(self) -> str:
@@ -61,8 +65,17 @@ def summary_pieces(answered: Answered) -> list[str]:
         return _sentences([none, *_limits(answered)], lang)
     if result.row_count == 1:
         is_nothing = all(value is None or (is_number(value) and value == 0) for value in result.rows[0])
-        return _sentences([_single(answered), *(_limits(answered) if is_nothing else ())], lang)
-    return _sentences([_count(answered), *_extremes(answered), *_partial_periods(answered)], lang)
+        told = [*_one(answered), *(_limits(answered) if is_nothing else ())]
+    else:
+        told = [_count(answered), *_extremes(answered), *_partial_periods(answered)]
+    notes = [*answered.notes, *(answered.changes.notes(result.rows) if answered.changes is not None else ())]
+    return _sentences([*told, *(one.to(lang) for one in notes)], lang)
+
+
+def _one(answered: Answered) -> list[str]:
+    if answered.changes is None or not answered.changes.is_alone:
+        return [_single(answered)]
+    return answered.changes.told(answered.result.rows[0], answered.columns, answered.lang)
 
 
 def _sentences(sentences: Sequence[str], lang: Lang) -> list[str]:
@@ -77,6 +90,12 @@ def _limits(answered: Answered) -> list[str]:
 def spoken_assumptions(assumptions: Sequence[Text], lang: Lang) -> list[str]:
     """Sentences to follow the summary."""
     return [_BLANK.to(lang) + one.to(lang) for one in assumptions]
+
+
+def notes_on(query: Query | None) -> list[Text]:
+    """What the parts of dates in the query don't say by themselves."""
+    parts = {one.part for one in references(query)} - {None}
+    return [part.note for name, part in PARTS.items() if name in parts and part.note is not None]
 
 
 def cuts_rows(sql: str) -> bool:
@@ -157,11 +176,13 @@ def _first(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Te
 
 
 def _figure_place(answered: Answered) -> int | None:
-    """The figure that the rows are about: the measure in whose order they are, else the last column."""
+    """The figure that the rows are about: the measure in whose order they are, else the last column, or the change."""
     last = len(answered.columns) - 1
-    places = [place for place in range(1, last + 1) if _is_figure(answered, place)]
-    if last < 1 or last > 3 or not places:
-        return None
+    candidates: list[int] = [*range(1, last + 1)] if 1 <= last <= 3 else []
+    if answered.changes is not None:
+        one = answered.changes.figures[0]
+        candidates, last = [one.percent, one.difference, one.after], one.percent
+    places = [place for place in candidates if _is_figure(answered, place)]
     figures = {place: [row[place] for row in answered.result.rows if row[place] is not None] for place in places}
     ordered = [place for place in places if figures[place] == sorted(figures[place], reverse=True)]
     if ordered:
@@ -234,65 +255,3 @@ def _beginning(value: str) -> date | None:
         return date.fromisoformat(f"{value[:10]}-01-01"[:10] if len(value) == 4 else f"{value[:10]}-01"[:10])
     except ValueError:  # a year beyond those that Python knows, or another way of writing it
         return None
-
-
-# ------------------------------------------------------------------------------------------------------------- columns
-
-_FUNCTIONS = {
-    "sum": Text("{}合计", "total {}"),
-    "avg": Text("平均{}", "average {}"),
-    "min": Text("最低{}", "lowest {}"),
-    "max": Text("最高{}", "highest {}"),
-}
-
-
-def columns_of(
-    query: Query | None, sql: str, result: QueryResult, schema: Schema, lang: Lang
-) -> tuple[ResultColumn, ...]:
-    """What the columns are; what is computed is called by the structure that it comes from."""
-    columns = result_columns(sql, result, schema.catalog, lang)
-    asked: Sequence[ColumnRef | Measure] = ()
-    if query is not None and not query.counts_rows:
-        asked = (*query.columns, *query.measures)
-    if len(asked) > len(columns):
-        return columns
-    first = len(columns) - len(asked)
-    pairs = zip(columns[first:], asked, strict=True)
-    return (*columns[:first], *(_called(column, one, schema, lang) for column, one in pairs))
-
-
-def _called(column: ResultColumn, asked: ColumnRef | Measure, schema: Schema, lang: Lang) -> ResultColumn:
-    if isinstance(asked, ColumnRef):
-        return replace(column, label=_years(asked, schema, lang)) if asked.is_age else column
-    if asked.function == "metric":
-        metric = schema.column(asked.table, str(asked.column))
-        unit = metric.meaning.unit if metric.meaning is not None else None
-        return replace(column, label=spoken_name(metric, lang), unit=unit.to(lang) if unit is not None else None)
-    name = _computed_name(asked, schema, lang)
-    return replace(column, label=name) if name is not None else column
-
-
-def _years(asked: ColumnRef | Measure, schema: Schema, lang: Lang) -> str:
-    name = spoken_name(schema.column(asked.table, str(asked.column)), lang)
-    return Text(f"{name}至今的年数", f"years since {name}").to(lang)
-
-
-def _computed_name(measure: Measure, schema: Schema, lang: Lang) -> str | None:
-    """What is computed of several columns, or of figures of groups; None for what the SQL alone says."""
-    if not (measure.times or measure.per or measure.is_share or measure.is_age):
-        return None
-    if measure.is_age:
-        name = _years(measure, schema, lang)
-    elif measure.function in ("count", "count_distinct"):
-        thing = schema.table(measure.table) if measure.column is None else schema.column(measure.table, measure.column)
-        name = spoken_name(thing, lang)
-        name = Text(f"{name}数量", f"number of {plural(name)}").to(lang)
-    else:
-        assert measure.column is not None
-        factors = [measure.column, measure.times] if measure.times is not None else [measure.column]
-        name = " × ".join(spoken_name(schema.column(measure.table, column), lang) for column in factors)
-    if measure.is_share:
-        return Text(f"{name}占比", f"share of {name}").to(lang)
-    if measure.per is not None:
-        return Text(f"每组{name}的平均", f"average {name}").to(lang)
-    return _FUNCTIONS[measure.function].to(lang).format(name) if measure.function in _FUNCTIONS else None

@@ -47,7 +47,7 @@ class Asked:
         asked = [one for one in self.tables if one.role == "asked"]
         named = asked or self.tables or self.owners
         if not named:
-            return self.person(self.spoken) if self.parts.rankings or not self.parts.groups else None
+            return self.person(self.events or self.spoken) if self.parts.rankings or not self.parts.groups else None
         named = tuple(sorted(named, key=lambda one: one.at))
         if asked:
             return named[0].link.table
@@ -75,6 +75,12 @@ class Asked:
         return None
 
     @cached_property
+    def events(self) -> tuple[TableKey, ...]:
+        """The tables of the events that verbs speak of: who bought something placed an order."""
+        found = self.question.spoken_events()
+        return tuple(key for key in found if not self.question.facts(key).is_entity)
+
+    @cached_property
     def spoken(self) -> tuple[TableKey, ...]:
         """The tables of the figures and conditions."""
         parts = self.parts
@@ -86,7 +92,7 @@ class Asked:
 
     def is_attribute_listing(self) -> bool:
         """Whether the measures are columns of the thing that is grouped by, so that they are listed: `各店的租金`."""
-        if len(self.parts.groups) != 1:
+        if len(self.parts.groups) != 1 or self.says("avg") or self.says("sum"):
             return False
         one = self.parts.groups[0].dimension
         own = all(figure.link is not None and figure.link.table == one.table for figure in self.parts.bare)

@@ -48,6 +48,8 @@ def _periods(asked: Asked, query: Query) -> tuple[tuple[Condition, ...], tuple[C
     """The two periods that are compared, the earlier one first."""
     spans = asked.parts.spans
     periods = [(span, period) for span in spans for period in span.periods]
+    if len(periods) == 1 and asked.says("compare") and (following := _following(periods[0][1])) is not None:
+        periods.append((periods[0][0], following))  # `比上个月增长了多少`
     if len(periods) != 2:
         return None
     if _starts_later(periods[0][1], periods[1][1]):
@@ -57,6 +59,13 @@ def _periods(asked: Asked, query: Query) -> tuple[tuple[Condition, ...], tuple[C
         raise no_date_of(asked, query.base)
     first, second = (tuple(during(asked, date, Span((period,), span.at))) for span, period in periods)
     return first, second
+
+
+def _following(period: Period) -> Period | None:
+    """The period after one that is a unit of time; None for any other."""
+    if period.grain is None or period.start is None or period.end is None:
+        return None
+    return Period(period.end, period.end.shifted(period.grain, 1), period.grain)
 
 
 def _starts_later(first: Period, second: Period) -> bool:

@@ -10,9 +10,9 @@ from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.names import notes_on_values
 from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
-from rules.query.query import ColumnRef, Condition, Query
+from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.query.refusals import ambiguous_column, unused_words
-from rules.reading.parts import NO_TABLE, Group, Named
+from rules.reading.parts import NO_TABLE, Group, Named, Span
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 
@@ -24,10 +24,12 @@ def composed(asked: Asked) -> Query:
         Refusal: something is missing, ambiguous, or has no place in the query.
         AmbiguousPath: two tables are tied in several ways.
     """
-    asked = _split_attributes(_with_whole_names(_without_deeds(asked)))
+    asked = _split_attributes(_with_whole_names(_with_one_span(_without_deeds(asked))))
     refuse_doubts(asked)
     notes_on_values(asked)
     skipped: tuple[Condition, ...] = ()
+    if asked.says("shown too") and not (asked.parts.rankings or asked.parts.thresholds or asked.parts.groups):
+        raise unused_words(asked.question.texts("each"))
     if asked.says("or"):
         raise unused_words(asked.question.texts("or"))
     if asked.says("periods") and not (asked.parts.rankings or asks_for_periods(asked)):
@@ -51,8 +53,40 @@ def composed(asked: Asked) -> Query:
     if query.measures:
         query = replace(query, conditions=(*query.conditions, *dated_groups(asked)))
     query = _with_people(asked, restricted(asked, query, skipped))
+    _refuse_unmet(asked, query)
     refuse_unplaced(asked, query)
     return query
+
+
+def _counts_itself(query: Query) -> bool:
+    """Whether rows are counted by themselves, which gives 1 for each."""
+    own = Dimension(query.base)
+    counted = [one for one in query.measures if one.function == "count" and one.column is None and one.per is None]
+    return own in query.dimensions and any(one.table == query.base for one in counted)
+
+
+def _refuse_unmet(asked: Asked, query: Query) -> None:
+    """Refuses if a figure is asked for and the query has none, or something is asked of a thing that it only names.
+
+    Raises:
+        Refusal: "how much did Ann spend" is not answered by Ann.
+    """
+    if _counts_itself(query) and not query.counts_rows:
+        raise unused_words(asked.question.texts("count", "super", "each", "by") or ["?"])
+    functions = {measure.function for measure in query.measures}
+    averaged = "avg" in functions or any(one.per for one in query.measures) or "metric" in functions
+    if asked.says("avg") and not averaged:
+        raise unused_words(asked.question.texts("avg"))
+    shown = query.measures or query.counts_rows or asked.parts.rankings or asked.parts.thresholds
+    if not shown and (asked.says("sum") or asked.says("how many")):
+        raise unused_words(asked.question.texts("sum", "count"))
+    parts, question = asked.parts, asked.question
+    named = parts.tables or parts.columns or parts.bare or parts.labels or parts.rankings or parts.groups
+    if query.measures or named or parts.thresholds or parts.related:
+        return
+    names = all(one.column.column in question.facts(one.column.table).display for one in parts.conditions)
+    if names and question.has("which", "verb"):
+        raise unused_words(question.texts("which", "verb"))
 
 
 def _without_deeds(asked: Asked) -> Asked:
@@ -85,6 +119,16 @@ def refuse_doubts(asked: Asked) -> None:
         choices = [(link.table, str(link.column)) for link in links]
         if asked.question.settled.among(choices) is None:
             raise ambiguous_column(word, choices[:5], asked.question.lexicon)
+
+
+def _with_one_span(asked: Asked) -> Asked:
+    """Periods that are compared are one wish, wherever they stand: `上周车流量和上上周相比`."""
+    spans = asked.parts.spans
+    plain = len(spans) > 1 and all(one.link is None and not one.negated and one.periods[0].grain for one in spans)
+    if not plain or not (asked.says("compare") or asked.says("growth")):
+        return asked
+    whole = Span(tuple(period for one in spans for period in one.periods), spans[0].at, compares=True)
+    return replace(asked, parts=replace(asked.parts, spans=(whole,)))
 
 
 def _with_whole_names(asked: Asked) -> Asked:

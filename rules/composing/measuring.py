@@ -55,6 +55,8 @@ def _metric(asked: Asked, figure: Figure) -> Measure:
 def wants_figures(asked: Asked) -> bool:
     """Whether the answer is figures and not rows."""
     parts = asked.parts
+    if asked.says("how many") and asked.says("compare") and any(one.table for one in parts.thresholds):
+        return False  # `订单数超过15的医院，各有多少`: the compared number is shown anyway
     if parts.figures or any(asked.says(one) for one in ("share", "per entity", "distribution", "how many", "growth")):
         return True
     if counts_implied(asked):
@@ -154,6 +156,7 @@ def _implied(asked: Asked) -> list[Figure]:
     named = [one.dimension.table for one in asked.parts.groups if one.dimension.column is not None]
     named += [one.column.table for one in asked.parts.conditions]
     named += [one.link.table for one in asked.parts.thresholds if one.link is not None]
+    named += asked.events if len(asked.events) == 1 else ()
     table = asked.head or next(iter(named), None)
     if table is None or table == NO_TABLE:
         raise not_understood(asked.question.lexicon)
@@ -297,7 +300,7 @@ def _leads(asked: Asked, at: int) -> bool:
 def _is_each_row(asked: Asked, dimension: Dimension, measures: list[Measure]) -> bool:
     """Whether the dimension is the measured rows themselves, which are no groups: `average fare per trip`."""
     same = dimension.column is None and dimension.bucket is None and dimension.table == measures[0].table
-    per = any(word.text == "per" for word in asked.question.words)
+    per = asked.says("avg") or any(word.text == "per" for word in asked.question.words)
     averaged = measures[0].function == "avg" and len(measures) == 1
     return same and averaged and (per or not asked.question.facts(dimension.table).is_entity)
 

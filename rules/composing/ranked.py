@@ -34,7 +34,7 @@ def ranked_query(asked: Asked) -> Query:
     if asked.says("share"):
         raise unused_words(asked.question.texts("share"))
     asked, ranking = _with_figure(asked, asked.parts.rankings[0])
-    _refuse_owner(asked, ranking)
+    asked, owner = _owned(asked, ranking)
     asked = _without_single_rows(asked, ranking)
     if _wants_value(asked, ranking):
         assert ranking.figure is not None
@@ -46,12 +46,13 @@ def ranked_query(asked: Asked) -> Query:
         if figure.link is None:
             raise missing_measure(asked.question.words[ranking.at].mark.text)
         entity = Dimension(figure.link.table)
-    limit = None if ranking.is_order else ranking.limit or 1
-    if ranking.is_order and asked.parts.limits or ranking.limit is None and asked.parts.limits:
-        limit = asked.parts.limits[0]
+    limit = ranking.limit or next(iter(asked.parts.limits), None if ranking.is_order else ranking.few)
     if figure.link is not None and figure.function is None and _is_attribute(asked, figure.link, entity):
-        return _rows(asked, ranking, figure.link, entity, limit)
-    return _groups(asked, ranking, figure, entity, limit)
+        query = _rows(asked, ranking, figure.link, entity, limit)
+        names = asked.names_of(owner) if owner is not None else []
+        return replace(query, columns=tuple(dict.fromkeys((*query.columns, *names))))
+    query = _groups(asked, ranking, figure, entity, limit)
+    return replace(query, dimensions=(*query.dimensions, Dimension(owner))) if owner is not None else query
 
 
 def _merged(rankings: tuple[Ranking, ...]) -> Ranking | None:
@@ -68,6 +69,7 @@ def _merged(rankings: tuple[Ranking, ...]) -> Ranking | None:
     return Ranking(
         not least, rankings[0].at, figures[0] if figures else None, hints[0] if hints and not figures else "",
         limits[0] if limits else None, is_order=all(one.is_order for one in rankings),
+        few=max(one.few for one in rankings),
     )  # fmt: skip
 
 
@@ -94,6 +96,8 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
         return asked, replace(ranking, figure=Figure(None, adjective, position=ranking.at), hint="")
     if ranking.figure is None and not (ranking.hint and not _is_plain(asked, ranking.hint)):
         named = [*parts.figures, *parts.bare]
+        if not named and ranking.counts and len(asked.events) == 1 and asked.head is not None:
+            return asked, replace(ranking, figure=Figure("count", table=asked.events[0], position=ranking.at))
         if not named and ranking.counts and asked.head is not None and parts.groups:
             return asked, replace(ranking, figure=Figure("count", table=asked.head, position=ranking.at))
         if named:
@@ -104,20 +108,35 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
     return asked, ranking
 
 
-def _refuse_owner(asked: Asked, ranking: Ranking) -> None:
-    """Refuses to rank the owners if the question asks for the owner of what is ranked: `收入最高的店铺属于哪个服务区`.
+def _owned(asked: Asked, ranking: Ranking) -> tuple[Asked, TableKey | None]:
+    """What is ranked, and the table of its owner, where that one is asked for: `收入最高的店铺属于哪个服务区`.
 
     Raises:
-        Refusal: it does.
+        Refusal: an owner is asked for, but not what kind of owner.
     """
-    words, is_thing_said = asked.question.words, False
-    if not asked.question.is_chinese and (owned := _restricted_thing(asked, ranking)) is not None:
-        raise unused_words([words[owned].mark.text])
+    place = _ranked_thing(asked, ranking)
+    if place is None:
+        return asked, None
+    thing = next(one for one in asked.tables if one.at == place)
+    above = asked.question.graph.above(thing.link.table)
+    owners = [one for one in asked.tables if one is not thing and one.link.table in above]
+    if len(owners) != 1 or len(asked.tables) != 2:
+        raise unused_words([asked.question.words[place].mark.text])
+    return replace(asked, parts=replace(asked.parts, tables=(thing,))), owners[0].link.table
+
+
+def _ranked_thing(asked: Asked, ranking: Ranking) -> int | None:
+    """Where the thing stands that is ranked, if its owner is asked for; None elsewhere."""
+    words, places = asked.question.words, [one.at for one in asked.tables]
+    if not asked.question.is_chinese:
+        return _restricted_thing(asked, ranking)
     for word in words[ranking.at :]:
+        before = [at for at in places if at < word.at]
         owns = word.mark.means("noise", "which", "verb") and _OWNS.match(word.text)
-        if owns and (is_thing_said or word.text.startswith(_ASKED_OWNERS)):
-            raise unused_words([word.mark.text])
-        is_thing_said = is_thing_said or (word.noun is not None and word.noun.is_table)
+        after = any(at > word.at for at in places)
+        if owns and after and before and before[-1] > ranking.at:
+            return before[-1]
+    return None
 
 
 def _restricted_thing(asked: Asked, ranking: Ranking) -> int | None:
@@ -129,18 +148,13 @@ def _restricted_thing(asked: Asked, ranking: Ranking) -> int | None:
     named = [word.at for word in words[first + 1 :] if word.noun is not None and not word.noun.is_value]
     for one in asked.tables:
         after = one.at + 1
-        if (
-            first < one.at < ranking.at
-            and one.at != named[0]
-            and after < ranking.at
-            and words[after].mark.means("with")
-        ):
+        tied = after < ranking.at and words[after].mark.means("with")
+        if first < one.at < ranking.at and one.at != named[0] and tied:
             return one.at
     return None
 
 
 _OWNS = re.compile(WORDS.any_of("questions.owners"))
-_ASKED_OWNERS = WORDS.chinese.phrases("questions.asked_owners")
 
 
 def _without_single_rows(asked: Asked, ranking: Ranking) -> Asked:

@@ -214,6 +214,8 @@ def _with_spans(asked: Asked, query: Query) -> Query:
 
 
 def _with_weekdays(asked: Asked, query: Query) -> Query:
+    if len(asked.parts.weekdays) > 1:
+        return _with_several_weekdays(asked, query)
     for one in asked.parts.weekdays:
         date = ColumnRef(one.link.table, str(one.link.column)) if one.link else span_date(asked, query.base)
         if date is None:
@@ -225,6 +227,26 @@ def _with_weekdays(asked: Asked, query: Query) -> Query:
             condition = Condition(column, "!=" if one.negated else "=", (Decimal(one.value),))
         query = replace(query, conditions=(*query.conditions, condition))
     return query
+
+
+def _with_several_weekdays(asked: Asked, query: Query) -> Query:
+    """Figures by weekday, or at weekends and not: `周末和工作日的车流量`.
+
+    Raises:
+        Refusal: it is not known which weekdays are meant, or the rows carry no date.
+    """
+    days = asked.parts.weekdays
+    date = span_date(asked, query.base)
+    if len({one.part for one in days}) > 1 or any(one.negated or one.link for one in days) or not query.measures:
+        raise unused_words(asked.question.texts("calendar"))
+    if date is None:
+        raise no_date_of(asked, query.base)
+    part = days[0].part
+    if part == "weekday":
+        values = tuple(Decimal(one.value) for one in days)
+        query = replace(query, conditions=(*query.conditions, Condition(replace(date, part=part), "in", values)))
+    dimension = Dimension(date.table, date.column, part=part)
+    return replace(query, dimensions=(*query.dimensions, dimension), order=query.order or (Order(descending=False),))
 
 
 def _is_of_another(asked: Asked, date: ColumnRef, base: TableKey) -> bool:

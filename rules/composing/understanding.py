@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 from common.inquiry import Inquiry
 from common.text import Lang, Text, language_of
-from knowledge.atoms import key_of, stem, words_of
+from knowledge.atoms import stem, words_of
 from knowledge.naming import called, comment_names, english_words
-from knowledge.thesaurus import EVENTS_OF_VERBS
 from rules.composing.asked import Asked
 from rules.composing.assumptions import assumptions
 from rules.composing.compose import composed
@@ -22,6 +21,7 @@ from rules.query.refusals import (
     missing_year,
     not_combinable,
     not_connected,
+    too_long,
     unknown_words,
     unsupported,
     unused_words,
@@ -37,10 +37,7 @@ from rules.schema.looked_up import lexicon_for
 from rules.schema.schema import TableKey
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
-from rules.words import WORDS
 from rules.words.talk import without_courtesy
-
-_DONE = WORDS.chinese.text("questions.done")
 
 
 @dataclass(frozen=True)
@@ -172,8 +169,10 @@ def refuse_unsupported(question: Question) -> None:
     """Refuses what rules can't do.
 
     Raises:
-        Refusal: the question asks for it.
+        Refusal: the question asks for it, or is too long.
     """
+    if len(question) > costs.MOST_WORDS:
+        raise too_long(len(question), costs.MOST_WORDS)
     for word in question.words:
         if word.mark.means("unsupported") and not any(one.link for one in word.senses.values()):
             raise unsupported(word.mark.arg, word.mark.text)
@@ -202,7 +201,7 @@ def _understood(
     asked = Asked(question, reading.parts)
     refuse_lost(asked, reading)
     try:
-        query = replace(composed(asked), through=_spoken_events(question))
+        query = replace(composed(asked), through=frozenset((*question.named_tables(), *question.spoken_events())))
         query, sql = rendered(question, query, inclusion)
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
@@ -275,15 +274,3 @@ def with_role(query: Query, table: TableKey, via: str) -> Query:
         conditions=tuple(replace(one, column=column(one.column)) for one in query.conditions),
         order=tuple(replace(one, column=column(one.column)) if one.column else one for one in query.order),
     )
-
-
-def _spoken_events(question: Question) -> frozenset[TableKey]:
-    """The tables of the events that verbs name: "bought" those of orders, "reviewed" those of reviews."""
-    found = set(question.named_tables())
-    for word in question.words:
-        mark: Mark = word.mark
-        verb = key_of(mark.text, stems=True).rstrip(_DONE)
-        for name in EVENTS_OF_VERBS.get(verb, ()) if mark.means("verb") else ():
-            links = question.lexicon.find(name)
-            found |= {link.table for link in links if link.kind == "table" and link.quality >= costs.CLEAR}
-    return frozenset(found)

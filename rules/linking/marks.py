@@ -5,26 +5,30 @@ reading is right. Every stretch that is a name, a stored value, an intent word, 
 cost; dynamic programming takes the cover of least total cost, which prefers few, long, exact matches.
 """
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from knowledge.atoms import Atom, atoms_of, join, normalise
 from knowledge.naming import has_han
 from rules.linking.dates import spans_of
 from rules.linking.mark import Mark as Mark
+from rules.linking.other_forms import with_characters, with_other_forms
 from rules.linking.skipping import with_speech
+from rules.linking.unknown_words import cut, dictionary_words
 from rules.schema.lexicon import MAX_PHRASE_ATOMS, Lexicon
 from rules.schema.links import Link
+from rules.schema.states import has_states
 from rules.words import WORDS
 from rules.words.numerals import numerals_of
-from rules.words.speech import segmented
 from rules.words.talk import without_courtesy
 from rules.words.vocabulary import INTENTS, Intent
 
 _SEPARATOR = re.compile("[,;、]")
 _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark": 0.0}
+_UNKNOWN_WORD, _LONGER_WORD = 1.7, 0.5  # less than one unknown character and one known
+_WEAK = ("noise", "unit", "of", "and", "by", "from", "to", "with", "verb", "date_part")  # what may be part of a word
 _WHOLE_VALUE = 0.8
 # Words of these kinds are often part of a name: "total amount", "average score".
 _NAMING = (
@@ -43,7 +47,6 @@ _NAMING = (
     "super",
     "top",
     "rank",
-    "not",
     "unsupported",
     "calendar",
     "calendar_part",
@@ -116,8 +119,24 @@ def _marks(question: str, lexicon: Lexicon, intents: Mapping[str, Intent], *, wi
         _forget_views(found, lexicon)
     _add_numbers_and_dates(found, lexicon)
     _add_looked_up(found, lexicon)
-    known = list(_with_kinds(list(_words_of_unknown(_cheapest(found), atoms)), lexicon))
-    return with_speech(known)
+    _add_dictionary_words(found)
+    named = with_characters(with_other_forms(cut(_cheapest(found), atoms), lexicon, intents), lexicon)
+    marks = with_speech(list(named), partial(has_states, lexicon.schema))
+    return tuple(_with_kinds(list(marks), lexicon))
+
+
+def _add_dictionary_words(found: _Candidates) -> None:
+    """Adds the words of the dictionary that no name overlaps, so that no piece of one is taken for a word."""
+    named = {at for (start, end), mark in found.places.items() if _is_firm(mark) for at in range(start, end)}
+    for mark in dictionary_words(found.atoms, found.at):
+        if (mark.start, mark.end) not in found.places and named.isdisjoint(range(mark.start, mark.end)):
+            found.put(mark)
+
+
+def _is_firm(mark: Mark) -> bool:
+    if mark.intent is not None and (mark.end - mark.start > 1 or not mark.means(*_WEAK)):
+        return True
+    return mark.links != () or mark.number is not None or mark.date is not None or mark.literal is not None
 
 
 def _with_kinds(marks: list[Mark], lexicon: Lexicon) -> Iterator[Mark]:
@@ -280,6 +299,8 @@ def _add_links(found: _Candidates, start: int, end: int, links: tuple[Link, ...]
 
 def _cost(mark: Mark) -> float:
     costs = []
+    if mark.is_unknown:
+        return _UNKNOWN_WORD + _LONGER_WORD * (mark.end - mark.start)
     if mark.intent is not None and not any(char.isalnum() for char in mark.text):
         return -0.5 * (mark.end - mark.start)  # so that signs are always part of the cover
     if mark.intent is not None:
@@ -328,28 +349,3 @@ def _cheapest(found: _Candidates) -> list[Mark]:
 
 def _is_bare_punctuation(mark: Mark, atoms: tuple[Atom, ...]) -> bool:
     return atoms[mark.start].kind == "mark" and mark.intent is None and mark.number is None
-
-
-def _words_of_unknown(marks: list[Mark], atoms: tuple[Atom, ...]) -> Iterator[Mark]:
-    """The marks; unknown Han characters in a row are cut into words by the dictionary."""
-    for is_han, row in itertools.groupby(marks, key=lambda mark: mark.is_unknown and atoms[mark.start].kind == "han"):
-        if not is_han:
-            yield from row
-            continue
-        run: list[Mark] = []
-        for mark in row:
-            if run and not (mark.glued and mark.start == run[-1].end):
-                yield from _cut(run, atoms)
-                run = []
-            run.append(mark)
-        yield from _cut(run, atoms)
-
-
-def _cut(run: list[Mark], atoms: tuple[Atom, ...]) -> Iterator[Mark]:
-    """The words of unknown characters that stand side by side."""
-    start = 0
-    for word in segmented("".join(atoms[mark.start].key for mark in run)):
-        end = start + len(word.text)
-        said = "".join(mark.text for mark in run[start:end])
-        yield replace(run[start], end=run[end - 1].end, text=said, speech=word.speech)
-        start = end

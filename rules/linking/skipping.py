@@ -5,42 +5,53 @@ where it only asks ("pull up …", `瞅瞅…`) or only ties two things that are
 orders"); an adverb where it says nothing of how something was done.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from knowledge.naming import has_han
 from rules.linking.mark import Mark
+from rules.schema.links import TableKey
 from rules.words import WORDS
-from rules.words.speech import Speech, is_participle, may_be_verb, part_of_speech
+from rules.words.speech import Speech, is_gerund, is_participle, may_be_verb, part_of_speech
+
+HasStates = Callable[[TableKey], bool]
+"""Whether a table says in which state each of its rows is, so that a verb may mean one: "returned the most books"."""
 
 _EMPTY: tuple[Speech, ...] = ("courtesy", "particle", "pronoun")
-_ASKS = ("noise", "list", "which", "of")  # kinds of marks that stand around a verb that only asks
-_MANNER = WORDS.english.text("speech.manner")
-_TO_VERBS = WORDS.english.one_of("speech.before_verbs")
-_TO_NOUNS = WORDS.english.one_of("speech.before_nouns")
-_OBJECTS = WORDS.english.one_of("speech.objects")
-_PHRASAL = WORDS.english.one_of("speech.phrasal")
-_DISPOSING = WORDS.chinese.one_of("speech.disposing")
-_DISPOSING = WORDS.chinese.one_of("speech.disposing")
-_MODIFYING = WORDS.chinese.one_of("speech.modifying")
+_GROUPS = ("each", "by", "bucket")
+_DONE = ("list", "sum", "count", "rank", "compare")  # kinds of words that ask and may be verbs
+_ASKS = ("noise", "list", "of")  # kinds of marks that stand around a verb that only asks
+_EN, _ZH = WORDS.english, WORDS.chinese
+_STANCES = _EN.one_of("speech.stances")
+_TO_VERBS = _EN.one_of("speech.before_verbs")
+_REQUESTS = _EN.one_of("speech.requests") | _ZH.one_of("speech.requests")
+_BRIEFLY = _ZH.one_of("speech.briefly")
+_TO_NOUNS = _EN.one_of("speech.before_nouns")
+_OBJECTS = _EN.one_of("speech.objects")
+_PLACING = _EN.one_of("speech.placing")
+_PHRASAL = _EN.one_of("speech.phrasal")
+_DISPOSING = _ZH.one_of("speech.disposing")
+_COMPLEMENTS = _ZH.one_of("speech.complements")
+_TAKING_OUT = _ZH.text("speech.taking_out")
+_MODIFYING = _ZH.one_of("speech.modifying")
 
 
-def with_speech(marks: Sequence[Mark]) -> tuple[Mark, ...]:
+def with_speech(marks: Sequence[Mark], has_states: HasStates) -> tuple[Mark, ...]:
     """The marks; each unknown one with its part of speech and whether it may be passed over."""
     if not any(mark.is_unknown for mark in marks):
         return tuple(marks)
     told = [replace(mark, speech=_speech(marks, at)) if mark.is_unknown else mark for at, mark in enumerate(marks)]
     for place, mark in enumerate(told):  # what stands before a verb tells whether it only asks
         if mark.is_unknown:
-            told[place] = replace(mark, is_skippable=_is_skippable(told, place))
+            told[place] = replace(mark, is_skippable=_is_skippable(told, place, has_states))
     return tuple(told)
 
 
 def _speech(marks: Sequence[Mark], place: int) -> Speech:
     """What an unknown word is there: an English word is a verb after "to" and a noun after "the"."""
     mark = marks[place]
-    if mark.speech is not None or has_han(mark.text):
-        return mark.speech or "unknown"
+    if has_han(mark.text):
+        return "verb" if len(mark.text) == 1 and _is_brief(marks, place) else mark.speech or "unknown"
     if not mark.text[:1].isalpha():
         return "number"
     if place and mark.text[:1].isupper():
@@ -60,20 +71,45 @@ def _words(mark: Mark) -> list[str]:
 def _has_object(marks: Sequence[Mark], place: int) -> bool:
     """Whether an object follows a word, which is a verb then: "pull the …", "ping me …", "dig out …"."""
     after = [_words(mark)[0] for mark in marks[place + 1 : place + 3]]
-    return bool(after) and (after[0] in _OBJECTS or (after[0] in _PHRASAL and len(after) > 1))
+    if not after:
+        return False
+    telling = is_gerund(after[0]) and marks[place + 1].is_unknown  # "mind telling me"
+    return after[0] in _OBJECTS or telling or (after[0] in _PHRASAL and len(after) > 1)
 
 
-def _is_skippable(marks: Sequence[Mark], place: int) -> bool:
+def _is_brief(marks: Sequence[Mark], place: int) -> bool:
+    """Whether a Chinese verb speaks of doing something briefly, as requests do: `捋一下`, `捋一捋`, `瞅瞅`."""
+    text = marks[place].text
+    if _is_doubled(text) or any(
+        0 <= at < len(marks) and marks[at].text == text and abs(marks[at].start - marks[place].start) == len(text) + 1
+        for at in (place - 2, place + 2)
+    ):
+        return True
+    after = marks[place + 1 :]
+    return bool(after) and after[0].text in _BRIEFLY and not any(map(_names, after[1:]))
+
+
+def _is_skippable(marks: Sequence[Mark], place: int, has_states: HasStates) -> bool:
     mark = marks[place]
     if _is_piece(marks, place):
         return False
     if mark.text.lower() in _PHRASAL:
         return _is_phrasal(marks, place)
+    if mark.text in _COMPLEMENTS and _is_verb_before(marks, place):
+        return marks[place - 1].end == mark.start
     if mark.speech in _EMPTY:
         return True
+    if mark.speech == "measure":
+        return _counts(marks, place)
     if mark.speech == "adverb":
-        return not _says_how(marks, place)
-    return mark.speech == "verb" and not _modifies(marks, place) and (_only_asks(marks, place) or _ties(marks, place))
+        return has_han(mark.text) or mark.text.lower() in _STANCES
+    if mark.speech != "verb" or _modifies(marks, place):
+        return False
+    return _only_asks(marks, place) or _ties(marks, place, has_states)
+
+
+def _is_verb_before(marks: Sequence[Mark], place: int) -> bool:
+    return bool(place) and (marks[place - 1].means("verb") or marks[place - 1].speech == "verb")
 
 
 def _is_piece(marks: Sequence[Mark], place: int) -> bool:
@@ -90,19 +126,13 @@ def _is_piece(marks: Sequence[Mark], place: int) -> bool:
 
 
 def _is_phrasal(marks: Sequence[Mark], place: int) -> bool:
-    """Whether "out" or "up" belongs to a verb before it, or to the one that asks: "dig the orders out"."""
+    """Whether "out" or "up" belongs to a verb that asks or ties: "dig the orders out", but not "sold out"."""
     before = marks[place - 1] if place else None
-    if before is not None and (before.means("verb", "list") or before.speech == "verb"):
+    if before is not None and before.is_skippable and before.speech == "verb":
+        return True
+    if before is not None and before.means(*_DONE) and not before.links:
         return True
     return place + 1 == len(marks) and any(mark.is_skippable and mark.speech == "verb" for mark in marks)
-
-
-def _says_how(marks: Sequence[Mark], place: int) -> bool:
-    """Whether an adverb says how something was done: "paid manually"."""
-    before = marks[place - 1] if place else None
-    if before is None or not marks[place].text.lower().endswith(_MANNER):
-        return False
-    return before.means("verb") or before.speech == "verb" or before.links != ()
 
 
 def _modifies(marks: Sequence[Mark], place: int) -> bool:
@@ -110,33 +140,49 @@ def _modifies(marks: Sequence[Mark], place: int) -> bool:
     mark, after = marks[place], marks[place + 1] if place + 1 < len(marks) else None
     if has_han(mark.text):
         return after is not None and after.text in _MODIFYING
-    return is_participle(mark.text) and after is not None and after.quality > 0
+    if not is_participle(mark.text) or after is None:
+        return False
+    return after.quality > 0 or after.means(*_GROUPS) or _words(after)[0] in _PLACING  # "boats sunk in Kiel"
 
 
 def _only_asks(marks: Sequence[Mark], place: int) -> bool:
     """Whether nothing but words that ask stands before a verb, or what it does something with, so that it asks too."""
-    mark, before = marks[place], marks[:place]
+    mark, before, after = marks[place], marks[:place], marks[place + 1 :]
     if any(other.text in _DISPOSING for other in before):
+        return any(map(_names, before)) and (not after or after[0].means("noise", "list") or after[0].is_unknown)
+    if has_han(mark.text) and _is_brief(marks, place):
         return True
     if not all(other.is_skippable or (other.means(*_ASKS) and not other.links) for other in before):
         return False
+    if before and (_words(before[-1])[-1] in _REQUESTS or before[-1].is_skippable):
+        return not is_participle(mark.text)
     if has_han(mark.text):
-        return bool(before) or _is_light(mark.text)
-    is_asked = bool(before) and _words(before[-1])[-1] in _TO_VERBS
-    return not is_participle(mark.text) and (is_asked or _has_object(marks, place))
+        return len(mark.text) > 1 and mark.text[-1] in _TAKING_OUT
+    return not is_participle(mark.text) and _has_object(marks, place)
 
 
-def _is_light(verb: str) -> bool:
-    """A verb of one character, which may be doubled: `瞅`, `瞅瞅`, `捋一捋`."""
-    return len(verb) == 1 or verb[0] == verb[-1]
+def _is_doubled(verb: str) -> bool:
+    """Whether a Chinese verb is said twice: `瞅瞅`, `掰扯掰扯`."""
+    return len(verb) > 1 and verb[: len(verb) // 2] == verb[len(verb) // 2 :]
 
 
-def _ties(marks: Sequence[Mark], place: int) -> bool:
-    """Whether a verb stands between two things that are named."""
-    before = any(_names(mark) for mark in marks[:place])
+def _counts(marks: Sequence[Mark], place: int) -> bool:
+    """Whether a measure word stands between what counts and what is counted: `多少场演出`."""
+    before, after = marks[place - 1] if place else None, marks[place + 1] if place + 1 < len(marks) else None
+    counts = before is not None and (before.number is not None or before.means("count", "which", "each"))
+    return counts and after is not None and after.links[:1] != () and after.links[0].kind == "table"
+
+
+def _ties(marks: Sequence[Mark], place: int, has_states: HasStates) -> bool:
+    """Whether a verb stands between two things that are named, of which none is in one state or another."""
     rest = [mark for mark in marks[place + 1 :] if not mark.means("noise", "of") and not mark.is_unknown]
-    return before and bool(rest) and _names(rest[0])
+    if rest and rest[0].means("super", "top", "count", "which") and not rest[0].links:
+        del rest[0]  # "racked up the most orders"
+    around = [mark for mark in (*marks[:place], *rest) if _names(mark)]
+    if not any(map(_names, marks[:place])) or not rest or not _names(rest[0]):
+        return False
+    return not any(has_states(table) for table in {mark.links[0].table for mark in around if mark.links})
 
 
 def _names(mark: Mark) -> bool:
-    return mark.quality > 0 or mark.means("super", "top", "count", "which") or mark.literal is not None
+    return mark.quality > 0 or mark.literal is not None

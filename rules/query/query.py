@@ -4,7 +4,8 @@ It holds references into the catalogue and no SQL, so that it can be looked at, 
 question before it is rendered. Joins are not part of it: they follow from the tables that take part.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from typing import Literal
 
@@ -82,6 +83,8 @@ class Measure:
         times: multiply by this column of the same row before aggregating (price by quantity).
         per: first aggregate per this dimension, then average those figures ("daily average").
         is_share: as a percentage of the figure over all groups, or of the rows that don't meet `share_of` too.
+        is_running: added up over the groups: over the buckets of the one dated dimension as they come, for each of the
+            other groups; without one from the greatest group on. With `is_share` in percent of all.
         is_age: over the years since the column's date.
         percent: which percentile, above 0 and below 100.
     """
@@ -95,6 +98,7 @@ class Measure:
     share_of: tuple[Condition, ...] = ()
     is_age: bool = False
     percent: Decimal | None = None
+    is_running: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,7 @@ class Query:
         comparison: the figures of two sets of rows are asked for, of all or by groups.
         growth: of the figures of each `bucket` of the one dated dimension, the change from the bucket before, or from
             the same one a year before; missing where that one has no rows.
+        share_of_top: the answer is how much, in percent of all, the so many groups with the greatest figure have.
     """
 
     base: TableKey
@@ -189,3 +194,14 @@ class Query:
     all_of: TableKey | None = None
     comparison: Comparison | None = None
     growth: Literal["bucket", "year"] | None = None
+    share_of_top: int | None = None
+
+
+def references(value: object) -> Iterator[ColumnRef | Dimension]:
+    """Every column and dimension in a query or a part of one."""
+    if isinstance(value, ColumnRef | Dimension):
+        yield value
+    elif isinstance(value, tuple):
+        yield from (found for one in value for found in references(one))
+    elif is_dataclass(value):
+        yield from (found for field in fields(value) for found in references(getattr(value, field.name)))

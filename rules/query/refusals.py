@@ -254,6 +254,17 @@ def no_date_column(what: Text) -> Refusal:
     )
 
 
+def too_long(words: int, most: int) -> Refusal:
+    """A question of more words than rules read."""
+    return Refusal(
+        "unknown_generation_failure",
+        Text(
+            f"问题太长（{words}个词），离线规则最多读取{most}个词。请缩短问题。",
+            f"The question has {words} words; the offline rules read up to {most}. Please shorten it.",
+        ),
+    )
+
+
 def not_understood(lexicon: Lexicon) -> Refusal:
     """Nothing in the question names anything of the database."""
     tables = _tables(lexicon)

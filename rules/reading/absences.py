@@ -1,6 +1,7 @@
 """What patterns of absence give: empty columns, events that did not happen, things that have no others."""
 
 import re
+from decimal import Decimal
 
 from rules.query.query import OPPOSITE, Condition, Operator, Related
 from rules.reading.matching import Item, Match
@@ -34,6 +35,8 @@ def lacking(match: Match) -> Parts | None:
     tables = [key for key in question.named_tables() if key != link.table]
     below = {key for table in tables for key in question.graph.below(table)}
     if link.table in question.named_tables() or link.table not in below:
+        if question.is_measure(link) and not link.derived and not question.column_of(link).nullable:
+            return Parts(conditions=(Condition(ref(link), "=", (Decimal(0),)),))  # "no stock" where it can't be empty
         return Parts(conditions=(Condition(ref(link), "null"),))
     if not question.is_date(link) or not is_outcome(question.column_of(link)):
         return Parts(related=(Related(link.table, negated=True),))
@@ -50,6 +53,12 @@ def without(match: Match) -> Parts | None:
         link = match["vals"].link
         conditions = (Condition(ref(link), "=", (str(link.value),)),)
     return Parts(related=(Related(table, conditions, negated=True),))
+
+
+def never_done(match: Match) -> Parts | None:
+    """ "customers who never bought anything": no row of the events that the verb names."""
+    events = match.question.events_of(match["verb"].word)
+    return Parts(related=(Related(events[0], negated=True),)) if len(events) == 1 else None
 
 
 def having_one(match: Match) -> Parts | None:

@@ -107,6 +107,9 @@ def columns_compared(match: Match) -> Parts | None:
 def duration(match: Match) -> Parts | None:
     """How long ago a date was: `开业超过10年`."""
     found = compared(match)
+    noun = match["dcol"].word.noun
+    if noun is not None and noun.is_table:
+        return None  # "orders that took more than 5 days"
     if found is None or found.operands[0] != int(found.operands[0]) or found.operator == "between":
         return None
     then = Moment().shifted(match["date_part"].arg, -int(found.operands[0]))  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from rules.reading.matching import Item, Match
 from rules.reading.naming import doubts
 from rules.reading.parts import Group, Named, Parts
 from rules.reading.values import flag, values
-from rules.reading.words import Question
+from rules.reading.words import Question, Sense
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 from rules.words import WORDS
@@ -112,12 +112,22 @@ def count_rows(match: Match) -> Parts | None:
     return Parts(figures=(Figure("count", table=thing.link.table, position=thing.first),))
 
 
+def is_closer_figure(table: Item) -> bool:
+    """Whether a word that names a table is the name of a figure rather than of the table."""
+    figure, named = table.word.senses.get("mcol"), table.word.senses["tab"]
+    return figure is not None and _quality(figure) > _quality(named)
+
+
+def _quality(sense: Sense) -> float:
+    return sense.link.quality if sense.link is not None else 0.0
+
+
 def _counts(word: Item, table: Item) -> bool:
     """Whether the word counts the table on this side of it: `多少客户`, `客户数`, but not `数客户`."""
     asks = bool(_ASKS_NUMBER.match(word.word.text))
     figure = table.word.senses.get("mcol")
     is_amount = word.word.text in _HOW_MUCH or word.word.text.isascii()
-    if figure is not None and figure.cost <= 0 and is_amount:
+    if figure is not None and is_amount and (figure.cost <= 0 or is_closer_figure(table)):
         return False  # `收入多少` asks for the income, although the table of daily incomes has the same name
     if word.first < table.first:
         return asks or word.word.text.isascii()
@@ -137,6 +147,9 @@ def count_column(match: Match) -> Parts | None:
     link = item.link
     function: Function = "count_distinct"
     if match.get("distinct") is None and question.is_measure(link):
+        is_amount = word.word.text in _HOW_MUCH or word.word.text.isascii()
+        if not is_amount and not question.facts(link.table).is_count(question.column_of(link)):
+            return None  # `多少人挂号` is no 挂号费
         return Parts(bare=(Figure(None, link, position=item.first),), doubts=doubts(item), flags=("how much",))
     if match.get("distinct") is None:
         function = "sum" if question.is_measure(link) else "count" if question.is_date(link) else "count_distinct"

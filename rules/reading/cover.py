@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from knowledge.naming import has_han
 from rules.query.query import Condition, Either
 from rules.reading import costs, values
 from rules.reading.matching import Match, matches
@@ -11,6 +12,8 @@ from rules.reading.parts import Parts
 from rules.reading.patterns import BY_SYMBOL, Pattern, Patterns
 from rules.reading.shared import ref
 from rules.reading.words import Question, Word
+from rules.words import WORDS
+from rules.words.speech import part_of_speech
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ def _conditions(parts: Parts) -> tuple[Condition, ...]:
     return tuple(Condition(ref(one.link), one.operator, one.operands) for one in compared if one.link)[:1]
 
 
+_BEFORE_NOUNS = frozenset(WORDS.english.phrases("questions.before_things"))
 _OR = Parts(flags=("or",))
 
 
@@ -133,6 +137,8 @@ def passing(question: Question, place: int) -> tuple[float, bool]:
     """What it costs to pass a word over, and whether the question is not understood then."""
     word = question.words[place]
     mark = word.mark
+    if _is_noun(question, place):
+        return costs.LOST, True
     known = [costs.PASSED[key] for key in (f"{_kind(word)}:{mark.arg}", _kind(word)) if key in costs.PASSED]
     if known and not word.senses.keys() & {"tab", "mcol", "dcol", "tcol", "val", "flag"}:
         return known[0], False
@@ -140,11 +146,38 @@ def passing(question: Question, place: int) -> tuple[float, bool]:
         return known[0] + costs.SECOND, False
     if word.noun is None and mark.links:
         return costs.TIE, False  # another word has taken it up
-    if mark.is_skippable:
+    if _is_measure_word(question, place):
+        return costs.SKIPPED, False
+    if mark.is_skippable or _is_weak_verb(word):
         return costs.SKIPPED, False
     if mark.number is not None and mark.text in ("一", "one"):
         return costs.SECOND, False
     return costs.LOST, True
+
+
+def _is_noun(question: Question, place: int) -> bool:
+    """Whether a word that is else a verb stands for a thing: "what did we spend on *rent*"."""
+    word, after = question.words[place], place + 1
+    if not (place and word.mark.means("verb") and word.text.isascii() and word.noun is None):
+        return False
+    before = question.words[place - 1].text.split()[-1]
+    ends = after == len(question) or not (question.words[after].senses.keys() & {"tab", "tcol", "mcol", "val", "dcol"})
+    return before in _BEFORE_NOUNS and ends
+
+
+def _is_measure_word(question: Question, place: int) -> bool:
+    """Whether an unknown character says what is counted: `几分`."""
+    mark, before = question.words[place].mark, question.words[place - 1].mark if place else None
+    counts = before is not None and before.end == mark.start and (before.means("count") or before.number is not None)
+    is_one = len(mark.text) == 1 and has_han(mark.text)
+    return counts and is_one and mark.is_unknown and mark.speech in ("measure", "noun")
+
+
+def _is_weak_verb(word: Word) -> bool:
+    """Whether it is an English verb or particle that is like a part of some column's name: "registered", "up"."""
+    if word.mark.intent is not None or not word.text.isascii() or not 0 < word.mark.quality < costs.WHOLE:
+        return False
+    return part_of_speech(word.text, "en") not in ("noun", "proper noun", "adjective", "number", "unknown")
 
 
 def _kind(word: Word) -> str:

@@ -196,15 +196,17 @@ def _vals(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
         return
     columns = _columns_of(word)
     joint, last, links = "", place, {key: [link] for key, link in columns.items()}
+    whole = links
     yield place + 1, sense.cost, _item_of(question, place, place, [columns[next(iter(columns))]], "")
     while (after := _joined_to(question, last, ("and", "or")) or _next_value(question, last)) is not None:
         kind, other = after
         found = _columns_of(question.words[other]) if "val" in question.words[other].senses else {}
         links = {key: [*known, found[key]] for key, known in links.items() if key in found}
-        if not links or (joint and joint != kind and kind == "or" and joint != "and"):
-            return
-        joint, last = kind if not joint or kind == "or" else joint, other
-        yield last + 1, sense.cost, _item_of(question, place, last, links[next(iter(links))], joint)
+        if not links:
+            break
+        joint, last, whole = kind if not joint or kind == "or" else joint, other, links
+    if last > place:
+        yield last + 1, sense.cost, _item_of(question, place, last, whole[next(iter(whole))], joint)
 
 
 def _next_value(question: Question, place: int) -> tuple[str, int] | None:

@@ -50,3 +50,9 @@ def name_of(match: Match) -> Parts | None:
     link = Link("column", table.link.table, facts.display[-1], None, 1.0, "")
     owner = Named(table.first, table.link, "owner")
     return Parts(columns=(Named(column.first, link, _role(match)),), tables=(owner,))
+
+
+def shown_too(match: Match) -> Parts | None:
+    """ "… and how many of each" at the end: the figures of the groups are shown anyway."""
+    words = match.question.words
+    return Parts(flags=("shown too",)) if match.end == len(words) or words[match.end].mark.means("and") else None

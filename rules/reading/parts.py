@@ -75,6 +75,7 @@ class Ranking:
         limit: how many, None when not said.
         is_order: only an order of everything is wanted ("sorted by price").
         counts: whether the word ranks by a number of things ("most").
+        few: how many are shown if none is said.
         is_open: whether it doesn't say which end of the order is wanted.
     """
 
@@ -86,6 +87,7 @@ class Ranking:
     is_order: bool = False
     counts: bool = False
     is_open: bool = False
+    few: int = 1
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from rules.linking.dates import Moment, Period
 from rules.reading.matching import Item, Match
-from rules.reading.parts import Parts, Span, Weekday
+from rules.reading.parts import Named, Parts, Span, Weekday
 from rules.reading.shared import is_negated
+from rules.schema.links import Link
 from rules.words import WORDS
 
 _AGO = WORDS.both("questions.ago")
@@ -89,3 +90,14 @@ def _bound(match: Match, item: Item) -> str | None:
             open_ended = period.grain is not None and (match.question.is_chinese or period.grain == "day")
             return "since" if open_ended else None
     return None
+
+
+def asked_span(match: Match) -> Parts | None:
+    """`哪些公司成立于2010年以后`, where one word names the table and its date: the table is asked for."""
+    column = match["dcol"]
+    parts = span(match)
+    owned = parts is not None and column.link.spelling not in (column.link.column or "")
+    if parts is None or not owned or not match.question.facts(column.link.table).is_entity:
+        return None
+    table = Link("table", column.link.table, None, None, 1.0, "")
+    return parts + Parts(tables=(Named(column.first, table, "asked"),))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rules.query.query import Dimension
 from rules.query.wishes import AGGREGATES, Figure
-from rules.reading.counting import figure_of_rows
+from rules.reading.counting import figure_of_rows, is_closer_figure
 from rules.reading.matching import Item, Match
 from rules.reading.naming import _role, doubts
 from rules.reading.parts import NO_TABLE, Group, Named, Parts, Ranking
@@ -12,6 +12,7 @@ from rules.reading.values import values
 from rules.words import WORDS
 
 _NUMBERS_OF = WORDS.both("questions.numbers_of")
+_NUMBER = WORDS.chinese.text("questions.number")
 _OF_DATES = ("date", "recent", "age")
 _RECENT = 10  # rows shown for "recent orders", which names no number
 _MOST_LIMIT, _ALL = 10_000, 100
@@ -30,8 +31,9 @@ def ranking(match: Match) -> Parts | None:
     limit = _limit(match)
     if word.symbol == "top" and limit is None and not (_says_first(word) and not _number_follows(match)):
         return None
+    few = 1
     if hint == "recent":
-        hint, limit = "date", limit or _RECENT
+        hint, few = "date", _RECENT
     counts = any(one in word.word.text for one in _NUMBERS_OF)
     figure = _figure(match, word, counts=counts)
     if figure is None and match.get("mcol", "dcol", "vals", "tab") is not None:
@@ -51,6 +53,7 @@ def ranking(match: Match) -> Parts | None:
         is_order=is_order,
         counts=counts,
         is_open=is_open,
+        few=few,
     )
     parts = Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))
     own = values(match) if match.get("vals") is not None else Parts()
@@ -96,12 +99,13 @@ def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
     """The figure that a ranking names; None if what it names can't be one."""
     function = next((AGGREGATES[one.symbol] for one in match.all(*AGGREGATES) if one is not word), None)
     hint = word.arg[1:] if word.symbol == "super" else ""
-    column, counted = match.get("mcol", "dcol"), match.get("count") is not None
+    column = match.get("mcol", "dcol")
+    counted = match.get("count") is not None or word.word.text.startswith(_NUMBER)
     if column is None:
         return _counted(match, word, counts=counts, counted=counted) if not hint else None
     if column.symbol == "mcol":
         return None if hint in _OF_DATES else Figure(function, column.link, position=column.first)
-    if not (hint in _OF_DATES or counted or word.symbol in ("rank", "by")):
+    if not (hint in _OF_DATES or (counted and not hint) or word.symbol in ("rank", "by")):
         return None
     return Figure("count" if counted else function, column.link, position=column.first)
 
@@ -114,6 +118,8 @@ def _counted(match: Match, word: Item, *, counts: bool, counted: bool) -> Figure
         return figure_of_rows(match.question, value.link.table, match.start) if says_number else None
     if table is None or not (counted or counts):
         return None
+    if is_closer_figure(table):
+        return None  # "the most tickets", where a column holds their number
     if match.question.is_chinese and not counted and table.first > word.first:
         return None  # `最多的客户` asks for customers
     return Figure("count", table=table.link.table, position=table.first)

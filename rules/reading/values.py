@@ -41,7 +41,7 @@ def values(match: Match, via: str | None = None) -> Parts | None:
 
 
 def _is_asked(match: Match) -> bool:
-    """Whether a value is asked for as if it were a kind of thing: "which pilot", where nothing says who the pilots are."""
+    """Whether a value is asked for as if it were a kind of thing: "which pilot", where no table has the pilots."""
     before = match.question.words[match.start - 1] if match.start else None
     after = match.beside(1)
     named = after is not None and bool(after.senses.keys() & {"tab", "tcol", "val", "flag"})
@@ -61,7 +61,9 @@ def _lacks_figure(match: Match) -> bool:
 def possessed(match: Match) -> Parts | None:
     """`哪些服务区里有麦当劳`: 有 means "have" and not "contain" before a value."""
     whole = match["vals"].link.quality >= _WHOLE_VALUE
-    return values(match) if match["like"].word.text.endswith(_HAS) and whole else None
+    word = match["like"]
+    has = word.word.text.endswith(_HAS) or word.arg == "contains"
+    return values(match) if has and whole and match["vals"].word.mark.literal is None else None
 
 
 def labelled_values(match: Match) -> Parts | None:
@@ -103,8 +105,16 @@ def below_value(match: Match) -> Parts | None:
 
 
 def all_values(match: Match) -> Parts | None:
-    """ "both A and B"."""
-    return values(match) if match["vals"].joint == "and" else None
+    """ "both A and B", `既有A又有B`."""
+    first, *others = match.all("vals")
+    if not others:
+        return values(match) if first.joint == "and" else None
+    (second,) = others
+    if (first.link.table, first.link.column) == (second.link.table, second.link.column):
+        whole = replace(first, last=second.last, links=(*first.links, *second.links), joint="and")
+        return values(replace(match, items=(whole,)))
+    sides = [values(replace(match, items=(one,))) for one in (first, second)]
+    return sides[0] + sides[1] if sides[0] is not None and sides[1] is not None else None
 
 
 def flag(match: Match) -> Parts | None:
@@ -166,7 +176,8 @@ def text(match: Match) -> Parts | None:
     """`名称包含“湖”`, "whose name starts with A", "named Ann": a condition on a text."""
     said, word = match["lit|unk|num|val"], match.get("like") or match["named"]
     value = said.links[0] if said.symbol == "val" else None
-    if value is not None and value.quality >= _WHOLE_VALUE and word.word.text.endswith(_HAS):
+    contains = word.word.text.endswith(_HAS) or (word.arg == "contains" and match.get("tab") is not None)
+    if value is not None and value.quality >= _WHOLE_VALUE and contains and said.word.mark.literal is None:
         target = _text_column(match, said)
         if target is None or (value.table, value.column) != (target.table, target.column):
             return None

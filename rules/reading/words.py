@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from common.values import Column
+from knowledge.atoms import key_of
+from knowledge.thesaurus import EVENTS_OF_VERBS
 from rules.linking.linking import Linker, Noun
 from rules.linking.marks import Mark
 from rules.query.pending import NOTHING_SETTLED, Settled
@@ -16,7 +18,10 @@ from rules.reading import costs
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
 from rules.schema.schema import Facts, TableKey, flag_codes, is_year, kind_of
+from rules.words import WORDS
 
+_PEOPLE = frozenset(WORDS.both("questions.people"))
+_DONE = WORDS.chinese.text("questions.done")
 _SAME_SCORE, _SAME_QUALITY = 0.015, 0.02
 ColumnIdentity = tuple[TableKey, str | None]
 
@@ -68,6 +73,7 @@ class Question:
         marks = tuple(_without(mark, avoided) for mark in marks) if avoided else marks
         self.lexicon, self.schema, self.graph = lexicon, lexicon.schema, lexicon.graph
         self.is_chinese, self.settled = is_chinese, settled
+        self._persons = [key for key, facts in lexicon.schema.facts.items() if facts.is_person and facts.is_entity]
         nouns = Linker(lexicon, lexicon.graph, hint, context).nouns(marks)
         self.words = [
             Word(at, mark, noun, dict(self._senses(mark, noun)))
@@ -81,6 +87,10 @@ class Question:
 
     def _senses(self, mark: Mark, noun: Noun | None) -> Iterator[tuple[str, Sense]]:
         senses = dict(self._named(noun)) if noun is not None else {}
+        if mark.is_unknown and mark.text.lower() in _PEOPLE and len(self._persons) == 1:
+            senses["tab"] = Sense(0.0, Link("table", self._persons[0], None, None, 1.0, mark.text))
+        elif mark.is_unknown and (table := self.lexicon.short_names.get(mark.text)) is not None:
+            senses["tab"] = Sense(costs.SHORT, table)
         yield from senses.items()
         best = min((sense.cost for sense in senses.values()), default=None)
         if mark.intent is not None:
@@ -104,6 +114,9 @@ class Question:
             if lacking <= costs.DEAREST:
                 yield "tab", Sense(lacking, noun.table)
         column = costs.SECOND if noun.is_value else 0.0
+        is_clear = noun.table is not None and (noun.is_table or noun.table.quality >= costs.CLEAR)
+        if not is_clear and (entity := self._entity_named(noun)) is not None:
+            yield "tab", Sense(-costs.SLIGHT, entity)
         for symbol, accept in (
             ("mcol", self.is_measure), ("dcol", self.is_date), ("flag", self.is_flag), ("tcol", self._is_other),
         ):  # fmt: skip
@@ -121,6 +134,15 @@ class Question:
             # A comment that lists the values of its column does not give it their names.
             cost = 0.0 if noun.is_value else -costs.SLIGHT if is_listed else costs.VALUE_OF_NAME
             yield "val", Sense(cost, noun.value)
+
+    def _entity_named(self, noun: Noun) -> Link | None:
+        """The table whose rows a word means that is part of what they are called: 医院 of 医院名称."""
+        link = noun.column
+        if link is None or noun.is_value or not costs.CLEAR <= link.quality < costs.WHOLE_NAME:
+            return None
+        facts = self.facts(link.table)
+        names = self.display(link) and facts.is_entity and not (link.column or "").endswith(link.spelling)
+        return Link("table", link.table, None, None, link.quality, link.spelling) if names else None
 
     def _picked(self, noun: Noun, accept: Callable[[Link], bool]) -> tuple[float, Link, tuple[Link, ...]] | None:
         scored = [item for item in noun.columns if accept(item[1])]
@@ -199,6 +221,18 @@ class Question:
     def texts(self, *kinds: str) -> list[str]:
         """The words with such an intent, as written."""
         return [word.mark.text for word in self.words if word.mark.means(*kinds)]
+
+    def spoken_events(self) -> list[TableKey]:
+        """The tables of the events that verbs name: "bought" those of orders, "reviewed" those of reviews."""
+        return list(dict.fromkeys(key for word in self.words for key in self.events_of(word)))
+
+    def events_of(self, word: Word) -> list[TableKey]:
+        """The tables of the events that a verb names; none for any other word."""
+        verb = key_of(word.mark.text, stems=True).rstrip(_DONE)
+        names = EVENTS_OF_VERBS.get(verb, ()) if word.mark.means("verb") else ()
+        links = (link for name in names for link in self.lexicon.find(name))
+        found = (link.table for link in links if link.kind == "table" and link.quality >= costs.CLEAR)
+        return list(dict.fromkeys(found))
 
     def named_tables(self) -> list[TableKey]:
         """The tables that words of the question name, in order."""

@@ -7,13 +7,13 @@ take seconds and little memory.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 from common.values import Catalog, Column, Table
-from knowledge.atoms import key_of
+from knowledge.atoms import key_of, stem
 from knowledge.identity import names_people
 from knowledge.index import CatalogIndex, Part
 from knowledge.likeness import LikeNames
@@ -40,6 +40,9 @@ from rules.schema.senses import (
     link_to,
     sense_of,
 )
+from rules.schema.short_names import short_names
+from rules.schema.verb_characters import verb_characters
+from rules.schema.verbs import tables_of_verbs
 from rules.words import speech
 
 MAX_PHRASE_ATOMS = 16
@@ -305,6 +308,27 @@ class Lexicon:
             if column.values and names_people(table, column)
         )
 
+    @cached_property
+    def events(self) -> dict[str, Link]:
+        """The tables of events that English verbs lead to, by lemma."""
+        return tables_of_verbs(self.schema)
+
+    @cached_property
+    def other_forms(self) -> dict[str, str]:
+        """Words of names by their lemmas, where no ending tells that they belong together: `shelves` by `shelf`."""
+        words = (word for word in self._words[0] if word.isascii() and word.isalpha())
+        return {base: word for word in words if stem(base := speech.lemma(word)) != stem(word)}
+
+    @cached_property
+    def short_names(self) -> Mapping[str, Link]:
+        """Things by the one character that they are called in short."""
+        return short_names(self.schema)
+
+    @cached_property
+    def verb_characters(self) -> dict[str, Link]:
+        """The tables of events that Chinese verbs lead to, by their first character."""
+        return verb_characters(self.schema)
+
     def _spoken(self) -> Iterator[tuple[str, Sense]]:
         yield from ((key, sense) for key, senses in self._own.items() for sense in senses)
         if sum(map(len, self._columns)) <= _MOST_OWNED_NAMES:
@@ -319,6 +343,7 @@ class Lexicon:
     def prepare(self) -> None:
         """Builds what unknown words are looked up in, so that the first such question need not wait for it."""
         _ = self._suggested, self._words, self._numbers, self.people
+        _ = self.verb_characters, self.events, self.other_forms
         speech.prepare()
 
 

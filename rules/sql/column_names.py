@@ -1,4 +1,4 @@
-"""What the columns of a result are called."""
+"""What the columns of a result are called, and the direction they are put in order by."""
 
 from dataclasses import dataclass
 
@@ -59,8 +59,15 @@ def measure_alias(measure: Measure, query: Query) -> str:
         name = FUNCTIONS[measure.function].name.replace("{percent}", percent).replace("{}", column)
     if measure.per is not None:
         name = f"average_{name}"
+    if measure.is_running:
+        name = f"running_{name}"
     if measure.is_share:
         name = f"{name}_percent"
     twins = [other for other in query.measures if other != measure and other.column == measure.column]
     clash = any(other.function == measure.function and other.table != measure.table for other in twins)
     return f"{measure.table[1]}_{name}" if clash and measure.column is not None else name
+
+
+def direction(is_falling: bool) -> str:
+    """What follows a sort key: the greatest first, and what is missing always last."""
+    return " DESC NULLS LAST" if is_falling else ""

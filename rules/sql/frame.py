@@ -10,26 +10,18 @@ from dataclasses import replace
 from databases.expressions import expression
 from rules.query.functions import PARTS
 from rules.query.query import ColumnRef, Condition, Either, Operand, Operator, Related
-from rules.schema.joins import Graph, Path
-from rules.schema.schema import Kind, Schema, TableKey, kind_of, needs_cast
+from rules.schema.joins import Path
+from rules.schema.schema import Kind, TableKey, kind_of, needs_cast
 from rules.sql.comparisons import NEGATIVE, any_of, as_operand, as_stored, comparison, not_deleted, spelled, unlike
 from rules.sql.identifiers import table_name
-from rules.sql.joined_tables import JoinedTables, equal
+from rules.sql.joined_tables import JoinedTables, Scope, equal
 
 
 class Frame(JoinedTables):
     """Tables with what restricts their rows."""
 
-    def __init__(
-        self,
-        schema: Schema,
-        graph: Graph,
-        base: TableKey,
-        with_deleted: frozenset[TableKey],
-        taken: frozenset[str] = frozenset(),
-        through: frozenset[TableKey] = frozenset(),
-    ) -> None:
-        super().__init__(schema, graph, base, with_deleted, taken, through)
+    def __init__(self, scope: Scope, base: TableKey, taken: frozenset[str] = frozenset()) -> None:
+        super().__init__(scope, base, taken)
         self._conditions: list[str] = []
         self._conditions_of_base: list[str] = []  # used only with `keep_all`, where they must not restrict groups
         self._spoken_of: set[tuple[TableKey, str | None]] = set()
@@ -120,7 +112,7 @@ class Frame(JoinedTables):
 
     def _inner(self, table: TableKey) -> "Frame":
         """A frame for a query in this one."""
-        return Frame(self._schema, self._graph, table, self._with_deleted, frozenset(self._taken), self._through)
+        return Frame(self._scope, table, frozenset(self._taken))
 
     def _existing(self, tie: str) -> str:
         """`EXISTS (…)` for the rows of this frame that are tied to a row of the frame around it."""
@@ -142,7 +134,7 @@ class Frame(JoinedTables):
             facts, is_aliased = self._schema.facts[key], len(self._nodes) > 1 or self._must_qualify
             is_filtered = facts.filter is not None and not self._is_lifted(key)
             said = is_filtered and facts.deleted in facts.filtered  # then the file knows better than the rules
-            if facts.deleted is not None and key not in self._with_deleted and not said:
+            if facts.deleted is not None and key not in self._scope.with_deleted and not said:
                 found.append(not_deleted(self._schema, key, facts.deleted, f"{alias}." if is_aliased else ""))
             if is_filtered and facts.filter is not None:
                 found.append(as_operand(expression(facts.filter).of(alias) if is_aliased else facts.filter))
@@ -151,7 +143,7 @@ class Frame(JoinedTables):
     def _is_lifted(self, key: TableKey) -> bool:
         """Whether the question speaks of what the default filter of the table is about."""
         facts = self._schema.facts[key]
-        with_deleted = key in self._with_deleted and facts.deleted in facts.filtered
+        with_deleted = key in self._scope.with_deleted and facts.deleted in facts.filtered
         return with_deleted or not self._spoken_of.isdisjoint((key, column) for column in facts.filtered)
 
     def condition(self, condition: Condition) -> str:
@@ -186,7 +178,7 @@ class Frame(JoinedTables):
         return f"{self.column(ref)}::text" if is_cast else self.column(ref)
 
     def _average(self, ref: ColumnRef) -> str:
-        inner = Frame(self._schema, self._graph, ref.table, self._with_deleted, frozenset(self._taken))
+        inner = self._inner(ref.table)
         inner.include((), frozenset())
         where = inner.conditions()
         tail = f" WHERE {' AND '.join(where)}" if where else ""

@@ -1,7 +1,7 @@
 """The tables of one statement: joined from one root upward, under their aliases, and columns of them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from common.postgres.identifiers import quoted
 from databases.expressions import expression
@@ -13,21 +13,23 @@ from rules.schema.schema import Schema, TableKey, date_form, kind_of
 from rules.sql.identifiers import table_name
 
 
+@dataclass(frozen=True)
+class Scope:
+    """What holds for all frames of one query; see `Query` for the tables."""
+
+    schema: Schema
+    graph: Graph
+    with_deleted: frozenset[TableKey]
+    through: frozenset[TableKey]
+
+
 class JoinedTables:
     """Tables joined from one root upward."""
 
-    def __init__(
-        self,
-        schema: Schema,
-        graph: Graph,
-        base: TableKey,
-        with_deleted: frozenset[TableKey],
-        taken: frozenset[str] = frozenset(),
-        through: frozenset[TableKey] = frozenset(),
-    ) -> None:
-        self._schema, self._graph, self._base, self._with_deleted = schema, graph, base, with_deleted
+    def __init__(self, scope: Scope, base: TableKey, taken: frozenset[str] = frozenset()) -> None:
+        self._scope, self._base = scope, base
+        self._schema, self._graph, self._through = scope.schema, scope.graph, scope.through
         self._root = base
-        self._through = through
         self._taken = set(taken)
         self._nodes: dict[Path, str] = {}
         self._needed: list[tuple[TableKey, str | None]] = []
@@ -91,9 +93,12 @@ class JoinedTables:
 
     def is_keyed_by_meeting(self) -> bool:
         """Whether the root is a link table: its key consists of its references to the base and to the other side."""
-        paths = [self._path(table, via) for table, via in [(self._base, None), *self._needed]]
-        columns = {column for path in paths if path for column in path[0].columns}
-        return set(self._schema.facts[self._root].key) == columns
+        base, *paths = [self._path(table, via) for table, via in [(self._base, None), *self._needed]]
+        assert base is not None
+        beside = [path for path in paths if path and path[: len(base)] != base]
+        columns = {column for path in (base, *beside) if path for column in path[0].columns}
+        is_direct = all(len(path) == 1 for path in (base, *beside))
+        return is_direct and set(self._schema.facts[self._root].key) == columns
 
     def _path(self, table: TableKey, via: str | None) -> Path | None:
         """The way up to a table; None when there is none, or when a link table between the two is a shorter way."""

@@ -1,15 +1,15 @@
 """Writes a `Query` as a statement for PostgreSQL that people can read and that counts no row twice."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from common.postgres.identifiers import quoted
-from rules.query.query import ColumnRef, Comparison, Measure, Query
+from rules.query.query import ColumnRef, Comparison, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema, TableKey
-from rules.sql.changes import compared, grown, names_of, with_changes
-from rules.sql.column_names import group_name
+from rules.sql.column_names import Output, direction, group_name
 from rules.sql.frame import Frame
-from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, where_lines
+from rules.sql.growth import compared, grown, names_of, with_changes
+from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, percentage
 
 
 def render(query: Query, schema: Schema, graph: Graph) -> str:
@@ -28,12 +28,16 @@ def render(query: Query, schema: Schema, graph: Graph) -> str:
 
 def _text(statement: Statement) -> str:
     query = statement.query
+    bases = list(dict.fromkeys((measure.table, statement.filter_of(measure)) for measure in query.measures))
+    if len(bases) > 1 and (query.growth or query.share_of_top or query.comparison):
+        raise Unrenderable("figures of several tables only stand side by side")
     if query.growth is not None:
         return grown(statement)
+    if query.share_of_top is not None:
+        return _share_of_top(statement, query.share_of_top)
     if query.comparison is not None:
-        is_plain = all(not (one.per or one.is_share or one.function == "metric") for one in query.measures)
+        is_plain = not any(one.per or one.is_share or one.function == "metric" for one in query.measures)
         return with_changes(statement, compared(statement) if is_plain else _of_sides(statement, query.comparison))
-    bases = list(dict.fromkeys((measure.table, statement.filter_of(measure)) for measure in query.measures))
     if len(bases) > 1:
         return _several_bases(statement, bases)
     if any(measure.per for measure in query.measures):
@@ -47,32 +51,17 @@ def _average_of_groups(statement: Statement) -> str:
     measure = query.measures[0]
     if len(query.measures) > 1 or query.having or measure.per is None:
         raise Unrenderable("an average of groups stands alone")
-    inner = Statement(
-        replace(query, measures=(replace(measure, per=None),), dimensions=(*query.dimensions, measure.per), order=()),
-        statement.schema,
-        statement.graph,
-    )
-    frame = inner.frame()
+    plain = replace(measure, per=None)
+    inner = statement.of(replace(query, measures=(plain,), dimensions=(*query.dimensions, measure.per), order=()))
+    frame = inner.sound_frame()
     groups = [inner.group_columns(frame, dimension) for dimension in inner.query.dimensions]
-    flat = [sql for columns in groups for sql in columns]
-    names = [f"g{index}" for index in range(len(flat))]
-    outputs = [f"{sql} AS {name}" for sql, name in zip(flat, names, strict=True)]
-    outputs.append(f"{inner.aggregate_sql(frame, inner.query.measures[0])} AS figure")
-    body = [
-        "SELECT " + ", ".join(outputs),
-        *frame.from_lines(),
-        *where_lines(frame.conditions()),
-        "GROUP BY " + ", ".join(dict.fromkeys(flat)),
-    ]
-    outer = names[: len(flat) - len(groups[-1])]
+    outputs = [Output(sql, f"g{index}") for index, sql in enumerate(sql for columns in groups for sql in columns)]
+    outer = [str(one.alias) for one in outputs[: len(outputs) - len(groups[-1])]]
+    body = inner.selected(frame, [*outputs, Output(inner.aggregate_sql(frame, plain), "figure")])
     alias = quoted(statement.alias(measure))
-    return "\n".join(
-        [
-            "SELECT " + ", ".join([*_outer_names(statement, inner, frame, outer), f"avg(figure) AS {alias}"]),
-            f"FROM (\n{indented(chr(10).join(body))}\n) AS grouped",
-            *_outer_order(query, alias, outer),
-        ]
-    )
+    names = [*_outer_names(statement, inner, frame, outer), f"avg(figure) AS {alias}"]
+    from_ = f"FROM (\n{indented(body)}\n) AS grouped"
+    return "\n".join(["SELECT " + ", ".join(names), from_, *_outer_order(query, alias, outer)])
 
 
 def _outer_names(statement: Statement, inner: Statement, frame: Frame, names: list[str]) -> list[str]:
@@ -93,53 +82,63 @@ def _outer_names(statement: Statement, inner: Statement, frame: Frame, names: li
 
 
 def _outer_order(query: Query, alias: str, outer: list[str]) -> list[str]:
-    lines = []
-    if outer:
-        ascending = bool(query.order) and not query.order[0].descending
-        lines = ["GROUP BY " + ", ".join(outer), f"ORDER BY {alias}{'' if ascending else ' DESC NULLS LAST'}"]
+    is_falling = not query.order or query.order[0].descending
+    lines = ["GROUP BY " + ", ".join(outer), f"ORDER BY {alias}{direction(is_falling)}"] if outer else []
     return [*lines, *limit_lines(query)]
 
 
 def _top_of_groups(statement: Statement) -> str:
     """The statement for the first rows of each group: an inner one numbers them, the outer one cuts."""
-    query = statement.query
-    frame = statement.frame()
+    query, frame = statement.query, statement.sound_frame()
     outputs = [*statement.dimension_outputs(frame), *statement.column_outputs(frame)]
     outputs += [statement.measure_output(frame, measure) for measure in query.measures]
-    aliases = [output.name for output in outputs]
     partition = [sql for dimension in query.top_per for sql in statement.group_columns(frame, dimension)]
     order = query.order[0]
     if order.measure is not None:
         by = statement.aggregate_sql(frame, order.measure)
     else:
         by = frame.column(order.column or query.columns[0])
-    direction = " DESC NULLS LAST" if order.descending else ""
-    # All that share the first place are shown; of the first three, each place is given to one row.
-    ties = (
-        ""
-        if (query.limit or 1) == 1
-        else f", {statement.group_columns(frame, query.dimensions[-1])[0]}"
-        if query.dimensions
-        else ""
-    )
-    if not query.dimensions and (query.limit or 1) > 1 and len(query.order) > 1 and query.order[1].column is not None:
-        ties = f", {frame.column(query.order[1].column)}"
-    function = "row_number" if ties else "rank"
-    rank = f"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {by}{direction}{ties})"
-    body = [
-        "SELECT " + ", ".join([*map(str, outputs), f"{rank} AS place"]),
-        *frame.from_lines(),
-        *where_lines(frame.conditions()),
-        *statement.group_by(frame),
-    ]
+    ties = _ties(statement, frame)
+    keys = ", ".join([f"{by}{direction(order.descending)}", *ties])
+    rank = f"{'row_number' if ties else 'rank'}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {keys})"
+    names = [output.name for output in outputs]
     return "\n".join(
         [
-            "SELECT " + ", ".join(aliases),
-            f"FROM (\n{indented(chr(10).join(body))}\n) AS ranked",
+            "SELECT " + ", ".join(names),
+            f"FROM (\n{indented(statement.selected(frame, [*outputs, Output(rank, 'place')]))}\n) AS ranked",
             f"WHERE place <= {query.limit or 1}",
-            f"ORDER BY {aliases[0]}, place",
+            f"ORDER BY {names[0]}, place",
         ]
     )
+
+
+def _ties(statement: Statement, frame: Frame) -> list[str]:
+    """By what rows of the same figure are put in order: of the first three, each place is given to one row.
+
+    All that share the first place are shown.
+    """
+    query = statement.query
+    if (query.limit or 1) == 1:
+        return []
+    if query.dimensions:
+        return statement.group_columns(frame, query.dimensions[-1])[:1]
+    second = query.order[1].column if len(query.order) > 1 else None
+    return [frame.column(second)] if second is not None else []
+
+
+def _share_of_top(statement: Statement, count: int) -> str:
+    """The statement for how much of all the first groups have together."""
+    query, frame = statement.query, statement.sound_frame()
+    if len(query.measures) != 1 or query.measures[0].function not in ("sum", "count") or not query.dimensions:
+        raise Unrenderable("only of a sum or count of groups some have a part")
+    figure = statement.aggregate_sql(frame, query.measures[0])
+    place = f"row_number() OVER (ORDER BY {figure}{direction(True)})"
+    body = statement.selected(frame, [Output(figure, "figure"), Output(place, "place")])
+    part = percentage(
+        f"sum(figure) FILTER (WHERE place <= {count})", "sum(figure)", statement.is_float(query.measures[0])
+    )
+    name = quoted(f"top_{count}_{statement.alias(query.measures[0])}_percent")
+    return f"SELECT {part} AS {name}\nFROM (\n{indented(body)}\n) AS ranked"
 
 
 def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]]) -> str:
@@ -147,9 +146,9 @@ def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]
     query = statement.query
     if query.having or query.top_per or any(measure.per or measure.is_share for measure in query.measures):
         raise Unrenderable("figures of several tables only stand side by side")
-    parts: list[tuple[str, str, tuple[Measure, ...]]] = []
+    parts: list[_Part] = []
     tables = [table for table, _ in bases]
-    for number, (base, own_filter) in enumerate(bases):
+    for index, (base, own_filter) in enumerate(bases):
         measures = tuple(one for one in query.measures if (one.table, statement.filter_of(one)) == (base, own_filter))
         # A period on the date of one table restricts only the figures of that table.
         conditions = tuple(
@@ -159,65 +158,78 @@ def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]
             or one.column.table == base
             or one.column.table not in tables
         )
-        part = replace(query, base=base, measures=measures, conditions=conditions, order=(), limit=None)
-        text = Statement(part, statement.schema, statement.graph, whole=query).text(with_keys=True)
-        again = f"_{number + 1}" if base in tables[:number] else ""
-        parts.append((quoted(f"by_{base[1]}{again}".lower()), text, measures))
-    with_ = "WITH " + ",\n".join(f"{name} AS (\n{indented(text)}\n)" for name, text, _ in parts) + "\n"
-    return with_ + (_joined(statement, parts) if query.dimensions else _side_by_side(statement, parts))
+        part = statement.of(replace(query, base=base, measures=measures, conditions=conditions, order=(), limit=None))
+        again = f"_{index + 1}" if base in tables[:index] else ""
+        parts.append(_Part(quoted(f"by_{base[1]}{again}".lower()), part, part.text(with_keys=True)))
+    aliases = {one: quoted(statement.alias(one)) for one in query.measures}
+    figures = [(part.name, aliases[one], aliases[one]) for part in parts for one in part.statement.query.measures]
+    figures.sort(key=lambda one: list(aliases.values()).index(one[1]) if query.dimensions else 0)
+    lines = _joined(parts, figures)
+    if not query.dimensions:
+        return lines
+    first = parts[0].statement.group_names()[0][0]
+    order = query.order[0] if query.order else None
+    key = (
+        f"{aliases[order.measure]}{direction(order.descending)}, "
+        if order is not None and order.measure is not None
+        else ""
+    )
+    return "\n".join([lines, f"ORDER BY {key}{first}", *limit_lines(query)])
 
 
 def _of_sides(statement: Statement, sides: Comparison) -> str:
     """The figures of both sides, where they are more than one function over rows: each side is asked for by itself."""
-    query, texts = statement.query, []
-    if any(one.per for one in query.measures) and statement.key_names():
-        raise Unrenderable("averages of groups are not kept apart by the keys of other groups")
-    for side in (sides.first, sides.second):
-        part = replace(query, conditions=(*query.conditions, *side), comparison=None, having=(), order=(), limit=None)
-        inner = statement.of(part)
-        texts.append(_text(inner) if any(one.per for one in query.measures) else inner.text(with_keys=True))
-    with_ = "WITH " + ", ".join(
-        f"{name} AS (\n{indented(text)}\n)" for name, text in zip(("side_1", "side_2"), texts, strict=True)
-    )
+    query, parts = statement.query, []
+    for name, side in (("side_1", sides.first), ("side_2", sides.second)):
+        conditions = (*query.conditions, *side)
+        part = statement.of(replace(query, conditions=conditions, comparison=None, having=(), order=(), limit=None))
+        text = _average_with_keys(part) if any(one.per for one in query.measures) else part.text(with_keys=True)
+        parts.append(_Part(name, part, text))
     figures = []
     for measure in query.measures:
         alias, names = quoted(statement.alias(measure)), names_of(measure, statement)
-        for source, name in (("side_1", names.before), ("side_2", names.after)):
-            figure = f"{source}.{alias}" if query.dimensions else f"(SELECT {alias} FROM {source})"
-            figures.append(f"{figure} AS {quoted(name)}")
-    if not query.dimensions:
-        return f"{with_}\nSELECT {', '.join(figures)}"
-    shown = [name for names in statement.group_names() for name in names]
-    keys = [*shown, *statement.key_names()]
-    return f"{with_}\nSELECT {', '.join([*shown, *figures])}\nFROM side_1\nFULL JOIN side_2 USING ({', '.join(keys)})"
+        figures += [("side_1", alias, quoted(names.before)), ("side_2", alias, quoted(names.after))]
+    return _joined(parts, figures)
 
 
-def _side_by_side(statement: Statement, parts: list[tuple[str, str, tuple[Measure, ...]]]) -> str:
-    aliases = [(name, quoted(statement.alias(measure))) for name, _, measures in parts for measure in measures]
-    return "SELECT " + ", ".join(f"(SELECT {alias} FROM {name}) AS {alias}" for name, alias in aliases)
+def _average_with_keys(part: Statement) -> str:
+    """The statement for averages of groups, with the keys on which it is joined with others."""
+    if any(one.column is None for one in part.query.dimensions):
+        raise Unrenderable("averages of groups are not kept apart by the keys of other groups")
+    names = [
+        part.group_names()[index][0]
+        for index, one in enumerate(part.query.dimensions)
+        if not part.is_known_by_name(one)
+    ]
+    keys = [f", ROW({name})::text AS key{index}" for index, name in enumerate(names)]
+    return f"SELECT *{''.join(keys)}\nFROM (\n{indented(_text(part))}\n) AS averages"
 
 
-def _joined(statement: Statement, parts: list[tuple[str, str, tuple[Measure, ...]]]) -> str:
-    query = statement.query
-    shown = _shared_names(statement)
-    keys = [*shown, *statement.key_names()]
-    figures = [quoted(statement.alias(measure)) for measure in query.measures]
-    lines = ["SELECT " + ", ".join([*shown, *figures]), f"FROM {parts[0][0]}"]
-    lines += [f"FULL JOIN {name} USING ({', '.join(keys)})" for name, _, _ in parts[1:]]
-    order = query.order[0] if query.order else None
-    if order is not None and order.measure is not None:
-        direction = " DESC NULLS LAST" if order.descending else ""
-        lines.append(f"ORDER BY {quoted(statement.alias(order.measure))}{direction}, {keys[0]}")
-    else:
-        lines.append(f"ORDER BY {keys[0]}")
-    return "\n".join([*lines, *limit_lines(query)])
+@dataclass(frozen=True)
+class _Part:
+    """Figures that are asked for by themselves, under a name."""
+
+    name: str
+    statement: Statement
+    text: str
 
 
-def _shared_names(statement: Statement) -> list[str]:
-    names: list[str] = []
-    for dimension in statement.query.dimensions:
-        if dimension.column is not None:
-            names.append(group_name(dimension))
+def _joined(parts: list[_Part], figures: list[tuple[str, str, str]]) -> str:
+    """The figures (a part's name, the column's name there and in the result) beside each other, by their groups."""
+    statement = parts[0].statement
+    with_ = "WITH " + ",\n".join(f"{part.name} AS (\n{indented(part.text)}\n)" for part in parts) + "\n"
+    if not statement.query.dimensions:
+        return f"{with_}SELECT " + ", ".join(
+            f"(SELECT {column} FROM {part}) AS {name}" for part, column, name in figures
+        )
+    keys = [str(one.alias) for one in statement.key_outputs(statement.frame())]
+    shown: list[str] = []
+    for dimension, names in zip(statement.query.dimensions, statement.group_names(), strict=True):
+        if statement.is_known_by_name(dimension):
+            keys = [*names, *keys]
+            shown += names
         else:
-            names += statement.shown(dimension)
-    return [quoted(name) for name in names]
+            shown += [f"coalesce({', '.join(f'{part.name}.{name}' for part in parts)}) AS {name}" for name in names]
+    shown += [f"{part}.{column}" + (f" AS {name}" if name != column else "") for part, column, name in figures]
+    joins = [f"FULL JOIN {part.name} USING ({', '.join(keys)})" for part in parts[1:]]
+    return "\n".join([f"{with_}SELECT {', '.join(shown)}", f"FROM {parts[0].name}", *joins])

@@ -8,10 +8,11 @@ from rules.query.functions import FUNCTIONS, PARTS
 from rules.query.query import ColumnRef, Dimension, Having, Measure, Order, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Facts, Schema, TableKey, kind_of
-from rules.sql.column_names import Output, disambiguated, group_name, measure_alias
+from rules.sql.column_names import Output, direction, disambiguated, group_name, measure_alias
 from rules.sql.comparisons import comparison
 from rules.sql.frame import Frame
 from rules.sql.identifiers import number
+from rules.sql.joined_tables import Scope
 
 
 class Unrenderable(Exception):
@@ -41,7 +42,7 @@ class Statement:
         """The FROM and WHERE that the query needs."""
         query = self.query
         base = query.measures[0].table if query.measures else query.base
-        frame = Frame(self.schema, self.graph, base, query.with_deleted, through=query.through)
+        frame = Frame(Scope(self.schema, self.graph, query.with_deleted, query.through), base)
         needed = [(dim.table, dim.via) for dim in (*query.dimensions, *query.top_per)]
         needed += [(column.table, column.via) for column in query.columns]
         needed += [(key.column.table, key.column.via) for key in query.order if key.column is not None]
@@ -75,31 +76,29 @@ class Statement:
         if self.query.related:
             raise Unrenderable("it is not known whether groups or what is measured must have others")
 
-    def key_names(self) -> list[str]:
-        """The names of the columns that identify the groups; `text` adds these columns with `with_keys`."""
-        keys = [
-            name
-            for dimension in self.query.dimensions
-            if not dimension.column
-            for name in self._facts(dimension.table).key
-        ]
-        return [f"key{index}" for index in range(len(keys))]
+    def is_known_by_name(self, dimension: Dimension) -> bool:
+        """Whether what is shown of a group tells it apart from all others, and is never NULL."""
+        if dimension.column is None:
+            return not self._facts(dimension.table).key
+        return not self.schema.column(dimension.table, dimension.column).nullable
 
-    def _key_outputs(self, frame: Frame) -> list[Output]:
-        columns = [
-            frame.column(ColumnRef(dimension.table, name, dimension.via))
-            for dimension in self.query.dimensions
-            if not dimension.column
-            for name in self._facts(dimension.table).key
-        ]
-        return [Output(sql, name) for sql, name in zip(columns, self.key_names(), strict=True)]
+    def key_outputs(self, frame: Frame) -> list[Output]:
+        """The columns that identify the groups which are not known by what is shown of them."""
+        found: list[str] = []
+        for dimension in (one for one in self.query.dimensions if not self.is_known_by_name(one)):
+            if dimension.column is not None:  # as text, in which NULL equals NULL
+                found.append(f"ROW({self._dimension_sql(frame, dimension)})::text")
+            else:
+                refs = (ColumnRef(dimension.table, one, dimension.via) for one in self._facts(dimension.table).key)
+                found += map(frame.column, refs)
+        return [Output(sql, f"key{index}") for index, sql in enumerate(found)]
 
     def text(self, *, with_keys: bool = False) -> str:
         """The statement; `with_keys` adds the columns that identify the groups, on which it is joined with others."""
         query, frame = self.query, self.sound_frame()
         outputs = [*self.dimension_outputs(frame), *self.column_outputs(frame)]
         outputs += [self.measure_output(frame, measure) for measure in query.measures]
-        outputs += self._key_outputs(frame) if with_keys else []
+        outputs += self.key_outputs(frame) if with_keys else []
         lines = [self.selected(frame, outputs), *self._having(frame), *self._order_by(frame)]
         return "\n".join([*lines, *limit_lines(query)])
 
@@ -189,12 +188,31 @@ class Statement:
 
     def _measure_sql(self, frame: Frame, measure: Measure) -> str:
         plain = self.aggregate_sql(frame, measure)
+        if measure.is_running:
+            return self._running_sql(frame, measure, plain)
         if not measure.is_share:
             return plain
         if measure.share_of:
             only = " AND ".join(frame.condition(condition) for condition in measure.share_of)
             return percentage(self.aggregate_sql(frame, measure, only), plain, self.is_float(measure))
         return percentage(plain, f"sum({plain}) OVER ()", self.is_float(measure))
+
+    def _running_sql(self, frame: Frame, measure: Measure, plain: str) -> str:
+        """The figure of a group and of all before it."""
+        dated = [one for one in self.query.dimensions if one.bucket is not None]
+        others = [sql for one in self.query.dimensions if one not in dated for sql in self.group_columns(frame, one)]
+        if measure.function not in ("sum", "count") or len(dated) > 1 or not self.query.dimensions:
+            raise Unrenderable("only sums and counts of groups are added up")
+        if dated:
+            keys, partition = (
+                self.group_columns(frame, dated[0]),
+                f"PARTITION BY {', '.join(others)} " if others else "",
+            )
+        else:
+            keys, partition = [f"{plain} DESC NULLS LAST", *others], ""
+        so_far = f"sum({plain}) OVER ({partition}ORDER BY {', '.join(keys)})"
+        total = f"sum({plain}) OVER ({partition.strip()})"
+        return percentage(so_far, total, self.is_float(measure)) if measure.is_share else so_far
 
     def aggregate_sql(self, frame: Frame, measure: Measure, only: str | None = None) -> str:
         """A measure as an aggregate function, of the rows that meet the condition `only`."""
@@ -251,11 +269,9 @@ class Statement:
 
     def _order_sql(self, frame: Frame, order: Order) -> str:
         if order.measure is not None:
-            alias = quoted(self.alias(order.measure))
-            return f"{alias} DESC NULLS LAST" if order.descending else alias
+            return quoted(self.alias(order.measure)) + direction(order.descending)
         if order.column is not None:
-            column = frame.column(order.column)
-            return f"{column} DESC NULLS LAST" if order.descending else column
+            return frame.column(order.column) + direction(order.descending)
         dimension = self.query.dimensions[0]
         columns = self.group_columns(frame, dimension)
         if dimension.column is None:

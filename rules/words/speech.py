@@ -7,9 +7,9 @@ led back to lemmas by `simplemma`. Each is read once per process, by the first t
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Literal
@@ -19,12 +19,13 @@ from common.word_files import Words
 from rules.words import WORDS
 
 Speech = Literal[
-    "noun", "proper noun", "verb", "adjective", "adverb", "pronoun", "number", "measure", "particle", "courtesy",
-    "decisive", "unknown",
+    "noun", "proper noun", "verb", "adjective", "adverb", "pronoun", "preposition", "number", "measure", "particle",
+    "courtesy", "decisive", "unknown",
 ]  # fmt: skip
 """What kind of word something is.
 
-particle    a function word: prepositions, conjunctions, auxiliaries, articles, interjections
+particle    a function word: conjunctions, auxiliaries, articles, interjections
+preposition one that may say something: "outside Berlin" is not in Berlin
 courtesy    said out of politeness ("kindly", 劳烦)
 decisive    a function word that changes what is asked: negations, degrees, restrictions ("hardly", 仅)
 measure     counts things (a Chinese measure word)
@@ -34,13 +35,14 @@ unknown     in no dictionary
 # jieba's tags by their beginnings, and Penn tags; the longest beginning counts.
 _CHINESE_TAGS: Mapping[str, Speech] = {
     "nr": "proper noun", "ns": "proper noun", "nt": "proper noun", "nz": "proper noun", "n": "noun", "vn": "noun",
-    "j": "noun", "s": "noun", "t": "noun", "f": "noun", "an": "noun", "v": "verb", "ad": "adverb", "a": "adjective",
-    "b": "adjective", "z": "adjective", "d": "adverb", "r": "pronoun", "m": "number", "q": "measure", "p": "particle",
-    "c": "particle", "u": "particle", "y": "particle", "e": "particle", "o": "particle", "k": "particle",
+    "j": "noun", "s": "noun", "t": "noun", "f": "noun", "an": "noun", "v": "verb", "a": "adjective",
+    "b": "adjective", "z": "adjective", "d": "adverb", "r": "pronoun", "m": "number", "q": "measure",
+    "p": "preposition", "c": "particle", "u": "particle", "y": "particle", "e": "particle", "o": "particle",
+    "k": "particle",
 }  # fmt: skip
 _PENN_TAGS: Mapping[str, Speech] = {
     "NN": "noun", "NNP": "proper noun", "VB": "verb", "JJ": "adjective", "RB": "adverb", "PRP": "pronoun",
-    "WP": "pronoun", "CD": "number", "DT": "particle", "IN": "particle", "CC": "particle", "TO": "particle",
+    "WP": "pronoun", "CD": "number", "DT": "particle", "IN": "preposition", "CC": "particle", "TO": "particle",
     "MD": "particle", "PDT": "particle", "RP": "particle", "EX": "particle", "WDT": "particle", "WRB": "particle",
     "UH": "particle", "POS": "particle",
 }  # fmt: skip
@@ -48,9 +50,11 @@ _PAST = WORDS.english.text("speech.past")
 _FILES: Mapping[Lang, Words] = {"en": WORDS.english, "zh": WORDS.chinese}
 _COURTESY: Speech = "courtesy"
 _DECISIVE: Speech = "decisive"
+_PARTICLE: Speech = "particle"
 _CLOSED: Mapping[Lang, Mapping[str, Speech]] = {
     lang: dict.fromkeys(words.phrases("speech.courtesy"), _COURTESY)
     | dict.fromkeys(words.phrases("speech.decisive"), _DECISIVE)
+    | dict.fromkeys(words.get("speech.plain"), _PARTICLE)
     for lang, words in _FILES.items()
 }
 
@@ -77,14 +81,25 @@ def part_of_speech(word: str, language: Lang) -> Speech:
 @lru_cache(maxsize=4096)
 def segmented(text: str) -> tuple[Word, ...]:
     """The words of a Chinese text without blanks, in order; together they are the text."""
-    words: list[Word] = []
-    for said, tag in _DICTIONARIES.tagged(text):
-        last = words[-1] if words else None
-        if last is not None and last.text == said and last.speech == "verb":  # a doubled verb is one word
-            words[-1] = Word(last.text + said, last.speech)
-        else:
-            words.append(Word(said, _chinese(said, tag)))
+    words = [Word(said, _chinese(said, tag)) for said, tag in _DICTIONARIES.tagged(text)]
+    for size in (1, 2):
+        words = _doubled(words, size)
     return tuple(words)
+
+
+def _doubled(words: Sequence[Word], size: int) -> list[Word]:
+    """The words; a verb of `size` words that is said twice is one: 瞅瞅, 掰扯掰扯."""
+    joined: list[Word] = []
+    place = 0
+    while place < len(words):
+        once, again = words[place : place + size], words[place + size : place + 2 * size]
+        if list(once) == list(again) and all(word.speech == "verb" for word in once):
+            joined.append(Word("".join(word.text for word in (*once, *again)), "verb"))
+            place += 2 * size
+        else:
+            joined.append(words[place])
+            place += 1
+    return joined
 
 
 @lru_cache(maxsize=4096)
@@ -98,6 +113,16 @@ def is_participle(word: str) -> bool:
     return _tag(word.lower()) in ("VBD", "VBN")
 
 
+def is_gerund(word: str) -> bool:
+    """Whether an English word is a verb's form in -ing."""
+    return _tag(word.lower()) == "VBG"
+
+
+def is_verb(word: str) -> bool:
+    """Whether an English word, in lower case, is the lemma of a verb: it is one most often, or has forms of verbs."""
+    return _tag(word) in ("VB", "VBP") or (word in _DICTIONARIES.tags and may_be_verb(word))
+
+
 @lru_cache(maxsize=4096)
 def may_be_verb(word: str) -> bool:
     """Whether an English word, whatever it is most often, has forms that only verbs have: `rack`, `racked`."""
@@ -107,8 +132,7 @@ def may_be_verb(word: str) -> bool:
 
 def prepare() -> None:
     """Reads the dictionaries, so that the first question need not wait for them. It may be called by any thread."""
-    segmented("")
-    lemma("")
+    _DICTIONARIES.prepare()
 
 
 def _chinese(word: str, tag: str) -> Speech:
@@ -140,34 +164,45 @@ def _forms(base: str) -> Iterator[str]:
 
 
 class _Dictionaries:
-    """What is read once: each part by the first that needs it, while others wait."""
+    """What is read once: each by the first that needs it, while others wait."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
+        self._tags: dict[str, str] = {}
 
     def tagged(self, text: str) -> list[tuple[str, str]]:
         """The words of a Chinese text with their tags."""
-        with self._turn:  # importing reads the dictionary; only the first call takes more than a look-up
+        with self._turn:  # importing reads the dictionary
             import rjieba
 
         return rjieba.tag(text, False)
 
-    @cached_property
+    @property
     def tags(self) -> dict[str, str]:
         """The likeliest Penn tag of each English form in lower case; a lower-case entry counts before a capitalised."""
-        tags: dict[str, str] = {}
-        for line in _lexicon():
-            form, _, tag = line.partition(" ")
-            if form.islower() or (form.istitle() and form.lower() not in tags):
-                tags[form.lower()] = tag
-        return tags
+        with self._turn:
+            if not self._tags:
+                tags: dict[str, str] = {}
+                for line in _lexicon():
+                    form, _, tag = line.partition(" ")
+                    if form.islower() or (form.istitle() and form.lower() not in tags):
+                        tags[form.lower()] = tag
+                self._tags = tags
+        return self._tags
 
     def lemma(self, word: str) -> str:
         """The lemma of a lower-case English form."""
-        with self._turn:
+        if not word:
+            return ""
+        with self._turn:  # the first look-up reads the dictionary
             import simplemma
 
-            return simplemma.lemmatize(word, lang="en") if word else ""
+            return simplemma.lemmatize(word, lang="en")
+
+    def prepare(self) -> None:
+        """Reads all of them."""
+        self.tagged("")
+        self.lemma(next(iter(self.tags)))
 
 
 def _lexicon() -> Iterator[str]:

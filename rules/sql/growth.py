@@ -7,7 +7,7 @@ from common.postgres.identifiers import quoted
 from rules.linking.dates import Moment, Period, Unit
 from rules.query.query import Change, ColumnRef, Condition, Dimension, Measure, Order, Query
 from rules.schema.schema import kind_of
-from rules.sql.column_names import Output, group_name
+from rules.sql.column_names import Output, direction, group_name
 from rules.sql.comparisons import comparison
 from rules.sql.identifiers import moment_sql
 from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, percentage, where_lines
@@ -174,7 +174,7 @@ def _keys(statement: Statement, order: Order, groups: list[list[str]]) -> list[s
         dimensions = statement.query.dimensions
         shown = [(one.table, one.column, one.via) for one in dimensions]
         names = groups[shown.index((order.column.table, order.column.column, order.column.via))]
-    return [f"{name} DESC NULLS LAST" if order.descending else name for name in names]
+    return [name + direction(order.descending) for name in names]
 
 
 def _is_number(measure: Measure, statement: Statement) -> bool:

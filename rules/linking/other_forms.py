@@ -1,0 +1,55 @@
+"""Unknown words that are known in another form: `driven` of a column `drive`, `reserved` of reservations."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from knowledge.atoms import stem
+from knowledge.naming import has_han
+from rules.linking.mark import Mark
+from rules.schema.lexicon import Lexicon
+from rules.schema.links import Link
+from rules.words import WORDS
+from rules.words.speech import lemma
+from rules.words.vocabulary import Intent, Kind
+
+_RESULTS = WORDS.chinese.text("speech.results")
+_OTHER_FORM = 0.05  # what another form of a name costs
+_INFLECTED: tuple[Kind, ...] = ("verb", "list", "cmp", "like", "rank", "compare", "sum", "avg", "count", "share")
+
+
+def with_other_forms(marks: Iterable[Mark], lexicon: Lexicon, intents: Mapping[str, Intent]) -> Iterator[Mark]:
+    """The marks; unknown words mean what their lemmas do, at a slightly lower quality, or the events they speak of."""
+    for place, mark in enumerate(marks):
+        word = mark.text.lower()
+        is_word = mark.is_unknown and mark.text.isascii() and word.isalpha() and (mark.text == word or place == 0)
+        yield _known(mark, word, lexicon, intents) if is_word else mark
+
+
+def _known(mark: Mark, word: str, lexicon: Lexicon, intents: Mapping[str, Intent]) -> Mark:
+    base = lemma(word)
+    links = lexicon.links(base, stem(base)) or lexicon.find(lexicon.other_forms.get(base, ""))
+    if links:
+        poorer = tuple(replace(link, quality=link.quality - _OTHER_FORM) for link in links if not link.is_exact)
+        return replace(mark, links=poorer, is_unknown=not poorer)
+    intent = intents.get(base) if base != word else None
+    if intent is not None and intent.kind in _INFLECTED:
+        return replace(mark, intent=intent, is_unknown=False)
+    event = lexicon.events.get(base)
+    return replace(mark, intent=Intent("verb"), links=(event,), is_unknown=False) if event is not None else mark
+
+
+def with_characters(marks: Iterable[Mark], lexicon: Lexicon) -> Iterator[Mark]:
+    """The marks; unknown verbs and their objects mean the table of events whose name holds them: `演了`, `买过票`."""
+    before: Mark | None = None
+    for mark in marks:
+        link = _character(mark, before, lexicon) if mark.is_unknown and has_han(mark.text) else None
+        intent = Intent("verb") if mark.speech == "verb" else None
+        before = mark if link is None else replace(mark, links=(link,), intent=intent, is_unknown=False)
+        yield before
+
+
+def _character(mark: Mark, before: Mark | None, lexicon: Lexicon) -> Link | None:
+    if mark.speech == "verb" and all(char in _RESULTS for char in mark.text[1:]):
+        return lexicon.verb_characters.get(mark.text[0])
+    follows = mark.speech == "noun" and before is not None and before.end == mark.start
+    return lexicon.verb_characters.get(mark.text) if follows and before is not None and before.means("verb") else None
