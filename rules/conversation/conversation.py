@@ -6,7 +6,6 @@ again. An answer to a question back completes the question before it.
 
 import re
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -14,52 +13,33 @@ from weakref import WeakKeyDictionary
 from common.inquiry import Inquiry, StoredValue
 from common.text import Lang, Text, language_of
 from common.values import Turn
-from rules.composing.assumptions import assumptions
-from rules.composing.carrying import conditions_for, listed, named
+from rules.composing.carrying import conditions_for
 from rules.composing.compose import touched
-from rules.composing.names import notes_on_values
-from rules.composing.understanding import Understanding, refuse_lost, rendered, understand, with_role
-from rules.conversation.edits import edited
-from rules.conversation.follow_ups import Change, goes_on, likely_change, read_change
+from rules.composing.understanding import Understanding
+from rules.conversation.before import Before, Earlier, understood_alone
+from rules.conversation.change import Change
+from rules.conversation.finishing import asked_under, figured, finished, first_edited
+from rules.conversation.follow_ups import goes_on, likely_change, read_change
 from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_conditions, single_name
 from rules.conversation.resuming import settled_by
-from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.linking.dates import Period
+from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.query.query import Condition, Operand, Query
-from rules.query.query_json import pending_from_json, query_from_json
 from rules.query.refusals import (
     Refusal,
-    ambiguous_way,
     grounds,
     not_by_rules,
-    not_combinable,
     not_continued,
-    unused_words,
     which_one,
 )
 from rules.query.years import year_of
-from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.looked_up import lexicon_for
 from rules.schema.schema import TableKey
-from rules.sql.statement import Unrenderable
 from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import REWORDED, without_courtesy
 from rules.words.writes import write_request
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """The question that a follow-up goes on from.
-
-    Attributes:
-        is_latest: whether no other question about the data came after it, answered or not.
-    """
-
-    question: str
-    query: Query
-    is_latest: bool
 
 
 @dataclass(frozen=True)
@@ -114,7 +94,7 @@ def written_operation(inquiry: Inquiry) -> str | None:
 
 def earlier_query(inquiry: Inquiry) -> Query | None:
     """The query of the last answered question about the data; None where rules don't know it."""
-    earlier = _Conversation(inquiry).earlier
+    earlier = _Conversation(inquiry).before.earlier
     return earlier.query if earlier is not None else None
 
 
@@ -145,9 +125,9 @@ class _Conversation:
     """
 
     def __init__(self, inquiry: Inquiry, settled: Settled = NOTHING_SETTLED, turns: int = 0) -> None:
-        self._inquiry, self._question, self._history = inquiry, inquiry.question, inquiry.history
-        self._settled, self._turns = settled, turns
+        self._inquiry, self._question, self._settled, self._turns = inquiry, inquiry.question, settled, turns
         self._lexicon = lexicon_for(inquiry)
+        self.before = Before(inquiry, self._lexicon)
 
     def outcome(self) -> Understanding | Refusal:
         """The question as understood, or why rules can't answer it."""
@@ -162,18 +142,18 @@ class _Conversation:
     def _understood(self) -> Understanding:
         if not self.goes_on:
             return self._pointed() or self._standing()
-        if self.earlier is not None:
-            return self._continued(self.earlier)
+        if self.before.earlier is not None:
+            return self._continued(self.before.earlier)
         if self._pronoun is not None:
             raise which_one(self._pronoun)
         if isinstance(self._alone, Refusal):
-            raise not_by_rules(self._answered.question) if self._answered is not None else self._alone
+            raise not_by_rules(self.before.answered.question) if self.before.answered is not None else self._alone
         return self._alone
 
     @cached_property
     def goes_on(self) -> bool:
         """Whether the question continues the one before it."""
-        if not _asked_before(self._inquiry) or kind_of_doubt(self._question) is not None:
+        if not self.before.asked or kind_of_doubt(self._question) is not None:
             return False
         if self._pointer is not None or self._means_one:
             return False
@@ -183,9 +163,14 @@ class _Conversation:
     def _is_settled_before(self) -> bool:
         """Whether a figure that could be several ones alone can only be one of what was asked before."""
         missing = self._alone.missing if isinstance(self._alone, Refusal) else None
-        if missing is None or missing.kind != "choice" or self.earlier is None or isinstance(self._likely, Refusal):
+        if (
+            missing is None
+            or missing.kind != "choice"
+            or self.before.earlier is None
+            or isinstance(self._likely, Refusal)
+        ):
             return False
-        spoken = touched(self.earlier.query)
+        spoken = touched(self.before.earlier.query)
         return self._likely.is_figure_alone and sum(table in spoken for table, _ in missing.choices) == 1
 
     @property
@@ -195,7 +180,7 @@ class _Conversation:
             return False
         if _BEGINS_OR_POINTS_BACK.search(self._question):
             return False
-        change, asked_before = self._likely, _asked_before(self._inquiry)
+        change, asked_before = self._likely, self.before.asked
         if isinstance(change, Refusal):
             return self._stands_alone or not asked_before
         if change.ties or (asked_before and goes_on(change, self._question, lambda: self._stands_alone)):
@@ -207,61 +192,18 @@ class _Conversation:
     def _likely(self) -> Change | Refusal:
         return likely_change(self._question, self._lexicon, self._inquiry.table)
 
-    # ------------------------------------------------------------------------------------------------ what was before
-
     @cached_property
     def resumed(self) -> "_Conversation | None":
         """The question before, completed by this answer to its question back; None when this is no such answer."""
-        turn = self._history[-1] if self._history else None
-        if turn is None or turn.sql is not None or turn.question_type != "DATABASE":
-            return None
-        pending = self._pending(turn)
+        pending = self.before.pending
         if pending is None:
             return None
         is_chinese = language_of(without_courtesy(pending.question)) == "zh"
         settled = settled_by(self._question, pending.missing, pending.settled, self._lexicon, is_chinese)
         if settled is None:
             return None
-        before = replace(self._inquiry, question=pending.question, history=self._history[: -pending.turns])
-        return _Conversation(before, settled, pending.turns)
-
-    def _pending(self, turn: Turn) -> Pending | None:
-        if turn.understood is not None:
-            return pending_from_json(turn.understood, self._inquiry.catalog)
-        made = self._read_again(turn)
-        missing = made.missing if isinstance(made, Refusal) else None
-        return Pending(turn.question, missing) if missing is not None else None
-
-    @cached_property
-    def earlier(self) -> Earlier | None:
-        """The last answered question about the data; None when there is none, or rules don't understand it."""
-        turn = self._answered
-        query = self._query_of(turn) if turn is not None else None
-        if turn is None or query is None:
-            return None
-        return Earlier(turn.question, query, turn is self._asked[-1])
-
-    def _query_of(self, turn: Turn) -> Query | None:
-        if turn.understood is not None:
-            return query_from_json(turn.understood, self._inquiry.catalog)
-        made = self._read_again(turn)
-        if isinstance(made, Refusal):
-            return None
-        likely = likely_change(turn.question, self._lexicon, self._inquiry.table)
-        needs_more = goes_on(likely, turn.question, lambda: True)
-        return None if needs_more and made.sql != turn.sql else made.query
-
-    def _read_again(self, turn: Turn) -> Understanding | Refusal:
-        """What rules understand of a turn's question by itself, because a model answered it."""
-        return _understood_alone(replace(self._inquiry, question=turn.question, history=()))
-
-    @cached_property
-    def _answered(self) -> Turn | None:
-        return next((one for one in reversed(self._asked) if one.sql is not None), None)
-
-    @property
-    def _asked(self) -> list[Turn]:
-        return [turn for turn in self._history if turn.question_type == "DATABASE"]
+        history = self._inquiry.history[: -pending.turns]
+        return _Conversation(replace(self._inquiry, question=pending.question, history=history), settled, pending.turns)
 
     # ------------------------------------------------------------------------------------------------------- by itself
 
@@ -270,7 +212,7 @@ class _Conversation:
         inquiry, pointer = self._inquiry, self._pointer
         if pointer is not None and pointer.table is None:  # "that month" names no month
             inquiry = replace(inquiry, question=inquiry.question.replace(pointer.words, " "))
-        return _understood_alone(inquiry, self._settled)
+        return understood_alone(inquiry, self._settled)
 
     @property
     def _stands_alone(self) -> bool:
@@ -284,7 +226,7 @@ class _Conversation:
         """
         if isinstance(self._alone, Understanding):
             return self._alone
-        other = self._likely if _asked_before(self._inquiry) else None
+        other = self._likely if self.before.asked else None
         if isinstance(other, Refusal) and other.reason == "missing_database_info" != self._alone.reason:
             raise other
         raise self._alone
@@ -302,7 +244,7 @@ class _Conversation:
     @property
     def _means_one(self) -> bool:
         """Whether a complete question is about the one thing that the result before it shows."""
-        turn = self._answered
+        turn = self.before.answered
         return turn is not None and single_name(turn) and self._pronoun is not None and self._stands_alone
 
     def _pointed(self) -> Understanding | None:
@@ -311,18 +253,18 @@ class _Conversation:
         Raises:
             Refusal: it is not clear which one is meant, or rules can't answer the question.
         """
-        turn, pointer = self._answered, self._pointer
-        query = self.earlier.query if self.earlier is not None else None
+        turn, pointer = self.before.answered, self._pointer
+        query = self.before.earlier.query if self.before.earlier is not None else None
         if pointer is not None and turn is None and pointer.unit is None:
             pointer = None  # without a question before, `这家店` only names a table
-        words = pointer.words if pointer is not None else self._pronoun if self._history else None
+        words = pointer.words if pointer is not None else self._pronoun if self._inquiry.history else None
         if words is None:
             return None
         conditions = row_conditions(pointer, turn, query, self._lexicon) if turn is not None else ()
         if conditions:
             return self._about(conditions, words)
-        if pointer is None and self.earlier is not None and self.earlier.query.conditions:
-            return self._continued(self.earlier)
+        if pointer is None and self.before.earlier is not None and self.before.earlier.query.conditions:
+            return self._continued(self.before.earlier)
         raise which_one(words)
 
     def _about(self, conditions: tuple[Condition, ...], words: str) -> Understanding:
@@ -333,12 +275,14 @@ class _Conversation:
             raise self._likely
         change, query = self._likely, self._alone.query
         pointed = Query(conditions[0].column.table, conditions=conditions)
-        moved = conditions_for(change.asked, pointed, _figured(query), [])
+        moved = conditions_for(change.asked, pointed, figured(query), [])
         if len(moved) < len(conditions):
             raise which_one(words)
         meant = " ".join(_written(one.operands[0]) for one in conditions)
         change.notes = [Text(f"“{words}”指“{meant}”。", f'"{words}" is "{meant}".')]
-        return self._rendered(change, replace(query, conditions=(*query.conditions, *moved)), self.earlier)
+        return finished(
+            change, replace(query, conditions=(*query.conditions, *moved)), self.before.earlier, self._inquiry.lang
+        )
 
     # -------------------------------------------------------------------------------------------------------- going on
 
@@ -362,80 +306,14 @@ class _Conversation:
             may_stand_alone = change.has_subject and not change.cues & {"these", "only", "add"}
             may_stand_alone = may_stand_alone and self._pronoun is None
             if change.asks and "replace" not in change.cues and isinstance(self._alone, Understanding):
-                return self._asked_under(change, earlier, self._alone)
-            return self._first_edited(changes, earlier)
+                return asked_under(change, earlier, self._alone, self._pronoun, self._inquiry.lang)
+            return first_edited(changes, earlier, self._inquiry.lang)
         except Refusal as refusal:
             if not may_stand_alone or isinstance(self._alone, Refusal):
                 raise not_continued(refusal, earlier.question) from refusal
             why = grounds(refusal)
             note = Text(f"{why.zh}；已作为独立的问题回答。", f"Answered as a question of its own: {why.en}.")
             return replace(self._alone, warnings=(*self._alone.warnings, note.to(self._inquiry.lang)))
-
-    def _first_edited(self, changes: list[Change], earlier: Earlier) -> Understanding:
-        """The earlier query as the first of the changes that it can have wants it.
-
-        Raises:
-            Refusal: it can have none; that of the likeliest.
-        """
-        refused: Refusal | None = None
-        for change in changes:
-            try:
-                refuse_lost(change.asked, change.reading)
-                change.notes += notes_on_values(change.asked)
-                return self._rendered(change, edited(earlier.query, change), earlier)
-            except Refusal as refusal:
-                refused = refused or refusal
-                if change.parts.doubts:
-                    break
-        assert refused is not None
-        raise refused
-
-    def _asked_under(self, change: Change, earlier: Earlier, alone: Understanding) -> Understanding:
-        """The question about another table, under the conditions of the earlier one: `那店铺有几家？`."""
-        query = alone.query
-        said = {condition.column for condition in query.conditions}
-        carried = conditions_for(
-            change.asked, replace(earlier.query, base=_figured(earlier.query)), query.base, []
-        )
-        kept = tuple(one for one in carried if one.column not in said)
-        if not kept:
-            if self._pronoun is not None:
-                raise which_one(self._pronoun)
-            few = [one.mark.text for one in change.asked.question.words if one.mark.arg in ("these", "their")]
-            if few and (earlier.query.limit is not None or earlier.query.having):
-                raise unused_words(few)  # no condition tells the three rows that 它们 means after "top 3" from others
-            return alone
-        names = listed(named(change.asked.question, one.column.table, one.column.column) for one in kept)
-        change.notes = [
-            Text(
-                f"沿用了上一个问题对“{names.zh}”的限定。",
-                f'Still restricted by "{names.en}", as in the previous question.',
-            )
-        ]
-        return self._rendered(change, replace(query, conditions=(*query.conditions, *kept)), earlier)
-
-    def _rendered(self, change: Change, query: Query, earlier: Earlier | None) -> Understanding:
-        """The merged query with its statement.
-
-        Raises:
-            Refusal: no correct statement can be made of it.
-        """
-        try:
-            query, sql = _rendered_as_before(change, query, earlier.query if earlier else query)
-        except AmbiguousPath as ambiguity:
-            raise ambiguous_way(ambiguity.target, ambiguity.choices, self._lexicon) from ambiguity
-        except (Unrenderable, LookupError) as failure:
-            raise not_combinable() from failure
-        warnings = tuple(one.to(self._inquiry.lang) for one in _warnings(change, earlier))
-        told = (*notes_on_values(change.asked), *assumptions(change.asked, query))
-        return Understanding(query, sql, warnings, told)
-
-
-def _understood_alone(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understanding | Refusal:
-    try:
-        return understand(inquiry, settled)
-    except Refusal as refusal:
-        return refusal.copy()
 
 
 def _written(operand: Operand) -> str:
@@ -450,26 +328,3 @@ def _context(query: Query) -> dict[TableKey, float]:
     """The tables that a follow-up is likely about, with their weights; those that were shown weigh more."""
     shown = [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
     return dict.fromkeys(touched(query), _SPOKEN_OF) | dict.fromkeys(shown, _SHOWN)
-
-
-def _figured(query: Query) -> TableKey:
-    return query.measures[0].table if query.measures else query.base
-
-
-def _rendered_as_before(change: Change, query: Query, earlier: Query) -> tuple[Query, str]:
-    """The query and its statement; of several references that may be meant, the one of the earlier query is taken."""
-    try:
-        return rendered(change.asked.question, query)
-    except AmbiguousPath as ambiguity:
-        columns = (*earlier.columns, *(one.column for one in earlier.conditions))
-        said = [*((one.table, one.via) for one in columns), *((one.table, one.via) for one in earlier.dimensions)]
-        roles = {via for table, via in said if table == ambiguity.target and via is not None}
-        if len(roles) != 1:
-            raise
-        return rendered(change.asked.question, with_role(query, ambiguity.target, roles.pop()))
-
-
-def _warnings(change: Change, earlier: Earlier | None) -> Iterator[Text]:
-    if earlier is not None and not earlier.is_latest:
-        yield Text(f"接着“{earlier.question}”回答。", f'This goes on from "{earlier.question}".')
-    yield from dict.fromkeys(change.notes)

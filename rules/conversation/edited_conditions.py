@@ -11,7 +11,7 @@ from rules.composing.carrying import listed, named
 from rules.composing.dating import resolved
 from rules.composing.measuring import group_order
 from rules.composing.restricting import restricted
-from rules.conversation.follow_ups import Change
+from rules.conversation.change import Change
 from rules.linking.dates import Period, Unit
 from rules.query.query import OPPOSITE, ColumnRef, Condition, Dimension, Operand, Query, Related
 from rules.query.refusals import not_combinable, nothing_to_change

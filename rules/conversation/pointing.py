@@ -84,9 +84,7 @@ def _table(mark: Mark) -> TableKey | None:
     return tables[0].table if tables else None
 
 
-def row_conditions(
-    pointer: Pointer | None, turn: Turn, query: Query | None, lexicon: Lexicon
-) -> tuple[Condition, ...]:
+def row_conditions(pointer: Pointer | None, turn: Turn, query: Query | None, lexicon: Lexicon) -> tuple[Condition, ...]:
     """The conditions that a row belongs to the one thing, or the one period, that the result of `turn` is about.
 
     None of them where the result does not say which one is meant.
@@ -119,9 +117,7 @@ def row_conditions(
     values = turn.rows[row][: len(display)]
     if len(values) < len(display) or not all(isinstance(one, str) for one in values):
         return ()
-    return tuple(
-        Condition(ColumnRef(table, name), "=", (one,)) for name, one in zip(display, values, strict=True)
-    )
+    return tuple(Condition(ColumnRef(table, name), "=", (one,)) for name, one in zip(display, values, strict=True))
 
 
 def _in_period(unit: Unit, value: str, query: Query) -> tuple[Condition, ...]:

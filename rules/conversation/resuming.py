@@ -3,7 +3,8 @@
 import re
 from dataclasses import replace
 
-from rules.conversation.follow_ups import Change, read_change
+from rules.conversation.change import Change
+from rules.conversation.follow_ups import read_change
 from rules.linking.marks import Mark, marks_of
 from rules.query.pending import Choice, Missing, Settled
 from rules.query.refusals import Refusal

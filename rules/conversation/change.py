@@ -1,0 +1,145 @@
+"""What a question says itself, seen as a change to the one before it."""
+
+import re
+from dataclasses import dataclass, field, replace
+
+from common.text import Text
+from rules.composing.asked import Asked
+from rules.query.query import Function
+from rules.query.wishes import Figure
+from rules.reading.cover import Reading
+from rules.reading.inclusions import Inclusion
+from rules.reading.parts import Parts, Ranking
+from rules.schema.schema import TableKey
+from rules.words import WORDS
+
+
+@dataclass
+class Change:
+    """What a question changes about the one before it.
+
+    Attributes:
+        asked: its own parts; `function`, `direction` and figures that only count are taken out of them.
+        cues: what it says about the earlier question, anywhere; see `rules.words.vocabulary`.
+        ties: the cues that its first or last words are.
+        function: an aggregate without a column; it applies to the earlier figure.
+        direction: an order (`asc`, `desc`) that names no column.
+        counts_value: whether rows with a named value are counted ("how many professors").
+        inclusion: the words which say that groups without rows count.
+        notes: what the answer says of the change.
+    """
+
+    asked: Asked
+    reading: Reading
+    cues: set[str] = field(default_factory=set)
+    ties: frozenset[str] = frozenset()
+    function: Function | None = None
+    direction: str = ""
+    counts_value: bool = False
+    inclusion: Inclusion | None = None
+    notes: list[Text] = field(default_factory=list)
+
+    @property
+    def parts(self) -> Parts:
+        """What the question says itself."""
+        return self.asked.parts
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The figures that it names, in their order."""
+        return sorted([*self.parts.figures, *self.parts.bare], key=lambda figure: figure.position)
+
+    @property
+    def ranking(self) -> Ranking | None:
+        """The order or the first few that it asks for."""
+        found = self.parts.rankings
+        limits = [one.limit for one in found if one.limit is not None]
+        first = next((one for one in found if one.figure is not None or one.hint), found[0] if found else None)
+        if first is None or len(found) == 1:
+            return first
+        said = [one.descending for one in found if not one.is_open]
+        is_order = all(one.is_order for one in found)
+        limit = limits[0] if limits else None
+        return replace(first, descending=(said or [True])[0], limit=limit, is_order=is_order, is_open=not said)
+
+    @property
+    def shift(self) -> tuple[str, int] | None:
+        """Unit (or `period`: the earlier period's length) and count by which the earlier period moves."""
+        found = next((one.split(":") for one in self.cues if one.startswith("shift:")), None)
+        return (found[1], int(found[2])) if found else None
+
+    @property
+    def per_unit(self) -> str:
+        """A unit of time over which the earlier figure is to be averaged."""
+        return next((one.split(":")[1] for one in self.parts.flags if one.startswith("per_unit:")), "")
+
+    @property
+    def has_subject(self) -> bool:
+        """Whether it names what it wants."""
+        parts = self.parts
+        ranked = any(one.figure is not None and (parts.groups or not one.is_order) for one in parts.rankings)
+        named = (parts.tables or parts.columns) and not self.lifts
+        return bool(named or self.figures or ranked or self.asked.says("per entity"))
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it has any condition."""
+        parts = self.parts
+        conditions = parts.conditions or parts.thresholds or parts.spans or parts.weekdays or parts.either
+        return bool(conditions or parts.related or parts.with_deleted)
+
+    @property
+    def has_slots(self) -> bool:
+        """Whether it says anything that a change can consist of."""
+        parts = self.parts
+        wishes = any(self.asked.says(one) for one in ("trend", "share", "compare", "growth"))
+        shapes = parts.groups or parts.rankings or parts.limits or wishes or self.inclusion
+        turns = self.function or self.per_unit or self.direction or self.shift or self.cues & _TURNS or self.takes_away
+        return bool(self.restricts or shapes or turns)
+
+    @property
+    def says_more_than_all(self) -> bool:
+        """Whether it says more than "all", so that "all" only belongs to the rest."""
+        if self.asked.says("lifts"):
+            return False
+        return bool(self.has_subject or replace(self, cues=self.cues - {"all", "all:dates"}).has_slots)
+
+    @property
+    def takes_away(self) -> bool:
+        """Whether it takes restrictions away."""
+        return "all" in self.cues or self.asked.says("lifts")
+
+    @property
+    def lifts(self) -> frozenset[tuple[TableKey, str | None]]:
+        """Columns, or tables (column None), whose conditions it removes (`不限省份`)."""
+        if not self.takes_away or self.figures or self.restricts or self.asks:
+            return frozenset()
+        return frozenset((one.link.table, one.link.column) for one in (*self.asked.tables, *self.parts.columns))
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for rows of a table that it names, or counts them."""
+        question = self.asked.question
+        counted = any(figure.link is None for figure in self.parts.figures)
+        if counted and any(_COUNTS.match(text) for text in question.texts("count")):
+            return True
+        which = [text for text in question.texts("which") if self.restricts or _WHICH_ONES in text]
+        return bool(self.asked.tables and (which or question.has("list")) and not self.figures)
+
+    @property
+    def is_figure_alone(self) -> bool:
+        """Whether it names a figure and nothing else."""
+        parts = self.parts
+        others = self.asked.tables or parts.columns or parts.groups or parts.rankings or self.restricts
+        return bool(self.figures) and not others
+
+    @property
+    def is_half_ranked(self) -> bool:
+        """Whether it ranks things by the figure of the earlier question: `前5个服务区`."""
+        half = [one for one in self.parts.rankings if one.figure is None and not one.hint]
+        return bool(half and not self.figures and not self.parts.columns)
+
+
+_TURNS = {"reverse", "all", "all:dates"}
+_COUNTS = re.compile(WORDS.any_of("questions.how_many"), re.IGNORECASE)
+_WHICH_ONES = WORDS.chinese.text("questions.which_ones")

@@ -1,0 +1,313 @@
+"""Puts into the query before it what a follow-up wants measured, counted or shown."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from common.text import Text
+from knowledge.naming import called
+from rules.composing.asked import Asked
+from rules.composing.carrying import carried, conditions_for
+from rules.composing.dating import date_column
+from rules.composing.measuring import group_order, measure_of
+from rules.conversation.change import Change
+from rules.query.query import ColumnRef, Dimension, Function, Measure, Query
+from rules.query.refusals import Refusal, missing_measure, not_combinable, nothing_to_change, unused_words
+from rules.query.wishes import Figure
+from rules.reading.grouping import column_dimension
+from rules.reading.shared import ref
+from rules.schema.links import column_link
+from rules.schema.schema import TableKey
+from rules.words import WORDS
+
+Edited = tuple[Query, list[Dimension]]
+"""A query, and the groups that it is to have."""
+
+
+# ------------------------------------------------------------------------------------------------------------- figures
+
+
+def with_figures(query: Query, change: Change) -> Edited:
+    """The query with the follow-up's figures, columns or things, and the groups that these imply."""
+    if change.asked.says("per entity"):
+        return _averaged_per_thing(query, change), []
+    if change.figures:
+        return _measured(query, change), []
+    function = _extreme(query, change) or change.function
+    if change.per_unit:
+        query = _averaged_over(query, change)
+    if function == "count":
+        query = _counted(query, change)
+    elif function is not None:
+        query = _with_function(query, change, function)
+    if change.parts.columns and not change.lifts:
+        return _with_columns(query, change)
+    return _with_thing(query, change)
+
+
+def _measured(query: Query, change: Change) -> Query:
+    measures = [_as_before(query, change.asked, figure) for figure in change.figures]
+    if not query.measures:
+        return _listed_figures(query, change, measures)
+    if query.counts_rows:
+        raise nothing_to_change(Text("可以替换的指标", "figure to replace"))
+    if "add" in change.cues:
+        measures = [*query.measures, *measures]
+    elif any(measure.is_share and not measure.share_of for measure in query.measures):
+        measures += [replace(measure, is_share=True) for measure in measures]
+    new = measures[0].table
+    if new != query.measures[0].table:
+        query = carried(change.asked, replace(query, base=query.measures[0].table), new, change.notes)
+    return _reordered(replace(query, base=new, measures=tuple(dict.fromkeys(measures))), query)
+
+
+def _as_before(query: Query, asked: Asked, figure: Figure) -> Measure:
+    """The measure of a figure; if it names no function, it gets that of the earlier figure where that makes sense."""
+    measure = measure_of(asked, figure)
+    old = query.measures[0] if query.measures else None
+    if old is None or old.function == "metric" or figure.function or figure.per_unit or figure.link is None:
+        return measure
+    if old.per is not None and old.per.bucket is not None and measure.function == "sum":
+        return replace(measure, per=Dimension(measure.table, date_column(asked, measure.table), old.per.bucket))
+    own = measure_of(asked, Figure(None, column_link(old.table, old.column))) if old.column else old
+    said = old.function if old.column and old.function != own.function else None
+    return replace(measure, function=said) if said in ("avg", "min", "max", "sum", "median") else measure
+
+
+def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Query:
+    """The query for figures of listed things: their own columns are shown, those of tables below are added up."""
+    question = change.asked.question
+    above = question.graph.above(query.base)
+    plain = all(figure.function is None and figure.link is not None for figure in change.figures)
+    if plain and all(measure.table in above for measure in measures):
+        return _showing(query, change, [ref(figure.link) for figure in change.figures if figure.link is not None])
+    if query.limit is not None:
+        raise nothing_to_change(
+            Text("可以汇总的完整结果，只列出了前几条", "complete result to add up, only its first rows")
+        )
+    table = measures[0].table
+    is_total = not plain and all(measure.table in above for measure in measures)
+    each = question.facts(query.base).is_entity and query.base in question.graph.above(table)
+    if not is_total and not each:
+        raise unused_words([question.words[figure.position].mark.text for figure in change.figures])
+    query = _measuring(query, measures, () if is_total else (Dimension(query.base),))
+    return replace(query, order=group_order(query))
+
+
+def _measuring(query: Query, measures: Sequence[Measure], dimensions: tuple[Dimension, ...] = ()) -> Query:
+    """The query with these figures instead of what it shows, without a limit and an order."""
+    once = tuple(dict.fromkeys(measures))
+    return replace(
+        query, base=once[0].table, columns=(), dimensions=dimensions, measures=once, order=(), limit=None,
+        distinct=False, top_per=(),
+    )  # fmt: skip
+
+
+def _reordered(query: Query, before: Query) -> Query:
+    """The query, ordered by its first figure if it was ordered by one that is gone.
+
+    Raises:
+        Refusal: a comparison is with a figure that is gone.
+    """
+    order = tuple(
+        replace(one, measure=query.measures[0]) if one.measure and one.measure not in query.measures else one
+        for one in (query.order if query.dimensions else ())
+    )
+    having = tuple(one for one in query.having if one.measure in query.measures)
+    if len(having) < len(before.having):
+        raise nothing_to_change(Text("适用于新指标的比较条件", "comparison that fits the new figure"))
+    return replace(query, order=order, having=having)
+
+
+# ----------------------------------------------------------------------------------------------------------- functions
+
+
+def _extreme(query: Query, change: Change) -> Function | None:
+    """The function that `最高呢` means after a total: the greatest single value, as there are no groups to rank."""
+    ranking = change.ranking
+    single = len(query.measures) == 1 and not query.dimensions and query.measures[0].column is not None
+    if not single or ranking is None or change.parts.groups or ranking.figure or ranking.limit or ranking.hint:
+        return None
+    change.asked = replace(change.asked, parts=replace(change.parts, rankings=()))
+    return "max" if ranking.descending else "min"
+
+
+def _with_function(query: Query, change: Change, function: Function) -> Query:
+    if not query.measures:
+        if any(_ASKS_NUMBER.match(text) for text in change.asked.question.texts("sum")):
+            return counting(query)  # `一共多少`
+        columns = [one.column for one in query.order if one.column is not None]
+        figures = figures_among(change, columns) or figures_among(change, query.columns)
+        if len(figures) != 1:
+            raise no_measure(change, query)
+        return _measuring(query, [Measure(function, figures[0].table, figures[0].column)])
+    if function == "sum" and all(one.function in ("sum", "count") for one in query.measures):
+        return _measuring(query, [measure for measure in query.measures if not measure.is_share])
+    if function == "avg" and query.dimensions and _is_count(query.measures[0]):
+        return _measuring(query, [replace(query.measures[0], per=query.dimensions[-1])], query.dimensions[:-1])
+    if any(_is_count(measure) for measure in query.measures):
+        raise no_measure(change, query)
+    return _turned(query, lambda measure: replace(measure, function=function, per=None))
+
+
+_ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
+
+
+def _turned(query: Query, turned) -> Query:  # type: ignore[no-untyped-def]
+    order = tuple(replace(one, measure=turned(one.measure)) if one.measure else one for one in query.order)
+    return replace(query, measures=tuple(dict.fromkeys(map(turned, query.measures))), order=order)
+
+
+def _is_count(measure: Measure) -> bool:
+    return measure.column is None or measure.function == "count_distinct"
+
+
+def figures_among(change: Change, columns: Iterable[ColumnRef]) -> list[ColumnRef]:
+    """Those of the columns whose totals or averages mean something."""
+    return [one for one in columns if change.asked.question.is_measure(column_link(one.table, one.column))]
+
+
+def no_measure(change: Change, query: Query) -> Refusal:
+    """The refusal of a figure that could be any of the table's."""
+    facts = change.asked.question.facts(query.base)
+    return missing_measure(called(facts.table), facts)
+
+
+def _counted(query: Query, change: Change) -> Query:
+    """The query for "how many": counts rows of a listing, or groups that were selected."""
+    if not query.measures:
+        return counting(query)
+    is_count = any(measure.function in ("count", "count_distinct") for measure in query.measures)
+    chosen = bool(query.having or change.parts.thresholds) or "these" in change.cues
+    picked = bool(query.dimensions) and chosen
+    if query.counts_rows or (is_count and not picked and (change.restricts or not query.dimensions)):
+        return query
+    if not query.dimensions or (is_count and not picked):
+        raise nothing_to_change(Text("可以计数的对象", "things to count"))
+    return replace(query, counts_rows=True, order=(), limit=None, top_per=())
+
+
+def counting(query: Query) -> Query:
+    """The query for the number of rows that a listing shows."""
+    measure = Measure("count", query.base)
+    if query.distinct and len(query.columns) == 1:
+        measure = Measure("count_distinct", query.columns[0].table, query.columns[0].column)
+    return _measuring(query, [measure], query.dimensions)
+
+
+def _averaged_per_thing(query: Query, change: Change) -> Query:
+    """The query for the average of a figure over things: `平均每个服务区呢`."""
+    said = [
+        *(one.dimension for one in change.parts.groups),
+        *(Dimension(one.link.table) for one in change.asked.tables),
+    ]
+    things = said or [one for one in query.dimensions if one.column is None]
+    if len(query.measures) != 1 or query.measures[0].per is not None or len(things) != 1 or query.having:
+        raise nothing_to_change(Text("可以按它求平均的单个指标", "single figure to average so"))
+    change.asked = replace(change.asked, parts=replace(change.parts, groups=()))
+    average = replace(query.measures[0], per=things[0])
+    return _measuring(query, [average], tuple(one for one in query.dimensions if one != things[0]))
+
+
+def _averaged_over(query: Query, change: Change) -> Query:
+    """The query for the average of totals over periods: `日均呢`."""
+    if len(query.measures) != 1 or query.measures[0].per is not None:
+        raise nothing_to_change(Text("可以求平均的单个指标", "single figure to average"))
+    table = query.measures[0].table
+    per = Dimension(table, date_column(change.asked, table), change.per_unit)  # type: ignore[arg-type]
+
+    def averaged(measure: Measure) -> Measure:
+        return replace(measure, function="count" if measure.column is None else "sum", per=per)
+
+    turned = _turned(query, averaged)
+    return turned if query.dimensions else replace(turned, order=())
+
+
+# -------------------------------------------------------------------------------------------------- columns and things
+
+
+def _with_columns(query: Query, change: Change) -> Edited:
+    """The query with the columns that are named: beside the names of what is listed, or as groups of figures."""
+    asked, named = change.asked, change.parts.columns
+    if query.measures:
+        several = len({measure.table for measure in query.measures}) > 1
+        if several and "add" in change.cues:
+            raise not_combinable()  # figures of several tables are joined on their groups, which may be empty
+        change.cues |= {"replace"}
+        return query, [column_dimension(asked.question, one.link) for one in named]
+    texts = [asked.question.words[one.at].mark.text for one in named]
+    columns = [ref_ for one, text in zip(named, texts, strict=True) for ref_ in asked.shown_column(one.link, text)]
+    references = [one.link.column in asked.question.facts(one.link.table).reference_columns for one in named]
+    if "only" in change.cues and any(references):
+        raise unused_words(texts)  # some of the rows
+    return _showing(query, change, columns), []
+
+
+def _showing(query: Query, change: Change, columns: list[ColumnRef]) -> Query:
+    asked = change.asked
+    own = [] if "only" in change.cues else asked.names_of(query.base)
+    shown = tuple(dict.fromkeys([*(query.columns if "add" in change.cues else own), *columns]))
+    above = asked.question.graph.above(query.base)
+    if any(column.table not in above for column in shown):
+        raise unused_words([asked.question.words[one.at].mark.text for one in change.parts.columns])
+    return replace(query, columns=shown, distinct=False, order=query.order or asked.tie_break(query.base))
+
+
+def _with_thing(query: Query, change: Change) -> Edited:
+    """The query for a table that is named alone: it is listed, counted or grouped by, unless the query has it."""
+    asked, tables = change.asked, change.asked.tables
+    if not tables or change.lifts:
+        return query, []
+    key, graph = tables[-1].link.table, asked.question.graph
+    shown = [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
+    if change.parts.groups and change.parts.rankings and ranks_within(change):
+        return query, []
+    if change.restricts or change.parts.groups or change.function or key in shown:
+        _refuse_strangers(query, change)
+        return query, []
+    if not query.measures:
+        return _listing(query, change, key), []
+    measured = query.measures[0]
+    counts = all(measure.column is None for measure in query.measures) and not query.counts_rows
+    if key in graph.above(measured.table) and key != measured.table:
+        kept = [one for one in query.dimensions if one.bucket]
+        change.cues |= {"replace"}
+        return query, [*kept, Dimension(key)] if len(kept) < len(query.dimensions) else [Dimension(key)]
+    if not counts and key != measured.table:
+        raise unused_words([asked.question.words[one.at].mark.text for one in tables])
+    moved = replace(carried(asked, query, key, change.notes), measures=(Measure("count", key),))
+    return _reordered(moved, query), []
+
+
+def _refuse_strangers(query: Query, change: Change) -> None:
+    parts, graph = change.parts, change.asked.question.graph
+    known = {query.base, *(one.table for one in query.dimensions), *(one.table for one in query.measures)}
+    known |= {one.column.table for one in (*query.conditions, *parts.conditions)}
+    known |= {one.table for one in (*query.related, *parts.related)}
+    reachable = known if parts.groups else {key for table in known for key in graph.above(table)}
+    strangers = [one.at for one in change.asked.tables if one.link.table not in reachable]
+    if strangers:
+        raise unused_words([change.asked.question.words[at].mark.text for at in strangers])
+
+
+def _listing(query: Query, change: Change, key: TableKey) -> Query:
+    """The query for rows of another table, under the same conditions."""
+    asked = change.asked
+    facts, before = asked.question.facts(key), asked.question.facts(query.base)
+    if query.order != asked.tie_break(query.base) and query.order:
+        raise nothing_to_change(Text("可以沿用的排序", f"order that fits {called(facts.table).en}"))
+    named = {column.column for column in query.columns} <= {*before.display}
+    names = facts.display if named and facts.display else asked.all_columns(key)
+    return Query(
+        key,
+        tuple(ColumnRef(key, name) for name in names),
+        conditions=conditions_for(asked, query, key, change.notes),
+        order=asked.tie_break(key),
+        limit=query.limit,
+        with_deleted=query.with_deleted,
+    )
+
+
+def ranks_within(change: Change) -> bool:
+    """Whether the limit applies within each group: `每个公司的前三名`."""
+    words = change.asked.question.words
+    return any(word.mark.means("each") or word.text in ("in each", "per") for word in words)
