@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from rules.composing.asked import Asked
 from rules.composing.changing import changing, compares_periods
-from rules.composing.dating import resolved
+from rules.composing.dating import event_date, resolved
 from rules.composing.listing import listed_query
 from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.names import notes_on_values
 from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
 from rules.query.query import ColumnRef, Condition, Dimension, Query
-from rules.query.refusals import ambiguous_column, unused_words
+from rules.query.refusals import ambiguous_column, not_combinable, unused_words
 from rules.reading.parts import NO_TABLE, Group, Named, Span
 from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
@@ -55,6 +55,7 @@ def composed(asked: Asked) -> Query:
     query = _with_people(asked, restricted(asked, query, skipped))
     _refuse_unmet(asked, query)
     refuse_unplaced(asked, query)
+    refuse_foreign_grain(asked, query)
     return query
 
 
@@ -107,6 +108,30 @@ def _with_people(asked: Asked, query: Query) -> Query:
         return query
     names = (ColumnRef(person, name) for name in question.facts(person).shown)
     return replace(query, columns=tuple(dict.fromkeys((*names, *query.columns))))
+
+
+def refuse_foreign_grain(asked: Asked, query: Query) -> None:
+    """Refuses a metric by something that it means nothing by.
+
+    Raises:
+        Refusal: a group of the query is none of the metric's grain, or single rows are ranked by it.
+    """
+    question = asked.question
+    if any(_is_metric(asked, one.column) for one in query.order if one.column is not None):
+        raise not_combinable()
+    for measure in query.measures:
+        metric = question.schema.metric(measure.table, measure.column) if measure.function == "metric" else None
+        if metric is None or not metric.grain:
+            continue
+        ways = [question.graph.up(metric.table, one.table, one.via) or () for one in query.dimensions]
+        columns = [way[0].columns if way else (one.column,) for way, one in zip(ways, query.dimensions, strict=True)]
+        known = {*metric.grain, getattr(event_date(asked, metric.table), "column", None)}
+        if not all(known.issuperset(names) for names in columns):
+            raise not_combinable()
+
+
+def _is_metric(asked: Asked, column: ColumnRef) -> bool:
+    return asked.question.schema.table(column.table).column(column.column) is None
 
 
 def refuse_doubts(asked: Asked) -> None:
