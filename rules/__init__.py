@@ -10,15 +10,15 @@ database is about, `linking` covers the question with marks: names and values of
 >>> [mark.intent.kind if mark.intent else mark.links[0].kind for mark in marks]
 ['column', 'of', 'value', 'table', 'by', 'column']
 
-`reading` takes conditions and wishes out of the marks, in the terms of `query`.
+`reading` covers the marks with patterns, each of which gives a part of the question in the terms of `query`.
 
->>> reading = Reading(marks, lexicon_of(catalog), hint=None, is_chinese=False)
->>> [(one.column.column, one.operator, one.operands) for one in read_filters(reading).conditions]
+>>> [best, *others] = readings(Question(marks, lexicon_of(catalog), hint=None, is_chinese=False))
+>>> [(one.column.column, one.operator, one.operands) for one in best.parts.conditions]
 [('status', '=', ('shipped',))]
->>> [(one.table[1], one.column) for one in read_asks(reading, restricted=frozenset()).dimensions]
+>>> [(one.dimension.table[1], one.dimension.column) for one in best.parts.groups]
 [('customers', 'city')]
 
-`planning` decides which table answers and gives everything its place in one `Query`. What found no place makes the
+`composing` decides which table answers and gives everything its place in one `Query`. What found no place makes the
 rules refuse: an answer to another question is worse than none.
 
 >>> understood = understand(Inquiry(question, "en", catalog))

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("app_config", "common", "databases", "knowledge", "rules", "agent", "api", "serving", "unified_api")
 # The same inside a layer: packages from the lowest to the highest, then the layer's own modules.
 ROOMS = {
-    "rules": ("words", "schema", "linking", "query", "reading", "planning", "sql", "conversation", "answering"),
+    "rules": ("words", "schema", "linking", "query", "reading", "sql", "composing", "conversation", "answering"),
 }
 # Classes that only `Datasources.open` may construct.
 GUARDED = {"PostgresDatabase", "GuardedDatabase", "AuditedDatabase"}

@@ -131,7 +131,7 @@ def test_a_question_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(one.question)
         return understand(one, settled)
 
-    monkeypatch.setattr("rules.conversation.conversation.understand", counted)
+    monkeypatch.setattr("rules.conversation.before.understand", counted)
     one = inquiry("How many customers live in Berlin?")
 
     async def think() -> None:

@@ -14,9 +14,8 @@ from rules.linking.linking import Linker
 from rules.linking.longer_names import longer_name, longer_word
 from rules.linking.marks import Mark, marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Having, Measure, Order, Query
-from rules.readers.asks import read_asks
-from rules.readers.filters import read_filters
-from rules.readers.reading import Reading
+from rules.reading.cover import readings
+from rules.reading.words import Question
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import lexicon_of
 from rules.schema.schema import TableKey
@@ -28,7 +27,7 @@ CUSTOMERS: TableKey = ("public", "customers")
 
 
 def test_a_question_passes_through_the_stages() -> None:
-    names = {one.__name__: one for one in (Inquiry, Reading, lexicon_of, marks_of, read_asks, read_filters, understand)}
+    names = {one.__name__: one for one in (Inquiry, Question, lexicon_of, marks_of, readings, understand)}
     example = doctest.DocTestParser().get_doctest(rules.__doc__ or "", {**names, "catalog": SHOP}, "rules", None, 0)
     assert len(example.examples) > 5
     assert doctest.DocTestRunner().run(example).failed == 0
@@ -168,6 +167,28 @@ def test_a_month_without_its_year_is_marked() -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- query
+
+
+@pytest.mark.parametrize(
+    ("question", "patterns"),
+    [
+        ("total amount per city over 1000", ["mcol", "each|by each? {group}", "sum? {compared}"]),
+        ("customers without orders", ["tab", "not with? verb? tab"]),
+        ("the 3 customers with the most orders", ["num tab", "with {most} {figure}"]),
+    ],
+)
+def test_patterns_cover_a_question(question: str, patterns: list[str]) -> None:
+    best = readings(Question(marks_of(question, lexicon_of(SHOP)), lexicon_of(SHOP), None, is_chinese=False))[0]
+    assert best.lost == ()
+    covered = sorted(place for one in best.fragments for place in range(one.start, one.end))
+    assert len(covered) == len(set(covered))
+    assert [one.pattern.text for one in best.fragments] == patterns
+
+
+def test_a_word_that_no_pattern_takes_is_lost() -> None:
+    question = Question(marks_of("purple orders", lexicon_of(SHOP)), lexicon_of(SHOP), None, is_chinese=False)
+    best = readings(question)[0]
+    assert [question.words[place].mark.text for place in best.lost] == ["purple"]
 
 
 def test_the_query_of_a_question() -> None:

@@ -11,7 +11,7 @@ from rules.composing.measuring import group_order, measure_of
 from rules.composing.ranked import concept_column
 from rules.conversation.change import Change
 from rules.conversation.edited_figures import figures_among, no_measure
-from rules.query.query import Dimension, Order, Query
+from rules.query.query import Condition, Dimension, Having, Order, Query
 from rules.query.refusals import missing_measure, nothing_to_change
 from rules.query.wishes import Figure
 from rules.reading.parts import Ranking
@@ -24,7 +24,8 @@ def renumbered(query: Query, change: Change) -> Query:
     limit = next(iter(change.parts.limits), None)
     if limit is None or query.limit is not None or "replace" not in change.cues:
         return query
-    compared = [one for one in (*query.conditions, *query.having) if one.operator in _COMPARED]
+    all_of: list[Condition | Having] = [*query.conditions, *query.having]
+    compared = [one for one in all_of if one.operator in _COMPARED]
     if len(compared) != 1:
         return query
     change.asked = replace(change.asked, parts=replace(change.parts, limits=()))

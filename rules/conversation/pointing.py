@@ -31,9 +31,9 @@ class Pointer:
 
 def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
     """What the question points at; None when it points at nothing."""
-    for row, words in enumerate(_ROWS):
-        if (said := words.search(question)) is not None:
-            return Pointer(said.group(), row=row)
+    for row, pattern in enumerate(_ROWS):
+        if (found := pattern.search(question)) is not None:
+            return Pointer(found.group(), row=row)
     if not _POINTS.search(question):
         return None
     period = _PERIOD.search(question)

@@ -1,6 +1,6 @@
-"""What a question wants, piece by piece, before it is known which table answers it."""
+"""A figure that a question wants, before it is known which table answers it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 
 from rules.linking.dates import Unit
@@ -27,49 +27,3 @@ class Figure:
     per_unit: Unit | None = None
     is_share: bool = False
     percent: Decimal | None = None
-
-
-@dataclass
-class Ranking:
-    """A wish for the most or least of something.
-
-    Attributes:
-        figure: by what; None when only an adjective says it (`hint`: the concept, such as `price`).
-        limit: how many, None when not said.
-        is_value: the extreme figure itself is wanted ("the highest rent"), not the thing that has it.
-        is_order: only an order of everything is wanted ("sorted by price").
-    """
-
-    descending: bool
-    figure: Figure | None = None
-    hint: str = ""
-    limit: int | None = None
-    is_value: bool = False
-    is_order: bool = False
-    position: int = 0
-
-
-@dataclass
-class Asks:
-    """Everything the question wants.
-
-    Attributes:
-        kind: the one of `dimensions` that is asked for as kinds of a thing.
-        ranked_dates: those of `dimensions` of which single ones are ranked, not things within each.
-    """
-
-    figures: list[Figure] = field(default_factory=list)
-    rankings: list[Ranking] = field(default_factory=list)
-    dimensions: list[Dimension] = field(default_factory=list)
-    kind: Dimension | None = None
-    ranked_dates: list[Dimension] = field(default_factory=list)
-    heads: list[int] = field(default_factory=list)
-    qualifiers: list[tuple[int, TableKey]] = field(default_factory=list)
-    limit: int | None = None
-    distinct: bool = False
-    per_entity: int | None = None
-    trend: bool = False
-    share: bool = False
-    compare: bool = False
-    which: bool = False
-    lists: bool = False

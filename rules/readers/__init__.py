@@ -1,1 +1,0 @@
-"""Reads what the marks of a question ask for: conditions, figures, groups and orders."""
