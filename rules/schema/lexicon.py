@@ -17,11 +17,12 @@ from knowledge.atoms import key_of
 from knowledge.identity import names_people
 from knowledge.index import CatalogIndex, Part
 from knowledge.likeness import LikeNames
-from knowledge.naming import called, has_han, owner_names
+from knowledge.naming import called, has_han, owner_names, table_names
 from rules.schema.joins import Graph
 from rules.schema.links import Link, TableKey
 from rules.schema.phrases import (
     borrowed_column_phrases,
+    borrowed_measure_phrases,
     borrowed_table_phrases,
     column_phrases,
     column_traits,
@@ -93,12 +94,11 @@ class Lexicon:
         self._crowded = frozenset(key for key, senses in self._own.items() if self._places.size(senses) > _MOST_LINKS)
 
     def _add_table(self, number: int, table: Table) -> None:
-        for phrases, senses in (
-            (table_phrases(self.schema, table), self._own),
-            (measure_phrases(self.schema, table), self._own),
-            (borrowed_table_phrases(self.schema, table), self._borrowed),
-        ):
-            self._add_shared(number, phrases, senses)
+        names = table_names(table)
+        self._add_names(number, table_phrases(self.schema, table, names), self._own)
+        self._add_shared(number, measure_phrases(self.schema, table, names), self._own)
+        self._add_names(number, borrowed_table_phrases(table, names), self._borrowed)
+        self._add_shared(number, borrowed_measure_phrases(self.schema, table, names), self._borrowed)
         for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
             self._owners[owner].append(number)
 
@@ -109,8 +109,8 @@ class Lexicon:
             equal: the numbers of the places of columns with the same phrases, those of tables before among them.
         """
         found = []
-        for index, column in enumerate(table.columns, 1):
-            kind = (column, column_traits(table, column))
+        for index, (column, traits) in enumerate(zip(table.columns, column_traits(table), strict=True), 1):
+            kind = (column, traits)
             places = equal.get(kind)
             if places is None:
                 places = equal[kind] = self._places.new()
@@ -120,19 +120,30 @@ class Lexicon:
             found.append(places)
         self._columns.append(tuple(found))
 
+    def _add_names(self, number: int, phrases: Iterable[tuple[str, float]], senses: Senses) -> None:
+        """Adds phrases that mean the table. Tables that go by the same phrase share its sense."""
+        best: dict[str, tuple[float, str]] = {}
+        for phrase, quality in phrases:
+            key = key_of(phrase, stems=True)
+            if key not in best or best[key][0] < quality:
+                best[key] = quality, key if key == phrase else phrase  # one string, not two
+        place = number << COLUMN_BITS
+        for key, (quality, spelling) in best.items():
+            senses.add_shared(key, ("table", quality, spelling, None, None, False, None, place))
+
     def _add_shared(self, number: int, phrases: Iterable[tuple[str, Link]], senses: Senses) -> None:
-        """Adds phrases of one table. Tables, or their figures, that go by the same phrase share its sense."""
+        """Adds phrases for figures of one table. Figures that go by the same phrase share its sense."""
         place, numbers = number << COLUMN_BITS, dict[str, int]()
         for key, link in self._best(phrases):
             if link.column is not None and not numbers:
                 numbers = {column.name: index for index, column in enumerate(self._tables[number].columns, 1)}
             # A figure that goes by several names stands where its column does, a product of two after all columns.
             at = place + (AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0))
-            senses.add_shared(key, link, at)
+            senses.add_shared(key, sense_of(link, at))
 
     def _add(self, senses: Senses, phrases: Iterable[tuple[str, Link]], to: int) -> None:
         for key, link in self._best(phrases):
-            senses.add(key, link, to)
+            senses.add(key, sense_of(link, to))
 
     def _best(self, phrases: Iterable[tuple[str, Link]]) -> Iterator[tuple[str, Link]]:
         """The best link to each thing by each phrase's key."""
