@@ -8,8 +8,9 @@ take seconds and little memory.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar
 
 from common.values import Catalog, Column, Table
@@ -171,7 +172,7 @@ class Lexicon:
         if not found:
             return ()
         inflected = [
-            link if link.spelling == key else replace(link, quality=link.quality - _inflection(link, key))
+            link if link.spelling == key else link.rated(link.quality - _inflection(link, key))
             for link in found
             if link.spelling == key or not link.is_exact  # "Ann Lees" is not Ann Lee
         ]
@@ -206,7 +207,7 @@ class Lexicon:
         clear = {identity for identity, link in found.items() if link.quality >= _CLEAR}
         for link in self._placed(borrowed, near):
             has_rival = _has_rival(link, clear)
-            _take(found, replace(link, quality=link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
+            _take(found, link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
         links = tuple(found.values())
         if sum(map(self._places.size, (own, owned, borrowed))) <= _MOST_LINKS:
             _remember(self._known, stem_key, links, _MOST_REMEMBERED)
@@ -217,20 +218,30 @@ class Lexicon:
     def _placed(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[Link]:
         """A link for each place of the senses, in the order of tables and columns."""
         if self._places.size(senses) > _MOST_LINKS:
-            chosen = [*self._near_places(senses, near), *self._best_places(senses)]
-            placed = list(dict.fromkeys(chosen))[:_MOST_LINKS]
+            chosen = dict.fromkeys(self._near_places(senses, near))
+            for place in self._best_places(senses):
+                if len(chosen) >= _MOST_LINKS:
+                    break
+                chosen[place] = None
+            placed = list(chosen)[:_MOST_LINKS]
         else:
             placed = [(place, index) for index, sense in enumerate(senses) for place in self._places.of(sense)]
         return [self._at(place, senses[index]) for place, index in sorted(placed)]
 
-    def _near_places(self, senses: Sequence[Sense], near: Collection[TableKey]) -> Iterator[tuple[int, int]]:
-        for key in near:
-            first = self._numbers[key] << COLUMN_BITS
-            for index, places in enumerate(map(self._places.of, senses)):
-                at = bisect_left(places, first)
-                while at < len(places) and places[at] <= first + AFTER_COLUMNS:
-                    yield places[at], index
+    def _near_places(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[tuple[int, int]]:
+        found: dict[int, list[tuple[int, int]]] = {self._numbers[key]: [] for key in near}
+        for index, places in enumerate(map(self._places.of, senses)):
+            if len(places) <= len(found):  # most things have one place
+                for place in places:
+                    if (number := place >> COLUMN_BITS) in found:
+                        found[number].append((place, index))
+                continue
+            for number, near_places in found.items():
+                at = bisect_left(places, number << COLUMN_BITS)
+                while at < len(places) and places[at] >> COLUMN_BITS == number:
+                    near_places.append((places[at], index))
                     at += 1
+        return list(chain.from_iterable(found.values()))
 
     def _best_places(self, senses: Sequence[Sense]) -> Iterator[tuple[int, int]]:
         for index in sorted(range(len(senses)), key=lambda index: -senses[index][1]):
@@ -339,7 +350,8 @@ def _least_quality(catalog: Catalog) -> float:
 
 def _remember(known: dict[K, tuple[Link, ...]], key: K, links: tuple[Link, ...], most: int) -> None:
     if len(known) >= most:
-        known.clear()
+        with suppress(KeyError, RuntimeError):  # another thread may have been faster
+            del known[next(iter(known))]  # the one that was found first
     known[key] = links
 
 
