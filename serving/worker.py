@@ -31,7 +31,7 @@ _MARGIN_S = 60.0  # seconds a request may take beyond its question's limit, for 
 _GRACE_S = 4.0  # seconds running questions may go on after SIGTERM before they are cancelled
 _STOP_S = 8  # seconds until gunicorn kills a stopping worker; container runtimes kill everything after 10
 _SETTLE_S = 2.0  # seconds in which runs that nobody watches may store that they were cut off
-_COLLECTIONS = (50_000, 5, 80)  # thresholds for gc.set_threshold: fewer collections than by default, none of them long
+_COLLECTIONS = (25_000, 5, 160)  # thresholds for gc.set_threshold: fewer collections than by default, none of them long
 _LINGER_S = 1.0  # seconds to wait for the client to close its end of a connection that is being closed
 
 
