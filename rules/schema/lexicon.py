@@ -8,10 +8,9 @@ take seconds and little memory.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 from common.values import Catalog, Column, Table
 from knowledge.atoms import key_of
@@ -31,6 +30,7 @@ from rules.schema.phrases import (
     owned_phrases,
     table_phrases,
 )
+from rules.schema.remembered import Remembered
 from rules.schema.said_words import said_words
 from rules.schema.schema import Schema
 from rules.schema.senses import (
@@ -49,6 +49,7 @@ _MOST_LINKS = 200  # of one phrase; of thousands of columns with one name, those
 _MOST_NEAR = 400  # tables that are near what else is named
 _MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
 _MOST_REMEMBERED_NEAR = 200  # the same, of phrases with the most links
+_MOST_REMEMBERED_QUESTIONS = 128
 _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
 _MOST_NAMED_IN_PART = 30_000  # different columns; of more, parts of their names are not looked up
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
@@ -56,7 +57,7 @@ _INFLECTION, _OTHER_WORD, _OTHER_THING = 0.03, 0.25, 0.4
 _BORROWED_BESIDE_OWN = 0.25
 _MISSPELT = 2  # letters more or fewer than the word that is meant
 
-K = TypeVar("K")
+_Near = tuple[str, tuple[TableKey, ...]]
 _Identity = tuple[str, TableKey, str | None, str | None, str | None]
 
 
@@ -81,10 +82,10 @@ class Lexicon:
         self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
         self.said: tuple[tuple[str, tuple[Link, ...]], ...] = ()
         self.offered: tuple[tuple[str, str], ...] = ()
-        self.remembered: dict[Any, Any] = {}
+        self.remembered: Remembered[Any, Any] = Remembered(_MOST_REMEMBERED_QUESTIONS)
         self._least = _least_quality(catalog)
-        self._known: dict[str, tuple[Link, ...]] = {}
-        self._known_near: dict[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = {}  # of phrases of very many
+        self._known: Remembered[str, tuple[Link, ...]] = Remembered(_MOST_REMEMBERED)
+        self._known_near: Remembered[_Near, tuple[Link, ...]] = Remembered(_MOST_REMEMBERED_NEAR)
         for number, table in enumerate(catalog.tables):
             self._add_table(number, table)
         equal: dict[object, int] = {}
@@ -210,9 +211,9 @@ class Lexicon:
             _take(found, link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
         links = tuple(found.values())
         if sum(map(self._places.size, (own, owned, borrowed))) <= _MOST_LINKS:
-            _remember(self._known, stem_key, links, _MOST_REMEMBERED)
+            self._known.put(stem_key, links)
         else:
-            _remember(self._known_near, (stem_key, near), links, _MOST_REMEMBERED_NEAR)
+            self._known_near.put((stem_key, near), links)
         return links
 
     def _placed(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[Link]:
@@ -346,13 +347,6 @@ def _least_quality(catalog: Catalog) -> float:
     """The least quality of phrases that are kept: of very many names, parts would take too much memory."""
     named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
     return _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
-
-
-def _remember(known: dict[K, tuple[Link, ...]], key: K, links: tuple[Link, ...], most: int) -> None:
-    if len(known) >= most:
-        with suppress(KeyError, RuntimeError):  # another thread may have been faster
-            del known[next(iter(known))]  # the one that was found first
-    known[key] = links
 
 
 def _take(found: dict[_Identity, Link], link: Link) -> None:
