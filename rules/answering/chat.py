@@ -71,7 +71,7 @@ def _lacks_beginning(inquiry: Inquiry) -> bool:
 
 def _offer(inquiry: Inquiry) -> list[str]:
     lang = inquiry.lang
-    tables = main_tables(lexicon_for(inquiry))
+    tables = main_tables(inquiry.catalog)
     if not tables:
         return [Text("当前数据库中没有可以查询的表。", "The connected database has no table I may read.").to(lang)]
     names = [spoken_name(table, lang) for table in tables[:_MAX_TABLES]]
