@@ -18,7 +18,7 @@ DROP = "DROP TABLE company"
 
 
 @pytest.fixture(scope="module", params=["postgresql", "redis"])
-def store(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+def store(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     """Settings of where conversations are kept."""
     if request.param == "postgresql":
         yield {}
@@ -28,7 +28,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def asking(store: dict[str, str], demo_url: str) -> Iterator[Asking]:
+def asking(store: dict[str, Any], demo_url: str) -> Iterator[Asking]:
     with Asking(Settings(database_url=demo_url), **store) as asking:
         yield asking
 
@@ -80,7 +80,7 @@ def test_a_conversation_may_begin_with_it(asking: Asking, place: dict[str, str])
     assert (conversation["title"], conversation["turn_count"]) == (DROP, 1)
 
 
-def test_a_model_is_not_told_of_it(store: dict[str, str], demo_url: str, place: dict[str, str]) -> None:
+def test_a_model_is_not_told_of_it(store: dict[str, Any], demo_url: str, place: dict[str, str]) -> None:
     direct = {**place, "routing_mode": "database_direct"}
     with OpenAiServer() as model, Asking(Settings(database_url=demo_url), model, **store) as asking:
         names = "SELECT company_name FROM company"
@@ -97,7 +97,7 @@ def test_a_model_is_not_told_of_it(store: dict[str, str], demo_url: str, place: 
     assert kept == [None, "forbidden_keywords", None]
 
 
-def test_one_that_was_stopped_says_so(store: dict[str, str], demo_url: str, place: dict[str, str]) -> None:
+def test_one_that_was_stopped_says_so(store: dict[str, Any], demo_url: str, place: dict[str, str]) -> None:
     gate = Gate()
     with OpenAiServer() as model, Asking(Settings(database_url=demo_url), model, **store) as asking:
         model.replies(Reply("SELECT 1", gate=gate))

@@ -23,9 +23,11 @@ class Analysis:
 
     Attributes:
         findings: as `POST /api/v0/runs/{run_id}/analyze` gives them.
+        warnings: why something that was wanted could not be computed.
     """
 
     findings: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -51,7 +53,7 @@ def analysing(analyst: Analyst, database: Database) -> Analyse:
         except CituError as error:  # the question is answered without it
             _log.info("the last result was not analysed: %s", error.error_type)
             return Analysis()
-        return Analysis(_telling(body["findings"]))
+        return Analysis(_telling(body["findings"]), tuple(body["warnings"]))
 
     return analyse
 

@@ -17,13 +17,20 @@ from rules.query.query import Query
 from rules.query.refusals import Refusal
 from rules.schema.looked_up import lexicon_for
 from rules.words.result_questions import Doubt
+from rules.words.series_questions import Course, course_asked
 
 _OFFERED = 3
 _MOST_SHOWN = 6
 _MOST_CHARACTERS = 300
 _COMPUTED = Text("由这些数据计算得到：\n", "Computed from its rows:\n")
 _ONLY_FIGURES = Text("数据看不出原因，但可以算出：\n", "The rows don't tell why, but this can be computed from them:\n")
-_CANNOT: dict[Doubt, Text] = {
+_NO_COURSE = Text("这个结果算不出变化。", "No change could be computed from it. ")
+_TIMES = ("date", "timestamp")
+_LEAST_SERIES = 2  # rows
+_CANNOT: dict[Doubt | Course, Text] = {
+    "trend": _NO_COURSE,
+    "change": _NO_COURSE,
+    "outlook": Text("这个结果算不出预测。", "No forecast could be computed from it. "),
     "why": Text(
         "查询结果只说明数值是多少，看不出原因；没有接入大模型时我不会猜测。",
         "The rows say how much, not why, and without a language model I won't guess. ",
@@ -45,7 +52,19 @@ def last_result(inquiry: Inquiry) -> Turn | None:
     return next((turn for turn in reversed(inquiry.history) if turn.sql is not None), None)
 
 
-def result_pieces(inquiry: Inquiry, turn: Turn, doubt: Doubt) -> list[str]:
+def course_of_last(inquiry: Inquiry) -> Course | None:
+    """What the question asks of the latest result, if that is a series and nothing else is asked."""
+    turn = last_result(inquiry)
+    rows = turn.row_count or 0 if turn else 0
+    if turn is None or rows < _LEAST_SERIES:
+        return None
+    periods = [period for period in turn.described.get("periods", ()) if period]
+    if not periods and not any(kind.startswith(_TIMES) for kind in turn.described.get("column_types", ())):
+        return None
+    return course_asked(inquiry.question, periods[0] if periods else None, rows)
+
+
+def result_pieces(inquiry: Inquiry, turn: Turn, doubt: Doubt | Course) -> list[str]:
     """An answer about the result of `turn`, in pieces that concatenate to it."""
     query = earlier_query(inquiry)
     pieces = [_was(turn, query, inquiry), *_computed(inquiry, doubt)]
@@ -56,7 +75,7 @@ def result_pieces(inquiry: Inquiry, turn: Turn, doubt: Doubt) -> list[str]:
     return pieces
 
 
-def _computed(inquiry: Inquiry, doubt: Doubt) -> list[str]:
+def _computed(inquiry: Inquiry, doubt: Doubt | Course) -> list[str]:
     """What was computed of the rows; without it, why the rules have nothing to say."""
     if not inquiry.findings:
         return [_CANNOT[doubt].to(inquiry.lang)]

@@ -26,7 +26,7 @@ async def agent_chat(state: State, runtime: Runtime[Context]) -> Update:
         "chat_response": thought.value,
         "findings": analysis.findings,
         "usage": thought.usage,
-        "warnings": list(thought.warnings),
+        "warnings": [*analysis.warnings, *thought.warnings],
         "execution_path": ["agent_chat"],
     }
 
