@@ -29,7 +29,8 @@ from common.text import Text, is_whole, language_of
 from knowledge.learning.proofs import proven
 
 LineStatus = Literal["added", "known", "full", "refused", "invalid"]
-"""What became of a line. `known`: it is there already, or an earlier line says the same. `refused`: guard or EXPLAIN don't accept the SQL. `invalid`: it can't be read."""
+"""What became of a line. `known`: it is there already, or an earlier line says the same. `refused`: guard or EXPLAIN
+don't accept the SQL. `invalid`: it can't be read."""
 
 _NO_OBJECT = Text("这一行不是 JSON 对象。", "This line is no JSON object.")
 _FAILURE_TYPES: Mapping[str, FailureType] = {each: each for each in get_args(FailureType)}

@@ -88,7 +88,14 @@ def test_what_failed_or_was_refused_is_there_after_a_reload(page: Page) -> None:
 )
 def test_what_ended_early_says_so_and_can_be_asked_again(page: Page, error_type: str, state: str, shows: str) -> None:
     failure = {"error_type": error_type, "message": "超时", "error": "太久了", "retryable": True}
-    nothing = {"question_type": None, "routing_mode": None, "sql": None, "row_count": None, "columns": [], "rows": []}
+    nothing: dict[str, Any] = {
+        "question_type": None,
+        "routing_mode": None,
+        "sql": None,
+        "row_count": None,
+        "columns": [],
+        "rows": [],
+    }
     turn = {
         "run_id": "r",
         "question": "问",
@@ -96,7 +103,7 @@ def test_what_ended_early_says_so_and_can_be_asked_again(page: Page, error_type:
         "failure": failure,
         "asked_at": "2026-01-01T00:00:00Z",
     }
-    data = {"conversation": {}, "turns": [{**nothing, **turn}], "next_cursor": None}
+    data: dict[str, Any] = {"conversation": {}, "turns": [{**nothing, **turn}], "next_cursor": None}
     body = {"code": 200, "success": True, "message": "", "data": data}
     page.route("**/api/v0/conversations/**", lambda route: route.fulfill(json=body))
     answer_with(page, frame(completed(response="好", conversation_id="c", run_id="other")))
