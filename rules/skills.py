@@ -10,7 +10,7 @@ from knowledge.near_names import KNOWN_NAMES
 from rules.answering.chat import chat_pieces
 from rules.answering.choices import choices
 from rules.answering.classify import classified
-from rules.answering.dated import dated_by
+from rules.answering.dated import dated_by, dated_in
 from rules.answering.repair import repaired
 from rules.answering.rewrites import rewrites
 from rules.answering.summarize import (
@@ -84,7 +84,7 @@ class OfflineSkills:
             inquiry.lang,
             today,
             is_whole=not result.is_limited and not cuts_rows(sql),
-            dated=dated_by(query, schema, today),
+            dated=dated_by(query, schema, today) if query is not None else dated_in(sql, inquiry.catalog, today),
         )
         pieces = summary_pieces(answered)
         if understanding is not None:
