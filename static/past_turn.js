@@ -1,5 +1,6 @@
 /** Shows an earlier question and its answer, or why it has none, as the server keeps them. */
 
+import { answerText } from "./answer_text.js";
 import { element } from "./dom.js";
 import { NumberText } from "./exact_json.js";
 import { failureBox } from "./failure.js";
@@ -34,7 +35,7 @@ function stateOf({ failure }) {
 }
 
 function answered(turn, conversationId) {
-  const parts = [element("p", { class: "answer-text", dir: "auto" }, turn.response)];
+  const parts = answerText(turn.response);
   if (turn.columns.length) parts.push(resultView(preview(turn), { runId: turn.run_id, conversationId }));
   if (turn.sql) parts.push(sqlBlock(turn.sql, "sql", { runsAgain: true }));
   return parts;

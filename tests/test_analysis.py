@@ -458,6 +458,17 @@ def test_the_course_of_a_shown_series_is_computed(
     assert all(finding["text"] in data["response"] for finding in data["findings"])
 
 
+def test_a_method_is_said_once_for_the_findings_it_gave(asking: Asking, model: OpenAiServer) -> None:
+    model.default = lambda _: Reply(status=500)
+    data = _ask_about(asking, "how did it change?")
+    methods = [finding["method"] for finding in data["findings"]]
+    told = [method for method, following in zip(methods, [*methods[1:], None], strict=True) if method != following]
+    assert len(methods) > len(told)
+    assert [data["response"].count(f"Method: {method}.") for method in dict.fromkeys(told)] == [
+        told.count(method) for method in dict.fromkeys(told)
+    ]
+
+
 def test_what_is_no_series_has_no_course(asking: Asking, model: OpenAiServer) -> None:
     """What is asked then is asked of the data, or of nothing."""
     model.default = lambda _: Reply(status=500)

@@ -21,7 +21,7 @@ async def agent_chat(state: State, runtime: Runtime[Context]) -> Update:
     inquiry = inquiry_of(state, catalog)
     analysis = await _analysis(state, inquiry, runtime.context)
     with emitter(state, runtime) as emit:
-        thought = await runtime.context.skills.chat(replace(inquiry, findings=analysis.sentences), emit)
+        thought = await runtime.context.skills.chat(replace(inquiry, findings=analysis.sentences(inquiry.lang)), emit)
     return {
         "chat_response": thought.value,
         "findings": analysis.findings,
