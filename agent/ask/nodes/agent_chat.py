@@ -6,6 +6,7 @@ from langgraph.runtime import Runtime
 
 from agent.ask.about_result import Analysis, last_sql
 from agent.ask.context import Context, emitter, inquiry_of
+from agent.ask.offers import splits
 from agent.ask.state import State, Update
 from common.errors import DatabaseUnavailable, QueryTimeout
 from common.inquiry import Inquiry
@@ -25,6 +26,7 @@ async def agent_chat(state: State, runtime: Runtime[Context]) -> Update:
     return {
         "chat_response": thought.value,
         "findings": analysis.findings,
+        "follow_ups": await splits(inquiry, runtime.context.database),
         "usage": thought.usage,
         "warnings": [*analysis.warnings, *thought.warnings],
         "execution_path": ["agent_chat"],
