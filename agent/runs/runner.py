@@ -20,6 +20,7 @@ from langgraph.types import Command, Interrupt, StreamMode
 from agent.extensions.points import HOOK_S, UNOBSERVED, Ended, LifecycleHook, ObservabilityProvider
 from agent.extensions.workflow_flow import WorkflowFlow
 from agent.flow import Described, Failure, Flow, Question, StepResult, ToolStep, checkpointer_of
+from agent.kept_turns import failed_turn
 from agent.runs.events import Event
 from agent.runs.pauses import Pause, Resumption, mark_of
 from common import timestamps
@@ -277,7 +278,9 @@ class _Run:
             "state_summary": {"current_step": self._current_step, **self._flow.summary(self._state)},
             "timestamp": timestamps.now(),
         }
-        return Event("error", error.title.to(self._lang), lambda: data, error.code)
+        question, message = self._question, error.title.to(self._lang)
+        turn = failed_turn(question.run_id, question.question, question.asked_at, message, data)
+        return Event("error", message, lambda: data, error.code, turn=turn)
 
     async def _asked(self, asked: Interrupt, resumed: Resumption | None, config: RunnableConfig) -> Event:
         """The last event of a run that waits for the user."""
