@@ -218,7 +218,7 @@ class PostgresDatabase:
     ) -> T:
         connection = await self._pool.acquire()
         try:
-            async with translated(deadline_s or self._deadline_s, sql, offset):
+            async with translated(deadline_s or self._deadline_s, sql, lambda: connection.ahead + offset):
                 return await work(connection)
         finally:
             await self._give_back(connection, self._pool)

@@ -65,7 +65,8 @@ SELECT current_schemas(false) AS path, pg_backend_pid(), clock_timestamp(), set_
 """
 
 # Advisory locks and prepared statements outlive a transaction that is rolled back; the rest goes with it.
-_LEAVE = "ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL"
+LEAVE = "ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL; "
+_LEAVE_S = 0.01  # how long LEAVE waits for a statement that it can be sent with, to save a message
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ class Connection:
     """An open connection; one statement at a time. Methods raise psycopg2's errors.
 
     Attributes:
+        ahead: characters that the last message to the server had before the statement that `query` was given.
         backend: the server's process; None until it is known.
         may_run_on: whether it was closed, or broke, while a statement may still have been running in the server.
     """
@@ -120,12 +122,14 @@ class Connection:
         self._raw = raw
         self._wire = Wire(raw.fileno())
         raw.notices = _Nowhere()
+        self.ahead = 0
         self.backend: Backend | None = None
         self.may_run_on = False
         self._is_sent = True
         self._may_write = False  # whether libpq may hold data that it has not handed to the wire yet
         self._busy = False
         self._is_leaving = False
+        self._departure: asyncio.TimerHandle | None = None  # when the transaction that is over will be left
         self._used_at = time.monotonic()
         self._arrival: asyncio.Future[None] | None = None
         self._watched: tuple[asyncio.AbstractEventLoop, int] | None = None
@@ -135,10 +139,10 @@ class Connection:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it is open, no statement runs, and no transaction is open or it is just being left."""
+        """Whether it is open, no statement runs, and no transaction is open or it is being left, now or soon."""
         if not self.is_open:
             return False
-        return self._is_leaving or self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
+        return self._is_leaving or self._departure is not None or self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
 
     @property
     def is_open(self) -> bool:
@@ -176,8 +180,10 @@ class Connection:
         """
         if self._is_leaving:
             await self._settle()
+        begin = LEAVE if self._stays() else ""
+        self.ahead = len(begin)
         self._wire.allow(most_bytes)
-        cursor = self._send(sql, parameters)
+        cursor = self._send(begin + sql, parameters)
         await self._settle()
         columns = tuple((column.name, column.type_code) for column in cursor.description or ())
         rows: list[tuple[str | None, ...]] = []
@@ -189,10 +195,23 @@ class Connection:
         return Rows(columns, rows)
 
     def leave(self) -> None:
-        """Ends the transaction and clears what outlives it. The next user of the connection waits for that."""
+        """Ends the transaction and clears what outlives it: in one message with the next statement, or soon without."""
+        self._stays()
+        self._departure = asyncio.get_running_loop().call_later(_LEAVE_S, self._leave_now)
+
+    def _stays(self) -> bool:
+        """Calls off what `leave` has planned; whether there was something."""
+        if self._departure is None:
+            return False
+        self._departure.cancel()
+        self._departure = None
+        return True
+
+    def _leave_now(self) -> None:
+        self._departure = None
         try:
             self._wire.allow(None)
-            self._send(_LEAVE)
+            self._send(LEAVE)
         except psycopg2.Error:  # the caller has its result already; only the connection is lost
             self.close()
         self._busy = False
@@ -291,13 +310,14 @@ class Connection:
                 # A request that arrives before its statement has no effect, so it is repeated until the statement ends.
                 async with asyncio.timeout(_CANCEL_AGAIN_S):
                     await self._settle()
-        self.leave()
+        self._leave_now()
         await self._settle()
 
     def close(self) -> None:
         """Hangs up, also while a statement runs."""
         self.may_run_on = self.may_run_on or self._busy
         self._busy = False
+        self._stays()
         self._unwatch()
         with contextlib.suppress(psycopg2.Error):
             self._raw.close()
