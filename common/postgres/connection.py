@@ -142,7 +142,8 @@ class Connection:
         """Whether it is open, no statement runs, and no transaction is open or it is being left, now or soon."""
         if not self.is_open:
             return False
-        return self._is_leaving or self._departure is not None or self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
+        is_left = self._is_leaving or self._departure is not None
+        return is_left or self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
 
     @property
     def is_open(self) -> bool:
