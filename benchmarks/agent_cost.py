@@ -28,7 +28,7 @@ from unified_api import create_app
 
 BUDGET_MS = 4.0  # of Citu's own, for one call of the model
 AGENTS = ("tool_loop", "tool_graph")
-_FEW, _MANY = 2, 10  # calls of tools in one question
+_FEW, _MANY = 6, 14  # calls of tools in one question; in both, three statements are kept to learn from, the most
 _PATH = "/api/v0/ask_agent"
 
 
