@@ -17,7 +17,8 @@ from psycopg2 import errors
 
 from common.errors import DatabaseUnavailable, ValidationFailed
 from common.ports import RowStream, UrlSource
-from common.postgres.connection import Connection, Limits, Rows, connect
+from common.postgres.connecting import Limits, connect
+from common.postgres.connection import Connection, Rows
 from common.postgres.pool import Pool
 from common.postgres.wire import AnswerTooLarge
 from common.text import Text

@@ -17,7 +17,8 @@ from common.errors import (
     QueryTimeout,
     ValidationFailed,
 )
-from common.postgres.connection import Connection, Limits, connect
+from common.postgres.connecting import Limits, connect
+from common.postgres.connection import Connection
 from databases import GuardedDatabase
 from tests.cases import all_cases
 from tests.databases import Opener, as_admin, execute, run
