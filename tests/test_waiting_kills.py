@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, Checkpoin
 
 from agent.ask.context import Behaviour, Context
 from agent.bootstrap import FlowDependencies
-from agent.flow import Question
+from agent.flow import Question, Write
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.runner import Runner
 from app_config import Settings
@@ -133,7 +133,7 @@ def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
     database, rules = opened(make_database(GAUGES)), OfflineSkills()
 
     def desk_of(store: Store, lease_s: float) -> RunDesk:
-        def new_context(_question: Question) -> Context:
+        def new_context(_question: Question, _write: Write) -> Context:
             return Context(database, rules, rules, Behaviour())
 
         flow = SurveyFlow(FlowDependencies(Settings(), new_context, None, store))

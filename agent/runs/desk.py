@@ -150,7 +150,7 @@ class RunDesk:
 
         run = LiveRun(
             head,
-            self._runner.events(question, resumed),
+            lambda show: self._runner.answer(question, show, resumed),
             self._journal,
             self._store.runs,
             is_watched=is_watched,
