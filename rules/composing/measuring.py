@@ -121,7 +121,22 @@ def figures_query(asked: Asked, extra: tuple[Figure, ...] = ()) -> Query:
         return _grouped(base, rest, [replace(measures[0], function="sum", per=per)])
     if any(_is_of_parts(asked, measure) for measure in measures):
         raise unused_words(asked.question.texts("super", "max", "min"))
+    if asked.says("running"):
+        measures = _running(asked, base, measures, dimensions)
     return _grouped(base, dimensions, measures)
+
+
+def _running(asked: Asked, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> list[Measure]:
+    """The figures with what they add up to; by months where the question names no groups.
+
+    Raises:
+        Refusal: what is asked for doesn't add up.
+    """
+    if any(one.function not in ("sum", "count") or one.per is not None for one in measures):
+        raise unused_words(asked.question.texts("running"))
+    if not dimensions:
+        dimensions.append(trend_dimension(asked, base))
+    return [*measures, *(replace(one, is_running=True) for one in measures)]
 
 
 def _is_on_average(asked: Asked, measures: list[Measure], dimension: Dimension) -> bool:

@@ -191,6 +191,7 @@ _TABLE: tuple[tuple[str, float, Make], ...] = (
     ("by by_end tab", 0.4, grouping.kinds),
     ("calendar_part", 1.0, grouping.groups),
     ("growth growth?", 0.3, grouping.growth),
+    ("running sum?", 0.3, Parts(flags=("running",))),
     ("or", 0.4, Parts(flags=("or",))),
     ("both with? vals", 0.3, values.all_values),
     ("both? with|verb? vals and? both with|verb? vals", 0.3, values.all_values),
